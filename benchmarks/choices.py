@@ -117,7 +117,7 @@ def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) 
         constraints=ConstraintSettings(
             mode=way.constraint, enforce=enforce, waits_for_calls=client.endpoint.kind == "llama.cpp"
         ),
-        small=way.parts,
+        assists=way.parts,
         native=way.native,
     )
     body: JsonObject = {"messages": [{"role": "user", "content": case.request}], "tools": list(case.tools)}

@@ -102,11 +102,11 @@ def conversations(folder: Path) -> Iterator[Conversation]:
             with Workspace(folder, approve="yolo", only=OFFERED) as workspace:
                 session = Session(system_prompt(tools=workspace.tools), FORMAT, workspace.tools)
                 step: AskModel | RunTools | Finished = session.start(request)
-                step = session.answered(
+                step = session.on_answer(
                     parse(text, workspace.tools, finish_reason="length" if fault == "cut off" else "stop")
                 )
                 if isinstance(step, RunTools):
-                    step = session.ran(workspace.run_calls(step))
+                    step = session.on_tool_results(workspace.run_calls(step))
             if isinstance(step, AskModel) and "tool_error" in step.messages[-1]["content"]:
                 yield Conversation(fault, right, step.messages)
 

@@ -185,7 +185,7 @@ def own(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
 
     def ask(base_url: str, body: JsonObject) -> JsonObject:
         endpoint = Endpoint(base_url, "llama.cpp")
-        found = PromptDiscoverer(endpoint).of("")
+        found = PromptDiscoverer(endpoint).discover("")
         request = translate_chat_request(
             body,
             TranslationOptions(

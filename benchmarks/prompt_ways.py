@@ -106,7 +106,7 @@ def main() -> None:
             endpoint = stack.enter_context(server).endpoint
         client = stack.enter_context(ChatClient(endpoint))
         found = client.own_prompt()
-        print(f"prompt: {found.told}")
+        print(f"prompt: {found.explanation}")
         ways = [Way(f"own, {mode}", None, mode) for mode in options.constraint if found.own]
         for folder in (None, *(options.prompts or ())):
             where = f" of {Path(folder).name}" if folder else ""

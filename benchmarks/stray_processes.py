@@ -53,21 +53,21 @@ class Row:
 
 
 def in_shell(workspace: Workspace, command: str) -> None:
-    workspace.do(RunCommand(f"{command}\nexec sleep 60", timeout_s=TIMEOUT_S))
+    workspace.perform(RunCommand(f"{command}\nexec sleep 60", timeout_s=TIMEOUT_S))
 
 
 def to_its_end(workspace: Workspace, command: str) -> None:
-    workspace.do(RunCommand(f"{command}\nsleep 0.2", timeout_s=60))
+    workspace.perform(RunCommand(f"{command}\nsleep 0.2", timeout_s=60))
 
 
 def in_background(workspace: Workspace, command: str) -> None:
-    started = workspace.do(StartCommand(f"{command}\nexec sleep 60"))
+    started = workspace.perform(StartCommand(f"{command}\nexec sleep 60"))
     time.sleep(TIMEOUT_S)
-    workspace.do(KillCommand(started.id))  # type: ignore[union-attr]
+    workspace.perform(KillCommand(started.id))  # type: ignore[union-attr]
 
 
 def as_program(workspace: Workspace, command: str) -> None:
-    workspace.do(RunProgram("sh", (("-c",), (f"{command}\nexec sleep 60",)), timeout_s=TIMEOUT_S))
+    workspace.perform(RunProgram("sh", (("-c",), (f"{command}\nexec sleep 60",)), timeout_s=TIMEOUT_S))
 
 
 HOSTS: dict[str, Callable[[Workspace, str], None]] = {

@@ -119,7 +119,7 @@ def one(*operations: Operation) -> Run:
         outcomes: list[object] = []
         for operation in operations:
             try:
-                outcomes.append(workspace.do(operation))
+                outcomes.append(workspace.perform(operation))
             except ToolError as error:
                 if operation is operations[-1]:
                     raise ToolError(f"{outcomes} {error}") from error
@@ -136,16 +136,16 @@ def undo(workspace: Workspace, number: int) -> object:
     """
     for path in ("arena/d/key", f"arena/d/new{number % 5}"):
         with suppress(ToolError):
-            workspace.do(WriteText(path, f"{number % 1000}\n"))
+            workspace.perform(WriteText(path, f"{number % 1000}\n"))
     undone = workspace.undo()
     return undone.change.summary, undone.diff, undone.notes
 
 
 def background(workspace: Workspace, _: int) -> object:
-    started = workspace.do(StartCommand("cat key; ls", "arena/d"))
+    started = workspace.perform(StartCommand("cat key; ls", "arena/d"))
     output, deadline = "", time.monotonic() + 10
     while time.monotonic() < deadline:
-        read = workspace.do(ReadCommandOutput(started.id))  # type: ignore[union-attr]
+        read = workspace.perform(ReadCommandOutput(started.id))  # type: ignore[union-attr]
         output += repr(read)
         if read.status != "running":  # type: ignore[union-attr]
             break

@@ -178,13 +178,13 @@ async def with_async_agent(folder: Path, *answers: str, **settings: Any) -> Fini
 
 def watched(watch: Any, folder: Path) -> object:
     with Workspace(folder, approve=lambda _approval: True) as workspace:
-        workspace.watch_approvals(watch)
+        workspace.wrap_approver(watch)
         return write(workspace)
 
 
 def observed_later(callback: Any, folder: Path) -> object:
     with Agent(folder, Script("Hello.")) as agent:
-        agent.observe(callback)
+        agent.set_observer(callback)
         return agent.run("Work")
 
 
@@ -227,7 +227,7 @@ def encoding(callback: Any, _folder: Path) -> object:
 
 def echoed(callback: Any, folder: Path) -> object:
     with Workspace(folder, approve="yolo", echo=callback) as workspace:
-        return workspace.do(RunProgram("sh", (("-c",), ("echo hi",)), echo=True))
+        return workspace.perform(RunProgram("sh", (("-c",), ("echo hi",)), echo=True))
 
 
 APPROVAL = ApprovalRequest("run_command", SetTodos(()), "execute", "ls")

@@ -127,7 +127,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._made = ExitStack()
         self._observe: Callable[[AgentEvent], None] = _ignore
         if observe is not None:
-            self.observe(observe)
+            self.set_observer(observe)
         self._constraint = parse_constraint_mode(constraint)
         self._session: Session | None = None
         self._answer: ResponseReader | None = None
@@ -168,7 +168,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._made.close()
             raise
 
-    def observe(self, observer: ObserverT) -> None:
+    def set_observer(self, observer: ObserverT) -> None:
         """Tell ``observer`` what happens, in place of the one before."""
         self._observe = checked_observer(observer, "the observer")
 
@@ -185,16 +185,16 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         """The conversation so far, as the model is shown it."""
         return self._session.messages if self._session is not None else ()
 
-    def tell(self, text: str) -> None:
+    def add_note(self, text: str) -> None:
         """Tell the model of a conversation that has begun something besides, with the next message."""
         if self._session is not None:
-            self._session.tell(text)
+            self._session.add_note(text)
 
-    def recall(self, message: str, answers: Sequence[tuple[Turn, Sequence[ToolResult]]]) -> None:
+    def resume(self, message: str, answers: Sequence[tuple[Turn, Sequence[ToolResult]]]) -> None:
         """Go on as if ``message`` had been said here, and answered so; nothing is asked or run."""
         if self._session is None:
             self._session = self._new_session(message)
-        self._session.recall(message, answers)
+        self._session.resume(message, answers)
 
     def _connect(self) -> None:
         """Find the model server where no chat was given, and what it says about the model. Raises TransportError."""
@@ -222,7 +222,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._assist = assist_for(self._client, self._guide, self._constraint)
             self._constraint = self._constraint if self._assist is None else None
         # Of a result such a model can say nothing, nor whether that was all.
-        self.limits = limits or SessionLimits(context_tokens=context_tokens, call_turns=1 if self._assist else None)
+        self.limits = limits or SessionLimits(context_tokens=context_tokens, tool_turns=1 if self._assist else None)
         style = style or ("native" if self._own else prompt_style_for(self._constraint))
         self.system = system or system_prompt(
             self.workspace.dialect, self.format, style, tools=tools, session=new_prompt_session()
@@ -299,9 +299,9 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
     def _answered(self, answer: ResponseReader) -> AskModel | RunTools | Finished:
         """What to do next, by the model's answer."""
         assert self._session is not None
-        turn, usage = answer.end()
+        turn, usage = answer.finish()
         self._observe(turn)
-        step = self._session.answered(turn, usage.prompt if usage else None, answer.finish_reason)
+        step = self._session.on_answer(turn, usage.prompt if usage else None, answer.finish_reason)
         if self._constraint not in ("prefer", "required"):
             self._is_held = self._holds(turn, step)
         return step
@@ -348,7 +348,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             TranslationOptions(
                 prompt=PromptSettings(format=self.format.name),
                 constraints=ConstraintSettings(enforce=enforce),
-                small=settings,
+                assists=settings,
             ),
         )
 
@@ -433,33 +433,33 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
                     for call in step.calls:
                         results.append(self._run_call(call))
                         self._observe(results[-1])
-                    step = self._session.ran(results)
+                    step = self._session.on_tool_results(results)
         except KeyboardInterrupt:
-            step = self._session.stopped(results, self._so_far())
+            step = self._session.on_interrupt(results, self._so_far())
         except TransportError as error:
             self._observe(Finished("failed", str(error)))
             raise
         except Exception:  # of a function of the program's: `send` can go on from here
-            self._session.stopped(results)
+            self._session.on_interrupt(results)
             raise
         self._observe(step)
         return step
 
     def _so_far(self) -> Turn | None:
-        return None if self._answer is None else self._answer.so_far()
+        return None if self._answer is None else self._answer.partial_turn()
 
     def _ask(self, query: AskModel) -> ResponseReader:
         """The model's answer to one query."""
         self._answer = answer = self._new_answer(query)
         with closing(self._stream(query)) as chunks:  # type: ignore[type-var]
             for chunk in chunks:
-                answer.take(chunk)
+                answer.feed(chunk)
         self._answer = None
         return answer
 
     def _stream(self, query: AskModel) -> Iterator[Chunk]:
         messages, fields = self.request(query)
         if fields and self._client is not None:
-            return self._client.stream(messages, stop=self.format.stops, extra=fields)
-        chunks: Iterator[Chunk] = chunks_of(self._chat.stream, messages, self.format.stops, "__iter__")
+            return self._client.stream(messages, stop=self.format.stop_sequences, extra=fields)
+        chunks: Iterator[Chunk] = chunks_of(self._chat.stream, messages, self.format.stop_sequences, "__iter__")
         return chunks

@@ -66,7 +66,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         self._untold.clear()
         self._async_observer = observer if is_async(observer) else None
         if self._async_observer is None:
-            super().observe(observer)
+            super().set_observer(observer)
         else:
             self._observe = self._untold.append
 
@@ -120,15 +120,15 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
                     for call in step.calls:
                         await self._to_the_end(partial(self._run_into, results, call))
                         await self._tell(results[-1])
-                    step = self._session.ran(results)
+                    step = self._session.on_tool_results(results)
         except asyncio.CancelledError:
-            await self._tell(self._session.stopped(results))
+            await self._tell(self._session.on_interrupt(results))
             raise
         except TransportError as error:
             await self._tell(Finished("failed", str(error)))
             raise
         except Exception:  # of a function of the program's: `send` can go on from here
-            self._session.stopped(results)
+            self._session.on_interrupt(results)
             self._untold.clear()
             raise
         finally:
@@ -151,15 +151,15 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         answer = self._new_answer(query)
         async with aclosing(self._stream(query)) as chunks:  # type: ignore[type-var]
             async for chunk in chunks:
-                answer.take(chunk)
+                answer.feed(chunk)
                 await self._tell()
         return answer
 
     def _stream(self, query: AskModel) -> AsyncIterator[Chunk]:
         messages, fields = self.request(query)
         if isinstance(self._chat, ChatClient):
-            return AsyncChatClient(self._chat).stream(messages, stop=self.format.stops, extra=fields)
-        chunks: AsyncIterator[Chunk] = chunks_of(self._chat.stream, messages, self.format.stops, "__aiter__")
+            return AsyncChatClient(self._chat).stream(messages, stop=self.format.stop_sequences, extra=fields)
+        chunks: AsyncIterator[Chunk] = chunks_of(self._chat.stream, messages, self.format.stop_sequences, "__aiter__")
         return chunks
 
     async def _to_the_end(self, work: Callable[[], object]) -> None:

@@ -53,14 +53,16 @@ def make_template_chat(chat: object, tools: ToolSet, format: str | Format, promp
     client = as_chat_client(chat)
     found = client.own_prompt() if client is not None and prompt != "words" else None
     if prompt == "own" and (found is None or found.own is None):
-        raise UsageError(f"the model's own prompt cannot be had: {found.told if found else 'this is no ChatClient'}")
+        raise UsageError(
+            f"the model's own prompt cannot be had: {found.explanation if found else 'this is no ChatClient'}"
+        )
     return TemplateChat(tools, format, found.own) if found is not None and found.own is not None else None
 
 
 def known_files(workspace: Workspace) -> Sequence[str]:
     """Return the files of a workspace, which a request may name."""
     with suppress(ToolError):
-        found = workspace.look(Glob("**/*", limit=MAX_KNOWN_FILES))
+        found = workspace.read(Glob("**/*", limit=MAX_KNOWN_FILES))
         return found.paths if isinstance(found, PathList) else ()
     return ()
 
@@ -72,7 +74,7 @@ def assist_for(client: ChatClient, guide: str, constraint: Constraint | None) ->
 
     if constraint is not None:
         return AssistSettings(threshold=False) if (guide, constraint) == ("on", "required") else None
-    return SmallModelCheck(client.endpoint, guide).of(client.model if client.endpoint.kind == "ollama" else "")
+    return SmallModelCheck(client.endpoint, guide).assists_for(client.model if client.endpoint.kind == "ollama" else "")
 
 
 def constraint_fields_for(

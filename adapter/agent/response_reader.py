@@ -37,7 +37,7 @@ class ResponseReader:
         self._finish_reason: str | None = None
         self._usage: Usage | None = None
 
-    def take(self, chunk: Chunk) -> None:
+    def feed(self, chunk: Chunk) -> None:
         if not isinstance(chunk, Chunk):
             raise UsageError(f"chat.stream gave {chunk!r}; expected a Chunk")
         self._observe(chunk)
@@ -52,12 +52,12 @@ class ResponseReader:
         """Why it ended, as the server says; None for a chat that says nothing of it."""
         return self._finish_reason
 
-    def end(self) -> tuple[Turn, Usage | None]:
+    def finish(self) -> tuple[Turn, Usage | None]:
         """The whole answer, and what the server counted."""
         self._add(self._parser.close(self._finish_reason or "incomplete"))
         return Turn.from_events(self._events), self._usage
 
-    def so_far(self) -> Turn:
+    def partial_turn(self) -> Turn:
         """What there is of an answer that was stopped; nobody is told."""
         return Turn.from_events([*self._events, *self._parser.close("incomplete")])
 

@@ -132,10 +132,10 @@ class SubagentRunner:
         recording = None if self._record is None else self._record(number, Path(workspace.root, task.cwd or ""))
         events = None if recording is None else recording.inner
         host = replace(workspace.host, agents=self._below(), questions=None, editor=None, events=events)
-        with self._slots, workspace.part(host=host, read_only=kind.read_only, cwd=task.cwd) as part:
+        with self._slots, workspace.subsession(host=host, read_only=kind.read_only, cwd=task.cwd) as part:
             agent = self._agent(part, chat, kind, self._formats.get(task.model or "", self._format))
             if recording is not None:
-                part.watch_approvals(recording.asking)
+                part.wrap_approver(recording.asking)
                 recording.begin(agent, task.prompt, approve=part.mode)
 
             def observe(happening: AgentEvent) -> None:
@@ -146,7 +146,7 @@ class SubagentRunner:
                 if self._observe is not None:
                     self._observe(task, happening)
 
-            agent.observe(observe)
+            agent.set_observer(observe)
             try:
                 done = agent.run(task.prompt)
             except TransportError as error:

@@ -99,7 +99,7 @@ class ChatClient:
             names = self.models()
             if not names:
                 raise TransportError(
-                    f"{self.endpoint.shown} serves no model. Load one there (for Ollama: `ollama pull qwen3:4b`), "
+                    f"{self.endpoint.display_url} serves no model. Load one there (for Ollama: `ollama pull qwen3:4b`), "
                     "or name one."
                 )
             self._model = next((name for name in names if "embed" not in name.lower()), names[0])
@@ -115,7 +115,7 @@ class ChatClient:
 
     def own_prompt(self) -> PromptDiscovery:
         """How the model gets the prompt that its own template makes. Asks the server, the first time."""
-        return self._own.of(self.model)
+        return self._own.discover(self.model)
 
     def control_tokens(self) -> tuple[str, ...]:
         """What the server tells of the model's control tokens. Asks it, the first time."""
@@ -271,7 +271,7 @@ class ChatClient:
         """Raises TransportError when what came is no stream. ``first``: the first event, None without any."""
         sent_as = headers.get("content-type", "")
         if first is None and "event-stream" not in sent_as and "ndjson" not in sent_as:
-            raise TransportError(f"{self.endpoint.shown} answered {sent_as or 'nothing'}. {UNKNOWN.advice}")
+            raise TransportError(f"{self.endpoint.display_url} answered {sent_as or 'nothing'}. {UNKNOWN.advice}")
 
     def _next_event(self, response: _Events) -> Json:
         """None at the end, also where the connection was dropped: what came so far is still of use."""
@@ -320,7 +320,7 @@ class ChatClient:
         return TransportError(Redactor(os.environ, [self._api_key]).redact(self._explanation(error)))
 
     def _explanation(self, error: BaseException) -> str:
-        failure, url = self._failure(error), self.endpoint.shown
+        failure, url = self._failure(error), self.endpoint.display_url
         if is_silent(error):
             return f"{url} said nothing for {self._timeout_s:g} s. {failure.advice}"
         if is_dropped(error) and not is_unreached(error):

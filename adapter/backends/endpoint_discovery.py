@@ -57,7 +57,7 @@ class Endpoint:
         return re.sub(r"/v\d+$", "", self.base_url)
 
     @property
-    def shown(self) -> str:
+    def display_url(self) -> str:
         """The base URL for messages: without a password in it."""
         return without_password(self.base_url)
 

@@ -43,9 +43,9 @@ class PromptDiscovery:
     format that fits the template; None without one."""
 
     own: TemplatePrompt | None
-    told: str
+    explanation: str
     template: str | None = None
-    is_sure: bool = True
+    is_final: bool = True
     recognised: DetectedFormat | None = None
 
     def format_of(self, model: str) -> str | None:
@@ -65,7 +65,7 @@ class PromptDiscoverer:
         self._found: dict[str, PromptDiscovery] = {}
         self._asking = threading.Lock()
 
-    def of(self, model: str) -> PromptDiscovery:
+    def discover(self, model: str) -> PromptDiscovery:
         """For ``model``. Asks the server, the first time."""
         name = "" if self.endpoint.kind == "llama.cpp" else model
         with self._asking:
@@ -75,7 +75,7 @@ class PromptDiscoverer:
                 if found.template is not None:
                     named = self.template.template if self.template is not None else found.template
                     found = replace(found, recognised=detect_format(named, model))
-                if found.is_sure:
+                if found.is_final:
                     if len(self._found) >= MAX_MODELS:
                         self._found.clear()
                     self._found[name] = found
@@ -130,7 +130,7 @@ def _why_not(process: TemplateWorker) -> str:
 def _by_llama_cpp(endpoint: Endpoint, _model: str) -> PromptDiscovery:
     props = _body(get_json(f"{endpoint.root}/props", 2.0))
     if not isinstance(props.get("chat_template"), str):
-        return PromptDiscovery(None, "in words: llama.cpp does not show its template yet", is_sure=False)
+        return PromptDiscovery(None, "in words: llama.cpp does not show its template yet", is_final=False)
     template = props["chat_template"]
     caps = props.get("chat_template_caps")
     if isinstance(caps, dict) and caps.get("supports_tools") is False:
@@ -148,7 +148,7 @@ def _by_llama_cpp(endpoint: Endpoint, _model: str) -> PromptDiscovery:
         status = answers[0].status if answers[0] is not None else 503
         if status in (404, 501, 503):
             told = "in words: this llama.cpp fills no templates (/apply-template)"
-            return PromptDiscovery(None, told, template, is_sure=status != 503)
+            return PromptDiscovery(None, told, template, is_final=status != 503)
         return PromptDiscovery(None, f"in words: {NO_PLACE}", template)
     return PromptDiscovery(
         TemplatePrompt("llama.cpp", traits), "the model's own, by llama.cpp's /apply-template", template
@@ -177,7 +177,7 @@ def _by_ollama(endpoint: Endpoint, model: str) -> PromptDiscovery:
     if not shows_prompts:
         return PromptDiscovery(None, "in words: this Ollama does not show its prompts")
     if traits is None:
-        return PromptDiscovery(None, f"in words: {NO_PLACE}", is_sure=is_sure)
+        return PromptDiscovery(None, f"in words: {NO_PLACE}", is_final=is_sure)
     return PromptDiscovery(TemplatePrompt("ollama", traits), "the model's own, by Ollama's template")
 
 
@@ -188,7 +188,7 @@ def _by_vllm(endpoint: Endpoint, model: str) -> PromptDiscovery:
     answer = get_json(f"{endpoint.base_url}/chat/completions", ASKING_S, {**asked, **tools})
     with_tools = _prompt_tokens(answer)
     if not without or not with_tools:
-        return PromptDiscovery(None, "in words: vLLM does not say how long a prompt with tools is", is_sure=False)
+        return PromptDiscovery(None, "in words: vLLM does not say how long a prompt with tools is", is_final=False)
     if with_tools < without + 20:
         return PromptDiscovery(
             None, "in words: vLLM leaves tools out (its --exclude-tools-when-tool-choice-none, or the template)"
@@ -228,7 +228,7 @@ def render_system_prompt(process: TemplateWorker, system: str, ask: str, tools: 
     """
     found = _by_template(Endpoint(""), process)
     if found.own is None:
-        raise ChatTemplateError(found.told.removeprefix("in words: "))
+        raise ChatTemplateError(found.explanation.removeprefix("in words: "))
     messages: list[Json] = [{"role": "system", "content": system}, {"role": "user", "content": ask}]
     format = get_format(detect_format(process.template).format or "hermes")
     told = template_messages(messages, found.own.traits, format, tools).messages

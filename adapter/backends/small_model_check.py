@@ -24,7 +24,7 @@ class SmallModelCheck:
         self._known: dict[str, AssistSettings | None] = {}
         self._asking = threading.Lock()
 
-    def of(self, model: str) -> AssistSettings | None:
+    def assists_for(self, model: str) -> AssistSettings | None:
         """The help for ``model``; None where it needs none. Asks the server, the first time."""
         if self._mode != "auto":
             return AssistSettings() if self._mode == "on" else None
@@ -36,7 +36,7 @@ class SmallModelCheck:
                 self._known[model] = AssistSettings() if count is not None and count <= SMALL else None
             return self._known[model]
 
-    def told(self, model: str) -> str:
+    def explanation(self, model: str) -> str:
         """For people, where `of` gives help."""
         why = "as asked for" if self._mode == "on" else f"the server says that {model or 'its model'} is small"
         return f"guided: {why}, so words decide whether and what is called (--guide off leaves that to the model)"

@@ -133,7 +133,7 @@ def _limits(settings: RunSettings, help: ModelSetup, served: LoadedModel, consol
     if context.advice:
         console.note(context.advice)
     calls = 1 if help.is_guided else None
-    return SessionLimits(turns=settings.max_turns, call_turns=calls, context_tokens=context.tokens)
+    return SessionLimits(turns=settings.max_turns, tool_turns=calls, context_tokens=context.tokens)
 
 
 def _host(
@@ -154,7 +154,7 @@ def _host(
             served.chat, help.format, settings.config, stack, inner, witnesses.tally, is_own=help.is_own
         ),
         media=frozenset({"image"}) if help.sees_images else frozenset(),
-        events=witnesses.observe_inner,
+        events=witnesses.observe_nested,
     )
 
 

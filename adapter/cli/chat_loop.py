@@ -39,8 +39,8 @@ def start_chat(settings: RunSettings, resume: str | None, *, is_continued: bool)
     kept = _found(settings.workspace, resume) if resume is not None or is_continued else None
     with ExitStack() as stack:
         conversation = ChatSession(stack, settings, console)
-        if conversation.made.workspace.sandbox:
-            console.note_sandbox(conversation.made.workspace.sandbox)
+        if conversation.agent.workspace.sandbox:
+            console.note_sandbox(conversation.agent.workspace.sandbox)
         for note in conversation.workspace.recovered:
             console.note(note)
         if kept is not None:

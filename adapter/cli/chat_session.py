@@ -69,7 +69,7 @@ class ChatSession:
         self._made = self._assembled(settings, self._model)
 
     @property
-    def made(self) -> AgentBundle:
+    def agent(self) -> AgentBundle:
         return self._made
 
     @property
@@ -92,7 +92,7 @@ class ChatSession:
         if self._witnesses.recording is None:
             self._record(self._written.enter_context(self.talks.begin()), message)
             return self._made.agent.run(message)
-        self._witnesses.recording.said(message)
+        self._witnesses.recording.user_message(message)
         return self._made.agent.run(message) if self._made.is_guided else self._made.agent.send(message)
 
     def undo(self) -> UndoResult:
@@ -144,9 +144,9 @@ class ChatSession:
 
     def _assembled(self, settings: RunSettings, stack: ExitStack) -> AgentBundle:
         made = build_agent(
-            stack, settings, self.workspace, self._witnesses, lambda host: self.workspace.part(host=host)
+            stack, settings, self.workspace, self._witnesses, lambda host: self.workspace.subsession(host=host)
         )
-        made.agent.observe(self._observe)
+        made.agent.set_observer(self._observe)
         if made.is_guided:
             self.console.note("this model is too small for a conversation: it is shown each message alone")
         return made
@@ -155,9 +155,9 @@ class ChatSession:
         agent, transcript = self._made.agent, talk.transcript()
         past = restore_chat(transcript, self.workspace.known_tools)
         for message in past.messages:
-            agent.recall(message.text, message.answers)
+            agent.resume(message.text, message.answers)
         for told in past.told:
-            agent.tell(told)
+            agent.add_note(told)
         self._record(talk, transcript.header.task)
 
     def _record(self, talk: OpenChat, task: str) -> None:
@@ -173,9 +173,9 @@ class ChatSession:
     def _tell(self, what: str, done: UndoResult) -> None:
         diff = done.diff if len(done.diff) <= MAX_TOLD else f"{done.diff[:MAX_TOLD]}\n... and more"
         text = f"{what} The files are now as this left them:\n{diff}]"
-        self._made.agent.tell(text)
+        self._made.agent.add_note(text)
         if self._witnesses.recording is not None:
-            self._witnesses.recording.told(text)
+            self._witnesses.recording.note(text)
 
     def _observe(self, happening: AgentEvent) -> None:
         if isinstance(happening, AskModel):

@@ -166,4 +166,4 @@ def _prompt(endpoint: Endpoint) -> str:
     """Who describes the tools to its model, and why nobody better. Asks nothing that makes a server load a model."""
     if endpoint.kind == "ollama":
         return "the model's own, by Ollama's template, where this Ollama shows its prompts"
-    return PromptDiscoverer(endpoint).of(first_model(endpoint)).told
+    return PromptDiscoverer(endpoint).discover(first_model(endpoint)).explanation

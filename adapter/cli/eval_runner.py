@@ -105,7 +105,7 @@ def run_eval(settings: EvalSettings) -> int:
         planned = [(scenario, way, number) for number, scenario, way in product(range(settings.runs), scenarios, ways)]
         ended = _run(planned, log, settings.time_limit_s, console)
         runs = [run for each, way, number in planned if (run := log.get(each, way.name, number)) is not None]
-        server = f"{chat.endpoint.kind} at {chat.endpoint.shown}"
+        server = f"{chat.endpoint.kind} at {chat.endpoint.display_url}"
     order = [way.name for way in ways]
     _write(html, page(chat.model, server, head, scenarios, runs, order, ended))
     if settings.as_json:

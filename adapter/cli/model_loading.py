@@ -60,9 +60,9 @@ def load_model(
             yield served
         return
     with ChatClient(endpoint, model, template=template) as chat:
-        with console.busy(f"waiting for {endpoint.shown}"):
+        with console.busy(f"waiting for {endpoint.display_url}"):
             name = chat.model
-        console.note(f"{name} at {endpoint.shown}")
+        console.note(f"{name} at {endpoint.display_url}")
         yield LoadedModel(chat, is_small=False)
 
 

@@ -42,7 +42,7 @@ def resolve_model_setup(task: str | None, settings: RunSettings, served: LoadedM
     is_native = setup is not None and setup.native and settings.format is None and constraint is None
     is_small = constraint is None and not is_native and _is_small(settings, served)
     if is_small and not served.is_small:
-        console.note(SmallModelCheck(served.chat.endpoint, settings.guide).told(served.chat.model))
+        console.note(SmallModelCheck(served.chat.endpoint, settings.guide).explanation(served.chat.model))
     if task is not None and (constraint == "required" or is_small):
         return ModelSetup("hermes", "small", "required", is_guided=True)
     if is_small:
@@ -84,7 +84,7 @@ def _is_small(settings: RunSettings, served: LoadedModel) -> bool:
     if (
         settings.style
         or settings.prompts
-        or SmallModelCheck(served.chat.endpoint, "auto").of(served.chat.model) is None
+        or SmallModelCheck(served.chat.endpoint, "auto").assists_for(served.chat.model) is None
     ):
         return False
     return settings.prompt == "words" or served.chat.own_prompt().own is None
@@ -97,7 +97,9 @@ def _own_prompt(
 
     Raises UsageError where only that will do and it cannot be had.
     """
-    wants_words = settings.prompt == "words" or settings.style or settings.prompts or (setup and not setup.own)
+    wants_words = (
+        settings.prompt == "words" or settings.style or settings.prompts or (setup and not setup.uses_template)
+    )
     if settings.prompt == "auto" and (wants_words or sees_images):
         return None
     if wants_words:
@@ -106,9 +108,9 @@ def _own_prompt(
         return None
     with console.busy(f"asking for the prompt of {served.chat.model}"):
         found = served.chat.own_prompt()
-    console.note(f"prompt: {found.told}")
+    console.note(f"prompt: {found.explanation}")
     if settings.prompt == "own" and found.own is None:
-        raise UsageError(f"the model's own prompt cannot be had: {found.told}")
+        raise UsageError(f"the model's own prompt cannot be had: {found.explanation}")
     return found
 
 

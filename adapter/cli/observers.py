@@ -30,7 +30,7 @@ class ObserverGroup:
         if self.recording is not None:
             self.recording(happening)
 
-    def observe_inner(self, event: HostEvent) -> None:
+    def observe_nested(self, event: HostEvent) -> None:
         if isinstance(event, NestedCall):
             self.tally(event.result)
         if self.recording is not None:

@@ -59,7 +59,7 @@ def run_probe(settings: ProbeSettings) -> int:
             console.note(note)
         can_constrain = bool(constraint_fields(chat.endpoint.kind, ToolSet(TOOLS)))
         found_prompt = chat.own_prompt()
-        console.note(f"prompt: {found_prompt.told}")
+        console.note(f"prompt: {found_prompt.explanation}")
         own = found_prompt.own
         setups = candidates(format, can_constrain=can_constrain, can_own=own is not None)
         minutes = settings.time_limit_s / 60

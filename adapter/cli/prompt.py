@@ -71,8 +71,8 @@ def _token_count(text: str, model: Path | None, base_url: str | None) -> str:
     if base_url is not None:
         endpoint = find_endpoint(base_url)
         if endpoint.kind != "llama.cpp":
-            raise UsageError(f"{endpoint.shown} is {endpoint.kind}; --base-url counts with llama.cpp's tokenizer")
-        return f"{count_tokens(text, endpoint)} tokens, by the tokenizer at {endpoint.shown}"
+            raise UsageError(f"{endpoint.display_url} is {endpoint.kind}; --base-url counts with llama.cpp's tokenizer")
+        return f"{count_tokens(text, endpoint)} tokens, by the tokenizer at {endpoint.display_url}"
     if model is None:
         return f"about {estimate_tokens(text)} tokens, estimated; --model FILE.gguf counts with its tokenizer"
     from adapter.backends.embedded_server import EmbeddedServer

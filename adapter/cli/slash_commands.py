@@ -87,7 +87,7 @@ def _diff(conversation: ChatSession, _: str) -> None:
 
 
 def _tools(conversation: ChatSession, _: str) -> None:
-    tools = conversation.made.workspace.tools
+    tools = conversation.agent.workspace.tools
     width = max(map(len, tools), default=0)
     for name, tool in tools.items():
         first = " ".join(tool.description.split()).partition(". ")[0]
@@ -95,7 +95,7 @@ def _tools(conversation: ChatSession, _: str) -> None:
 
 
 def _model(conversation: ChatSession, name: str) -> None:
-    chat = conversation.made.chat
+    chat = conversation.agent.chat
     if not name:
         for each in dict.fromkeys([chat.model, *chat.models()]):
             conversation.console.note(f"{'*' if each == chat.model else ' '} {each}")
@@ -104,7 +104,7 @@ def _model(conversation: ChatSession, name: str) -> None:
     if name not in names and not is_gguf(name) and conversation.settings.model != name:
         near = process.extractOne(name, names)
         meant = f"did you mean {near[0]}?" if near else "it serves none"
-        raise UsageError(f"{chat.endpoint.shown} has no model {name!r}; {meant} A GGUF file can be given, too")
+        raise UsageError(f"{chat.endpoint.display_url} has no model {name!r}; {meant} A GGUF file can be given, too")
     conversation.switch(model=name)
     _say_who(conversation)
 
@@ -120,7 +120,7 @@ def _format(conversation: ChatSession, name: str) -> None:
 
 
 def _say_who(conversation: ChatSession) -> None:
-    made = conversation.made
+    made = conversation.agent
     conversation.console.note(
         f"{made.chat.model} is spoken to, and is taught to write calls as {made.agent.format.name}"
     )

@@ -35,7 +35,7 @@ class MessageRenderer:
     tools: ToolSet
     shows_calls: bool = False
 
-    def neutral(self, text: str) -> str:
+    def escape(self, text: str) -> str:
         return escape_control_tokens(replace_lone_surrogates(text), self.format, self.tools)
 
     def answer(self, turn: Turn, *, anew: bool = False) -> HistoryEntry:
@@ -48,17 +48,17 @@ class MessageRenderer:
         self, calls: Sequence[ToolCall], complaints: Sequence[InvalidToolCall], contents: Mapping[str, str]
     ) -> HistoryEntry:
         """What became of ``calls``: ``contents`` by id; those that have none there were stopped."""
-        given = [(call.name, self.neutral(contents.get(call.id, STOPPED)), call.id) for call in calls]
+        given = [(call.name, self.escape(contents.get(call.id, STOPPED)), call.id) for call in calls]
         given += [("", f"tool_error: {wrong.error}", "") for wrong in complaints]
         content = "\n".join(self.format.encode_result(*each) for each in given)
-        about = (*(self.neutral(_in_short(call)) for call in calls), *("" for _ in complaints))
+        about = (*(self.escape(_in_short(call)) for call in calls), *("" for _ in complaints))
         return HistoryEntry("user", content, tuple(given), about)
 
     def after(self, results: Sequence[ToolResult]) -> Iterator[HistoryEntry]:
         """What the user says after the results, for some of them."""
         for result in results:
             if result.user_message:
-                yield HistoryEntry("user", self.neutral(result.user_message))
+                yield HistoryEntry("user", self.escape(result.user_message))
             if result.images:
                 yield HistoryEntry("user", [image_part(url) for url in result.images])
 
@@ -113,7 +113,7 @@ class MessageRenderer:
 
     def _again(self, text: str) -> str:
         """The model's own text, with the marks it has in results however the model wrote it."""
-        return self.neutral(unescape_control_tokens(text))
+        return self.escape(unescape_control_tokens(text))
 
 
 def merge_consecutive_roles(messages: Sequence[Message]) -> Iterator[Message]:

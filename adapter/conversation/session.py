@@ -6,7 +6,7 @@
     session.answered(turn, ...)  -> Run | Query | Done
     session.ran(results)         -> Query | Done
     session.send(message)        -> Query        after Done: the user goes on
-    session.recall(message, ...)                 what was said and answered before, in another session
+    session.resume(message, ...)                 what was said and answered before, in another session
 
 Whoever drives it (`adapter.agent.agent`, a replay, a test) performs the steps. All
 decisions are here: what the model is shown, which answers are asked again (by
@@ -86,7 +86,7 @@ class SessionLimits:
     """Turns in a row without one readable call where there was an attempt."""
     calls: int = 128
     """Of one answer that are run; the model is told that the others were not."""
-    call_turns: int | None = None
+    tool_turns: int | None = None
     """Turns with calls before the conversation ends: one for models that cannot judge whether a task is done."""
     context_tokens: int | None = None
     """What the server holds of a conversation; None leaves it to the server what becomes of a longer one."""
@@ -163,11 +163,11 @@ class Session:
         self._hear(message)
         return self._query()
 
-    def tell(self, text: str) -> None:
+    def add_note(self, text: str) -> None:
         """Tell the model something besides, with the user's next message: what happened outside of the conversation."""
         self._told.append(text)
 
-    def recall(self, message: str, answers: Sequence[tuple[Turn, Sequence[ToolResult]]]) -> None:
+    def resume(self, message: str, answers: Sequence[tuple[Turn, Sequence[ToolResult]]]) -> None:
         """Go on as if ``message`` had been said here, and answered so: nothing is judged, asked or run."""
         self._hear(message)
         for turn, results in answers:
@@ -175,7 +175,7 @@ class Session:
             self._remember(results)
             self._show_results(results)
 
-    def stopped(self, results: Sequence[ToolResult] = (), turn: Turn | None = None) -> Finished:
+    def on_interrupt(self, results: Sequence[ToolResult] = (), turn: Turn | None = None) -> Finished:
         """The user stopped it. ``results``: of those calls of the last `RunTools` that were done by then; ``turn``: what
         there was of an answer, none of whose calls is run."""
         self._show_results(results)
@@ -185,10 +185,10 @@ class Session:
         self._told.append(STOPPED_ANSWER)
         return Finished("interrupted", turn.content)
 
-    def answered(self, turn: Turn, prompt_tokens: int | None = None, finish_reason: str | None = "stop") -> Step:
+    def on_answer(self, turn: Turn, prompt_tokens: int | None = None, finish_reason: str | None = "stop") -> Step:
         """The model's answer, read. ``prompt_tokens``: how many the server counted in the query. ``finish_reason``: why
         it ended, as the server says; ``length`` at the limit of tokens, ``incomplete`` where the connection broke."""
-        turn = self._bounded(self._rails.own(self._past, turn))
+        turn = self._bounded(self._rails.enabled_faults(self._past, turn))
         if prompt_tokens and self._tokens:
             self._real_share = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
         self._content = turn.content or self._content
@@ -196,7 +196,7 @@ class Session:
         self._unreadable_turns = self._unreadable_turns + 1 if turn.invalid and not turn.calls else 0
         is_unreadable = self._unreadable_turns >= self.limits.unreadable
         judged = not turn.calls and not is_unreadable and self._turns < self.limits.turns
-        verdict = self._rails.judge(self._past, CandidateAnswer.of(turn), finish_reason) if judged else None
+        verdict = self._rails.check_response(self._past, CandidateAnswer.of(turn), finish_reason) if judged else None
         if isinstance(verdict, Retry):
             return self._asked_again(answer, verdict)
         self._entries = [*(entry for entry in self._entries if not entry.is_passing), answer]
@@ -216,7 +216,7 @@ class Session:
         self._refused_turns = self._refused_turns + 1 if turn.calls and not to_run else 0
         if self._refused_turns >= self.limits.refusals:
             return Finished("repetition", self._content)
-        return RunTools(to_run) if to_run else self.ran([])
+        return RunTools(to_run) if to_run else self.on_tool_results([])
 
     def _bounded(self, turn: Turn) -> Turn:
         """The turn with no more calls than an answer may have."""
@@ -229,14 +229,14 @@ class Session:
         )
         return replace(turn, calls=turn.calls[:most], invalid=(*turn.invalid[:most], InvalidToolCall("", error)))
 
-    def ran(self, results: Sequence[ToolResult]) -> Step:
+    def on_tool_results(self, results: Sequence[ToolResult]) -> Step:
         """The results of the calls of the last `RunTools`, in their order."""
         self._remember(results)
         self._show_results(results)
         if any(result.ends for result in results) or self._rails.steps.has_ended(self._past):
             return Finished("exited", self._content)
         self._call_turns += bool(results)
-        if self._call_turns == self.limits.call_turns:
+        if self._call_turns == self.limits.tool_turns:
             return Finished("finished" if all(result.ok for result in results) else "unsuccessful", self._content)
         return self._query() if self._turns < self.limits.turns else Finished("turns", self._content)
 
@@ -261,7 +261,7 @@ class Session:
             for call in self._waiting
             if (result := by_id.get(call.id)) is not None
         ]
-        self._past = replace(self._past, made=(*self._past.made, *made))
+        self._past = replace(self._past, calls=(*self._past.calls, *made))
 
     def _changes(self, call: ToolCall) -> bool:
         return call.name in self.tools and self.tools[call.name].effect != "read"
@@ -289,7 +289,7 @@ class Session:
             self._task += f"\n\n{said}" if len(kept) == 2 else ""
             content = concat_content(kept.pop().content, said, "\n\n")
         self._entries = [*kept, HistoryEntry("user", content, is_kept=True)]
-        self._past = replace(self._past, request=message, since=len(self._past.made))
+        self._past = replace(self._past, request=message, turn_start=len(self._past.calls))
         self._rails.begin()
         self._turns, self._content = 0, ""
         self._unreadable_turns = self._refused_turns = self._call_turns = 0
@@ -303,7 +303,7 @@ class Session:
         self._waiting, self._refused, self._complaints = list(turn.calls), {}, turn.invalid
 
     def _neutral(self, text: str) -> str:
-        return self._shown.neutral(text)
+        return self._shown.escape(text)
 
     def _show_results(self, results: Sequence[ToolResult]) -> None:
         """Show the model what became of its calls: those without a result were stopped."""

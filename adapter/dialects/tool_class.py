@@ -55,7 +55,7 @@ class ToolMetadata:
     max_lines: int = MAX_LINES
     """Of a result; more for a tool that gives pages, with a line below that says how to go on."""
     label: str = ""
-    polls: bool = False
+    is_polling: bool = False
     failure: Failure | None = None
 
 
@@ -95,7 +95,7 @@ class ToolClass(BaseModel):
             needs=cls.naming.needs,
             max_lines=cls.naming.max_lines,
             label=cls.naming.label,
-            polls=cls.naming.polls,
+            polls=cls.naming.is_polling,
             failure=cls.naming.failure,
         )
 

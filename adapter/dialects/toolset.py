@@ -24,7 +24,7 @@ class Dialect:
     title: str
     classes: Sequence[type[ToolClass]]
     defined: tuple[Tool, ...] = ()
-    unasked: frozenset[Effect] = frozenset()
+    preapproved: frozenset[Effect] = frozenset()
 
     @property
     def tools(self) -> ToolSet:

@@ -143,7 +143,7 @@ def _against_original(
                 rejections[index] = Rejection(kind, rejection.message + dependence)
                 continue
             case edits:
-                is_rough = edits[0].match.strictness == "aligned" or not edits[0].match.is_sharp
+                is_rough = edits[0].match.strictness == "aligned" or not edits[0].match.is_exact_layout
         if is_rough and dependence:
             rejections[index] = Rejection("dependent", f"{names.old_text} is in the file only roughly{dependence}")
         groups.append(edits)

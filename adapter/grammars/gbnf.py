@@ -170,7 +170,7 @@ def build_json_schema(
 
 def _possible(tools: ToolSet, shaping: LoweringOptions) -> dict[str, Shape]:
     """The arguments' shape of each tool that can be called at all."""
-    shapes = {name: SchemaLowering(name, tool.parameters, shaping).shape() for name, tool in tools.items()}
+    shapes = {name: SchemaLowering(name, tool.parameters, shaping).lower() for name, tool in tools.items()}
     return {name: shape for name, shape in shapes.items() if is_satisfiable(shape)}
 
 

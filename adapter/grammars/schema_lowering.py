@@ -85,7 +85,7 @@ class SchemaLowering:
     _inmost: Shape = NOTHING
     """What a reference that has been followed often enough comes to."""
 
-    def shape(self) -> Shape:
+    def lower(self) -> Shape:
         """Of the arguments: an object, whatever the schema says."""
         shape = self._reduce(self.schema, ())
         if not is_satisfiable(shape):  # perhaps only because something needs itself

@@ -101,8 +101,8 @@ class UntaggedJson:
                         break
                     attempts += 1  # stray quotes: the brackets may balance again further on
                     continue
-                if bracket in BRACKETS and context.given_back <= MAX_GIVEN_BACK:
-                    context.given_back += _give_back_next(source, piece, value.end)
+                if bracket in BRACKETS and context.reread_characters <= MAX_GIVEN_BACK:
+                    context.reread_characters += _give_back_next(source, piece, value.end)
             values.append(Value(value.value, start + value.end, value.fixes))
             gap: list[str] = []
             char = yield from skip_space(source, gap)
@@ -112,7 +112,7 @@ class UntaggedJson:
                 char = yield from skip_space(source, gap)
             span.extend(piece)
             if char != "{" or self.name is not None:
-                source.unread("".join(gap))
+                source.push_back("".join(gap))
                 return values, None
             span.extend(gap)
             start += sum(map(len, (*piece, *gap)))
@@ -122,7 +122,7 @@ class UntaggedJson:
 
     def _unread_end(self, source: StreamBuffer, marker: str, piece: list[str]) -> None:
         """Give back the marker that ended a value, also one that a stray quote hid from the count of brackets."""
-        source.unread(marker)
+        source.push_back(marker)
         text = "".join(piece)
         found = None if marker or self._ends is None else self._ends.search(text, 0)
         if found is None:
@@ -132,7 +132,7 @@ class UntaggedJson:
         except FormatError:
             return  # it stands in a string that was cut off
         piece[:] = [text[: found[0]]]
-        source.unread(text[found[0] :])
+        source.push_back(text[found[0] :])
 
     def _begins_call(self, source: StreamBuffer, context: ReadContext) -> Reader[bool]:
         """Whether the first key is one that a call may begin with: else it is an answer, and may be shown at once."""
@@ -147,7 +147,7 @@ class UntaggedJson:
             ahead.append(char)
             source.position += 1
             key = yield from take_until(source, _KEY_QUOTES[char], 64, ahead)
-        source.unread("".join(ahead))
+        source.push_back("".join(ahead))
         return key is not None and (key in CALL_KEYS or key in context.tools)
 
     def _is_call(self, value: Value, context: ReadContext) -> bool:
@@ -173,7 +173,7 @@ def _give_back_next(source: StreamBuffer, piece: list[str], end: int) -> int:
     rest = text[end:].lstrip(_AFTER_VALUE)
     if rest:
         piece[:] = [text[: len(text) - len(rest)]]
-        source.unread(rest)
+        source.push_back(rest)
     return len(rest)
 
 

@@ -32,7 +32,7 @@ class CallEventFactory:
         self._id_seed = id_seed
         self._count = 0
 
-    def events_of(self, reading: BodyResult, raw: str) -> list[Event]:
+    def events_for(self, reading: BodyResult, raw: str) -> list[Event]:
         """What ``raw``, which stands in its format's markers, amounts to."""
         if reading.error is not None:
             return [InvalidToolCall(raw, reading.error)]
@@ -48,7 +48,7 @@ class CallEventFactory:
             start = stop
         return events
 
-    def why_text(self, reading: BodyResult, *, is_marked: bool, is_first: bool) -> str:
+    def rejection_reason(self, reading: BodyResult, *, is_marked: bool, is_first: bool) -> str:
         """Why what looks like calls is text all the same: a key of `REJECTION_REASONS`, "" when it may be calls.
 
         ``is_first``: nothing stands before it. Then a call of no tool of the session whose name could be a
@@ -66,7 +66,7 @@ class CallEventFactory:
         unknown = self._unknown(reading)
         if unknown:
             return [InvalidToolCall(raw, self._tools.explain_unknown(unknown), unknown)]
-        events = self.events_of(reading, raw)
+        events = self.events_for(reading, raw)
         if is_marked or self._policy.unmarked != "reads":
             return events
         return [self._demanding_markers(event) for event in events]

@@ -27,14 +27,14 @@ def skip_echoed_header(source: StreamBuffer) -> Reader[str]:
     """The header at the very beginning, with the white space around it; empty, and nothing taken, of other text."""
     ahead: list[str] = []
     if (yield from skip_space(source, ahead)) != "<":  # as each of them begins
-        source.unread("".join(ahead))
+        source.push_back("".join(ahead))
         return ""
     header = yield from take_marker(source, _headers)
     while header and source.is_empty and not source.final:
         yield
     following = source.text[source.position : source.position + 1]
     if not header or (header[-1] != ">" and following not in ("", "\n", "\r", " ", "<")):
-        source.unread("".join(ahead) + header)
+        source.push_back("".join(ahead) + header)
         return ""
     ahead.append(header)
     yield from skip_space(source, ahead)

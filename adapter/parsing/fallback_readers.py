@@ -40,19 +40,19 @@ class FallbackReader:
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         if self._own is None:
             return _marked((yield from self._other(source, span, context)))
-        start, plain = len(span), context.plain
+        start, plain = len(span), context.close_at_first_marker
         result = yield from self._own(source, span, context)
-        is_taken = not result.is_text and result.error is None
-        if is_taken or (source.was_cut and source.is_empty) or context.given_back > MAX_GIVEN_BACK:
+        is_taken = not result.not_a_call and result.error is None
+        if is_taken or (source.was_cut and source.is_empty) or context.reread_characters > MAX_GIVEN_BACK:
             return result
         taken = give_back(source, span, start)
-        context.plain, context.may_be_text = plain, True
+        context.close_at_first_marker, context.may_be_text = plain, True
         again = _marked((yield from self._other(source, span, context)))
-        is_cut = source.was_cut and source.is_empty and result.is_text and again.error is not None
+        is_cut = source.was_cut and source.is_empty and result.not_a_call and again.error is not None
         if again.calls or is_cut:  # what was cut off within a call has none in it
             return again
-        context.given_back += sum(map(len, give_back(source, span, start)))
-        context.plain = plain
+        context.reread_characters += sum(map(len, give_back(source, span, start)))
+        context.close_at_first_marker = plain
         take_again(source, span, taken)
         return result
 

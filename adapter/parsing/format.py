@@ -39,20 +39,20 @@ class ReadContext:
     """What a reader may know besides the text, and ``json_call``, what it tells of it before its end."""
 
     tools: ToolSet
-    told: str | None = None
+    expected_format: str | None = None
     """The name of the one format that is read, None when any may come."""
     tool_call_body: str | None = None
     """That of the format that is read, see `Format`."""
     at_line_start: bool = True
     after_call: bool = False
-    plain: bool = False
+    close_at_first_marker: bool = False
     """A stray quote hid a closing marker before: from here on the first marker closes."""
     json_call: JsonCall | None = None
     """Said by the reader of a body once it is committed; the first of a body."""
 
     may_be_text: bool = False
     """Set by a reader that may give all it takes back as text: nothing is certain then before its end."""
-    given_back: int = 0
+    reread_characters: int = 0
     """Characters that were read as another family's call, were none, and were read again."""
 
     def begin_body(self, *, at_line_start: bool, after_call: bool) -> None:
@@ -87,7 +87,7 @@ class BodyResult(NamedTuple):
     calls: tuple[DecodedCall, ...] = ()
     fixes: tuple[str, ...] = ()
     error: str | None = None
-    is_text: bool = False
+    not_a_call: bool = False
     unfinished: bool = False
     """The error is that the body ends inside a value: more text might mend it."""
     section: OpaqueSection | None = None
@@ -104,7 +104,7 @@ class BodyResult(NamedTuple):
         return self._replace(fixes=tuple(other for other in self.fixes if other != fix))
 
 
-TEXT = BodyResult(is_text=True)
+TEXT = BodyResult(not_a_call=True)
 
 BodyReader: TypeAlias = Callable[[StreamBuffer, list[str], ReadContext], Reader[BodyResult]]
 """Reads what follows an opener and appends all it takes to the span (the list of str)."""
@@ -118,7 +118,7 @@ def try_readers(*readers: BodyReader) -> BodyReader:
         for reader in readers:
             start = len(span)
             reading = yield from reader(source, span, context)
-            if not reading.is_text or "".join(span[start:]).strip(SPACE):
+            if not reading.not_a_call or "".join(span[start:]).strip(SPACE):
                 break
         return reading
 
@@ -160,30 +160,30 @@ class Format:
     aliases: tuple[str, ...] = ()
     openers_for: Callable[[Sequence[str]], tuple[CallOpener, ...]] | None = None
     """Makes the openers that depend on the names of the session's tools."""
-    bare: BodyReader | None = None
+    read_bare: BodyReader | None = None
     """Reads calls that stand without markers where a message or paragraph begins."""
     tool_call_body: str | None = None
     """What this format writes in the ``<tool_call>`` envelope, which several share: json, function or pairs."""
     marks_plain_text: bool = False
     """Its opening marker also stands before plain text, so that it announces no call."""
-    head: BodyReader | None = None
+    read_header: BodyReader | None = None
     """Reads what can only begin a message, the prompt having ended within a header; takes nothing of other text."""
-    stripped: BodyReader | None = None
+    read_without_markers: BodyReader | None = None
     """Reads what begins a message with a word, its opening markers stripped by the server: a call of a tool of the
     session, or a header."""
     reasoning: Mapping[str, str] = field(default_factory=lambda: {"<think>": "</think>"})
     starts_in_reasoning: bool = False
-    answers: Mapping[str, str] = field(default_factory=dict)
-    strays: tuple[str, ...] = ()
-    ends: tuple[str, ...] = ()
-    channels: tuple[str, ...] = ()
-    next_turns: tuple[str, ...] = ()
-    results: tuple[str, ...] = ()
-    stops: tuple[str, ...] = ()
+    answer_tags: Mapping[str, str] = field(default_factory=dict)
+    stray_closers: tuple[str, ...] = ()
+    end_tokens: tuple[str, ...] = ()
+    channel_markers: tuple[str, ...] = ()
+    other_role_markers: tuple[str, ...] = ()
+    result_markers: tuple[str, ...] = ()
+    stop_sequences: tuple[str, ...] = ()
     special_tokens: tuple[str, ...] = ()
     control_tokens: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
-    template_marks: tuple[str, ...] = ()
+    model_patterns: tuple[str, ...] = ()
+    template_fingerprints: tuple[str, ...] = ()
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__

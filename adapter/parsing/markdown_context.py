@@ -72,7 +72,7 @@ class MarkdownContext:
         return bool(self._fence)
 
     @property
-    def quoted_by(self) -> str:
+    def quote_reason(self) -> str:
         """What would quote a call that follows, as `REJECTION_REASONS` has it: "" when nothing would."""
         self._look()
         if self._fence:
@@ -87,9 +87,9 @@ class MarkdownContext:
 
         ahead = copy(self)
         ahead._pieces = [*self._pieces, text]
-        return ahead.quoted_by
+        return ahead.quote_reason
 
-    def go_on(self) -> None:
+    def advance_past_tick(self) -> None:
         """The inline code quotes a marker, so it may go on over line breaks, to the end of its paragraph."""
         self._look()
         self._goes_on = True

@@ -175,7 +175,7 @@ class MarkerSet:
             literal = self._shorter[literal]
         return None
 
-    def may_begin(self, text: str) -> bool:
+    def may_start_with(self, text: str) -> bool:
         """Whether more text could turn ``text`` into a marker."""
         if not text or len(text) >= self.longest:
             return False
@@ -188,7 +188,7 @@ class MarkerSet:
         place = max(start, len(text) - self.longest + 1)
         while (found := self._start.search(text, place)) is not None:
             place = found.start()
-            if self.may_begin(text[place:]):
+            if self.may_start_with(text[place:]):
                 return place
             place += 1
         return len(text)

@@ -104,14 +104,14 @@ def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, C
 @lru_cache(maxsize=128)
 def _tables(formats: tuple[Format, ...], others: FallbackReaders | None) -> MarkerTables:
     openers = _all_openers(formats, others, ())
-    strays = _lowered(marker for entry in formats for marker in entry.strays)
+    strays = _lowered(marker for entry in formats for marker in entry.stray_closers)
     foreign_strays = (others.strays if others else frozenset()) - strays
-    channels = _lowered(marker for entry in formats for marker in entry.channels)
-    ends = channels | _lowered((*END_OF_TURN, *(marker for entry in formats for marker in entry.ends)))
-    next_turns = _lowered((*NEXT_TURN, *(marker for entry in formats for marker in entry.next_turns)))
-    results = _lowered((*INVENTED_RESULT, *(marker for entry in formats for marker in entry.results)))
+    channels = _lowered(marker for entry in formats for marker in entry.channel_markers)
+    ends = channels | _lowered((*END_OF_TURN, *(marker for entry in formats for marker in entry.end_tokens)))
+    next_turns = _lowered((*NEXT_TURN, *(marker for entry in formats for marker in entry.other_role_markers)))
+    results = _lowered((*INVENTED_RESULT, *(marker for entry in formats for marker in entry.result_markers)))
     reasoning = reasoning_markers(formats)
-    answers = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answers.items()}
+    answers = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answer_tags.items()}
     text_markers = WeakMarkerSet(
         _weak(openers, ()),
         *openers, *strays, *foreign_strays, *reasoning, *reasoning.values(), *answers, *answers.values(), *ends,
@@ -122,7 +122,7 @@ def _tables(formats: tuple[Format, ...], others: FallbackReaders | None) -> Mark
         told=formats[0].name if len(formats) == 1 else None,
         openers=openers,
         # Heads are of the told format alone: one may be any word, which would be held back from every answer.
-        heads=tuple(dict.fromkeys(entry.head for entry in formats if entry.head is not None)),
+        heads=tuple(dict.fromkeys(entry.read_header for entry in formats if entry.read_header is not None)),
         stripped=tuple(_stripped(formats, others)),
         bare=try_readers(*own_bare, _read_loose_json),
         fenced=try_readers(*own_bare, _bare_json),
@@ -159,12 +159,12 @@ def _lowered(markers: Iterable[str]) -> frozenset[str]:
 
 def _own_bare(formats: Sequence[Format]) -> list[BodyReader]:
     """How these formats call without markers. Where no format is told, bare JSON is nobody's own way."""
-    own = list(dict.fromkeys(entry.bare for entry in formats if entry.bare is not None))
+    own = list(dict.fromkeys(entry.read_bare for entry in formats if entry.read_bare is not None))
     return own if len(formats) == 1 else [read for read in own if not isinstance(read, UntaggedJson)]
 
 
 def _stripped(formats: Sequence[Format], others: FallbackReaders | None) -> list[BodyReader]:
-    own = list(dict.fromkeys(entry.stripped for entry in formats if entry.stripped is not None))
+    own = list(dict.fromkeys(entry.read_without_markers for entry in formats if entry.read_without_markers is not None))
     return own + [_undecided(read) for read in _not_among(own, others.stripped if others else ())]
 
 
@@ -181,7 +181,7 @@ def _undecided(read: BodyReader) -> BodyReader:
 
 def _foreign_bare(formats: Sequence[Format], others: FallbackReaders | None) -> list[BodyReader]:
     """How the ``others`` call without markers; bare JSON is read in any case."""
-    own = [entry.bare for entry in formats if entry.bare is not None]
+    own = [entry.read_bare for entry in formats if entry.read_bare is not None]
     return [FallbackReader(None, read) for read in _not_among(own, others.bare if others else ())]
 
 

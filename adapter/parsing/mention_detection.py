@@ -49,7 +49,7 @@ def is_stray_closer(source: StreamBuffer, state: ParseState) -> Reader[bool]:
         return line.is_blank
     ahead: list[str] = []
     following = yield from skip_space(source, ahead)
-    source.unread("".join(ahead))
+    source.push_back("".join(ahead))
     return not following
 
 

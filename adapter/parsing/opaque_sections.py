@@ -32,7 +32,7 @@ def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: Ev
                 break
             yield
         elif marker.lower() in section.starts or (marker.lower() in section.glued_starts and not any(state.space)):
-            source.unread(marker)
+            source.push_back(marker)
             break
         elif marker.lower() in section.closes or (
             marker.lower() not in section.glued_starts and (yield from _ends(section, source))
@@ -50,7 +50,7 @@ def _ends(section: OpaqueSection, source: StreamBuffer) -> Reader[bool]:
     ahead: list[str] = []
     char = yield from skip_space(source, ahead)
     following = yield from take_marker(source, markers_for(*section.ends, *section.before))
-    source.unread("".join(ahead) + following)
+    source.push_back("".join(ahead) + following)
     return bool(following) or not char
 
 

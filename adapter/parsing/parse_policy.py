@@ -24,15 +24,15 @@ class ParsePolicy:
     name: str
     repairs: bool = True
     unmarked: Literal["none", "reads", "all"] = "reads"
-    midway: bool = False
-    foreign: bool = True
+    allow_midtext: bool = False
+    allow_other_formats: bool = True
 
 
-STRICT = ParsePolicy("strict", repairs=False, unmarked="none", foreign=False)
+STRICT = ParsePolicy("strict", repairs=False, unmarked="none", allow_other_formats=False)
 SAFE = ParsePolicy("safe")
 APPROVED = ParsePolicy("approved", unmarked="all")
 """As `SAFE`, for callers where somebody approves what a tool changes."""
-LENIENT = ParsePolicy("lenient", unmarked="all", midway=True)
+LENIENT = ParsePolicy("lenient", unmarked="all", allow_midtext=True)
 
 POLICIES = {policy.name: policy for policy in (STRICT, SAFE, APPROVED, LENIENT)}
 

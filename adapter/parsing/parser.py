@@ -61,7 +61,7 @@ class Parser:
             in_reasoning=_opens_reasoning(generation_prompt, formats),
             assumes_reasoning=generation_prompt is None,
             stream_arguments=stream_arguments,
-            others=None if format is None or not policy.foreign else OTHERS,
+            others=None if format is None or not policy.allow_other_formats else OTHERS,
         )
         self._is_closed = False
 

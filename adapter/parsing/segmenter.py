@@ -84,12 +84,12 @@ class Segmenter:
         self._again = partial(  # for calls drafted in reasoning
             Segmenter, formats, tools, normalise, policy, id_seed=f"{id_seed}/reasoning", others=others
         )
-        self._calls_bare = len(formats) > 1 or formats[0].bare is not None
+        self._calls_bare = len(formats) > 1 or formats[0].read_bare is not None
         self._verdicts = CallEventFactory(formats[0], tools, normalise, policy, id_seed=id_seed)
         self._tables = build_marker_tables(tuple(formats), tuple(tools), others)
         self._plain_end = self._tables.text_markers.plain_end
         own_body = formats[0].tool_call_body if len(formats) == 1 else None
-        self._context = ReadContext(tools, told=self._tables.told, tool_call_body=own_body)
+        self._context = ReadContext(tools, expected_format=self._tables.told, tool_call_body=own_body)
 
         self._source = StreamBuffer()
         self._state = ParseState()
@@ -174,15 +174,15 @@ class Segmenter:
         kind, state, output, openers = marker.lower(), self._state, self._output, self._tables.openers
         if kind in BARE_STARTS:
             output.add_text("\n")
-            self._source.unread(marker[1])
-            if not state.line.quoted_by:
+            self._source.push_back(marker[1])
+            if not state.line.quote_reason:
                 yield from self._read_bare()
         elif kind == FENCE and state.line.is_blank and not state.line.is_fenced:
             yield from self._read_fence()
         elif reason := self._why_quoted(kind):
             if kind in openers:
                 if reason == "inline-code":
-                    state.line.go_on()
+                    state.line.advance_past_tick()
                 self._reject(reason, len(marker))
             output.add_text(marker)
         elif kind in openers:
@@ -193,7 +193,7 @@ class Segmenter:
     def _why_quoted(self, kind: str) -> str:
         """Why a marker means nothing here: a key of `REJECTION_REASONS`, "" when it means what it says."""
         line = self._state.line
-        reason = line.quoted_after("\n") if kind[0] == "\n" else line.quoted_by
+        reason = line.quoted_after("\n") if kind[0] == "\n" else line.quote_reason
         return "" if reason == "quotation" and kind not in self._tables.openers else reason
 
     def _at_part(self, kind: str, marker: str) -> Reader[None]:
@@ -261,7 +261,7 @@ class Segmenter:
         while True:
             plain, marker = self._source.scan(self._tables.reasoning_markers)
             output.add_reasoning(plain)
-            if marker.lower() in openers and not state.line.quoted_by:
+            if marker.lower() in openers and not state.line.quote_reason:
                 marker = yield from self._read_draft(marker)
             if marker and marker.lower() not in openers:
                 output.add_markup(marker)
@@ -311,12 +311,12 @@ class Segmenter:
         raw = "".join(span)
         is_glued = not any(self._state.space)
         if not self._source.was_cut and is_mere_mention(raw, marker, result, self._context, is_glued=is_glued):
-            self._source.unread(raw[len(marker) :])
+            self._source.push_back(raw[len(marker) :])
             raw, result = marker, TEXT
-        if result.is_text and raw.lower() in self._tables.strays:
+        if result.not_a_call and raw.lower() in self._tables.strays:
             yield from self._at_part(raw.lower(), raw)
             return
-        if result.is_text:
+        if result.not_a_call:
             if marker:
                 self._reject("no-body", len(raw))
             self._output.add_text(raw)
@@ -328,7 +328,7 @@ class Segmenter:
             if not marker:
                 yield from self._read_stripped()
             return
-        events = self._verdicts.events_of(result, raw)
+        events = self._verdicts.events_for(result, raw)
         if result.calls or result.error is not None:
             self._output.add_calls(progress.ending(events), keeps_space=opener.keeps_space)
         else:
@@ -358,7 +358,7 @@ class Segmenter:
             self._hold(result, raw, is_marked="no-markers" not in result.fixes)
         else:
             self._output.commit_held()
-            self._output.add_calls(self._verdicts.events_of(result, raw))
+            self._output.add_calls(self._verdicts.events_for(result, raw))
 
     def _read_fence(self) -> Reader[None]:
         """A code fence: a call if it holds one and nothing else, and nothing but calls follows; else text."""
@@ -412,7 +412,7 @@ class Segmenter:
     def _hold(self, result: BodyResult, raw: str, *, is_marked: bool) -> None:
         """Keep calls that count only if nothing but calls follows; text stays text."""
         is_first = self._state.last is NOTHING
-        reason = self._verdicts.why_text(result, is_marked=is_marked, is_first=is_first) if result.calls else ""
+        reason = self._verdicts.rejection_reason(result, is_marked=is_marked, is_first=is_first) if result.calls else ""
         if reason:
             self._reject(reason, len(raw))
         if reason or not result.calls:
@@ -420,5 +420,5 @@ class Segmenter:
             return
         events = self._verdicts.held_events(result, raw, is_marked=is_marked)
         self._output.hold(events, raw, self._source.offset - len(raw))
-        if self._policy.midway:
+        if self._policy.allow_midtext:
             self._output.commit_held()

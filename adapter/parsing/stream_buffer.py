@@ -86,7 +86,7 @@ class StreamBuffer:
         """Take ``piece``, which comes after all else was taken, without looking at it."""
         self._before += len(piece)
 
-    def unread(self, text: str) -> None:
+    def push_back(self, text: str) -> None:
         """Put text back in front of what is left."""
         start = self.position - len(text)
         if start >= 0 and self.text.startswith(text, start):
@@ -135,7 +135,7 @@ class StreamBuffer:
         """Whether a longer marker may still be arriving in this one's place."""
         if self.final or len(self.text) - found[0] >= markers.longest or not markers.overlap:
             return False
-        return markers.may_begin(self.text[found[0] :])
+        return markers.may_start_with(self.text[found[0] :])
 
     def is_within(self, found: Found, markers: MarkerSet) -> bool:
         """Whether a marker that began before this one, and holds it, may still be arriving."""
@@ -167,7 +167,7 @@ def read_until(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Rea
 def skip_to(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[str]:
     """Take text into ``span`` up to the next marker, which is not taken. Returns it; "" at the end."""
     marker = yield from read_until(source, markers, span)
-    source.unread(marker)
+    source.push_back(marker)
     return marker
 
 
@@ -193,7 +193,7 @@ def take_marker(source: StreamBuffer, markers: MarkerSet) -> Reader[str]:
             begin, source.position = found
             return source.text[begin : source.position]
         ahead = source.text[source.position : source.position + markers.longest]
-        if source.final or (ahead and not markers.may_begin(ahead)):
+        if source.final or (ahead and not markers.may_start_with(ahead)):
             return ""
         yield
 
@@ -201,7 +201,7 @@ def take_marker(source: StreamBuffer, markers: MarkerSet) -> Reader[str]:
 def is_next(source: StreamBuffer, markers: MarkerSet) -> Reader[bool]:
     """Whether one of ``markers`` comes next. Takes nothing."""
     marker = yield from take_marker(source, markers)
-    source.unread(marker)
+    source.push_back(marker)
     return bool(marker)
 
 
@@ -209,7 +209,7 @@ def give_back(source: StreamBuffer, span: list[str], start: int) -> list[str]:
     """Put back all that was taken into ``span`` from ``start`` on. Returns it, for `take_again`."""
     taken = span[start:]
     del span[start:]
-    source.unread("".join(taken))
+    source.push_back("".join(taken))
     return taken
 
 

@@ -87,12 +87,12 @@ class TaggedJson:
 
     def _read_in_pieces(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         start = len(span)
-        if not context.plain:
+        if not context.close_at_first_marker:
             complete, marker = yield from self._take_values(source, span)
             if complete or marker:
                 reading = self._decode(span, start, complete or self._is_close(marker), context)
                 if self._swallows_a_call(span, start, reading):
-                    source.unread(marker)
+                    source.push_back(marker)
                     return self._fall_back(source, span, start, context)
                 if complete or not reading.unfinished or not self._is_close(marker):
                     return self._ended_by(marker, reading, source, span)
@@ -103,7 +103,7 @@ class TaggedJson:
                 break
             reading = self._decode(span, start, self._is_close(marker), context)
             if self._swallows_a_call(span, start, reading):
-                source.unread(marker)
+                source.push_back(marker)
                 break
             if reading.error is None or (self._is_close(marker) and not reading.unfinished):
                 return self._ended_by(marker, reading, source, span)
@@ -154,7 +154,7 @@ class TaggedJson:
         yield from take_until(source, self.closing[-1], 24, misspelt)
         if misspelt and _MISSPELT_CLOSE.fullmatch(misspelt[0]):
             return misspelt[0]
-        source.unread("".join(misspelt))
+        source.push_back("".join(misspelt))
         return ""
 
     def _swallows_a_call(self, span: Sequence[str], start: int, reading: BodyResult) -> bool:
@@ -176,7 +176,7 @@ class TaggedJson:
             span.append(marker)
             return reading.adding("misspelt-close-tag")
         if marker:
-            source.unread(marker)
+            source.push_back(marker)
         elif source.was_cut and _CUT_TAG.fullmatch(source.text, source.position):
             span.append(source.rest())
             return BodyResult(error=CUT_OFF)
@@ -195,9 +195,9 @@ class TaggedJson:
             if "unescaped-quote" in reading.fixes and source.was_cut:
                 break  # the string may have gone on
             if self._is_close(body[begin:end]) and reading.error is None:
-                context.plain = True
+                context.close_at_first_marker = True
                 span[start:] = [body[:end]]
-                source.unread(body[end:])
+                source.push_back(body[end:])
                 return reading
         if source.final and source.is_empty:
             return BodyResult(error=CUT_OFF)

@@ -17,10 +17,10 @@ class CallingSetup:
     style: Style = "trained"
     constraint: Constraint = "off"
     native: bool = False
-    own: bool = False
+    uses_template: bool = False
 
     @property
     def name(self) -> str:
         if self.native:
             return "server's own"
-        return f"{self.format}, {'own prompt' if self.own else self.style}, {self.constraint}"
+        return f"{self.format}, {'own prompt' if self.uses_template else self.style}, {self.constraint}"

@@ -222,7 +222,16 @@ def _own_markers(format: Format) -> set[str]:
     if format.name in FORMATS:
         return set()
     markers = (*(opener.marker for opener in format.openers), *format.reasoning, *format.reasoning.values())
-    return {each.lower() for each in (*markers, *format.strays, *format.ends, *format.next_turns, *format.results)}
+    return {
+        each.lower()
+        for each in (
+            *markers,
+            *format.stray_closers,
+            *format.end_tokens,
+            *format.other_role_markers,
+            *format.result_markers,
+        )
+    }
 
 
 def _joints(text: str, tools: ToolSet) -> Iterator[int]:
@@ -246,7 +255,7 @@ def _literals() -> tuple[frozenset[str], frozenset[str]]:
     tables = build_marker_tables(FORMATS.all, ())
     spoken = {*tables.openers, *tables.strays, *tables.ends, *tables.next_turns, *tables.results}
     spoken |= {*tables.reasoning, *tables.reasoning.values()}
-    tokens = {token for format in FORMATS.all for token in (*format.special_tokens, *format.stops)}
+    tokens = {token for format in FORMATS.all for token in (*format.special_tokens, *format.stop_sequences)}
     return frozenset(spoken) - _ORDINARY, frozenset({*CHAT_TOKENS, *tokens}) - _ORDINARY
 
 

@@ -56,9 +56,9 @@ class TemplateCapabilities:
     follows that."""
 
     arguments: Arguments = "object"
-    silence: Literal[""] | None = None
+    empty_content: Literal[""] | None = None
     ids: Ids = "any"
-    several: bool = True
+    parallel_calls: bool = True
     system: System = "anywhere"
     users: bool = True
     between: str | None = None
@@ -68,7 +68,7 @@ class TemplateCapabilities:
     closers: tuple[str, ...] = ()
 
 
-CAREFUL = TemplateCapabilities(silence="", several=True, system="first", users=False)
+CAREFUL = TemplateCapabilities(empty_content="", parallel_calls=True, system="first", users=False)
 """For a template that nobody can look into: what all take."""
 
 
@@ -109,9 +109,9 @@ def probe_template() -> Trials:
     between = yield from _between(one)
     return TemplateCapabilities(
         arguments=arguments,
-        silence=silence,
+        empty_content=silence,
         ids=ids,
-        several=several,
+        parallel_calls=several,
         system=system,
         users=users,
         between=between,
@@ -134,14 +134,14 @@ def _basis() -> Generator[ProbeConversation, str | None, tuple[Arguments, Litera
         if not _holds(shown, _KEY, _VALUE, _RESULTS[0]) or _is_mangled(shown or ""):
             continue
         if _holds(shown, f"functions.{_NAME}:0"):
-            return made.arguments, made.silence, "named"  # its results refer to the calls by such ids
+            return made.arguments, made.empty_content, "named"  # its results refer to the calls by such ids
         if _holds(shown, _id(made, 0)):  # Kimi K2 has the name in the id, and nowhere else
             del result["name"]
             nameless = _talk((yield ProbeConversation([_user(_ASKED), _answer(made, _NAME), result], TOOLS)))
             if nameless is not None and _NAME not in nameless:
-                return made.arguments, made.silence, "named"
+                return made.arguments, made.empty_content, "named"
         if _holds(shown, _NAME):
-            return made.arguments, made.silence, made.ids
+            return made.arguments, made.empty_content, made.ids
     return None
 
 
@@ -199,7 +199,7 @@ def _answer(traits: TemplateCapabilities, *names: str) -> JsonObject:
         written = json.dumps(arguments) if traits.arguments == "text" else arguments
         function = {"name": name, "arguments": written}
         calls.append({"id": _id(traits, number), "type": "function", "function": function})
-    return {"role": "assistant", "content": traits.silence, "tool_calls": calls}
+    return {"role": "assistant", "content": traits.empty_content, "tool_calls": calls}
 
 
 def _result(traits: TemplateCapabilities, number: int) -> JsonObject:

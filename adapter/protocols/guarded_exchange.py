@@ -86,7 +86,7 @@ class ResponseGuard:
 
     def is_over(self, content: str) -> bool:
         """Whether a call after ``content`` is none of this answer."""
-        return self._guardrails.is_over(self.past, content)
+        return self._guardrails.answer_has_ended(self.past, content)
 
     @property
     def past(self) -> CallHistory:
@@ -96,7 +96,7 @@ class ResponseGuard:
 
     def judge(self, said: CandidateAnswer, finish_reason: str | None, wrote: Callable[[], str]) -> Retry | None:
         """What to ask again; None where the answer counts as it is. ``wrote``: all of it."""
-        verdict = self._guardrails.judge(self.past, said, finish_reason)
+        verdict = self._guardrails.check_response(self.past, said, finish_reason)
         if not isinstance(verdict, Retry) or self._clock() > self._until:
             return None
         self._tokens_left -= estimate_tokens(wrote())

@@ -214,10 +214,10 @@ class ChoiceStream:
             case ToolCall(raw=raw):
                 return self._text(self._rejected_text(raw))
             case InvalidToolCall():
-                self._request.account.refused["unreadable"] += 1
+                self._request.account.rejected["unreadable"] += 1
                 return self._invalid_call(event, finish_reason)
             case RejectedCall(reason=reason):
-                self._request.account.refused[reason] += 1
+                self._request.account.rejected[reason] += 1
             case MarkupDelta(raw=raw) if not self._request.tools and raw.isspace():
                 return self._white_space(raw)
             case _:

@@ -29,7 +29,7 @@ class RequestStats:
 
     calls: int = 0
     fixes: Counter[str] = field(default_factory=Counter)
-    refused: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
     asked_again: Counter[str] = field(default_factory=Counter)
     finish_reasons: list[str] = field(default_factory=list)
     error: str = ""

@@ -63,7 +63,7 @@ def template_messages(
     if closing:
         read.append({"role": "user", "content": closing})
     read = list(_in_order(read, reader.order))
-    if not traits.several:
+    if not traits.parallel_calls:
         read = list(_one_by_one(read, traits))
     read = list(with_system(read, traits.system))
     if not traits.users:
@@ -139,7 +139,7 @@ class _Reader:
     def _answer(self, message: JsonObject, content: Content, index: int) -> JsonObject:
         place = f"messages[{index}].tool_calls"
         calls = calls_of(message["tool_calls"], place) if message.get("tool_calls") else []
-        made: JsonObject = {"role": "assistant", "content": content or (self.traits.silence if calls else "")}
+        made: JsonObject = {"role": "assistant", "content": content or (self.traits.empty_content if calls else "")}
         reasoning = message.get("reasoning_content") or message.get("reasoning")
         if isinstance(reasoning, str) and reasoning:
             made["reasoning_content"] = self._again(reasoning)
@@ -241,7 +241,7 @@ def _one_by_one(messages: Sequence[JsonObject], traits: TemplateCapabilities) ->
         waiting = []
         calls = message.get("tool_calls") or ()
         if len(calls) > 1:
-            silent = {"role": "assistant", "content": traits.silence}
+            silent = {"role": "assistant", "content": traits.empty_content}
             waiting = [{**silent, "tool_calls": [each]} for each in calls]
             waiting[0] = {**message, "tool_calls": calls[:1]}
         elif message["role"]:

@@ -37,7 +37,7 @@ class TemplatePrompt:
     """What is known of a model's own template. ``bos``: with which its prompts begin, and which servers put there, too.
     ``server``: which kind takes the completion, for ``template``."""
 
-    way: Way
+    transport: Way
     traits: TemplateCapabilities
     bos: str = ""
     server: str = ""
@@ -51,7 +51,7 @@ NOT_OWN = (
 
 def template_prompt_for(body: JsonObject, own: TemplatePrompt) -> TemplatePrompt | None:
     """``own`` for a client's request; None for one that has what only a chat takes."""
-    if own.way == "vllm":
+    if own.transport == "vllm":
         return own
     messages = body.get("messages")
     contents = (
@@ -91,7 +91,7 @@ class TemplatePromptError(Exception):
 
 def with_template_marks(body: JsonObject, own: TemplatePrompt, written: Mapping[str, str]) -> JsonObject:
     """A translated request that is to be sent with the model's own prompt. ``written``: of `own_messages`."""
-    return {**body, MARKS: {"way": own.way, "written": dict(written), "bos": own.bos, "server": own.server}}
+    return {**body, MARKS: {"way": own.transport, "written": dict(written), "bos": own.bos, "server": own.server}}
 
 
 def transport_of(body: JsonObject) -> Way | None:

@@ -32,7 +32,7 @@ class ToolRequest:
     allowed: ToolSet
     must_call: bool
     format: Format
-    few: ToolShortlist | None = None
+    shortlist: ToolShortlist | None = None
     """Of many tools, those that are described."""
 
     @property
@@ -44,14 +44,14 @@ class ToolRequest:
         return self.body.get("parallel_tool_calls") is not False
 
     @property
-    def is_one(self) -> bool:
+    def is_single_choice(self) -> bool:
         """Whether one answer is wanted. Of several none is asked for again."""
         return self.body.get("n") in (None, 1)
 
     @property
     def offered(self) -> ToolSet:
         """Those of the allowed ones that the model is told of."""
-        return self.allowed if self.few is None else self.few.shown
+        return self.allowed if self.shortlist is None else self.shortlist.shown
 
     @property
     def is_restricted(self) -> bool:
@@ -82,7 +82,7 @@ def apply_shortlist(asked: ToolRequest, options: TranslationOptions) -> ToolRequ
     if not asked.allowed or asked.is_restricted:
         return asked
     few = shortlist_of(asked.body, asked.described, options.prompt.max_tools)
-    return asked if few is None else replace(asked, described=few.shown, allowed=few.all, few=few)
+    return asked if few is None else replace(asked, described=few.shown, allowed=few.all, shortlist=few)
 
 
 def shortlist_of(body: JsonObject, tools: ToolSet, most: int | None) -> ToolShortlist | None:
@@ -90,7 +90,7 @@ def shortlist_of(body: JsonObject, tools: ToolSet, most: int | None) -> ToolShor
     if most is None or len(tools) <= most:
         return None
     past = call_history_of(body.get("messages"))
-    return shortlist_tools(tools, past.request, most, {made.name for made in past.made})
+    return shortlist_tools(tools, past.request, most, {made.name for made in past.calls})
 
 
 def _choice(choice: Json, tools: ToolSet) -> tuple[ToolSet, bool]:

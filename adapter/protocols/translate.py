@@ -117,8 +117,8 @@ class _PromptedRequest:
 def _translate(asked: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
     if options.native:
         return _native(asked, options)
-    if options.small is not None and asked.allowed and options.helps_with(asked.body):
-        return _assisted(asked, options, options.small)
+    if options.assists is not None and asked.allowed and options.helps_with(asked.body):
+        return _assisted(asked, options, options.assists)
     as_text = partial(_translate, asked, options.with_prompt(own=None))
     asked = apply_shortlist(asked, options)
     held = _held(asked, options)
@@ -149,7 +149,7 @@ def _translate(asked: ToolRequest, options: TranslationOptions) -> TranslatedReq
 def _generation_prompt(body: JsonObject, options: TranslationOptions, own: TemplatePrompt | None) -> str | None:
     if body.keys() & CONSTRAINTS and not has_lazy_grammar(body):
         return ""
-    if options.prompt.generation_prompt is not None or own is None or own.way == "vllm":
+    if options.prompt.generation_prompt is not None or own is None or own.transport == "vllm":
         return options.prompt.generation_prompt
     return own.traits.generation_prompt
 
@@ -157,13 +157,13 @@ def _generation_prompt(body: JsonObject, options: TranslationOptions, own: Templ
 def _follow_up(asked: ToolRequest, options: TranslationOptions, held: _Enforcement) -> FollowUp:
     return FollowUp(
         watch=_watch(asked, options, held),
-        constraint=held.constraint if asked.is_one else "off",
+        constraint=held.constraint if asked.is_single_choice else "off",
         enforce=options.constraints.enforce,
         choices=held.choices,
         previous_calls=(
-            frozenset(call_key(*call) for call in last_calls(asked.messages)) if asked.is_one else frozenset()
+            frozenset(call_key(*call) for call in last_calls(asked.messages)) if asked.is_single_choice else frozenset()
         ),
-        shortlist=asked.few,
+        shortlist=asked.shortlist,
     )
 
 
@@ -218,7 +218,7 @@ def _native(asked: ToolRequest, options: TranslationOptions) -> TranslatedReques
 
 def _assisted(asked: ToolRequest, options: TranslationOptions, settings: AssistSettings) -> TranslatedRequest:
     """Build the request for a model that is too small to choose: an answer in words, or a call of the nearest tool."""
-    options = replace(options, small=None)
+    options = replace(options, assists=None)
     request, has_result = last_request(asked.messages)
     assist = Assist()
     if asked.must_call or not has_result:
@@ -288,8 +288,8 @@ def _told(asked: ToolRequest, options: TranslationOptions, held: _Enforcement) -
         told = _PromptedRequest(
             {**options.fields, **passthrough_fields(asked.body), "messages": messages}, messages, None
         )
-    if asked.allowed and asked.format.stops:
-        told.body["stop"] = _stops(asked.body.get("stop"), asked.format.stops)
+    if asked.allowed and asked.format.stop_sequences:
+        told.body["stop"] = _stops(asked.body.get("stop"), asked.format.stop_sequences)
     return told
 
 
@@ -305,7 +305,7 @@ def _told_by_template(
     plain = passthrough_fields(asked.body)
     if asked.allowed:
         plain["tools"] = template_tool_definitions(asked.body.get("tools"), shown, asked.format)
-    if "llama.cpp" in (own.way, own.server):
+    if "llama.cpp" in (own.transport, own.server):
         plain["preserved_tokens"] = list(asked.format.special_tokens)
     body = with_template_marks({**options.fields, **plain, "messages": told.messages}, own, told.written)
     return _PromptedRequest(body, told.messages, own)

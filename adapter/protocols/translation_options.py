@@ -127,7 +127,7 @@ class TranslationOptions:
     setup_of: Callable[[str], CallingSetup | None] | None = None
     guide: str = "auto"
     """Which models are helped to choose, one of `GUIDE_MODES`."""
-    small: AssistSettings | None = None
+    assists: AssistSettings | None = None
     """The assistance for a model that is too small to choose a tool; see `adapter.prompting.intent.assist`."""
 
     @property
@@ -151,7 +151,8 @@ class TranslationOptions:
         prompt, constraints = self.prompt, self.constraints
         return replace(
             self.with_prompt(
-                format=prompt.format or setup.format, style=prompt.style or (None if setup.own else setup.style)
+                format=prompt.format or setup.format,
+                style=prompt.style or (None if setup.uses_template else setup.style),
             ).with_constraints(mode=constraints.mode or (setup.constraint if setup.constraint != "off" else None)),
             native=setup.native and prompt.format is None and constraints.mode is None,
         )

@@ -182,7 +182,7 @@ class SessionRecorder:
                 media=tuple(sorted(workspace.host.media)),
                 is_chat=self._is_chat,
                 max_turns=agent.limits.turns,
-                call_turns=agent.limits.call_turns,
+                call_turns=agent.limits.tool_turns,
                 context_tokens=agent.limits.context_tokens,
                 guardrails=tuple(sorted(agent.guardrails.on)),
                 retries=agent.guardrails.retries,
@@ -192,11 +192,11 @@ class SessionRecorder:
             )
         )
 
-    def said(self, message: str) -> None:
+    def user_message(self, message: str) -> None:
         """A further message of the user, before the agent is given it."""
         self._recorder.said(message)
 
-    def told(self, text: str) -> None:
+    def note(self, text: str) -> None:
         """What the agent's model is told with the next message."""
         self._recorder.told(text)
 

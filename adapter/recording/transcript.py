@@ -373,7 +373,7 @@ class TranscriptWriter:
         count = len(self._held)
         if self.secrets is not None:
             if not is_end:
-                count = max(self.secrets.settled(texts) & self.secrets.settled(reasonings), default=0)
+                count = max(self.secrets.safe_prefix(texts) & self.secrets.safe_prefix(reasonings), default=0)
             texts, reasonings = self.secrets.redact_pieces(texts), self.secrets.redact_pieces(reasonings)
         for line, text, reasoning in zip(self._held[:count], texts, reasonings, strict=False):
             self._write(dump_line(line.model_copy(update={"text": text, "reasoning": reasoning})))

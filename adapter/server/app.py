@@ -255,7 +255,7 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
     async def life(_: ASGIApp) -> AsyncIterator[None]:
         drain.watch()
         await upstream.open()
-        saying = asyncio.create_task(asyncio.to_thread(upstream.tell_prompt))
+        saying = asyncio.create_task(asyncio.to_thread(upstream.log_prompt_mode))
         yield
         saying.cancel()
         await upstream.close()
@@ -307,9 +307,9 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
         content, body = await read_json_body(http, upstream.work)
         if needs_translation(body):
             options = await upstream.options_for(body)
-            request = await upstream.work.do(len(content), partial(translate_chat_request, body, options))
+            request = await upstream.work.run(len(content), partial(translate_chat_request, body, options))
         elif await upstream.leaves_markup(body):
-            request = await upstream.work.do(len(content), partial(passthrough_request, body, upstream.options))
+            request = await upstream.work.run(len(content), partial(passthrough_request, body, upstream.options))
         else:
             writer = OpenAIWriter() if body.get("stream") is True else None
             return PassedThrough(upstream, "POST", CHAT, content, http.headers, identity, keep_alive_s, writer)
@@ -337,7 +337,7 @@ async def _pass(upstream: ModelServer, admin: bool, http: HttpRequest) -> ASGIAp
 async def _health(upstream: ModelServer, _: HttpRequest) -> JSONResponse:
     """200 as long as this process answers."""
     return JSONResponse(
-        {"status": "ok", "upstream": upstream.endpoint.shown, "left_out": dict(upstream.left_out.counts)}
+        {"status": "ok", "upstream": upstream.endpoint.display_url, "left_out": dict(upstream.left_out.counts)}
     )
 
 
@@ -357,4 +357,4 @@ async def _ready(upstream: ModelServer, is_draining: Callable[[], bool], _: Http
     if response.status != 200:
         message = f"the model server answers {response.status}"
         return JSONResponse({"status": "not ready", **error_object(message, "upstream_error")}, 503)
-    return JSONResponse({"status": "ready", "upstream": upstream.endpoint.shown})
+    return JSONResponse({"status": "ready", "upstream": upstream.endpoint.display_url})

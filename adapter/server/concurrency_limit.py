@@ -38,7 +38,7 @@ class ConcurrencyLimit:
         self._waiting = 0
 
     @asynccontextmanager
-    async def one(self) -> AsyncIterator[None]:
+    async def acquire(self) -> AsyncIterator[None]:
         """A place as long as the block lasts. Raises Busy; whoever is cancelled leaves the queue."""
         if self._free.locked() and self._waiting >= self._max_waiting:
             raise QueueFullError(

@@ -21,7 +21,7 @@ class DroppedFields:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
-    def telling(self, answer: ASGIApp, route: str, left_out: Sequence[str]) -> ASGIApp:
+    def with_header(self, answer: ASGIApp, route: str, left_out: Sequence[str]) -> ASGIApp:
         """``answer`` with a header that names what was left out of its request."""
         if not left_out:
             return answer

@@ -74,7 +74,7 @@ class ModelServer(UpstreamConnection):
         self.store = store or ResponseStore()
         self.left_out = DroppedFields()
         self._own = PromptDiscoverer(self.endpoint, template)
-        self._settled: dict[
+        self._prompt_cache: dict[
             str, tuple[PromptDiscovery, AssistSettings | None]
         ] = {}  # what needs no thread, for nobody is asked
         self.places = places or ConcurrencyLimit()
@@ -102,12 +102,14 @@ class ModelServer(UpstreamConnection):
         model = body.get("model") if isinstance(body, dict) else None
         if options.prompt.may_be_own and known.kind is not None:
             name = str(model or "")
-            settled = self._settled.get(name)
+            settled = self._prompt_cache.get(name)
             found, small = await asyncio.to_thread(self._found, name) if settled is None else settled
-            told = self._wished(found.recognised)
+            told = self._preferred_format(found.recognised)
             recognised = (told.certain if told is not None else None) or options.prompt.recognised
             template = options.prompt.template or found.template
-            options = replace(options.with_prompt(own=found.own, template=template, recognised=recognised), small=small)
+            options = replace(
+                options.with_prompt(own=found.own, template=template, recognised=recognised), assists=small
+            )
         if model in self._toolless:
             options = replace(options.for_model(str(model)), native=False, setup_of=None)
         chosen = options.prompt
@@ -126,18 +128,18 @@ class ModelServer(UpstreamConnection):
 
     def _found(self, model: str) -> tuple[PromptDiscovery, AssistSettings | None]:
         """How ``model`` gets its own prompt, and the help to choose where it gets none; said when it is new."""
-        found = self._own.of(model)
+        found = self._own.discover(model)
         of_model = f" of {model}" if model and self._own.endpoint.kind == "ollama" else ""
-        self._tell_once(f"prompt{of_model}: {found.told}")
-        self._tell_format(self._wished(found.recognised), of_model)
+        self._tell_once(f"prompt{of_model}: {found.explanation}")
+        self._tell_format(self._preferred_format(found.recognised), of_model)
         small = self._guided(self._own.endpoint, model, found)
-        if found.is_sure:
-            if len(self._settled) >= MAX_PROMPTS:
-                self._settled.clear()
-            self._settled[model] = (found, small)
+        if found.is_final:
+            if len(self._prompt_cache) >= MAX_PROMPTS:
+                self._prompt_cache.clear()
+            self._prompt_cache[model] = (found, small)
         return found, small
 
-    def _wished(self, told: DetectedFormat | None) -> DetectedFormat | None:
+    def _preferred_format(self, told: DetectedFormat | None) -> DetectedFormat | None:
         return told.from_template() if told is not None and self.options.prompt.from_template else told
 
     def _tell_format(self, told: DetectedFormat | None, of_model: str = "") -> None:
@@ -149,12 +151,12 @@ class ModelServer(UpstreamConnection):
         if found.own is not None or self.options.constraints.mode is not None:
             return None
         guides = self._guides = self._guides or SmallModelCheck(endpoint, self.options.guide)
-        small = guides.of(model)
+        small = guides.assists_for(model)
         if small is not None:
-            self._tell_once(guides.told(model if endpoint.kind == "ollama" else ""))
+            self._tell_once(guides.explanation(model if endpoint.kind == "ollama" else ""))
         return small
 
-    def tell_prompt(self) -> None:
+    def log_prompt_mode(self) -> None:
         """Say at the start who will describe the tools, as far as nothing has to be loaded to know that."""
         if not self.options.prompt.may_be_own:
             self._tell_once("prompt: in words, as asked for")
@@ -162,8 +164,8 @@ class ModelServer(UpstreamConnection):
         kind = detect_server_kind(self.endpoint.base_url)
         if kind is not None and (kind != "ollama" or self._template is not None):
             endpoint = Endpoint(self.endpoint.base_url, kind)
-            found = PromptDiscoverer(endpoint, self._template).of(first_model(endpoint))
-            self._tell_once(f"prompt: {found.told}")
+            found = PromptDiscoverer(endpoint, self._template).discover(first_model(endpoint))
+            self._tell_once(f"prompt: {found.explanation}")
             self._guided(endpoint, "", found)
 
     def _tell_once(self, note: str) -> None:
@@ -173,7 +175,7 @@ class ModelServer(UpstreamConnection):
             self._said.add(note)
             log_message(note)
 
-    def cannot_prompt(self, fault: TemplatePromptError, body: JsonObject) -> None:
+    def log_prompt_fallback(self, fault: TemplatePromptError, body: JsonObject) -> None:
         """Say that a request goes in words, because its own prompt could not be had."""
         self._tell_once(f"a prompt of the model's own ({transport_of(body)}) was refused, so it went in words: {fault}")
 
@@ -227,12 +229,12 @@ class ModelServer(UpstreamConnection):
             options = _with_props(options, props)
             prompt = options.prompt
             if prompt.template is not None and prompt.format is None:
-                told = self._wished(detect_format(prompt.template, prompt.model))
+                told = self._preferred_format(detect_format(prompt.template, prompt.model))
                 options = options.with_prompt(recognised=told.certain if told is not None else None)
                 self._tell_format(told)
             if before is not None and before.options.prompt.template != prompt.template:
                 self._own.forget()
-                self._settled.clear()
+                self._prompt_cache.clear()
                 self._guides = None
         if kind is not None:
             endpoint = self._own.endpoint = Endpoint(self.endpoint.base_url, kind)

@@ -67,7 +67,7 @@ class PassedThrough(StreamingProxy):
 
     def leave(self, why: str = "") -> None:
         if self._instead is not None:
-            self._instead.leave(why)
+            self._instead.on_disconnect(why)
 
     def place(self) -> AbstractAsyncContextManager[None]:
         return super().place() if self._is_work else nullcontext()

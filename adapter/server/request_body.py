@@ -31,7 +31,7 @@ def with_memory_budget(work: WorkQueue, endpoint: Endpoint) -> Endpoint:
 
     async def waiting(http: HttpRequest) -> ASGIApp:
         announced = http.headers.get("content-length", str(MAX_BODY_BYTES))
-        async with work.room(min(int(announced[:12]), MAX_BODY_BYTES)):  # llhttp has seen that it is digits
+        async with work.reserve(min(int(announced[:12]), MAX_BODY_BYTES)):  # llhttp has seen that it is digits
             return await endpoint(http)
 
     return waiting
@@ -78,6 +78,6 @@ async def read_json_body(http: HttpRequest, work: WorkQueue) -> tuple[bytes, Jso
     if encoding != "identity":
         raise RequestError(f"the request's body must not be encoded, got {encoding[:80]!r}", status=415)
     content = await read_content(http)
-    body = await work.do(len(content), partial(read_body, content))
+    body = await work.run(len(content), partial(read_body, content))
     current_request().asks_for(body)
     return content, body

@@ -50,19 +50,19 @@ async def _messages(upstream: ModelServer, keep_alive_s: float, http: HttpReques
         if (await upstream.known()).kind == "llama.cpp":
             request = _telling_progress(request)
         else:
-            read = await upstream.work.do(len(content), partial(about, request.body))
+            read = await upstream.work.run(len(content), partial(about, request.body))
         streamed = StreamedExchange(request, 0, AnthropicWriter(model, message_id, read))
         answer: ASGIApp = TranslatedStream(upstream, CHAT, request, streamed, as_error, keep_alive_s)
     else:
         as_message = partial(as_answer, model=model, message_id=message_id)
         answer = TranslatedResponse(upstream, CHAT, request, BufferedExchange(request), as_error, as_message)
-    return upstream.left_out.telling(answer, "messages", left_out)
+    return upstream.left_out.with_header(answer, "messages", left_out)
 
 
 async def _translated(upstream: ModelServer, body: JsonObject, size: int, left_out: list[str]) -> TranslatedRequest:
-    asked = await upstream.work.do(size, partial(anthropic_request.as_openai, body, left_out))
+    asked = await upstream.work.run(size, partial(anthropic_request.as_openai, body, left_out))
     options = await upstream.options_for(asked)
-    return await upstream.work.do(size, partial(translate_chat_request, asked, options))
+    return await upstream.work.run(size, partial(translate_chat_request, asked, options))
 
 
 def _telling_progress(request: TranslatedRequest) -> TranslatedRequest:
@@ -81,4 +81,4 @@ async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     except UpstreamError as error:
         failure = error_object(str(error), "upstream_error")
         return JSONResponse(as_error(failure, error.status), error.status)
-    return upstream.left_out.telling(JSONResponse({"input_tokens": counted}), "messages", left_out)
+    return upstream.left_out.with_header(JSONResponse({"input_tokens": counted}), "messages", left_out)

@@ -71,8 +71,8 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
             return pass_on()
         options = replace(await upstream.options_for(body), stream_arguments=False)
         left_out: list[str] = []
-        asked = await upstream.work.do(len(content), partial(ollama.as_openai, body, None if is_native else left_out))
-        request = await upstream.work.do(len(content), partial(translate_chat_request, asked, options))
+        asked = await upstream.work.run(len(content), partial(ollama.as_openai, body, None if is_native else left_out))
+        request = await upstream.work.run(len(content), partial(translate_chat_request, asked, options))
     except RequestError as error:
         return JSONResponse({"error": str(error)}, error.status)
 
@@ -94,7 +94,7 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
 
     if is_native and request.is_native:
         return pass_on(instead)
-    return upstream.left_out.telling(answer(request), "chat", left_out)
+    return upstream.left_out.with_header(answer(request), "chat", left_out)
 
 
 async def _generate(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
@@ -114,7 +114,7 @@ async def _generate(upstream: ModelServer, keep_alive_s: float, http: HttpReques
         left_out: list[str] = []
         asked = ollama.as_openai(ollama.generation_as_chat(body), left_out)
         options = await upstream.options_for(asked)
-        request = await upstream.work.do(len(content), partial(translate_chat_request, asked, options))
+        request = await upstream.work.run(len(content), partial(translate_chat_request, asked, options))
     except RequestError as error:
         return JSONResponse({"error": str(error)}, error.status)
     if writer is not None:
@@ -123,7 +123,7 @@ async def _generate(upstream: ModelServer, keep_alive_s: float, http: HttpReques
     else:
         as_answer = partial(ollama.as_answer, answering=answering)
         answer = TranslatedResponse(upstream, V1_CHAT, request, BufferedExchange(request), ollama.as_error, as_answer)
-    return upstream.left_out.telling(answer, "generate", left_out)
+    return upstream.left_out.with_header(answer, "generate", left_out)
 
 
 async def _embed(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
@@ -137,7 +137,7 @@ async def _embed(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
         return PassedThrough(upstream, "POST", path, content, http.headers, ollama.as_error)
     answering = _answering(body)
     try:
-        async with upstream.places.one():
+        async with upstream.places.acquire():
             status, said = await _json(upstream, "POST", "/v1/embeddings", encode_json(ollama.embedding_request(body)))
     except QueueFullError as error:
         return JSONResponse({"error": str(error)}, 503, {"retry-after": str(RETRY_AFTER_S)})
@@ -145,7 +145,9 @@ async def _embed(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
         return JSONResponse(ollama.as_error(said), status)
     is_old = path == "/api/embeddings"
     answer = ollama.embedding_answer(said, answering.model, is_old=is_old, elapsed_ns=answering.elapsed_ns())
-    return upstream.left_out.telling(JSONResponse(answer), "embed", ollama.unknown_fields(body, ollama.EMBED_FIELDS))
+    return upstream.left_out.with_header(
+        JSONResponse(answer), "embed", ollama.unknown_fields(body, ollama.EMBED_FIELDS)
+    )
 
 
 async def _version(upstream: ModelServer, http: HttpRequest) -> ASGIApp:

@@ -55,7 +55,7 @@ async def _responses(upstream: ModelServer, keep_alive_s: float, http: HttpReque
         answer: ASGIApp = TranslatedStream(upstream, CHAT, request, streamed, identity, keep_alive_s)
     else:
         answer = TranslatedResponse(upstream, CHAT, request, BufferedExchange(request), as_answer=response.answer)
-    return upstream.left_out.telling(answer, "responses", left_out)
+    return upstream.left_out.with_header(answer, "responses", left_out)
 
 
 async def _translated(
@@ -64,9 +64,9 @@ async def _translated(
     content, body = await read_json_body(http, upstream.work)
     asking = partial(ResponsesRequest, body, upstream.store, len(content))
     response = await asyncio.to_thread(asking) if references_stored_items(body) else asking()
-    asked = await upstream.work.do(response.size, partial(response.asked, left_out))
+    asked = await upstream.work.run(response.size, partial(response.asked, left_out))
     options = await upstream.options_for(asked)
-    return response, await upstream.work.do(response.size, partial(translate_chat_request, asked, options))
+    return response, await upstream.work.run(response.size, partial(translate_chat_request, asked, options))
 
 
 async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
@@ -79,7 +79,7 @@ async def _count(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     except UpstreamError as error:
         return JSONResponse(error_object(str(error), "upstream_error"), error.status)
     answer = JSONResponse({"object": "response.input_tokens", "input_tokens": counted})
-    return upstream.left_out.telling(answer, "responses", left_out)
+    return upstream.left_out.with_header(answer, "responses", left_out)
 
 
 async def _kept(upstream: ModelServer, http: HttpRequest) -> ASGIApp:

@@ -55,9 +55,9 @@ class ProxiedResponse:
         except asyncio.CancelledError:  # this server stops
             await self.fail(send, 503, error_object(STOPPED, "overloaded_error"))
         finally:
-            self.leave()
+            self.on_disconnect()
 
-    def leave(self, why: str = "") -> None:
+    def on_disconnect(self, why: str = "") -> None:
         """It is over. ``why``: where there was no answer, for whoever looks on."""
 
     async def run(self, send: Send) -> None:
@@ -70,7 +70,7 @@ class ProxiedResponse:
             await self.fail(send, error.status, error_object(str(error), "upstream_error"))
 
     def place(self) -> AbstractAsyncContextManager[None]:
-        return self._upstream.places.one()
+        return self._upstream.places.acquire()
 
     async def exchange(self, send: Send) -> None:
         """Ask the model server and answer the client."""
@@ -84,13 +84,13 @@ class ProxiedResponse:
             message = f"the model's chat template does not take this conversation: {fault}"
             await self.fail(send, 400, error_object(message, "invalid_request_error"))
         else:
-            self._upstream.cannot_prompt(fault, body)
+            self._upstream.log_prompt_fallback(fault, body)
         return instead
 
     async def fail(self, send: Send, status: int, error: JsonObject, retry_after: str | None = None) -> None:
         """``retry_after``: when the model server wants to be asked again, in its words."""
         self._seen.failed(error)
-        self.leave(f"{status}: {error_text(error)}")
+        self.on_disconnect(f"{status}: {error_text(error)}")
         when = retry_after or (str(RETRY_AFTER_S) if status == 503 else None)
         await send_json(send, status, self._as_error(error, status), {"retry-after": when} if when else {})
 
@@ -252,7 +252,7 @@ class TranslatedStream(_Translated, StreamingProxy):
 
     async def relay(self, send: Send) -> None:
         if await self.converse(send):
-            last = await self._upstream.work.do(self._streamed.waiting, self._streamed.close)
+            last = await self._upstream.work.run(self._streamed.waiting, self._streamed.close)
             await self.write(send, last, more=False)
 
     async def ask(self, body: JsonObject) -> aiohttp.ClientResponse:
@@ -275,7 +275,7 @@ class TranslatedStream(_Translated, StreamingProxy):
                 out = streamed.feed(shown)
             else:
                 self._listening_since = math.inf  # the model server has no part in what takes us long
-                out = await self._upstream.work.do(size, partial(streamed.feed, shown))
+                out = await self._upstream.work.run(size, partial(streamed.feed, shown))
             self._listening_since = self._now()
             if out:
                 await self.write(send, out)
@@ -306,7 +306,7 @@ class TranslatedResponse(_Translated):
     async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
         said = await self._upstream.body_of(response)
         response.close()
-        answer = await self._upstream.work.do(len(said), partial(self._completed.feed, said))
+        answer = await self._upstream.work.run(len(said), partial(self._completed.feed, said))
         if not isinstance(answer, tuple):
             return answer
         await self._answer(send, *answer)

@@ -189,13 +189,13 @@ class UpstreamConnection:
             return UpstreamError(DIED, 502)
         reason = str(error) or type(error).__name__
         if not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ServerTimeoutError):
-            said = f"The model server at {self.endpoint.shown} took the request and gave no answer ({reason})"
+            said = f"The model server at {self.endpoint.display_url} took the request and gave no answer ({reason})"
             return UpstreamError(f"{said}. Ask again, or see its log.", 502)
-        return UpstreamError(f"Nothing answers at {self.endpoint.shown} ({reason}). {START_ONE}.", 502)
+        return UpstreamError(f"Nothing answers at {self.endpoint.display_url} ({reason}). {START_ONE}.", 502)
 
     def silence(self) -> UpstreamError:
         advice = "Give it more time (--patience), or send a shorter prompt."
-        said = f"the model server at {self.endpoint.shown} said nothing for {self.patience_s:g} s"
+        said = f"the model server at {self.endpoint.display_url} said nothing for {self.patience_s:g} s"
         return UpstreamError(f"{said}. {advice}", 504)
 
     async def body_of(self, response: aiohttp.ClientResponse) -> bytes:

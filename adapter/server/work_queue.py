@@ -37,7 +37,7 @@ class WorkQueue:
         self._free_bytes = room_bytes
         self._turn, self._freed = asyncio.Lock(), asyncio.Event()
 
-    async def do(self, size: int, work: Callable[[], Result]) -> Result:
+    async def run(self, size: int, work: Callable[[], Result]) -> Result:
         """What ``work`` gives or raises, for a request of ``size`` bytes."""
         if size <= QUICK_BYTES:
             return work()
@@ -45,7 +45,7 @@ class WorkQueue:
         return await asyncio.get_running_loop().run_in_executor(lane, work)
 
     @asynccontextmanager
-    async def room(self, size: int) -> AsyncIterator[None]:
+    async def reserve(self, size: int) -> AsyncIterator[None]:
         """Room for the body of a request, as long as the block lasts: first come, first served. None is too large for
         it that fits by itself."""
         if size <= USUAL_BYTES:

@@ -172,7 +172,7 @@ class ApprovalFlow:
         """What a search found, without the paths that a rule denies the tool."""
 
         def is_shown(path: str) -> bool:
-            return not self.policy.hides(tool, "/".join((*self.above, path)))
+            return not self.policy.is_hidden(tool, "/".join((*self.above, path)))
 
         match outcome:
             case GrepResult(hits=hits):

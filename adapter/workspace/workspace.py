@@ -103,7 +103,7 @@ class Workspace:
         for tool in own:
             tool.require_sync()
         whole = merge_tools(self.dialect.tools, own)
-        self._policy = make_policy(approve, rules, whole, self.dialect.unasked)
+        self._policy = make_policy(approve, rules, whole, self.dialect.preapproved)
         self._writing = threading.RLock()
         self._allowed: frozenset[Effect] | None = None
         self._sandbox = sandbox if isinstance(sandbox, SandboxSettings) else SandboxSettings(sandbox)
@@ -171,7 +171,7 @@ class Workspace:
         """What the user has allowed for the session: the keys of `ApprovalRequest`."""
         return frozenset(self._policy.granted)
 
-    def watch_approvals(self, watch: Callable[[Approver], Approver]) -> None:
+    def wrap_approver(self, watch: Callable[[Approver], Approver]) -> None:
         """Have all questions go through what ``watch`` makes of the one who answers them."""
         require_sync(watch, "watch")
         if self._approvals.ask is not None:
@@ -252,7 +252,7 @@ class Workspace:
         with os_errors_explained("nothing was redone"):
             return self._desk.history.redo(self._desk.history.session)
 
-    def do(self, operation: Operation) -> Outcome:
+    def perform(self, operation: Operation) -> Outcome:
         """Perform an operation for the program itself, with the approval it needs. Raises ToolError when it fails."""
         kind = type(operation).__name__
         with os_errors_explained(f"{kind} was not done"), memory_errors_as_tool_errors(kind):
@@ -271,14 +271,14 @@ class Workspace:
             return None
         return validated.operation() if validated is not None else None
 
-    def look(self, operation: Operation) -> Outcome:
+    def read(self, operation: Operation) -> Outcome:
         """The outcome of an operation that only reads, for the program itself. Raises ToolError when it fails."""
         if effect_of(operation) != "read":
             raise UsageError(f"{type(operation).__name__} changes things: it needs a tool call and approval")
         with os_errors_explained("it could not be read"), memory_errors_as_tool_errors(type(operation).__name__):
             return plan_operation(self._desk, operation, self._hosted).commit()
 
-    def part(self, *, host: Host, read_only: bool = False, cwd: str | None = None) -> Workspace:
+    def subsession(self, *, host: Host, read_only: bool = False, cwd: str | None = None) -> Workspace:
         """A session beside this one, for a sub-agent: the same rules, grants and locks, a todo list of its own.
 
         ``host``: what it has of the host. ``cwd``: the folder it works in, inside this workspace. Close it.

@@ -161,6 +161,6 @@ def test_names_of_models_that_clients_make_up_are_not_kept_for_ever(scripted):
     endpoint = Endpoint(api_url(scripted.url), "ollama")
     prompts, guides = PromptDiscoverer(replace(endpoint, kind="openai")), SmallModelCheck(endpoint, "auto")
     for number in range(MAX_MODELS + 10):
-        assert prompts.of(f"made up {number}").own is None
-        assert guides.of(f"made up {number}") is None
+        assert prompts.discover(f"made up {number}").own is None
+        assert guides.assists_for(f"made up {number}") is None
     assert len(prompts._found) == len(guides._known) == 10

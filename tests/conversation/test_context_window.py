@@ -28,9 +28,9 @@ def conversation(turns: int, context: int | None, share: float = 1.0, content: s
     session = Session("system", get_format("hermes"), TOOLS, SessionLimits(turns=turns + 1, context_tokens=context))
     queries = [session.start("Read everything.")]
     for number in range(turns):
-        step = session.answered(parse(call(number)), int(tokens(queries[-1]) * share))
+        step = session.on_answer(parse(call(number)), int(tokens(queries[-1]) * share))
         assert isinstance(step, RunTools)
-        step = session.ran([ToolResult("read_file", True, content, call_id=each.id) for each in step.calls])
+        step = session.on_tool_results([ToolResult("read_file", True, content, call_id=each.id) for each in step.calls])
         assert isinstance(step, AskModel)
         queries.append(step)
     return queries
@@ -100,9 +100,9 @@ def test_what_a_template_is_given_is_shortened_as_well():
     session = Session("system", get_format("hermes"), TOOLS, limits, shows_calls=True)
     query = session.start("Read everything.")
     for number in range(40):
-        step = session.answered(parse(call(number)))
+        step = session.on_answer(parse(call(number)))
         assert isinstance(step, RunTools)
-        then = session.ran([ToolResult("read_file", True, LINES, call_id=each.id) for each in step.calls])
+        then = session.on_tool_results([ToolResult("read_file", True, LINES, call_id=each.id) for each in step.calls])
         assert isinstance(then, AskModel)
         query = then
         assert tokens(query) <= usable_tokens(4_000)

@@ -576,10 +576,10 @@ def test_looking_again_is_no_repetition():
     session = Session("system", get_format("hermes"), TOOLS)
     session.start("Wait")
     for _ in range(10):
-        session.ran(answer(session.answered(turn("BashOutput", bash_id="shell_1"))))
+        session.on_tool_results(answer(session.on_answer(turn("BashOutput", bash_id="shell_1"))))
     for _ in range(3):
-        session.ran(answer(session.answered(turn("Read", file_path="a.py"))))
-    assert isinstance(session.answered(turn("Read", file_path="a.py")), AskModel)
+        session.on_tool_results(answer(session.on_answer(turn("Read", file_path="a.py"))))
+    assert isinstance(session.on_answer(turn("Read", file_path="a.py")), AskModel)
 
 
 # ------------------------------------------------------------------------ knowledge
@@ -720,4 +720,4 @@ def test_exit_ends_the_run_without_a_word(run):
     assert (result.content, result.data, result.ends) == ("", None, True)
     session = Session("system", get_format("hermes"), TOOLS)
     session.start("Work")
-    assert isinstance(session.ran(answer(session.answered(turn("Exit")), ends=True)), Finished)
+    assert isinstance(session.on_tool_results(answer(session.on_answer(turn("Exit")), ends=True)), Finished)

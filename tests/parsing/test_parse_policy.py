@@ -79,7 +79,7 @@ def test_tools_of_a_client_may_say_what_they_do():
 
 def test_a_policy_of_ones_own():
     """The named ones are only values."""
-    assert parse(f"{READ}\nI look.", TOOLS, policy=ParsePolicy("mine", unmarked="reads", midway=True)).calls
+    assert parse(f"{READ}\nI look.", TOOLS, policy=ParsePolicy("mine", unmarked="reads", allow_midtext=True)).calls
 
 
 def test_an_unknown_policy_is_refused():

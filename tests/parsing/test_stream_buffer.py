@@ -21,7 +21,7 @@ def test_a_search_finds_what_one_from_there_would():
                 case 1:
                     source.position = chance.randint(source.position, len(source.text))
                 case 2:
-                    source.unread(source.text[chance.randint(0, source.position) : source.position])
+                    source.push_back(source.text[chance.randint(0, source.position) : source.position])
                 case _:
                     looked_for, end = chance.choice((markers, others)), source.position + chance.randrange(30)
                     expected = looked_for.search(source.text, source.position, end)

@@ -70,7 +70,9 @@ def test_every_marker_and_token_is_broken():
     needs_more = {">>>", ">>>all\n", "<tools>", "here are my reasoning steps:\n", *begin_results}
     needs_more |= {"action:", "action: ```json", "tool_name:", "<function>", *(f"<{name} " for name in KNOWN)}
     acting = {*tables.openers, *tables.ends, *tables.next_turns, *tables.results, *tables.reasoning}
-    tokens = {token for entry in formats for token in (*entry.special_tokens, *entry.stops)} - {"\nObservation:"}
+    tokens = {token for entry in formats for token in (*entry.special_tokens, *entry.stop_sequences)} - {
+        "\nObservation:"
+    }
     for literal in {*acting, *tables.reasoning.values(), *tokens, *CHAT_TOKENS} - needs_more:
         assert literal not in escape_control_tokens(f"x {literal} y", None, KNOWN), literal
     for token in ("<|fim_hole|>", "<｜fim▁hole｜>", "<SPECIAL_7>", "<extra_id_0>", "<unused3>", "<|/x|>"):

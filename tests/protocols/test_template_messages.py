@@ -64,7 +64,7 @@ def test_calls_stay_calls_and_results_bear_their_tools_name():
 
 def test_arguments_as_text_and_silence_as_the_template_wants_them():
     """Where an object would be added to a text, and null shown as None."""
-    _, call, _ = told([ASKED, called("å"), result("å")], TemplateCapabilities(arguments="text", silence=""))
+    _, call, _ = told([ASKED, called("å"), result("å")], TemplateCapabilities(arguments="text", empty_content=""))
     assert call["content"] == ""
     assert call["tool_calls"][0]["function"]["arguments"] == '{"path": "å"}'
 
@@ -78,7 +78,8 @@ def test_results_follow_the_order_of_their_calls():
 def test_calls_one_at_a_time():
     """For templates that take no more, each with its result, and what was said beside them with the first."""
     messages = told(
-        [ASKED, called("a", "b", content="I look"), result("a"), result("b"), MORE], TemplateCapabilities(several=False)
+        [ASKED, called("a", "b", content="I look"), result("a"), result("b"), MORE],
+        TemplateCapabilities(parallel_calls=False),
     )
     assert roles(messages) == ["user", "assistant", "tool", "assistant", "tool", "user"]
     assert [message.get("content") for message in messages[1:4:2]] == ["I look", None]

@@ -30,6 +30,6 @@ def test_names_that_clients_make_up_have_a_bound(monkeypatch, capsys):
     monkeypatch.setattr(dropped_fields, "MAX_TOLD", 3)
     left_out = DroppedFields()
     for number in range(10):
-        left_out.telling(lambda *_: None, "chat", [f"tool {number}"])  # type: ignore[arg-type]
+        left_out.with_header(lambda *_: None, "chat", [f"tool {number}"])  # type: ignore[arg-type]
     assert len(left_out.counts) == 3
     assert len(capsys.readouterr().err.splitlines()) == 3

@@ -132,13 +132,13 @@ def test_the_same_request_in_one_process_is_the_same_bytes():
     plain = translate_chat_request(body, TranslationOptions(constraints=ConstraintSettings(enforce=enforce)))
     assert (
         translate_chat_request(
-            body, TranslationOptions(constraints=ConstraintSettings(enforce=enforce), small=None, guide="off")
+            body, TranslationOptions(constraints=ConstraintSettings(enforce=enforce), assists=None, guide="off")
         ).body
         == plain.body
     )
     assert (
         translate_chat_request(
-            body, TranslationOptions(constraints=ConstraintSettings(enforce=enforce), small=AssistSettings())
+            body, TranslationOptions(constraints=ConstraintSettings(enforce=enforce), assists=AssistSettings())
         ).body
         != plain.body
     )
@@ -187,7 +187,7 @@ def test_wrap_and_the_agent_ask_the_same(scripted, tmp_path):
     expected = translate_chat_request(
         {"messages": [{"role": "user", "content": "Show a.py"}], "tools": [read]},
         TranslationOptions(
-            constraints=ConstraintSettings(enforce=partial(constraint_fields, "llama.cpp")), small=AssistSettings()
+            constraints=ConstraintSettings(enforce=partial(constraint_fields, "llama.cpp")), assists=AssistSettings()
         ),
     )
     assert body["messages"] == expected.body["messages"]
@@ -204,8 +204,8 @@ def test_sizes_are_what_servers_say(scripted):
     endpoint = Endpoint(f"{scripted.url}/v1", "llama.cpp")
     assert [parameter_count(endpoint, "") for _ in range(4)] == [42, None, None, None]
     assert parameter_count(Endpoint(f"{scripted.url}/v1", "vllm"), "m") is None
-    assert SmallModelCheck(endpoint, "on").of("") == AssistSettings()
-    assert SmallModelCheck(endpoint, "off").of("") is None
+    assert SmallModelCheck(endpoint, "on").assists_for("") == AssistSettings()
+    assert SmallModelCheck(endpoint, "off").assists_for("") is None
 
 
 def test_random_weights_make_the_call_that_was_meant(random_engine):

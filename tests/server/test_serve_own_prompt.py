@@ -186,10 +186,10 @@ def test_the_agent_does_the_same(kind, made, tmp_path, template):
 def test_where_it_is_not_possible_the_tools_go_in_words(kind, source, hides, why):
     """And it is said why."""
     with TemplateServer(kind, source, "x", "x", CALL, hides=hides) as server:
-        found = PromptDiscoverer(Endpoint(f"{server.url}/v1", kind)).of("m")
+        found = PromptDiscoverer(Endpoint(f"{server.url}/v1", kind)).discover("m")
         assert found.own is None
-        assert found.told.startswith("in words: ")
-        assert why in found.told
+        assert found.explanation.startswith("in words: ")
+        assert why in found.explanation
 
 
 def test_words_where_words_are_asked_for():
@@ -278,7 +278,7 @@ def test_the_real_llama_cpp(random_gguf):
     from adapter.backends.endpoint_discovery import get_json
 
     with EmbeddedServer(random_gguf, chat_template=CHATML, max_tokens=8) as server:
-        found = PromptDiscoverer(server.endpoint).of("")
+        found = PromptDiscoverer(server.endpoint).discover("")
         assert found.own is not None
         assert found.own.traits.as_text
         answer = get_json(f"{server.endpoint.root}/apply-template", 10, {"messages": TALK, "tools": [TOOL]})

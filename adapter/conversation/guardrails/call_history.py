@@ -38,12 +38,12 @@ class CallHistory:
     """``request``: what the user said last. ``made``: all calls, from ``since`` on those after these words."""
 
     request: str = ""
-    made: tuple[PastCall, ...] = ()
-    since: int = 0
+    calls: tuple[PastCall, ...] = ()
+    turn_start: int = 0
 
     @property
     def recent(self) -> tuple[PastCall, ...]:
-        return self.made[self.since :]
+        return self.calls[self.turn_start :]
 
 
 def call_key(name: str, arguments: JsonObject) -> str:

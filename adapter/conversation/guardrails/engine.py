@@ -125,7 +125,7 @@ class Guardrails:
         ``finish_reason``: what was cut off (``length``) is not asked again.
         """
         check_types("Guardrails.check", turn=(turn, Turn))
-        verdict = self.judge(call_history_of(messages), CandidateAnswer.of(turn), finish_reason)
+        verdict = self.check_response(call_history_of(messages), CandidateAnswer.of(turn), finish_reason)
         if isinstance(verdict, Accept):
             self.begin()
         return verdict
@@ -134,7 +134,7 @@ class Guardrails:
         """Count anew: an answer was accepted."""
         self._tries.clear()
 
-    def judge(self, past: CallHistory, said: CandidateAnswer, finish_reason: str | None = "stop") -> Verdict:
+    def check_response(self, past: CallHistory, said: CandidateAnswer, finish_reason: str | None = "stop") -> Verdict:
         """`check`, for what was read of the conversation before."""
         if finish_reason == "length":
             return ACCEPT
@@ -152,14 +152,14 @@ class Guardrails:
         held_to = () if fault.is_free_first and tries == 0 else fault.held_to
         return Retry(fault.guardrail, fault.wordings[tries], held_to)
 
-    def is_over(self, past: CallHistory, content: str) -> bool:
+    def answer_has_ended(self, past: CallHistory, content: str) -> bool:
         """Whether a call after ``content`` is none of this answer: the model has gone on with words of the user. What
         was before them may be a good answer, so that nothing has to be asked again."""
         return "invented_turn" in self.on and find_answer_end(content, past.request) < len(content)
 
-    def own(self, past: CallHistory, turn: Turn) -> Turn:
+    def enabled_faults(self, past: CallHistory, turn: Turn) -> Turn:
         """``turn`` without calls that are none of this answer, see `is_over`, and what follows them."""
-        if not turn.calls or not self.is_over(past, turn.content):
+        if not turn.calls or not self.answer_has_ended(past, turn.content):
             return turn
         end, length, kept = find_answer_end(turn.content, past.request), 0, list[Event]()
         for event in turn.events:
@@ -181,7 +181,7 @@ class Guardrails:
         return (fault for fault in found if fault.guardrail in self.on)
 
     def _of_calls(self, past: CallHistory, said: CandidateAnswer) -> Iterator[Violation]:
-        if self.is_over(past, said.content):
+        if self.answer_has_ended(past, said.content):
             yield Violation("invented_turn", retry_messages.other_speaker())
         earlier: list[PastCall] = []
         for call in said.calls:

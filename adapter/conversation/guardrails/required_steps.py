@@ -65,7 +65,7 @@ class Steps:
 
     def missing_before(self, past: CallHistory, call: PastCall, earlier: Iterable[PastCall] = ()) -> tuple[str, ...]:
         """What ``call`` needs before it and has not."""
-        done = [*(made for made in past.made if made.ok), *earlier]
+        done = [*(made for made in past.calls if made.ok), *earlier]
         return tuple(
             name
             for need in self.before.get(call.name, ())

@@ -127,7 +127,7 @@ class Redactor:
             redacted.append("".join(kept) + text[at:end])
         return redacted
 
-    def settled(self, pieces: Sequence[str]) -> set[int]:
+    def safe_prefix(self, pieces: Sequence[str]) -> set[int]:
         """After how many of ``pieces`` the text can be cut: the redaction before does not depend on what follows."""
         text = "".join(pieces)
         limit, spans = self._limit(text), list(self._spans(text))

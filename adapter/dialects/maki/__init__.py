@@ -40,5 +40,5 @@ DIALECT = Dialect(
         Memory,
         SkillTool,
     ),
-    unasked=frozenset({"network", "skill"}),
+    preapproved=frozenset({"network", "skill"}),
 )

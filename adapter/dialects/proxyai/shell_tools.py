@@ -113,7 +113,7 @@ class BashOutput(ToolClass):
         "BashOutput",
         aliases=("get_output", "shell_output"),
         example={"bash_id": "shell_1"},
-        polls=True,
+        is_polling=True,
         failure=_unread,
     )
     bash_id: BashId

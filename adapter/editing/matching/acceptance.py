@@ -139,7 +139,7 @@ class _Features:
         return any(key and not is_comment(key) for key in self.search.keys[step.line_start : step.line_stop])
 
     def places(self, row: int) -> Sequence[int]:
-        return self.search.places(self.keys[row])
+        return self.search.lines_with_key(self.keys[row])
 
     def actual(self, row: int) -> str:
         """The key of the file's line for ``row``, its own where none is paired with it."""
@@ -165,7 +165,7 @@ class _Features:
         found = self.compared[row]
         if found.conflicts or found.similarity < MIN_DISTINCTIVE_SIMILARITY or not is_distinctive(self.keys[row]):
             return False
-        return max(len(self.places(row)), len(self.search.places(self.actual(row)))) <= MAX_DISTINCTIVE_PLACES
+        return max(len(self.places(row)), len(self.search.lines_with_key(self.actual(row)))) <= MAX_DISTINCTIVE_PLACES
 
     def count_unique(self) -> int:
         """Rows that occur exactly here and nowhere else."""

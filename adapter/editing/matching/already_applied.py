@@ -248,7 +248,7 @@ def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[
     """Where the new text is, if it is no less like the document than the old one."""
     before, after = ([key for line in lines if (key := normalized_line(line))] for lines in (old, new))
     added = set(after) - set(before)
-    if not all(map(search.places, added)) or (not added and not _says_more(before, after)):
+    if not all(map(search.lines_with_key, added)) or (not added and not _says_more(before, after)):
         return None
     found = next(iter(find_fuzzy_matches(search, new, best.first_line)), None)
     if found is None or found.score < best.score or (found.is_apart_from(best) and not have_common_lines(old, new)):

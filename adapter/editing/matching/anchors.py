@@ -126,7 +126,7 @@ class ContextScorer:
     def __init__(self, search: DocumentIndex, old: Sequence[str]) -> None:
         self.search, self.old = search, old
         self.keys = [normalized_line(line) for line in old]
-        self.counts = {key: len(search.places(key)) for key in self.keys if key}
+        self.counts = {key: len(search.lines_with_key(key)) for key in self.keys if key}
         self._depths = [indent_width(line) for line in old]
         self._gains: dict[tuple[str, str], float] = {}
 
@@ -154,7 +154,7 @@ class ContextScorer:
 
     @cached_property
     def _weights(self) -> dict[str, float]:
-        size = max(len(self.search.filled), MIN_SIZE) + 1
+        size = max(len(self.search.nonblank_lines), MIN_SIZE) + 1
         return {
             key: min(log2(size / max(count, 1)), MARK_BITS + count_letters(key)) for key, count in self.counts.items()
         }

@@ -49,11 +49,11 @@ class DocumentIndex:
         return frozenset(self.document.lines)
 
     @cached_property
-    def filled(self) -> list[int]:
+    def nonblank_lines(self) -> list[int]:
         """The lines that are not blank."""
         return list(compress(range(len(self.keys)), self.keys))
 
-    def places(self, key: str) -> Sequence[int]:
+    def lines_with_key(self, key: str) -> Sequence[int]:
         """Where a line stands."""
         first, last = self._first.get(key), self._last.get(key)
         if first is None or last is None:
@@ -114,9 +114,11 @@ class DocumentIndex:
 
     def find_lines(self, keys: Sequence[str]) -> list[tuple[int, int]]:
         """Where ``keys`` follow one another, blank lines aside: first and last line."""
-        if not keys or not self.filled:
+        if not keys or not self.nonblank_lines:
             return []
-        return [(self.filled[found.start], self.filled[found.stop - 1]) for found in self.find_keys(keys)]
+        return [
+            (self.nonblank_lines[found.start], self.nonblank_lines[found.stop - 1]) for found in self.find_keys(keys)
+        ]
 
     def verbatim(self, wanted: Sequence[str], reach: int, apart_from: range) -> int | None:
         """A line from which ``wanted``, at least two, stand in order within ``reach`` lines, blanks at their

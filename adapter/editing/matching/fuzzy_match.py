@@ -136,7 +136,7 @@ def _old_lines(old: Sequence[str]) -> list[OldLine]:
 def find_fuzzy_matches(search: DocumentIndex, old: Sequence[str], hint: int | None) -> list[MatchCandidate]:
     """Return the candidates for ``old``, best first; ``hint`` is a 0-based line. Empty when it would cost too much."""
     matcher = _Matcher(search, old)
-    if not matcher.rows or len(matcher.rows) > MAX_ROWS or not search.filled:
+    if not matcher.rows or len(matcher.rows) > MAX_ROWS or not search.nonblank_lines:
         return []
     found: dict[tuple[int, int], MatchCandidate] = {}
     try:
@@ -181,7 +181,7 @@ class _Matcher:
             if any(abs(start - other) <= slack // 2 for other in seen):
                 continue
             seen.append(start)
-            yield range(max(0, start - slack), min(len(self.search.filled), start + size + slack + reach))
+            yield range(max(0, start - slack), min(len(self.search.nonblank_lines), start + size + slack + reach))
 
     def _votes(self, hint: int | None) -> dict[int, float]:
         """Where the text would start, by how much of it says so."""
@@ -189,7 +189,7 @@ class _Matcher:
         seeded = 0.0
         absent: list[int] = []
         for number, row in enumerate(self.rows):
-            places = self.search.places(row.key)
+            places = self.search.lines_with_key(row.key)
             if not places:
                 absent.append(number)
             elif len(places) <= MAX_SEED_PLACES:
@@ -206,7 +206,7 @@ class _Matcher:
 
     def _vote(self, votes: dict[int, float], number: int, lines: Sequence[int], weight: float) -> None:
         for line in lines:
-            votes[bisect_left(self.search.filled, line) - number] += weight / len(lines)
+            votes[bisect_left(self.search.nonblank_lines, line) - number] += weight / len(lines)
 
     def _similar(self, key: str) -> list[int]:
         if not MIN_SEED_CHARACTERS <= len(key) <= MAX_COMPARED:
@@ -244,7 +244,7 @@ class _Matcher:
                 yield self._candidate(*rival)
 
     def _candidate(self, score: float, matches: Sequence[RowMatch]) -> MatchCandidate:
-        filled, keys = self.search.filled, self.search.keys
+        filled, keys = self.search.nonblank_lines, self.search.keys
         steps = []
         compared: dict[int, LineComparison] = {}
         for match in matches:
@@ -262,7 +262,7 @@ class _Matcher:
 
         None when none is there. Raises TooCostlyError.
         """
-        keys = [self.search.keys[self.search.filled[at]] for at in window]
+        keys = [self.search.keys[self.search.nonblank_lines[at]] for at in window]
         anchors = _anchors(self.keys, keys) if len(self.rows) * len(window) > MAX_WHOLE_CELLS else []
         score, matches = 0.0, list[RowMatch]()
         row, at = 0, 0

@@ -127,7 +127,7 @@ def _anchors(search: DocumentIndex, below: Sequence[str]) -> list[int]:
 def _lines_like(search: DocumentIndex, name: str) -> list[int]:
     """Where a line stands; where none is equal, those that begin with it or, for want of those, hold it."""
     key = normalized_line(name)
-    equal = list(search.places(key))
+    equal = list(search.lines_with_key(key))
     if equal or len(key) < 3:
         return equal
     stem = key.rstrip(":{( ")
@@ -176,7 +176,7 @@ def _change_final_newline(search: DocumentIndex, hunk: Hunk) -> Resolution:
     """A hunk that changes nothing but how the file ends."""
     document = search.document
     found = search.find_lines(_keys(hunk.old_text))
-    if not found or found[-1][1] != search.filled[-1]:
+    if not found or found[-1][1] != search.nonblank_lines[-1]:
         message = f"{hunk.old_text[:80]!r} is not the end of the file, whose last line end is to change"
         return Rejection("not found", message)
     if hunk.final_newline == (not document.lines[-1]):

@@ -203,7 +203,7 @@ class _Locator:
 
     def _choose(self, places: Sequence[TextMatch], hint: int | None) -> TextMatch | None:
         """The only place, the only one with the right indentation, or the one strictly nearest to the line hint."""
-        sharp = places if len(places) == 1 else [place for place in places if place.is_sharp]
+        sharp = places if len(places) == 1 else [place for place in places if place.is_exact_layout]
         if len(sharp) == 1:
             return sharp[0]
         if (hint is None and self.patch.end_line is None) or len(places) >= MAX_PLACES:
@@ -302,7 +302,7 @@ class _Locator:
         if place.strictness == "exact" or self._is_hinted(place, reading):
             return None
         view = self.document.view
-        if place.is_sharp and are_whole_lines(view, place.start, view[place.start : place.end]):
+        if place.is_exact_layout and are_whole_lines(view, place.start, view[place.start : place.end]):
             return None
         found = find_applied_lines(self.search, reading.old, reading.new)
         lines = [first + 1 for first, last in found if first > place.last_line or last < place.first_line]
@@ -317,7 +317,7 @@ class _Locator:
 
     def _verbatim_elsewhere(self, place: TextMatch, reading: Interpretation) -> Rejection | None:
         """The lines, all or all but one, are somewhere else with the indentation as written, which is another here."""
-        if place.strictness == "exact" or place.is_sharp or self._is_hinted(place, reading):
+        if place.strictness == "exact" or place.is_exact_layout or self._is_hinted(place, reading):
             return None
         lines = [line.rstrip() for line in split_view_lines(reading.old) if line.strip()]
         span = range(place.first_line, place.last_line + 1)

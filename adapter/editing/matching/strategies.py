@@ -38,7 +38,7 @@ class TextMatch:
     replacement: Callable[[], str]
     """May raise `splice.Unclear`."""
     strictness: str
-    is_sharp: bool = True
+    is_exact_layout: bool = True
     """Apart from blanks at the ends of lines and typography, the very characters, with as many blank lines between."""
 
 
@@ -137,7 +137,7 @@ def match_whole_lines(search: DocumentIndex, reading: Interpretation) -> Iterato
     if not filled:
         return
     for found in search.find_keys([keys[index] for index in filled]):
-        pairs = list(zip(filled, search.filled[found.start : found.stop], strict=True))
+        pairs = list(zip(filled, search.nonblank_lines[found.start : found.stop], strict=True))
         steps = add_gaps(search, old, [LineMapping(index, index + 1, line, line + 1) for index, line in pairs])
         lines = search.document.lines
         is_sharp = all(

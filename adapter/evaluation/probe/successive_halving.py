@@ -116,7 +116,7 @@ def candidates(format: str, *, can_constrain: bool, can_own: bool = False) -> li
     free = [CallingSetup(format, style) for style in ("trained", "compact", "small")]
     others = [CallingSetup(other, "compact") for other in ("hermes", "llama3_json") if other != format]
     modes: list[Constraint] = ["off", *(mode for mode, _ in HELD if can_constrain)]
-    own = [CallingSetup(format, constraint=mode, own=True) for mode in modes if can_own]
+    own = [CallingSetup(format, constraint=mode, uses_template=True) for mode in modes if can_own]
     return [NATIVE, *own, *free, *held, *others]
 
 

@@ -63,7 +63,9 @@ class TaskRunner:
         observe = partial(self._told, f"{setup.name}: {task.name}") if self._observe else None
         options = TranslationOptions(
             PromptSettings(
-                format=setup.format, style=None if setup.own else setup.style, own=self._own if setup.own else None
+                format=setup.format,
+                style=None if setup.uses_template else setup.style,
+                own=self._own if setup.uses_template else None,
             ),
             ConstraintSettings(mode=setup.constraint, enforce=enforce, waits_for_calls=kind == "llama.cpp"),
             retry_policy=RetryPolicy(clock=time.monotonic),

@@ -96,7 +96,7 @@ class ToolReader:
     def detect_and_parse(self, text: str, tools: list[Any]) -> Any:
         """The calls of a whole answer, and its content."""
         answer = self._new_answer(tools)
-        piece = answer.told(_read(answer, text))
+        piece = answer.emitted_calls(_read(answer, text))
         places = {tool.function.name: at for at, tool in enumerate(tools)}
         calls = [
             self.sglang.call(
@@ -130,7 +130,7 @@ class ToolReader:
 
     def _told(self, answer: StreamAdapter, events: list[Event]) -> Any:
         """The events as SGLang streams them; it looks at its parser for what was called."""
-        piece: EngineDelta = answer.told(events)
+        piece: EngineDelta = answer.emitted_calls(events)
         calls = []
         for call in piece.calls:
             if call.name is not None:

@@ -120,7 +120,7 @@ class StreamAdapter:
             case _:
                 return True
 
-    def told(self, events: Iterable[Event]) -> EngineDelta:
+    def emitted_calls(self, events: Iterable[Event]) -> EngineDelta:
         """The events as an engine's client gets them. Calls that were cut off are left out; others that can be none
         are content, so that nothing is lost."""
         piece = EngineDelta()

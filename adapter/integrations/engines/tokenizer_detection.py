@@ -80,7 +80,11 @@ class ReasoningMarkers:
         self._turns = {
             *NEXT_TURN,
             *END_OF_TURN,
-            *(mark for entry in formats for mark in (*entry.next_turns, *entry.ends, *entry.stops)),
+            *(
+                mark
+                for entry in formats
+                for mark in (*entry.other_role_markers, *entry.end_tokens, *entry.stop_sequences)
+            ),
         }
 
     @cached_property
@@ -131,7 +135,7 @@ class ReasoningMarkers:
         text = self._text(list(token_ids[-OUTPUT_TAIL:]))
         return any(closing in text for closing in self._pairs.values()) or not self._is_known
 
-    def are_special(self, special: Iterable[int]) -> bool:
+    def are_special_tokens(self, special: Iterable[int]) -> bool:
         """Whether one of them would not stand in an answer's text: it is one of the tokens that are left out."""
         return not (self._opening | self._closing).isdisjoint(special)
 

@@ -159,7 +159,7 @@ class ToolReader(_Reader):
             piece = model_output.piece
         else:
             answer = self._new_answer(request)
-            piece = answer.told([*answer.feed(model_output), *answer.close()])
+            piece = answer.emitted_calls([*answer.feed(model_output), *answer.close()])
         calls = [
             self.vllm.call(id=call.id, type="function", function=self.vllm.function(name=call.name, arguments=text))
             for call in piece.made
@@ -209,7 +209,7 @@ class ToolReader(_Reader):
 
     def _told(self, answer: StreamAdapter, events: Iterable[Event]) -> EngineDelta:
         """The events as vLLM streams them; it looks at its parser for what was called."""
-        piece = answer.told(events)
+        piece = answer.emitted_calls(events)
         for call in piece.calls:
             if call.name is not None:
                 self.prev_tool_call_arr.append({"name": call.name, "arguments": {}})
@@ -294,7 +294,7 @@ class ReasoningReader(_Reader):
         self.is_reasoning_end(prompt_token_ids)
 
     def _needs_special_tokens(self, request: Any) -> bool:  # noqa: ARG002
-        return self._marks.are_special(getattr(self.model_tokenizer, "all_special_ids", ()))
+        return self._marks.are_special_tokens(getattr(self.model_tokenizer, "all_special_ids", ()))
 
     def extract_content_ids(self, input_ids: list[int]) -> list[int]:
         return self._marks.after(input_ids)
@@ -312,7 +312,7 @@ class ReasoningReader(_Reader):
             return reasoning or None, rest or None
         piece = answer.told_as_text(events, with_cut_off=not tools)
         return piece.reasoning or None, ReasoningRemainder.of(
-            piece.content, answer.told(events)
+            piece.content, answer.emitted_calls(events)
         ) if piece.content else None
 
     def _streaming(

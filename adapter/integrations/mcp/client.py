@@ -127,7 +127,7 @@ class McpTools:
             }
             whole = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
             pinned = pins[id(session)]
-            change = pinned.change(listed.name, whole)
+            change = pinned.describe_change(listed.name, whole)
             effect = _effect(listed.annotations)
             if change:
                 notes.append(f"{session.server}: {listed.name}: {change}")
@@ -141,7 +141,7 @@ class McpTools:
                 f"the MCP server {session.server.name!r}", as_tool(definition, function, effect=effect), notice
             )
         for number, definitions in first.items():
-            pins[number].keep(definitions)
+            pins[number].save(definitions)
 
 
 def _pinning(
@@ -150,7 +150,7 @@ def _pinning(
     """The function; once it was allowed to be called, its tool is what it says now."""
 
     def call(**arguments: Json) -> object:
-        pins.keep({name: definition})
+        pins.save({name: definition})
         return function(**arguments)
 
     return call

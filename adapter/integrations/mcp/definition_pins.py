@@ -40,7 +40,7 @@ class DefinitionPins:
                 }
         self.is_known = bool(self._pinned)
 
-    def change(self, name: str, definition: Any) -> str:
+    def describe_change(self, name: str, definition: Any) -> str:
         """How the tool's definition is other than it was, as a diff; "" when it is not, or was never seen."""
         text = _text(definition)
         kept = self._pinned.get(name)
@@ -53,7 +53,7 @@ class DefinitionPins:
             return "its definition has changed, and is too long to be shown"
         return "its definition has changed:\n" + unified_diff(_for_people(kept["text"]), _for_people(text), name)
 
-    def keep(self, definitions: dict[str, Any]) -> None:
+    def save(self, definitions: dict[str, Any]) -> None:
         """Take these for what the tools are from now on. What cannot be written is asked about again next time."""
         with self._writing, suppress(OSError):
             for name, definition in definitions.items():

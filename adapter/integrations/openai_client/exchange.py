@@ -63,7 +63,7 @@ class OpenAIExchange:
             self._completed = BufferedExchange(self.request)
             self.sent = self._asking(url, self.request.body)
 
-    def in_words(self, fault: TemplatePromptError) -> JsonObject | None:
+    def fall_back_to_words(self, fault: TemplatePromptError) -> JsonObject | None:
         """What is asked where the model's own prompt cannot be had; where that is nothing the client hears why."""
         assert self.request is not None
         if self.request.as_text is None:
@@ -79,7 +79,7 @@ class OpenAIExchange:
         error = RequestError(f"the model's chat template does not take this conversation: {fault}", "messages")
         return self._http.Response(error.status, json=refusal(error), request=self.sent)
 
-    def given_up(self, response: Any) -> Any:
+    def abandoned_response(self, response: Any) -> Any:
         """The client's response where the server took nothing more after ``response``; None where that was none."""
         completion = self._completed.give_up()
         return None if completion is None else self._shown(response, 200, completion)
@@ -90,7 +90,7 @@ class OpenAIExchange:
         self._streamed = StreamedExchange(self.request, int(time.time()), writer)
         return self._streamed
 
-    def posting(self, post: HttpPost) -> Any:
+    def build_request(self, post: HttpPost) -> Any:
         """One request of ours, at the server that the client has."""
         url = self.sent.url
         base = url.path.removesuffix(CHAT)

@@ -192,8 +192,8 @@ class _UpstreamInfo:
         if self._own is None:
             return self._options
         model = _model_of(sent)
-        found = self._own.of(model)
-        small = self._guides.of(model) if self._guides is not None and found.own is None else None
+        found = self._own.discover(model)
+        small = self._guides.assists_for(model) if self._guides is not None and found.own is None else None
         told = found.recognised
         if told is not None and self._options.prompt.from_template:
             told = told.from_template()
@@ -201,7 +201,7 @@ class _UpstreamInfo:
             _log.info("format: %s", told)
         recognised = told.certain if told is not None else None
         options = self._options.with_prompt(own=found.own, template=found.template, recognised=recognised)
-        return replace(options, small=small)
+        return replace(options, assists=small)
 
     async def options_soon(self, sent: Any) -> TranslationOptions:
         is_ready = self._is_known and self._own is None
@@ -247,7 +247,7 @@ class _Transport:
                 return body
             again = self._again(passage, body)
             if again.status_code != 200:
-                return passage.given_up(response) or passage.untouched(again, again.iter_raw())
+                return passage.abandoned_response(response) or passage.untouched(again, again.iter_raw())
             response = again
 
     def _sent(self, passage: OpenAIExchange) -> Any:
@@ -257,7 +257,7 @@ class _Transport:
         try:
             return self._asked(passage, passage.request.body)
         except TemplatePromptError as fault:
-            body = passage.in_words(fault)
+            body = passage.fall_back_to_words(fault)
             return None if body is None else self._asked(passage, body)
 
     def _again(self, passage: OpenAIExchange, body: JsonObject) -> Any:
@@ -275,9 +275,9 @@ class _Transport:
                 if isinstance(step, RenderTemplate):
                     step = steps.send(self._server.rendered(step))
                 else:
-                    step = steps.send(_json(self._client.send(passage.posting(step)).content))
+                    step = steps.send(_json(self._client.send(passage.build_request(step)).content))
         except StopIteration as stop:
-            return self._client.send(passage.posting(stop.value), stream=True)
+            return self._client.send(passage.build_request(stop.value), stream=True)
 
     def _pieces(self, response: Any, passage: OpenAIExchange) -> Iterator[bytes]:
         streamed = passage.streamed()
@@ -336,7 +336,7 @@ class _AsyncTransport:
                 return body
             again = await self._again(passage, body)
             if again.status_code != 200:
-                return passage.given_up(response) or passage.untouched(again, again.aiter_raw())
+                return passage.abandoned_response(response) or passage.untouched(again, again.aiter_raw())
             response = again
 
     async def _sent(self, passage: OpenAIExchange) -> Any:
@@ -345,7 +345,7 @@ class _AsyncTransport:
         try:
             return await self._asked(passage, passage.request.body)
         except TemplatePromptError as fault:
-            body = passage.in_words(fault)
+            body = passage.fall_back_to_words(fault)
             return None if body is None else await self._asked(passage, body)
 
     async def _again(self, passage: OpenAIExchange, body: JsonObject) -> Any:
@@ -362,9 +362,9 @@ class _AsyncTransport:
                 if isinstance(step, RenderTemplate):
                     step = steps.send(await asyncio.to_thread(self._server.rendered, step))
                 else:
-                    step = steps.send(_json((await self._client.send(passage.posting(step))).content))
+                    step = steps.send(_json((await self._client.send(passage.build_request(step))).content))
         except StopIteration as stop:
-            return await self._client.send(passage.posting(stop.value), stream=True)
+            return await self._client.send(passage.build_request(stop.value), stream=True)
 
     async def _pieces(self, response: Any, passage: OpenAIExchange) -> AsyncIterator[bytes]:
         streamed = passage.streamed()

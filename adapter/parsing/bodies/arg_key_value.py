@@ -95,14 +95,14 @@ class KeyValueReader:
         self._key_before_close = re.compile(rf"\s*([^<>\n]{{1,{NAME_LIMIT}}}){re.escape(self._key_end)}", re.IGNORECASE)
 
     def _is_own(self, context: ReadContext) -> bool:
-        return context.told in self.own or (self.tags is GLM and context.tool_call_body == "pairs")
+        return context.expected_format in self.own or (self.tags is GLM and context.tool_call_body == "pairs")
 
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult | None]:
         """The call; None, with nothing taken, when no name in this format's way stands there."""
         ahead: list[str] = []
         call = yield from self._take_name(source, ahead, context)
         if call is None:
-            source.unread("".join(ahead))
+            source.push_back("".join(ahead))
             return None
         span.extend(ahead)
         if source.text.startswith("{", source.position):
@@ -144,7 +144,7 @@ class KeyValueReader:
         if char == "{":
             return call if is_meant else None
         tag = yield from take_marker(source, self._tags)
-        source.unread(tag)
+        source.push_back(tag)
         match self._kind[tag.lower()]:
             case "key":
                 return call
@@ -168,7 +168,7 @@ class KeyValueReader:
         for tool in sorted(context.tools.values(), key=lambda tool: -len(tool.name)):
             key = call.name.removeprefix(tool.name)
             if key != call.name and key in tool.properties:
-                source.unread(key + "".join(ahead[1:]))
+                source.push_back(key + "".join(ahead[1:]))
                 ahead[:] = [tool.name]
                 return PendingCall(tool.name, tool)
         return None
@@ -195,11 +195,11 @@ class KeyValueReader:
                     span.append(tag)
                     return call.result()
                 case "section close" if not source.was_cut:
-                    source.unread(tag)
+                    source.push_back(tag)
                     return call.result("missing-close-tag")
                 case "call" if not (yield from self._key_ahead(source)):
                     is_cut = source.was_cut and self._tags.search(source.text, source.position) is None
-                    source.unread(tag)  # a key's tag misspelt, or the next call: where the text is cut, who knows
+                    source.push_back(tag)  # a key's tag misspelt, or the next call: where the text is cut, who knows
                     return BodyResult(error=CUT_OFF) if is_cut else call.result("missing-close-tag")
                 case "call":
                     span.append(tag)
@@ -278,7 +278,7 @@ class KeyValueReader:
             if not tag:
                 if char:
                     call.fix("missing-inner-tag")
-                source.unread("".join(gap))
+                source.push_back("".join(gap))
                 return False, type
             span.extend([*gap, tag])
             if tag.lower() == self.tags.value_open:
@@ -293,7 +293,7 @@ class KeyValueReader:
         gap: list[str] = []
         yield from skip_space(source, gap)
         gap.append((yield from take_marker(source, markers)))
-        source.unread("".join(gap))
+        source.push_back("".join(gap))
         return gap[-1] != ""
 
 

@@ -106,7 +106,7 @@ def _take_end(source: StreamBuffer, span: list[str]) -> Reader[bool]:
         take_cut_marker(source, CLOSE.lower(), gap)
     text = "".join(gap)
     span.append(text if closing or source.is_empty else text.rstrip())
-    source.unread(text[len(span[-1]) :])
+    source.push_back(text[len(span[-1]) :])
     return bool(closing)
 
 

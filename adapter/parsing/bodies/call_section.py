@@ -86,7 +86,7 @@ class CallSection:
         noise = "".join(ahead)
         closes = self._closes.match(marker, 0) is not None
         if noise and not closes and ("`" in noise or not self._calls_anywhere):
-            source.unread(noise + marker)
+            source.push_back(noise + marker)
             return TEXT  # prose about the markers, which may quote a whole call
         span += [noise, marker]
         if closes:
@@ -95,7 +95,7 @@ class CallSection:
             fixes.append("text-in-tag")
         fixes += self._fixes(marker)
         reading = yield from self._read_call(source, span, context)
-        if reading.is_text and source.final and len(source.text[source.position :].split()) < 2:
+        if reading.not_a_call and source.final and len(source.text[source.position :].split()) < 2:
             span.append(source.rest())
             return BodyResult(error=CUT_OFF)  # within the first word: the section says that a call was meant
         return reading.repaired(*fixes)

@@ -37,7 +37,7 @@ def read_labelled_block(source: StreamBuffer, span: list[str], context: ReadCont
     line: list[str] = []
     tool = context.tools.match((yield from _take_line(source, line)))
     if tool is None:
-        source.unread("".join(line))
+        source.push_back("".join(line))
         return TEXT
     span.extend(line)
     call = PendingCall(tool.name, tool)
@@ -47,10 +47,10 @@ def read_labelled_block(source: StreamBuffer, span: list[str], context: ReadCont
         char = yield from skip_space(source, gap)
         begins = yield from take_marker(source, _begin)
         if not begins:
-            if source.was_cut and (not char or _begin.may_begin(source.text[source.position :])):
+            if source.was_cut and (not char or _begin.may_start_with(source.text[source.position :])):
                 span.extend([*gap, source.rest()])
                 return BodyResult(error=CUT_OFF)
-            source.unread("".join(gap))
+            source.push_back("".join(gap))
             is_call = call.arguments or (char == "`" and not tool.required)
             return call.result() if is_call else TEXT
         span.extend([*gap, begins])
@@ -70,7 +70,7 @@ def _take_line(source: StreamBuffer, span: list[str]) -> Reader[str]:
     text = yield from take_until(source, "\n", LINE_LIMIT, line)
     if text is None:
         return ""
-    source.unread("\n")
+    source.push_back("\n")
     span.append(text)
     return text.strip()
 

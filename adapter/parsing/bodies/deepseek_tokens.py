@@ -86,7 +86,7 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
         typed: list[str] = []
         marker = yield from read_until(source, _after_name, typed)
         span.extend(typed)
-        source.unread(marker)
+        source.push_back(marker)
         name = "".join(typed).strip()
     if name.lower().startswith(TYPED_NAME) and context.tools.match(name) is None:
         name = name[len(TYPED_NAME) :]
@@ -98,7 +98,7 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
     reading = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, span, context)
     if is_typed:  # the fence is the format's own
         reading = reading.without_fix("code-fence")
-    is_foreign = reading.calls and context.told == ("deepseek_v31" if is_typed else "deepseek_v3")
+    is_foreign = reading.calls and context.expected_format == ("deepseek_v31" if is_typed else "deepseek_v3")
     return reading.adding("foreign-body") if is_foreign else reading
 
 

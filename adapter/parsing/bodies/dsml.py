@@ -114,9 +114,9 @@ def _read_function(
     ahead.append(closes)
     yield from skip_space(source, ahead)
     parameter = yield from take_marker(source, _parameter)
-    source.unread(parameter)
+    source.push_back(parameter)
     if not name or not closes or not parameter or context.tools.match(name) is None:
-        source.unread("".join(ahead))
+        source.push_back("".join(ahead))
         return TEXT  # also where a model shows how a tool is described to it
     span.extend(ahead)
     return (yield from body.read_named(name, FUNCTION, source, span, context)).repaired("misspelt-open-tag")
@@ -160,13 +160,13 @@ def dsml_format(
         openers=_openers(language),
         encode_calls=section_encoder(tags, _is_string),
         encode_result=result_encoder(before, after),
-        strays=(*known.section_close, *known.call_close, *known.parameter_close, *known.stray_call_close),
-        ends=(END_OF_SENTENCE,),
-        results=(before.partition(" name=")[0],),
-        stops=(END_OF_SENTENCE,),
+        stray_closers=(*known.section_close, *known.call_close, *known.parameter_close, *known.stray_call_close),
+        end_tokens=(END_OF_SENTENCE,),
+        result_markers=(before.partition(" name=")[0],),
+        stop_sequences=(END_OF_SENTENCE,),
         special_tokens=(f"｜{language}｜", "<think>", "</think>"),
-        models=models,
-        template_marks=(
+        model_patterns=models,
+        template_fingerprints=(
             tags.section[0],
             *(f"{{{{ dsml_token }}}}{section}>", f"dsml_token + '{section}>", f'dsml_token + "{section}>'),
         ),

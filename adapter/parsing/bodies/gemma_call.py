@@ -127,7 +127,7 @@ class GemmaCall:
             fixes.append("extra-bracket")
         if not is_closed:
             span.append(text[: reader.position])
-            source.unread(text[reader.position :] + marker)
+            source.push_back(text[reader.position :] + marker)
             take_cut_marker(source, self.closing, span)
             if source.was_cut and (source.is_empty or not marker):
                 return BodyResult(error=CUT_OFF)

@@ -140,7 +140,7 @@ def read_rest_of_header(source: StreamBuffer, span: list[str], context: ReadCont
     yield from skip_space(source, ahead)
     marker = yield from take_marker(source, _to)
     end = (yield from peek_marker(source, _header_end, HEADER_LIMIT)) if marker else ""
-    source.unread("".join(ahead) + marker)
+    source.push_back("".join(ahead) + marker)
     if marker and end != MESSAGE:
         return (yield from _read_without_message(source, span, context))
     if end != MESSAGE:
@@ -165,7 +165,7 @@ def read_without_tokens(source: StreamBuffer, span: list[str], context: ReadCont
     ``assistantfinal`` and ``assistantcommentary to=NAME`` end such reasoning. Where Harmony is not told, the first
     word may be a name: ``analysisResult is a list.``
     """
-    if context.told != "harmony":
+    if context.expected_format != "harmony":
         return TEXT
     undecided, context.may_be_text = context.may_be_text, True
     found = yield from peek_match(source, _WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
@@ -226,7 +226,7 @@ def _read_call(name: str, source: StreamBuffer, span: list[str], context: ReadCo
     else:
         body: list[str] = []
         following = yield from read_until(source, _next_message, body)
-        source.unread(following)
+        source.push_back(following)
         span.extend(body)
         if not following and not "".join(body).strip():
             return BodyResult(error=CUT_OFF)
@@ -243,7 +243,7 @@ def _read_call(name: str, source: StreamBuffer, span: list[str], context: ReadCo
     if closing or "".join(ahead).strip():
         span.extend([*ahead, closing])
     else:
-        source.unread("".join(ahead))
+        source.push_back("".join(ahead))
     return BodyResult(error=CUT_OFF) if is_cut else reading
 
 

@@ -67,12 +67,12 @@ class NameThenJsonReader:
         marker = yield from read_until(source, self._first, head)
         name = self._name("".join(head))
         if not name:
-            source.unread("".join([*head, marker]))
+            source.push_back("".join([*head, marker]))
             return TEXT
         if marker != "{":
             head.append(marker)
         else:
-            source.unread(marker)
+            source.push_back(marker)
         if self._last is not None and marker != "{" and marker not in self._left_out:
             marker = yield from peek_marker(source, self._last, HEAD_LIMIT)
             if marker:
@@ -80,7 +80,7 @@ class NameThenJsonReader:
         space: list[str] = []
         char = yield from skip_space(source, space)
         if char != "{":
-            source.unread("".join([*head, *space]))
+            source.push_back("".join([*head, *space]))
             return TEXT
         span.extend([*head, *space])
         return (yield from self._json(name)(source, span, context))

@@ -97,7 +97,7 @@ class NestedElements:
         attributes = yield from take_until(source, ">", TAG_LIMIT, head)
         found = _TAG.fullmatch(f"<invoke{attributes}") if attributes is not None else None
         if found is None or not found[3]:
-            source.unread("".join(head))
+            source.push_back("".join(head))
             return self._cut(source, span) if attributes is None else TEXT
         span.extend(head)
         name = found[3].strip()
@@ -122,7 +122,7 @@ class NestedElements:
             tag = yield from take_until(source, ">", TAG_LIMIT, taken)
             found = _TAG.fullmatch(tag) if tag is not None else None
             if found is None:
-                source.unread("".join(taken))
+                source.push_back("".join(taken))
                 span.append(token)
                 if tag is None and (cut := self._cut(source, span)).error:
                     return cut
@@ -138,7 +138,7 @@ class NestedElements:
                 if closes and word == "invoke":
                     span.extend([token, *taken])
                 else:
-                    source.unread(token + "".join(taken))
+                    source.push_back(token + "".join(taken))
                     fixes["missing-close-tag"] = None
                 while len(nested) > 1:
                     fixes["missing-inner-tag"] = None

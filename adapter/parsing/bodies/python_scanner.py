@@ -56,7 +56,7 @@ def read_list(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
     try:
         return read_calls(text, context, start)
     except FormatError as error:
-        is_meant = context.told == "pythonic" and _NAMES_ARGUMENT.match(text)
+        is_meant = context.expected_format == "pythonic" and _NAMES_ARGUMENT.match(text)
         return BodyResult(error=_explain(error)) if is_meant else TEXT
 
 
@@ -101,7 +101,7 @@ class PythonBlock:
         except FormatError:
             return None
         span[:] = ["".join(span)[: start + found[1]]]
-        source.unread(text[found[1] :])
+        source.push_back(text[found[1] :])
         return reading
 
     def _read(self, text: str, context: ReadContext, start: int) -> BodyResult:
@@ -157,12 +157,14 @@ def python_or_json(opening: str, closing: str, arguments_key: str = "arguments")
         if fence:
             span.extend([*ahead, fence])
             reading = yield from read_fenced(source, span, context)
-            return reading if not reading.calls or context.told == "minicpm" else reading.adding("foreign-body")
+            return (
+                reading if not reading.calls or context.expected_format == "minicpm" else reading.adding("foreign-body")
+            )
         if char == "[":
             ahead.append(char)
             source.position += 1
             char = yield from skip_space(source, ahead)
-        source.unread("".join(ahead))
+        source.push_back("".join(ahead))
         return (yield from (read_json if char == "{" else read_python)(source, span, context))
 
     return read
@@ -230,10 +232,10 @@ def read_named_call(source: StreamBuffer, span: list[str], context: ReadContext)
     head = yield from take_until(source, "(", OPENING_LIMIT, ahead)
     name = (head or "").strip()
     if not NAME.fullmatch(name) or (context.tools and not context.tools.match(name)):
-        source.unread("".join(ahead))
+        source.push_back("".join(ahead))
         return (yield from _read_with_arguments(source, span, context))
     start = sum(map(len, span))
-    source.unread("(")
+    source.push_back("(")
     span.extend([*ahead[:-1], ahead[-1][:-1]])
     is_whole = yield from _take_code(source, span, markers_for(*_SYNTAX), stops_balanced=True)
     if not is_whole:
@@ -259,9 +261,9 @@ def _read_with_arguments(source: StreamBuffer, span: list[str], context: ReadCon
     head = yield from take_until(source, "{", OPENING_LIMIT, ahead)
     worded = _WITH_ARGUMENTS.fullmatch(head or "")
     if worded is None or (context.tools and not context.tools.match(worded[1])):
-        source.unread("".join(ahead))
+        source.push_back("".join(ahead))
         return TEXT
-    source.unread("{")
+    source.push_back("{")
     span.extend([*ahead[:-1], ahead[-1][:-1]])
     reading = yield from UntaggedJson("arguments", after_marker=True, name=worded[1])(source, span, context)
     yield from skip_space(source, span)

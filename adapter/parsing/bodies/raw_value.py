@@ -65,11 +65,11 @@ class RawValue:
                 holds_close = True
             elif kind in self._next_opens:
                 if not holds_close and (yield from may_begin(source, tag)):
-                    source.unread(tag)
+                    source.push_back(tag)
                     return ""
             elif kind in self._call_closes:
                 if not holds_close and (yield from self._ends_call(source)):
-                    source.unread(tag)
+                    source.push_back(tag)
                     return ""
             else:
                 holds_call = True
@@ -88,7 +88,7 @@ class RawValue:
             ends = not (yield from self._value_closes_next(source, ahead))
         if holds_call and self._is_cut(source):
             ends = False  # it may have closed a value of the call in this one
-        source.unread("".join(ahead))
+        source.push_back("".join(ahead))
         return ends
 
     def _ends_call(self, source: StreamBuffer) -> Reader[bool]:
@@ -100,13 +100,13 @@ class RawValue:
         ends = not char or (bool(following) and not (yield from self._value_closes_next(source, ahead)))
         if self._is_cut(source):
             ends = False  # the value may have gone on
-        source.unread("".join(ahead))
+        source.push_back("".join(ahead))
         return ends
 
     def _is_cut(self, source: StreamBuffer) -> bool:
         """Whether the text was cut here, or within a tag after which the value may have gone on."""
         rest = source.text[source.position : source.position + self._ends.longest]
-        return source.was_cut and (not rest or self._ends.may_begin(rest))
+        return source.was_cut and (not rest or self._ends.may_start_with(rest))
 
     def _value_closes_next(self, source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
         """Whether a value's closing tag follows the end of a call, which then stood in that value."""

@@ -35,7 +35,7 @@ def labelled_reader(arguments: str, result: str) -> BodyReader:
         line: list[str] = []
         ending = yield from read_until(source, line_end, line)
         if ending != "\n":
-            source.unread(ending)
+            source.push_back(ending)
             ending = ""
         span.extend([*line, ending])
         named = _NAME.fullmatch("".join(line).rstrip("\r"))
@@ -48,7 +48,7 @@ def labelled_reader(arguments: str, result: str) -> BodyReader:
         span.append(marker)
         read_json = UntaggedJson("arguments", after_marker=True, name=named.group(1), ends=("\n" + result,))
         reading = yield from read_json(source, span, context)
-        if not reading.is_text:
+        if not reading.not_a_call:
             return reading
         cut = source.final and source.is_empty
         tool = context.tools.match(named.group(1))

@@ -37,7 +37,7 @@ def take_name(
             source.position = marker[1]
             return name
         may_be = any_name or any(tool.startswith(name) for tool in context.tools)
-        may_go_on = not rest or (marker is None and endings.may_begin(rest))
+        may_go_on = not rest or (marker is None and endings.may_start_with(rest))
         if source.final or end - source.position > NAME_LIMIT or not may_be or not may_go_on:
             return ""
         yield
@@ -57,11 +57,11 @@ def read_arguments(
 ) -> Reader[BodyResult]:
     """The arguments of ``name``, up to one of ``ends``, which is left to read."""
     reading = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=ends)(source, span, context)
-    if not reading.is_text:
+    if not reading.not_a_call:
         return reading
     body: list[str] = []
     following = yield from read_until(source, markers_for(*ends), body)
-    source.unread(following)
+    source.push_back(following)
     span.extend(body)
     if not following and not "".join(body).strip():
         return BodyResult(error=CUT_OFF)

@@ -31,7 +31,7 @@ def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> R
     """The list after the token, with or without the tag between them."""
     yield from skip_space(source, span)
     call = yield from _gemma.read_bare(source, span, context)
-    if not call.is_text:
+    if not call.not_a_call:
         return call.repaired("foreign-body")
     span.append((yield from take_marker(source, _tag)))
     return (yield from read_list(source, span, context))

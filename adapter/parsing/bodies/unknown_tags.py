@@ -79,7 +79,7 @@ def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, c
     name = yield from take_until(source, "<" if opened else ">", HEAD_LIMIT, ahead)
     name = (name or "").lstrip("<").strip()
     if not name or context.tools.match(name) is None:
-        source.unread("".join(ahead))
+        source.push_back("".join(ahead))
         return TEXT
     inner = name
     if opened:

@@ -105,7 +105,7 @@ class _Function(PendingCall):
 
 def read_xml_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """A call after ``<function=`` or ``<function ``, with the closing ``</tool_call>`` if there is one."""
-    return (yield from _read_following(source, span, context, is_inline=context.told in INLINE_FORMATS))
+    return (yield from _read_following(source, span, context, is_inline=context.expected_format in INLINE_FORMATS))
 
 
 def read_inline_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -117,12 +117,18 @@ def _read_following(
     source: StreamBuffer, span: list[str], context: ReadContext, *, is_inline: bool
 ) -> Reader[BodyResult]:
     """Read while following the calls in values; where that leads nowhere, again without following any."""
-    start, function = len(span), _Function("", None, nests=not context.plain, is_inline=is_inline)
+    start, function = len(span), _Function("", None, nests=not context.close_at_first_marker, is_inline=is_inline)
     reading = yield from _read(source, span, context, function)
     is_doubtful = function.was_nested and "missing-inner-tag" in function.fixes
-    if (not reading.unfinished and not is_doubtful) or context.plain or (source.was_cut and source.is_empty):
+    if (
+        (not reading.unfinished and not is_doubtful)
+        or context.close_at_first_marker
+        or (source.was_cut and source.is_empty)
+    ):
         return reading
-    context.plain = context.plain or reading.unfinished  # for good, so that not each call is read to the text's end
+    context.close_at_first_marker = (
+        context.close_at_first_marker or reading.unfinished
+    )  # for good, so that not each call is read to the text's end
     followed = give_back(source, span, start)
     function = _Function("", None, nests=False, is_inline=is_inline)
     again = yield from _read(source, span, context, function)
@@ -155,7 +161,7 @@ def _begins_block(source: StreamBuffer) -> Reader[bool]:
     while source.is_empty and not source.final:
         yield
     following = source.text[source.position : source.position + 1]
-    source.unread("".join(ahead))
+    source.push_back("".join(ahead))
     return name is not None and following != "" and following in "\r\n{"
 
 
@@ -211,7 +217,7 @@ def _read_arguments(
                 span.append(marker)
                 function.fix("missing-inner-tag")
             case "<tool_call>" | "<function=" | "<function ":
-                source.unread(marker)
+                source.push_back(marker)
                 return function.result("missing-inner-tag", "missing-close-tag")
             case _ if not char:
                 raise function.cut_off()
@@ -259,7 +265,7 @@ def _read_element(source: StreamBuffer, span: list[str], function: _Function) ->
     ahead: list[str] = []
     key = ((yield from take_until(source, ">", NAME_LIMIT, ahead)) or "").removeprefix("<")
     if function.tool is None or key not in function.tool.properties:
-        source.unread("".join(ahead))
+        source.push_back("".join(ahead))
         return False
     value: list[str] = []
     closing = yield from read_until(source, markers_for(f"</{key}>", *_ELEMENT_ENDS), value)
@@ -268,7 +274,7 @@ def _read_element(source: StreamBuffer, span: list[str], function: _Function) ->
     if closing.lower() in _FUNCTION_ENDS or any(f"<{other}>" in text for other in function.tool.properties):
         function.problem = f"{key!r} of {function.name!r} is not closed: expected <parameter={key}>VALUE</parameter>"
     if closing.lower() in _FUNCTION_ENDS:
-        source.unread(closing)
+        source.push_back(closing)
     else:
         span.append(closing)
     if closing:
@@ -295,7 +301,7 @@ def _take_value(source: StreamBuffer, value: list[str], function: _Function) -> 
             if kind == "</parameter>":
                 value.append(marker)
             else:
-                source.unread(marker)
+                source.push_back(marker)
             return True
         value.append(marker)
 
@@ -306,7 +312,7 @@ def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Func
     kind = marker.lower()
     if kind in _PARAMETER_TAGS:
         key = yield from _take_name(source, ahead)
-        source.unread("".join(ahead))
+        source.push_back("".join(ahead))
         return _at_line_start(value) and key is not None and function.may_begin(key)
     char = yield from skip_space(source, ahead)
     following = yield from take_marker(source, _AFTER_VALUE if kind == "</parameter>" else _CALL_BOUNDARY)
@@ -317,9 +323,9 @@ def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Func
         following = yield from take_marker(source, _PARAMETER_CLOSE)
         closes = not following
     rest = source.text[source.position : source.position + _TAGS.longest]
-    if kind != "</parameter>" and source.was_cut and (not rest or _TAGS.may_begin(rest)):
+    if kind != "</parameter>" and source.was_cut and (not rest or _TAGS.may_start_with(rest)):
         closes = False  # the value may have gone on
-    source.unread("".join(ahead) + following)
+    source.push_back("".join(ahead) + following)
     return closes
 
 
@@ -355,7 +361,7 @@ def _take_close(source: StreamBuffer, span: list[str]) -> Reader[None]:
         if source.final and source.is_empty:
             span.extend(gap)
         else:
-            source.unread("".join(gap))
+            source.push_back("".join(gap))
 
 
 def _at_line_start(parts: list[str]) -> bool:

@@ -108,12 +108,14 @@ class XmlInvokeReader:
                         return call.result("missing-close-tag")
                     case "call":
                         if not (yield from self._read_misnamed(marker, source, span, context, call)):
-                            source.unread(marker)
+                            source.push_back(marker)
                             return call.result("missing-close-tag")
                     case "json":
                         span.append(marker)
                         yield from self._read_json(source, span, context, call)
-                    case _ if not char or (source.final and self._markers.may_begin(source.text[source.position :])):
+                    case _ if not char or (
+                        source.final and self._markers.may_start_with(source.text[source.position :])
+                    ):
                         span.append(source.rest())
                         return BodyResult(error=CUT_OFF)
                     case None if key := (yield from self._take_element(source, span, call)):
@@ -147,7 +149,7 @@ class XmlInvokeReader:
             """Whether a parameter's opening tag in the value is the next one, the value's end missing."""
             ahead: list[str] = []
             following = yield from self._take_attributes(source, ahead)
-            source.unread("".join(ahead))
+            source.push_back("".join(ahead))
             next_key = following.get(self.tags.key)
             return next_key is not None and call.expects(next_key)
 
@@ -174,7 +176,7 @@ class XmlInvokeReader:
         yield from take_until(source, ">", ATTRIBUTES_LIMIT, taken)
         found = _ELEMENT.fullmatch("".join(taken))
         if found is None or not call.has_parameter(found[1]):
-            source.unread("".join(taken))
+            source.push_back("".join(taken))
             return ""
         span.extend(taken)
         return found[1]
@@ -204,7 +206,7 @@ class XmlInvokeReader:
         is_parameter = key and call.schema_of(key) is not None and context.tools.match(key) is None
         is_again = key == call.name and call.tool is not None and call.tool.required and not call.arguments
         if not is_parameter and not (is_again and not is_empty):
-            source.unread("".join(taken[1:]))
+            source.push_back("".join(taken[1:]))
             return False
         span.extend(taken)
         if key == call.name:
@@ -247,7 +249,7 @@ class XmlInvokeReader:
         taken: list[str] = []
         text = yield from take_until(source, self.tags.end, ATTRIBUTES_LIMIT, taken)
         if text is None or _ATTRIBUTES.fullmatch(text) is None:
-            source.unread("".join(taken))
+            source.push_back("".join(taken))
             return {}
         span.extend(taken)
         found = _each_attribute.findall(text)

@@ -37,10 +37,12 @@ _read_params = XmlInvokeReader(TAGS)
 def read_function_tag(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """A call after ``<function name=``: which family wrote it shows in its first parameter."""
     marker = yield from peek_marker(source, _first_tag, LOOK_AHEAD)
-    is_empty = marker == "</function>" and context.told is None and (context.at_line_start or context.after_call)
-    if marker != "<param " and not is_empty and (marker == "<parameter" or context.told != "minicpm5"):
+    is_empty = (
+        marker == "</function>" and context.expected_format is None and (context.at_line_start or context.after_call)
+    )
+    if marker != "<param " and not is_empty and (marker == "<parameter" or context.expected_format != "minicpm5"):
         return (yield from read_bare_function(source, span, context))
-    source.unread(span[-1][len(TAGS.call[0]) :])
+    source.push_back(span[-1][len(TAGS.call[0]) :])
     span[-1] = span[-1][: len(TAGS.call[0])]
     return (yield from _read_params(source, span, context))
 

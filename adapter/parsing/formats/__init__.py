@@ -142,11 +142,13 @@ def guess_format(model: str | None = None, template: str | None = None) -> str |
     check_types("guess", model=(model, str, NONE), template=(template, str, NONE))
     if template:
         # Later entries are the more specific: Qwen3-Coder's template also names <tool_call>, Seed's its functions.
-        marked = [name for name, entry in FORMATS.items() if any(mark in template for mark in entry.template_marks)]
+        marked = [
+            name for name, entry in FORMATS.items() if any(mark in template for mark in entry.template_fingerprints)
+        ]
         if marked:
             return marked[-1]
     if model:
         for name, entry in FORMATS.items():
-            if any(re.search(pattern, model, re.IGNORECASE) for pattern in entry.models):
+            if any(re.search(pattern, model, re.IGNORECASE) for pattern in entry.model_patterns):
                 return name
     return None

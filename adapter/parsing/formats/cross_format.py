@@ -15,16 +15,20 @@ class CrossFormatReaders:
 
     @cached_property
     def strays(self) -> frozenset[str]:
-        return frozenset(marker.lower() for format in FORMATS.all for marker in format.strays)
+        return frozenset(marker.lower() for format in FORMATS.all for marker in format.stray_closers)
 
     @cached_property
     def stripped(self) -> tuple[BodyReader, ...]:
-        return tuple(dict.fromkeys(format.stripped for format in FORMATS.all if format.stripped is not None))
+        return tuple(
+            dict.fromkeys(
+                format.read_without_markers for format in FORMATS.all if format.read_without_markers is not None
+            )
+        )
 
     @cached_property
     def bare(self) -> tuple[BodyReader, ...]:
         """Bare JSON is read in any case, and by the caller."""
-        readers = dict.fromkeys(format.bare for format in FORMATS.all if format.bare is not None)
+        readers = dict.fromkeys(format.read_bare for format in FORMATS.all if format.read_bare is not None)
         return tuple(read for read in readers if not isinstance(read, UntaggedJson))
 
     def openers(self, names: Sequence[str]) -> dict[str, CallOpener]:

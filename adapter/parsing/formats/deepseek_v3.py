@@ -39,15 +39,15 @@ FORMAT = Format(
         closing=CALLS_END[0],
     ),
     encode_result=result_encoder("<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"),
-    results=("<｜tool▁outputs▁begin｜>", "<｜tool▁output▁begin｜>"),
-    strays=STRAYS,
-    ends=(END_OF_SENTENCE,),
-    stops=(END_OF_SENTENCE,),
+    result_markers=("<｜tool▁outputs▁begin｜>", "<｜tool▁output▁begin｜>"),
+    stray_closers=STRAYS,
+    end_tokens=(END_OF_SENTENCE,),
+    stop_sequences=(END_OF_SENTENCE,),
     special_tokens=(CALLS_BEGIN[0], CALLS_END[0], CALL_BEGIN[0], CALL_END[0], SEPARATOR[0], "<think>", "</think>"),
-    models=(
+    model_patterns=(
         r"cogito.*(?:671b|2\.1)",
         r"deepseek.*r1",
         r"deepseek-?_?(?:chat-?)?v3(?![.p_-]?[1-9](?!\d))",
     ),
-    template_marks=("+ '\\n' + '```json'", "<｜tool▁call▁begin｜>' + tool['type'] + '<｜tool▁sep｜>"),
+    template_fingerprints=("+ '\\n' + '```json'", "<｜tool▁call▁begin｜>' + tool['type'] + '<｜tool▁sep｜>"),
 )

@@ -24,6 +24,6 @@ FORMAT = replace(
         opening=CALLS_BEGIN[0],
         closing=CALLS_END[0],
     ),
-    models=(r"deepseek-?_?v3[.p_-]?1", r"deepseek-?_?v3[.p_-]?2-?exp"),
-    template_marks=("tool['function']['name'] + '<｜tool▁sep｜>'",),
+    model_patterns=(r"deepseek-?_?v3[.p_-]?1", r"deepseek-?_?v3[.p_-]?2-?exp"),
+    template_fingerprints=("tool['function']['name'] + '<｜tool▁sep｜>'",),
 )

@@ -32,8 +32,8 @@ FORMAT = replace(
     aliases=("ernie", "ernie4_5", "ernie5", "ernie_x1", "ernie_45_vl_thinking"),
     encode_result=result_encoder(f"{RESULT}\n", "\n</tool_output>"),
     starts_in_reasoning=True,
-    answers={"<response>": "</response>"},
-    results=(RESULT,),
-    models=(r"ernie",),
-    template_marks=("<global_setting>",),
+    answer_tags={"<response>": "</response>"},
+    result_markers=(RESULT,),
+    model_patterns=(r"ernie",),
+    template_fingerprints=("<global_setting>",),
 )

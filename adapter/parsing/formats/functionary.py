@@ -31,7 +31,7 @@ _all = markers_for(ALL)
 
 def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The recipient after ``>>>`` and its arguments. The marker is also Python's prompt, and then text."""
-    is_meant = context.told == "functionary" or span[-1] == OPEN_V25
+    is_meant = context.expected_format == "functionary" or span[-1] == OPEN_V25
     name = yield from take_name(source, span, context, _line_end, any_name=is_meant)
     if not name:
         return (cut_name(source, span) if is_meant else None) or TEXT
@@ -45,17 +45,17 @@ def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) 
 
 def read_first_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The recipient at the very beginning: ``>>>`` stood in the prompt."""
-    if context.told == "functionary":
+    if context.expected_format == "functionary":
         marker = yield from take_marker(source, _all)
         if marker:
             span.append(marker)
             return BodyResult()
-    is_known = context.told != "functionary" or bool(context.tools)
+    is_known = context.expected_format != "functionary" or bool(context.tools)
     name = yield from take_name(source, span, context, _json_below, any_name=not is_known)
     if not name:
         return TEXT
     span[-1] = span[-1][:-1]
-    source.unread("{")
+    source.push_back("{")
     return (yield from read_arguments(name, source, span, context, ENDS))
 
 
@@ -67,11 +67,11 @@ FORMAT = Format(
         CallOpener(OPEN, read_recipient, keeps_space=True),
         CallOpener(OPEN_V25, read_recipient, keeps_space=True),
     ),
-    head=read_first_recipient,
+    read_header=read_first_recipient,
     encode_calls=calls_encoder(json_arguments, f"{OPEN}{{name}}\n"),
-    ends=(OPEN + ALL,),
-    stops=("<|eot_id|>",),
+    end_tokens=(OPEN + ALL,),
+    stop_sequences=("<|eot_id|>",),
     special_tokens=(OPEN_V25,),
-    models=(r"functionary",),
-    template_marks=(">>>${recipient}", OPEN_V25),
+    model_patterns=(r"functionary",),
+    template_fingerprints=(">>>${recipient}", OPEN_V25),
 )

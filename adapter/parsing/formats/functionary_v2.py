@@ -36,7 +36,7 @@ def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) 
 
 def read_first_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The recipient at the very beginning: its token stood in the prompt."""
-    is_told = context.told == "functionary_v2"
+    is_told = context.expected_format == "functionary_v2"
     name = yield from take_name(source, span, context, _content, any_name=is_told)
     return (yield from _read_message(name, source, span, context)) if name else TEXT
 
@@ -52,14 +52,14 @@ FORMAT = Format(
     marks_plain_text=True,
     aliases=("functionary2",),
     openers=(CallOpener(RECIPIENT, read_recipient),),
-    head=read_first_recipient,
+    read_header=read_first_recipient,
     encode_calls=calls_encoder(json_arguments, f"\n{ASSISTANT}\n{RECIPIENT}{{name}}\n{CONTENT}"),
     encode_result=result_encoder(f"\n{FROM}{{name}}\n{RECIPIENT}all\n{CONTENT}"),
-    ends=(ASSISTANT, STOP),
-    next_turns=(FROM + "user", FROM + "system"),
-    results=(FROM,),
-    stops=(STOP,),
+    end_tokens=(ASSISTANT, STOP),
+    other_role_markers=(FROM + "user", FROM + "system"),
+    result_markers=(FROM,),
+    stop_sequences=(STOP,),
     special_tokens=(FROM, RECIPIENT, CONTENT, STOP),
-    models=(r"functionary.*v2(?!\.5)",),
-    template_marks=(RECIPIENT,),
+    model_patterns=(r"functionary.*v2(?!\.5)",),
+    template_fingerprints=(RECIPIENT,),
 )

@@ -15,9 +15,9 @@ FORMAT = replace(
     llama3_json.FORMAT,
     name="functionary_v31",
     aliases=("functionary_v3_1", "functionary_v3_1_llama_3_1"),
-    bare=None,
+    read_bare=None,
     encode_calls=calls_encoder(json_arguments, "<function={name}>", "</function>"),
-    strays=("</function>",),
-    models=(r"functionary.*v(?:3\.1|4)",),
-    template_marks=("<{start_tag}={function_name}>",),
+    stray_closers=("</function>",),
+    model_patterns=(r"functionary.*v(?:3\.1|4)",),
+    template_fingerprints=("<{start_tag}={function_name}>",),
 )

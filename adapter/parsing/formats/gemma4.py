@@ -28,7 +28,7 @@ def _read_json(source: StreamBuffer, span: list[str], context: ReadContext) -> R
     ahead: list[str] = []
     char = yield from skip_space(source, ahead)
     if char != "{" or not (context.at_line_start or context.after_call):
-        source.unread("".join(ahead))
+        source.push_back("".join(ahead))
         return TEXT
     span.extend(ahead)
     context.may_be_text = True
@@ -44,16 +44,16 @@ FORMAT = Format(
         "gemma_4",
     ),
     openers=(CallOpener(OPEN, _read_call, keeps_space=True), call_element.OPENER, CallOpener(CLOSE, _read_json)),
-    stripped=_read_call.read_bare,
+    read_without_markers=_read_call.read_bare,
     encode_calls=calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
     encode_result=result_encoder(f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<tool_response|>"),
     reasoning={"<|channel>thought": "<channel|>"},
-    strays=(CLOSE,),
-    ends=(END, "<eos>"),
-    next_turns=(TURN,),
-    results=(RESULT,),
-    stops=(END, RESULT),
+    stray_closers=(CLOSE,),
+    end_tokens=(END, "<eos>"),
+    other_role_markers=(TURN,),
+    result_markers=(RESULT,),
+    stop_sequences=(END, RESULT),
     special_tokens=(OPEN, CLOSE, QUOTE, "<|channel>", "<channel|>", RESULT),
-    models=(r"(?<!function)gemma-?4",),
-    template_marks=(OPEN,),
+    model_patterns=(r"(?<!function)gemma-?4",),
+    template_fingerprints=(OPEN,),
 )

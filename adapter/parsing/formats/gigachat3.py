@@ -43,7 +43,7 @@ def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -
         return TEXT
     marker = span.pop()
     span.append(marker[:-1])
-    source.unread(marker[-1])
+    source.push_back(marker[-1])
     return (yield from _read_bare(source, span, context)).adding("misspelt-open-tag")
 
 
@@ -57,10 +57,10 @@ FORMAT = Format(
     ),
     encode_calls=calls_encoder(json_call, f"{OPEN}\n", between=f"{MESSAGE_END}\n\n"),
     encode_result=result_encoder(f"{RESULT}\n", f"{MESSAGE_END}\n\n"),
-    ends=(MESSAGE_END, MESSAGE_END + "\0\0", END),
-    next_turns=NEXT_TURNS,
-    stops=(END,),
+    end_tokens=(MESSAGE_END, MESSAGE_END + "\0\0", END),
+    other_role_markers=NEXT_TURNS,
+    stop_sequences=(END,),
     special_tokens=(ROLE_END, MESSAGE_END, SHORT),
-    models=(r"gigachat-?3(?!\.[1-9])",),
-    template_marks=(ROLE_END,),
+    model_patterns=(r"gigachat-?3(?!\.[1-9])",),
+    template_fingerprints=(ROLE_END,),
 )

@@ -16,6 +16,6 @@ FORMAT = replace(
     name="gigachat31",
     aliases=("gigachat3_1",),
     encode_calls=calls_encoder(json_call, SHORT),
-    models=(r"gigachat-?3\.[1-4]",),
-    template_marks=(SHORT,),
+    model_patterns=(r"gigachat-?3\.[1-4]",),
+    template_fingerprints=(SHORT,),
 )

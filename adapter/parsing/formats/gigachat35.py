@@ -19,8 +19,8 @@ FORMAT = replace(
         result='<function_response name="{name}">{}</function_response>',
         language="GCML",
     ),
-    ends=(MESSAGE_END, END),
-    next_turns=NEXT_TURNS,
-    stops=(END,),
-    template_marks=("<｜GCML｜",),
+    end_tokens=(MESSAGE_END, END),
+    other_role_markers=NEXT_TURNS,
+    stop_sequences=(END,),
+    template_fingerprints=("<｜GCML｜",),
 )

@@ -21,6 +21,6 @@ FORMAT = replace(
     encode_calls=calls_encoder(partial(encode_call, GLM)),
     encode_result=result_encoder("<tool_response>", "</tool_response>"),
     starts_in_reasoning=True,
-    models=(r"glm-?_?4[.-]?7", r"glm-?_?[5-9]"),
-    template_marks=("<arg_key>{arg-key-1}</arg_key><arg_value>",),
+    model_patterns=(r"glm-?_?4[.-]?7", r"glm-?_?[5-9]"),
+    template_fingerprints=("<arg_key>{arg-key-1}</arg_key><arg_value>",),
 )

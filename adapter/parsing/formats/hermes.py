@@ -41,10 +41,10 @@ FORMAT = Format(
     openers=OPENERS,
     encode_calls=encode_calls,
     encode_result=result_encoder("<tool_response>\n", "\n</tool_response>"),
-    strays=STRAYS,
-    stops=("<|im_end|>",),
+    stray_closers=STRAYS,
+    stop_sequences=("<|im_end|>",),
     special_tokens=(OPEN, CLOSE, "<think>", "</think>"),
-    models=(
+    model_patterns=(
         r"hermes",
         r"^(?!.*deepseek.*r1).*qwen-?(?:2|3(?!\.[5-9]))(?!.*coder)",
         r"^(?!.*deepseek.*r1).*qwen-?2\.5",
@@ -56,5 +56,5 @@ FORMAT = Format(
         r"trinity",
         r"cogito(?!.*(?:671b|2\.1))",
     ),
-    template_marks=('<tool_call>\\n{"name"', '<tool_call>\n{"name"', "<tool_call></tool_call> XML tags"),
+    template_fingerprints=('<tool_call>\\n{"name"', '<tool_call>\n{"name"', "<tool_call></tool_call> XML tags"),
 )

@@ -57,7 +57,7 @@ FORMAT = Format(
     ),
     encode_result=result_encoder(f"{RESULT}\n", "\n</tool_response:opensource>"),
     reasoning={"<think:opensource>": "</think:opensource>", "<think>": "</think>"},
-    strays=(
+    stray_closers=(
         TAGS.section_close,
         TAGS.close,
         TAGS.key_close,
@@ -65,10 +65,10 @@ FORMAT = Format(
         tool_calls_tag.CLOSE,
         *tool_call_tag.STRAYS,
     ),
-    ends=(END, "<｜hy_eos｜>"),
-    results=(RESULT, "<tool_responses:opensource>"),
-    stops=(END,),
+    end_tokens=(END, "<｜hy_eos｜>"),
+    result_markers=(RESULT, "<tool_responses:opensource>"),
+    stop_sequences=(END,),
     special_tokens=(OPEN, *TAGS.all, "<think:opensource>", "</think:opensource>"),
-    models=(r"hy-?_?v?3", r"hunyuan-?_?3"),
-    template_marks=("<tool_sep", "<tool_sep:opensource>"),
+    model_patterns=(r"hy-?_?v?3", r"hunyuan-?_?3"),
+    template_fingerprints=("<tool_sep", "<tool_sep:opensource>"),
 )

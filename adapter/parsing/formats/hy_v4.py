@@ -24,6 +24,6 @@ FORMAT = replace(
     encode_calls=calls_encoder(partial(encode_call, TAGS), opening=OPEN, closing=TAGS.section_close),
     encode_result=result_encoder(RESULT, "</tool_response:opensource>"),
     special_tokens=tuple(token for token in hy_v3.FORMAT.special_tokens if token != TAGS.separator),
-    models=(r"hy-?_?v?4", r"hunyuan-?_?4"),
-    template_marks=(),
+    model_patterns=(r"hy-?_?v?4", r"hunyuan-?_?4"),
+    template_fingerprints=(),
 )

@@ -22,9 +22,9 @@ FORMAT = Format(
     aliases=("internlm2", "internlm3", "interns1", "intern_s1"),
     openers=(CallOpener(OPEN, _read_json), CallOpener(SPACED, _read_json)),
     encode_calls=calls_encoder(json_call_with_parameters, f"{OPEN}\n", CLOSE, between="\n"),
-    strays=(CLOSE,),
-    stops=("<|im_end|>",),
+    stray_closers=(CLOSE,),
+    stop_sequences=("<|im_end|>",),
     special_tokens=("<|action_start|>", "<|plugin|>", CLOSE),
-    models=(r"intern(?:lm|-?_?s1)",),
-    template_marks=("<|action_start|>", "<|plugin|>"),
+    model_patterns=(r"intern(?:lm|-?_?s1)",),
+    template_fingerprints=("<|action_start|>", "<|plugin|>"),
 )

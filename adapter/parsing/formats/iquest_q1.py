@@ -23,8 +23,8 @@ FORMAT = Format(
     openers=(CallOpener(TAGS.open, KeyValueReader(TAGS, own=("iquest_q1",)).read),),
     encode_calls=calls_encoder(partial(encode_call, TAGS)),
     encode_result=result_encoder("<tool_response>", "</tool_response>"),
-    strays=(TAGS.close, TAGS.key_close, TAGS.value_close),
+    stray_closers=(TAGS.close, TAGS.key_close, TAGS.value_close),
     special_tokens=(*TAGS.all, "<think>", "</think>"),
-    models=(r"iquest.*q1",),
-    template_marks=(TAGS.open,),
+    model_patterns=(r"iquest.*q1",),
+    template_fingerprints=(TAGS.open,),
 )

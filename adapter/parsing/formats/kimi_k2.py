@@ -56,20 +56,20 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
     name, fixes = _name_in_id(id_text, context.tools)
     if not id_text and marker == "{":
         span.extend(ahead)
-        source.unread(marker)
+        source.push_back(marker)
         return (yield from _read_json(source, span, context)).adding("foreign-body")
     match marker.lower():
         case "<|tool_call_argument_begin|>":
             span.extend([*ahead, marker])
         case "{" if _ID.fullmatch(id_text) and (":" in id_text or context.tools.match(name)):
             span.extend(ahead)
-            source.unread(marker)
+            source.push_back(marker)
             fixes.append("missing-inner-tag")
         case "<|tool_call_end|>":
             span.extend([*ahead, marker])
             return BodyResult(error=f"the call {id_text[:60]!r} has no arguments: expected {ARGUMENTS_OPEN} and JSON")
         case _:
-            source.unread("".join([*ahead, marker]))
+            source.push_back("".join([*ahead, marker]))
             return TEXT
     reading = yield from TaggedJson(CALL_OPEN, CALL_CLOSE, name=name)(source, span, context)
     return _named(reading, context.tools).adding(*fixes) if reading.calls else reading
@@ -127,7 +127,7 @@ def read_unopened(source: StreamBuffer, span: list[str], context: ReadContext) -
     marker = yield from peek_marker(source, _in_section, ID_LIMIT)
     id_text = source.text[source.position :].partition(ARGUMENTS_OPEN)[0]
     is_unopened = marker.lower() == ARGUMENTS_OPEN and _ID.fullmatch(id_text.strip()) is not None
-    source.unread("".join(ahead))
+    source.push_back("".join(ahead))
     if not is_unopened:
         return (yield from _section.read(source, span, context))
     return (yield from read_call(source, span, context)).adding("missing-open-tag")
@@ -169,13 +169,13 @@ FORMAT = Format(
     name="kimi_k2",
     aliases=("kimi",),
     openers=OPENERS,
-    stripped=read_stripped,
+    read_without_markers=read_stripped,
     encode_calls=encode_calls,
     encode_result=result_encoder("## Return of {id}\n"),
-    results=("\n## Return of ",),
-    strays=(SECTION_CLOSE, MISSPELT_CLOSE, CALL_CLOSE),
-    stops=("<|im_end|>",),
+    result_markers=("\n## Return of ",),
+    stray_closers=(SECTION_CLOSE, MISSPELT_CLOSE, CALL_CLOSE),
+    stop_sequences=("<|im_end|>",),
     special_tokens=(SECTION_OPEN, SECTION_CLOSE, CALL_OPEN, ARGUMENTS_OPEN, CALL_CLOSE, "<think>", "</think>"),
-    models=(r"kimi-?_?k2(?![.p_-]?[5-9](?!\d))",),
-    template_marks=("tool_declare<|im_middle|>", SECTION_OPEN),
+    model_patterns=(r"kimi-?_?k2(?![.p_-]?[5-9](?!\d))",),
+    template_fingerprints=("tool_declare<|im_middle|>", SECTION_OPEN),
 )

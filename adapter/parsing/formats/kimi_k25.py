@@ -16,6 +16,6 @@ FORMAT = replace(
     name="kimi_k25",
     aliases=("kimi_k26", "kimi_k2_5", "kimi_k2_6"),
     starts_in_reasoning=True,
-    models=(r"kimi-?_?k2[.p_-]?[5-9](?!\d)",),
-    template_marks=(),
+    model_patterns=(r"kimi-?_?k2[.p_-]?[5-9](?!\d)",),
+    template_fingerprints=(),
 )

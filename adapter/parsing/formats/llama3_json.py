@@ -23,13 +23,13 @@ FORMAT = Format(
         CallOpener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
         CallOpener("<function=", read_bare_function),
     ),
-    bare=UntaggedJson("parameters", after_marker=False),
+    read_bare=UntaggedJson("parameters", after_marker=False),
     encode_calls=calls_encoder(json_call_with_parameters, between="; "),
-    stops=("<|eot_id|>", "<|eom_id|>"),
+    stop_sequences=("<|eot_id|>", "<|eom_id|>"),
     special_tokens=(PYTHON_TAG,),
-    models=(
+    model_patterns=(
         r"^(?!.*deepseek.*r1).*llama[-_]?3(?!.*(?:nemotron-(?:nano|super|ultra)|firefunction))",
         r"meta-llama.*3\.[123]",
     ),
-    template_marks=("<|python_tag|>", '{"name": function name, "parameters"', "Environment: ipython"),
+    template_fingerprints=("<|python_tag|>", '{"name": function name, "parameters"', "Environment: ipython"),
 )

@@ -26,6 +26,6 @@ FORMAT = replace(
     aliases=("longcat_2", "longcat_next"),
     encode_calls=calls_encoder(partial(encode_call, TAGS, gap="\n", key_end="\n", value_end="\n"), between="\n"),
     special_tokens=(*TAGS.all, "<longcat_think>", "</longcat_think>"),
-    models=(r"longcat",),
-    template_marks=(TAGS.key_open,),
+    model_patterns=(r"longcat",),
+    template_fingerprints=(TAGS.key_open,),
 )

@@ -25,6 +25,6 @@ FORMAT = replace(
     name="mimo",
     aliases=("mimo_v2", "mimo_v2_flash"),
     encode_calls=calls_encoder(partial(encode_function, margin=""), f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
-    models=(r"mimo-?_?v?[2-9]",),
-    template_marks=("You are MiMo",),
+    model_patterns=(r"mimo-?_?v?[2-9]",),
+    template_fingerprints=("You are MiMo",),
 )

@@ -30,9 +30,9 @@ FORMAT = Format(
     openers=(CallOpener(OPEN, python_or_json(OPEN, CLOSE)),),
     encode_calls=calls_encoder(encode_call, between="\n", opening=f"{OPEN}\n```python\n", closing=f"\n```\n{CLOSE}"),
     reasoning={THINK: END_THINK, "<think>": "</think>"},
-    strays=(CLOSE,),
-    stops=("<|im_end|>",),
+    stray_closers=(CLOSE,),
+    stop_sequences=("<|im_end|>",),
     special_tokens=(OPEN, CLOSE, THINK, END_THINK),
-    models=(r"minicpm-?_?[34]",),
-    template_marks=(THINK,),
+    model_patterns=(r"minicpm-?_?[34]",),
+    template_fingerprints=(THINK,),
 )

@@ -21,9 +21,9 @@ FORMAT = Format(
     openers=(OPENER,),
     encode_calls=calls_encoder(partial(encode_call, TAGS, describe=None, line_end=""), between="\n"),
     encode_result=result_encoder("<tool_response>\n", "\n</tool_response>"),
-    strays=("</function>", "</param>"),
-    stops=("<|im_end|>",),
+    stray_closers=("</function>", "</param>"),
+    stop_sequences=("<|im_end|>",),
     special_tokens=("<think>", "</think>"),
-    models=(r"minicpm-?_?v?-?[5-9]",),
-    template_marks=("<param name=",),
+    model_patterns=(r"minicpm-?_?v?-?[5-9]",),
+    template_fingerprints=("<param name=",),
 )

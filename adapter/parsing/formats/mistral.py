@@ -64,7 +64,7 @@ def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext)
     span.extend(head)
     name = "".join(head).strip()
     if not _NAME.fullmatch(name):
-        source.unread(marker)
+        source.push_back(marker)
         return TEXT
     if marker.upper() == CALL_ID:
         span.append(marker)
@@ -76,14 +76,14 @@ def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext)
     if marker.upper() == ARGUMENTS:
         span.append(marker)
     elif marker == "{":
-        source.unread(marker)
+        source.push_back(marker)
         fixes.append("missing-inner-tag")
     else:
-        source.unread(marker)
+        source.push_back(marker)
         return BodyResult(error=CUT_OFF) if source.final and source.is_empty else TEXT
     arguments = UntaggedJson("arguments", after_marker=True, name=name, ends=_ENDS)
     reading = yield from arguments(source, span, context)
-    if reading.is_text:
+    if reading.not_a_call:
         cut = source.final and source.is_empty
         return BodyResult(error=CUT_OFF if cut else f"after {OPEN}{name}{ARGUMENTS} must come one JSON object")
     return reading.adding(*fixes)
@@ -119,15 +119,15 @@ FORMAT = Format(
     name="mistral",
     aliases=("mixtral", "ministral", "magistral", "devstral", "mistral_common", "ministral3"),
     openers=(CallOpener(OPEN, read_tool_calls, keeps_space=True),),
-    stripped=read_stripped,
+    read_without_markers=read_stripped,
     encode_calls=calls_encoder(json_arguments, f"{OPEN}{{name}}{ARGUMENTS}"),
     encode_result=result_encoder("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
-    results=("[TOOL_RESULTS]",),
+    result_markers=("[TOOL_RESULTS]",),
     reasoning={"[THINK]": "[/THINK]"},
-    strays=(CLOSE,),
-    ends=(END,),
-    stops=(END,),
+    stray_closers=(CLOSE,),
+    end_tokens=(END,),
+    stop_sequences=(END,),
     special_tokens=(OPEN, ARGUMENTS, CALL_ID, "[THINK]", "[/THINK]"),
-    models=(r"(?:mi|mini|magi|math|dev|pix|code|vox)stral", r"mixtral"),
-    template_marks=(OPEN,),
+    model_patterns=(r"(?:mi|mini|magi|math|dev|pix|code|vox)stral", r"mixtral"),
+    template_fingerprints=(OPEN,),
 )

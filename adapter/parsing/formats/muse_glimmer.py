@@ -40,9 +40,9 @@ FORMAT = replace(
     encode_result=result_encoder(
         f'{START}tool {{name}}{MESSAGE}<tool_output name="{{name}}">\n', f"\n</tool_output>{END_TURN}"
     ),
-    strays=STRAYS,
-    stops=(END_TURN,),
+    stray_closers=STRAYS,
+    stop_sequences=(END_TURN,),
     special_tokens=(START, MESSAGE, END, END_TURN),
-    models=(r"glimmer",),
-    template_marks=(f"<{ATEM}>",),
+    model_patterns=(r"glimmer",),
+    template_fingerprints=(f"<{ATEM}>",),
 )

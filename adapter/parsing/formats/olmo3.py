@@ -37,7 +37,7 @@ def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> R
     """What follows ``<function_calls>``: Python or JSON, else elements, or a word in a sentence."""
     ahead: list[str] = []
     char = yield from skip_space(source, ahead)
-    source.unread("".join(ahead))
+    source.push_back("".join(ahead))
     if not char:
         span.append(source.rest())
         return BodyResult(error=CUT_OFF) if context.at_line_start or source.was_cut else TEXT
@@ -78,9 +78,9 @@ FORMAT = Format(
     aliases=("olmo", "olmo3_think"),
     openers=(CallOpener(OPEN, read_calls),),
     encode_calls=calls_encoder(encode_call, between="\n", opening=OPEN, closing=CLOSE),
-    strays=(CLOSE,),
-    stops=("<|im_end|>",),
+    stray_closers=(CLOSE,),
+    stop_sequences=("<|im_end|>",),
     special_tokens=(OPEN, CLOSE, "<think>", "</think>"),
-    models=(r"olmo-?_?[3-9]",),
-    template_marks=(OPEN,),
+    model_patterns=(r"olmo-?_?[3-9]",),
+    template_fingerprints=(OPEN,),
 )

@@ -23,12 +23,12 @@ def read_functools(source: StreamBuffer, span: list[str], context: ReadContext) 
         return TEXT
     ahead: list[str] = []
     char = yield from skip_space(source, ahead)
-    source.unread("".join(ahead))
+    source.push_back("".join(ahead))
     if char and char not in "{[]\"'":
         return TEXT  # a list of words
     word = span.pop()
     span.append(word[:-1])
-    source.unread(word[-1])
+    source.push_back(word[-1])
     context.may_be_text = not context.at_line_start
     reading = yield from read_list(source, span, context)
     is_known = all(context.tools.match(call.name) for call in reading.calls)
@@ -41,12 +41,12 @@ FORMAT = Format(
     openers=(CallOpener(WORD, read_functools), CallOpener("functools [", read_functools), CallOpener(OPEN, read_calls)),
     encode_calls=list_encoder("functools"),
     encode_result=result_encoder(RESULT),
-    strays=(CLOSE,),
-    ends=(END,),
-    next_turns=("<|user|>", "<|system|>"),
-    results=(RESULT,),
-    stops=(END,),
+    stray_closers=(CLOSE,),
+    end_tokens=(END,),
+    other_role_markers=("<|user|>", "<|system|>"),
+    result_markers=(RESULT,),
+    stop_sequences=(END,),
     special_tokens=(OPEN, CLOSE),
-    models=(r"phi-?4",),
-    template_marks=("functools[", "<|/tool_call|>"),
+    model_patterns=(r"phi-?4",),
+    template_fingerprints=("functools[", "<|/tool_call|>"),
 )

@@ -16,8 +16,8 @@ FORMAT = replace(
     name="poolside_v1",
     aliases=("poolside", "laguna"),
     starts_in_reasoning=False,
-    ends=("</assistant>",),
-    stops=("</assistant>",),
-    models=(r"laguna", r"poolside"),
-    template_marks=("〈|EOS|〉",),
+    end_tokens=("</assistant>",),
+    stop_sequences=("</assistant>",),
+    model_patterns=(r"laguna", r"poolside"),
+    template_fingerprints=("〈|EOS|〉",),
 )

@@ -64,9 +64,9 @@ FORMAT = Format(
     ),
     encode_calls=calls_encoder(encode_function, f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
     encode_result=result_encoder("<tool_response>\n", "\n</tool_response>"),
-    strays=STRAYS,
-    stops=("<|im_end|>",),
+    stray_closers=STRAYS,
+    stop_sequences=("<|im_end|>",),
     special_tokens=(OPEN, CLOSE, "<think>", "</think>"),
-    models=(r"qwen-?3.*coder", r"qwen-?3\.[5-9]", r"nemotron-?3", r"nanbeige-?_?4", r"ornith"),
-    template_marks=("<function=", "<parameter="),
+    model_patterns=(r"qwen-?3.*coder", r"qwen-?3\.[5-9]", r"nemotron-?3", r"nanbeige-?_?4", r"ornith"),
+    template_fingerprints=("<function=", "<parameter="),
 )

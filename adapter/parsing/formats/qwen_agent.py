@@ -26,8 +26,8 @@ FORMAT = Format(
     openers=(CallOpener(OPEN, labelled_reader(ARGUMENTS, RESULT)),),
     encode_calls=calls_encoder(json_arguments, f"{OPEN} {{name}}\n{ARGUMENTS} ", between="\n"),
     encode_result=result_encoder(f"{RESULT}: "),
-    ends=(ANSWER + ":",),
-    results=(RESULT,),
-    stops=(RESULT, ANSWER),
-    template_marks=(OPEN,),
+    end_tokens=(ANSWER + ":",),
+    result_markers=(RESULT,),
+    stop_sequences=(RESULT, ANSWER),
+    template_fingerprints=(OPEN,),
 )

@@ -27,7 +27,7 @@ FORMAT = Format(
     openers=(CallOpener(OPEN, labelled_reader(INPUT, RESULT)), continue_block.OPENER),
     encode_calls=calls_encoder(json_arguments, f"{OPEN} {{name}}\n{INPUT} ", between="\n"),
     encode_result=result_encoder(f"{RESULT} "),
-    results=("\n" + RESULT,),
-    stops=("\n" + RESULT,),
-    template_marks=(INPUT,),
+    result_markers=("\n" + RESULT,),
+    stop_sequences=("\n" + RESULT,),
+    template_fingerprints=(INPUT,),
 )

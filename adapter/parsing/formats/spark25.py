@@ -22,8 +22,8 @@ FORMAT = replace(
     name="spark25",
     aliases=("spark2_5", "spark"),
     encode_calls=calls_encoder(partial(encode_call, GLM, gap="\n", value_end="\n"), between="\n"),
-    ends=(),
-    stops=(),
-    models=(r"spark-?_?x?2",),
-    template_marks=(),
+    end_tokens=(),
+    stop_sequences=(),
+    model_patterns=(r"spark-?_?x?2",),
+    template_fingerprints=(),
 )

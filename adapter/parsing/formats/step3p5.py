@@ -18,6 +18,6 @@ FORMAT = replace(
     encode_calls=calls_encoder(qwen3_coder.encode_function, f"{OPEN}\n", f"\n{CLOSE}"),
     encode_result=result_encoder("<tool_response>", "</tool_response>"),
     starts_in_reasoning=True,
-    models=(r"step-?_?3[.p_-]?[5-9]",),
-    template_marks=(),
+    model_patterns=(r"step-?_?3[.p_-]?[5-9]",),
+    template_fingerprints=(),
 )

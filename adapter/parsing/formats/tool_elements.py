@@ -69,7 +69,7 @@ def _read_tag(name: str, source: StreamBuffer, span: list[str], context: ReadCon
         for key, double, single in _ATTRIBUTE.findall(written):
             call.add_text(key, double or single)
     if not call.arguments or not {*tool.required} <= call.arguments.keys() <= tool.properties.keys():
-        source.unread("".join(taken))
+        source.push_back("".join(taken))
         return TEXT
     span.extend(taken)
     return call.result()
@@ -130,7 +130,7 @@ def _read_value(key: str, tool: Tool, source: StreamBuffer, span: list[str], cal
     else:
         call.fix("missing-inner-tag")
         text, others = _without_others(text, tool.properties.keys() - call.arguments.keys() - {key})
-        source.unread(others)
+        source.push_back(others)
         span.append(text)
         text = without_line_end(text)
     call.add_text(key, _without_margins(text))
@@ -147,7 +147,7 @@ def _take_key(source: StreamBuffer, span: list[str], tool: Tool) -> Reader[str]:
     yield from take_until(source, ">", KEY_LIMIT, taken)
     found = _KEY.fullmatch("".join(taken))
     if found is None or (found[2] and found[1] not in tool.properties):
-        source.unread("".join(taken))
+        source.push_back("".join(taken))
         return ""
     span.extend(taken)
     return found[1]
@@ -216,5 +216,5 @@ FORMAT = Format(
     openers_for=openers_for,
     encode_calls=calls_encoder(encode_call, between="\n"),
     encode_result=result_encoder("[{name}] Result:\n"),
-    results=("] Result:\n",),
+    result_markers=("] Result:\n",),
 )

@@ -18,6 +18,6 @@ FORMAT = Format(
     aliases=("lmstudio", "lm_studio"),
     openers=(CallOpener(OPEN, require_json(TaggedJson(OPEN, CLOSE))),),
     encode_calls=calls_encoder(json_call, OPEN, CLOSE, between="\n"),
-    strays=(CLOSE,),
-    template_marks=(OPEN,),
+    stray_closers=(CLOSE,),
+    template_fingerprints=(OPEN,),
 )

@@ -18,7 +18,7 @@ from adapter.parsing.parser import Parser
 from adapter.prompting.deriving.probes import KEY, NAME, NO_ARGUMENTS, ONE, SAID, SECOND, TOOL_SET, TWO_CALLS, Call
 from adapter.prompting.deriving.turn_layout import PromptFrame
 
-_OWN_ONLY = replace(LENIENT, foreign=False)
+_OWN_ONLY = replace(LENIENT, allow_other_formats=False)
 
 SHOWN = 500
 """Characters of a text that is shown to people."""

@@ -98,7 +98,7 @@ class LiveAnswer:
         )
 
     @property
-    def head(self) -> str:
+    def title(self) -> str:
         """The beginning of what it says, or else asks for first."""
         if self._content.strip():
             return self._content
@@ -108,7 +108,7 @@ class LiveAnswer:
 
     def close(self) -> None:
         """No more comes, and what came is kept elsewhere."""
-        self._content, self._first_call, self._written = self.head, None, ""
+        self._content, self._first_call, self._written = self.title, None, ""
         self.tail.clear()
 
 

@@ -217,7 +217,7 @@ class LiveExchanges:
     def _row(self, kept: _Kept) -> JsonObject:
         if kept.row is not None:
             return kept.row
-        is_over, head = kept.is_over, kept.coming.head
+        is_over, head = kept.is_over, kept.coming.title
         is_whole = is_over and len(head) < MAX_HEAD
         title = self._redacted(head if is_whole else safe_prefix(head)) or self._redacted(kept.why)
         calls = Counter({self._redacted(name): times for name, times in kept.coming.calls.copy().items()})

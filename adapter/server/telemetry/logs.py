@@ -49,7 +49,7 @@ class RequestLogger:
             "format": seen.format,
             "calls": account.calls,
             "fixes": dict(account.fixes),
-            "refused_calls": dict(account.refused),
+            "refused_calls": dict(account.rejected),
             "asked_again": dict(account.asked_again),
             "left_out": seen.left_out,
             "prompt_tokens": read,

@@ -134,7 +134,7 @@ class Metrics:
             self._calls.labels(model, seen.format or "native").inc(account.calls)
         for counts, counter in (
             (account.fixes, self._fixes),
-            (account.refused, self._refused),
+            (account.rejected, self._refused),
             (account.asked_again, self._asked_again),
         ):
             for name, count in counts.items():

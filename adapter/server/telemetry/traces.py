@@ -92,7 +92,7 @@ class TraceExporter:
             "adapter.format": seen.format,
             "adapter.calls": account.calls,
             "adapter.fixes": sorted(account.fixes),
-            "adapter.refused_calls": sorted(account.refused),
+            "adapter.refused_calls": sorted(account.rejected),
             "adapter.asked_again": sorted(account.asked_again),
             "adapter.left_out": seen.left_out,
             "adapter.upstream_retries": seen.retries or "",

@@ -298,7 +298,7 @@ class PermissionPolicy:
     def _denies_commands(self, tool: str) -> bool:
         return any(rule.verdict != "allow" and rule.tool in ("*", tool) and rule.pattern for rule in self.rules)
 
-    def hides(self, tool: str, path: str) -> bool:
+    def is_hidden(self, tool: str, path: str) -> bool:
         """Whether a rule denies ``tool`` this path, so that it is left out of listings and matches."""
         about = (rule for rule in self.rules if rule.verdict == "deny" and rule.tool in ("*", tool) and rule.pattern)
         return any(_is_named(rule.pattern or "", path) for rule in about)

@@ -52,7 +52,7 @@ def turn(text: str) -> Turn:
 
 def judged(text: str, *made: PastCall, on: str = "on", steps: Any = NO_STEPS, request: str = "") -> Any:
     guardrails = Guardrails(TOOLS, on=parse_guardrails(on), steps=steps)
-    return guardrails.judge(CallHistory(request, made), CandidateAnswer.of(turn(text)))
+    return guardrails.check_response(CallHistory(request, made), CandidateAnswer.of(turn(text)))
 
 
 def lines(name: str) -> list[tuple[str, str]]:
@@ -189,7 +189,7 @@ def test_hostile_answers_take_no_time_and_break_nothing(text):
     """Each is looked at by every guardrail; what is quadratic in its length would take minutes."""
     guardrails = Guardrails(TOOLS, on=parse_guardrails("all"))
     for said in (CandidateAnswer(text), CandidateAnswer(text, turn(call("read_file", path="a")).calls)):
-        guardrails.judge(CallHistory("What is it?"), said)
+        guardrails.check_response(CallHistory("What is it?"), said)
 
 
 def test_the_table_of_faults_is_whole():
@@ -249,8 +249,8 @@ def test_a_call_may_be_meant_to_be_made_again():
     """A model that insists is believed, and a request that says so is not doubted."""
     guardrails = Guardrails(TOOLS)
     past, again = CallHistory("Read it.", (READ,)), CandidateAnswer.of(turn(call("read_file", path="a")))
-    assert isinstance(guardrails.judge(past, again), Retry)
-    assert guardrails.judge(past, again) == Accept()
+    assert isinstance(guardrails.check_response(past, again), Retry)
+    assert guardrails.check_response(past, again) == Accept()
     assert judged(call("read_file", path="a"), READ, request="Read it twice.") == Accept()
 
 
@@ -265,11 +265,13 @@ def test_a_call_may_be_meant_to_be_made_again():
 def test_a_call_in_an_invented_turn_is_none_of_the_answer(answer, tail):
     """It is cut off with all that follows; the answer before it stands. Not where dialogues were asked for."""
     read = turn(answer + call("delete_file", path="b") + "\nDeleted.")
-    own = Guardrails(TOOLS).own(CallHistory("Do it."), read)
+    own = Guardrails(TOOLS).enabled_faults(CallHistory("Do it."), read)
     assert bool(own.calls) is tail
     assert own.content.startswith(answer[:10])
-    assert Guardrails(TOOLS).own(CallHistory("Write a dialogue into b."), read) == read
-    assert Guardrails(TOOLS, on=parse_guardrails("on,-invented_turn")).own(CallHistory("Do it."), read) == read
+    assert Guardrails(TOOLS).enabled_faults(CallHistory("Write a dialogue into b."), read) == read
+    assert (
+        Guardrails(TOOLS, on=parse_guardrails("on,-invented_turn")).enabled_faults(CallHistory("Do it."), read) == read
+    )
 
 
 def test_the_same_words_are_never_said_a_third_time():
@@ -347,7 +349,7 @@ def test_steps_are_kept(text, made, guardrail):
 
 def test_steps_begin_anew_with_each_message_of_the_user_but_not_what_was_read():
     """``required`` is of the task, ``before`` of the conversation."""
-    steps, past = parse_steps(STEPS), CallHistory("", (SEARCH, READ), since=2)
+    steps, past = parse_steps(STEPS), CallHistory("", (SEARCH, READ), turn_start=2)
     assert steps.pending(past) == ("web_search",)
     assert steps.missing_before(past, PastCall("delete_file", {"path": "a"})) == ()
 
@@ -383,7 +385,7 @@ def test_a_conversation_is_read_from_openais_messages():
     ]
     past = call_history_of(messages)
     assert past.request == "Read a"
-    assert [(made.name, made.result, made.ok) for made in past.made] == [
+    assert [(made.name, made.result, made.ok) for made in past.calls] == [
         ("read_file", "text", True),
         ("read_file", "error: no such file", False),
     ]

@@ -43,7 +43,9 @@ def test_a_format_says_whose_it_is(name):
     first = (import_module(f"adapter.parsing.formats.{name}").__doc__ or "").partition("\n\n")[0]
     assert first
     assert PLACEHOLDER not in first
-    assert FORMATS[name].models or name in ASKED_FOR, f"{name}: add regular expressions for model names to `models`"
+    assert FORMATS[name].model_patterns or name in ASKED_FOR, (
+        f"{name}: add regular expressions for model names to `models`"
+    )
 
 
 @pytest.mark.parametrize("format", FORMATS.all, ids=lambda format: format.name)

@@ -13,7 +13,7 @@ from adapter.tools.coercion import type_name
 from adapter.tools.tool import Tool
 from tests.effort import EFFORT, examples
 
-MARKERS = sorted({token for entry in FORMATS.values() for token in (*entry.special_tokens, *entry.ends)})
+MARKERS = sorted({token for entry in FORMATS.values() for token in (*entry.special_tokens, *entry.end_tokens)})
 
 texts = some.lists(some.text() | some.sampled_from([*MARKERS, "\n", " ", '"', "&", "null", "```"]), max_size=5).map(
     "".join
@@ -44,7 +44,7 @@ def test_encoded_calls_are_read_back(name, written):
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_marker_in_an_argument_is_data(name):
     """No marker, the format's own or another's, ends a string that holds it, wherever it stands there."""
-    own = {*(opener.marker for opener in get_format(name).openers), *get_format(name).strays}
+    own = {*(opener.marker for opener in get_format(name).openers), *get_format(name).stray_closers}
     for marker in sorted(own):
         _check(name, [("save", _holding(marker))])
     others = sorted({*MARKERS} - own)

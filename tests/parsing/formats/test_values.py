@@ -35,11 +35,18 @@ SAMPLE = 3 * EFFORT
 def own_markers(format: str) -> list[str]:
     entry = FORMATS[format]
     reasoning = [*entry.reasoning, *entry.reasoning.values()]
-    parts = (entry.strays, entry.ends, entry.special_tokens, entry.stops, entry.channels, entry.next_turns)
+    parts = (
+        entry.stray_closers,
+        entry.end_tokens,
+        entry.special_tokens,
+        entry.stop_sequences,
+        entry.channel_markers,
+        entry.other_role_markers,
+    )
     return [
         *(opener.marker for opener in entry.openers),
         *(marker for part in parts for marker in part),
-        *entry.results,
+        *entry.result_markers,
         *reasoning,
     ]
 

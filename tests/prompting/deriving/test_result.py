@@ -103,7 +103,7 @@ def test_reasoning_results_and_ends_are_found(source):
     """Beside the calls, which are all that differs between these families."""
     format = derived(source)
     assert format.reasoning["<muse>"] == "</muse>"
-    assert "<|stop|>" in format.ends
+    assert "<|stop|>" in format.end_tokens
     assert format.encode_result("f", "42 {name} {}", "id") == "<out>42 {name} {}</out>"
     turn = parse("<muse>Hm.</muse>Hello.<|stop|>", TOOLS, format)
     assert (turn.content, turn.reasoning, turn.calls) == ("Hello.", "Hm.", ())

@@ -374,7 +374,7 @@ def test_loading_a_skill_is_asked_for(session):
     workspace = session(approve=approve)
     workspace.run("skill", {"name": "release"})
     assert [(approval.effect, approval.subject) for approval in asked] == [("skill", "Release it")]
-    with Workspace(workspace.root, replace(HOSTED, unasked=frozenset({"skill"}))) as free:
+    with Workspace(workspace.root, replace(HOSTED, preapproved=frozenset({"skill"}))) as free:
         assert free.run("skill", {"name": "release"}).ok
 
 

@@ -96,9 +96,9 @@ def test_a_file_named_twice_is_as_the_first_edit_left_it(workspace, stocked):
 def test_deletes_among_edits_need_approval(stocked):
     """The gravest of the edits decides."""
     with Workspace(stocked, approve="auto-edit") as workspace:
-        workspace.do(PatchFiles((FileEdit("a.txt", patches=(Patch("a2", "A2"),)),)))
+        workspace.perform(PatchFiles((FileEdit("a.txt", patches=(Patch("a2", "A2"),)),)))
         with pytest.raises(ToolError, match="approval"):
-            workspace.do(PatchFiles((FileEdit("a.txt", "delete"),)))
+            workspace.perform(PatchFiles((FileEdit("a.txt", "delete"),)))
 
 
 # ------------------------------------------------------------------------- preview
