@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from rapidfuzz.distance import LCSseq
 
-from adapter.core.text.diffs import Change, changes
+from adapter.core.text.diffs import LineChange, changes
 from adapter.editing.matching.normalize import normalized_line
 from benchmarks.corruptions import Case, Edit, added_lines, case_of, is_telling
 
@@ -55,7 +55,7 @@ def real_drift(random: Random, source: str, old: Sequence[str], new: Sequence[st
     return None
 
 
-def _standing(hunks: Sequence[Change], count: int) -> Stands:
+def _standing(hunks: Sequence[LineChange], count: int) -> Stands:
     stands: Stands = {}
     position = shift = 0
     for start, end, _, new_end in [*hunks, (count, count, 0, 0)]:

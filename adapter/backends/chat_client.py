@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["ChatClient", "Chunk", "Endpoint", "Kind", "Usage", "constraint_fields", "find_endpoint"]
 
 Message: TypeAlias = Mapping[str, Json]
-_Events: TypeAlias = "Stream[ChatCompletionChunk] | _Lines"
+_Events: TypeAlias = "Stream[ChatCompletionChunk] | _ResponseLines"
 _CHAT = "/v1/chat/completions"
 _T = TypeVar("_T")
 
@@ -233,7 +233,7 @@ class ChatClient:
         url, sent = self.request(body)
         kind = Stream[ChatCompletionChunk]  # also of events that are none of a chat, which `read` takes for such
         stream = self._client().post(url, body=sent, cast_to=ChatCompletionChunk, stream=True, stream_cls=kind)
-        response: _Events = _Lines(stream) if streams_lines(body) else stream
+        response: _Events = _ResponseLines(stream) if streams_lines(body) else stream
         try:
             return response, next(response, None)
         except BaseException:
@@ -341,7 +341,7 @@ class ChatClient:
         return f"It has: {', '.join(names[:20]) or 'none'}.{hint}"
 
 
-class _Lines:
+class _ResponseLines:
     """The events of a stream that are lines of JSON, as Ollama's own interface has them."""
 
     def __init__(self, stream: Stream[ChatCompletionChunk]) -> None:

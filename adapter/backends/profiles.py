@@ -28,11 +28,11 @@ from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.system_prompt import Style
 
 
-class _Table(BaseModel):
+class _ProfileTable(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class Model(_Table):
+class Model(_ProfileTable):
     """The model as its server knows it. ``file`` and ``digest`` tell one from another of the same name,
     ``template`` is a hash of its chat template; empty where the server does not say."""
 
@@ -44,7 +44,7 @@ class Model(_Table):
     template: str = ""
 
 
-class ProfileScore(_Table):
+class ProfileScore(_ProfileTable):
     """Of ``tasks``: how many answers held only valid calls, how many were right, and how many held calls where none
     was wanted. Tokens are of all tasks."""
 
@@ -57,7 +57,7 @@ class ProfileScore(_Table):
     seconds: float = 0.0
 
 
-class ProfileSetup(_Table):
+class ProfileSetup(_ProfileTable):
     """The setup to use; see `CallingSetup`."""
 
     format: str = "hermes"
@@ -67,7 +67,7 @@ class ProfileSetup(_Table):
     own: bool = False
 
 
-class Profile(_Table):
+class Profile(_ProfileTable):
     """``before``: the server's own tool calling, ``after``: that in ``use``. ``is_whole``: all tasks were tried."""
 
     version: str = __version__

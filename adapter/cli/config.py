@@ -62,11 +62,11 @@ FILE_NAME = "config.toml"
 Settings = TypeVar("Settings", bound=BaseModel)
 
 
-class _Table(BaseModel):
+class _ConfigTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class SearchTable(_Table):
+class SearchTable(_ConfigTable):
     """A service by its name, or any by its address."""
 
     service: str | None = None
@@ -100,28 +100,28 @@ class SearchTable(_Table):
         )
 
 
-class DocsTable(_Table):
+class DocsTable(_ConfigTable):
     find_url: str
     read_url: str
     key_variable: str | None = None
 
 
-class SkillsTable(_Table):
+class SkillsTable(_ConfigTable):
     folders: list[str] = Field(default=[])
 
 
-class ModelTable(_Table):
+class ModelTable(_ConfigTable):
     model: str | None = None
     base_url: str | None = None
     format: str | None = None
 
 
-class GuardrailsTable(_Table):
+class GuardrailsTable(_ConfigTable):
     use: str = "on"
     retries: Annotated[int, Field(ge=0)] = AGENT_RETRIES
 
 
-class StepsTable(_Table):
+class StepsTable(_ConfigTable):
     """As `adapter.conversation.guardrails.required_steps.Steps`."""
 
     required: list[str] = Field(default=[])
@@ -129,7 +129,7 @@ class StepsTable(_Table):
     ends_with: list[str] = Field(default=[])
 
 
-class Config(_Table):
+class Config(_ConfigTable):
     """What the file says; a table that it has not is None or empty."""
 
     search: SearchTable | None = None

@@ -35,9 +35,9 @@ from adapter.tools.operations import (
 )
 
 MAX_READ_LINES = 1_000
-"""Of a page of `ReadFile`, when it asks for no other number."""
+"""Of a page of `ProtoReadFile`, when it asks for no other number."""
 MAX_READ_BYTES = 25_000
-"""Of a page of `ReadFile`, as the program has them; its document says only that there is a limit."""
+"""Of a page of `ProtoReadFile`, as the program has them; its document says only that there is a limit."""
 MAX_LINE_CHARACTERS = 2_000
 """Of a line; the rest of it is left out."""
 MAX_PATHS = 100
@@ -54,7 +54,7 @@ def _not_negative(number: int | None) -> int | None:
     return number
 
 
-class ListDirectory(ToolClass):
+class ProtoListDirectory(ToolClass):
     """List the contents of a directory: directories first, then files, alphabetically."""
 
     naming = ToolMetadata("list_directory", aliases=("list_dir", "ls", "list_files", "list"), example={"path": "src"})
@@ -81,7 +81,7 @@ class ListDirectory(ToolClass):
         return result_formatting.format_listing(require_outcome(outcome, Listing)), None
 
 
-class ReadFile(ToolClass):
+class ProtoReadFile(ToolClass):
     """Read a file: text, image, PDF, audio or video; offset counts lines from 0 and requires limit.
 
     A large text comes in pages that say how to read on.
@@ -129,7 +129,7 @@ class ReadFile(ToolClass):
         return (f"offset requires limit: without one {MAX_READ_LINES} lines were read",)
 
 
-class WriteFile(ToolClass):
+class ProtoWriteFile(ToolClass):
     """Write content to a file. Creates it, and parent directories, if it does not exist; overwrites it if it does."""
 
     naming = ToolMetadata(
@@ -156,7 +156,7 @@ class WriteFile(ToolClass):
         return result_formatting.written_text(require_outcome(outcome, FileWritten)), None
 
 
-class Edit(ToolClass):
+class ProtoEdit(ToolClass):
     """Replace a string in a file, which must match exactly, whitespace included, and occur once unless replace_all."""
 
     naming = ToolMetadata(
@@ -206,7 +206,7 @@ class Edit(ToolClass):
         return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
 
 
-class GlobTool(ToolClass):
+class ProtoGlobTool(ToolClass):
     """Find files matching a glob pattern, most recently modified first."""
 
     naming = ToolMetadata(
@@ -224,7 +224,7 @@ class GlobTool(ToolClass):
         return result_formatting.format_paths(require_outcome(outcome, PathList), self.pattern), None
 
 
-class GrepSearch(ToolClass):
+class ProtoGrepSearch(ToolClass):
     """Search file contents using a regular expression, as ripgrep does. Gives path:line:text."""
 
     naming = ToolMetadata(
@@ -258,5 +258,5 @@ class GrepSearch(ToolClass):
 DIALECT = Dialect(
     name="proto",
     title="proto CLI",
-    classes=(ListDirectory, ReadFile, WriteFile, Edit, GlobTool, GrepSearch),
+    classes=(ProtoListDirectory, ProtoReadFile, ProtoWriteFile, ProtoEdit, ProtoGlobTool, ProtoGrepSearch),
 )

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias, get_args
 from adapter.core.arguments import NONE, check_types
 from adapter.core.errors import EditError, FormatError, UsageError
 from adapter.core.events import Json
-from adapter.core.text.diffs import Change as LineChange
+from adapter.core.text.diffs import LineChange as LineChange
 from adapter.core.text.diffs import unified_diff
 from adapter.core.text.lines import split_lines, to_lf
 from adapter.editing.document import TextDocument, format_line_range, normalize_newlines
@@ -131,7 +131,7 @@ def _is_adapted(patch: Patch, edit: ResolvedEdit) -> bool:
 
 def _against_original(
     text: str, patches: Sequence[Patch], names: ParameterNames, empty_old_text: EmptyOldText
-) -> tuple[list[_Change], _Groups]:
+) -> tuple[list[_LineEdit], _Groups]:
     search = DocumentIndex(TextDocument(text))
     groups: list[Sequence[ResolvedEdit]] = []
     rejections: dict[int, Rejection] = {}
@@ -203,7 +203,7 @@ def _dependence(index: int, patches: Sequence[Patch], names: ParameterNames) -> 
 # ------------------------------------------------------------------------ splicing
 
 
-class _Change(NamedTuple):
+class _LineEdit(NamedTuple):
     """``text[start:end]`` becomes ``replacement``, for a patch and its first or a further edit."""
 
     start: int
@@ -213,7 +213,7 @@ class _Change(NamedTuple):
     replacement: str
 
 
-def _trimmed(document: TextDocument, edit: ResolvedEdit, patch: int, order: int) -> _Change:
+def _trimmed(document: TextDocument, edit: ResolvedEdit, patch: int, order: int) -> _LineEdit:
     """The change without the whole lines at its edges that stay: context may be shared by patches."""
     start, end = document.text_offset(edit.match.start), document.text_offset(edit.match.end)
     old, new = split_lines(document.text[start:end]), split_lines(edit.replacement)
@@ -221,7 +221,9 @@ def _trimmed(document: TextDocument, edit: ResolvedEdit, patch: int, order: int)
     tail = _common(old[head:][::-1], new[head:][::-1])
     before = sum(map(len, old[:head]))
     after = sum(map(len, old[len(old) - tail :]))
-    return _Change(start + before, end - after, patch, order, edit.replacement[before : len(edit.replacement) - after])
+    return _LineEdit(
+        start + before, end - after, patch, order, edit.replacement[before : len(edit.replacement) - after]
+    )
 
 
 def _common(left: Sequence[str], right: Sequence[str]) -> int:
@@ -229,7 +231,7 @@ def _common(left: Sequence[str], right: Sequence[str]) -> int:
     return next((index for index, (a, b) in pairs if a != b), min(len(left), len(right)))
 
 
-def _without_overlaps(changes: Sequence[_Change], groups: _Groups) -> list[_Change]:
+def _without_overlaps(changes: Sequence[_LineEdit], groups: _Groups) -> list[_LineEdit]:
     """The changes in the order of the text; the same change asked for twice is made once."""
     ordered = sorted(changes)
     kept = ordered[:1]
@@ -251,7 +253,7 @@ def _without_overlaps(changes: Sequence[_Change], groups: _Groups) -> list[_Chan
     return kept
 
 
-def _spliced(text: str, changes: Sequence[_Change]) -> str:
+def _spliced(text: str, changes: Sequence[_LineEdit]) -> str:
     parts: list[str] = []
     position = 0
     for change in changes:
@@ -260,7 +262,7 @@ def _spliced(text: str, changes: Sequence[_Change]) -> str:
     return "".join([*parts, text[position:]])
 
 
-def _places(spliced: Sequence[_Change]) -> Iterator[int]:
+def _places(spliced: Sequence[_LineEdit]) -> Iterator[int]:
     """Where the changes start in the patched text."""
     shift = 0
     for change in spliced:
@@ -268,7 +270,7 @@ def _places(spliced: Sequence[_Change]) -> Iterator[int]:
         shift += len(change.replacement) - (change.end - change.start)
 
 
-def _stretches(text: str, spliced: Sequence[_Change]) -> list[LineChange]:
+def _stretches(text: str, spliced: Sequence[_LineEdit]) -> list[LineChange]:
     """The lines that the changes touch, before and after."""
     stretches: list[LineChange] = []
     position = line = shift = 0

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq, Opcode
 
-from adapter.core.text.diffs import Change, changes
+from adapter.core.text.diffs import LineChange, changes
 from adapter.editing.document import TextDocument
 from adapter.editing.matching.line_mapping import LineMapping
 from adapter.editing.matching.normalize import is_comment, normalized_line, strict_line_key, tokenize_line
@@ -146,7 +146,7 @@ class _Merge:
         while self.waiting and self.waiting[-1].start == self.waiting[-1].end <= position:
             self._write(self.waiting.pop())
 
-    def _write(self, hunk: Change) -> None:
+    def _write(self, hunk: LineChange) -> None:
         partners = _partners(self.old, self.new, hunk)
         for index in range(hunk.new_start, hunk.new_end):
             partner = partners.get(index)
@@ -200,7 +200,7 @@ def _is_respelt(written: str, actual: str) -> bool:
     return strict_line_key(written) == strict_line_key(actual) and blanks <= {" ", "\t", *written}
 
 
-def _partners(old: Sequence[str], new: Sequence[str], hunk: Change) -> dict[int, int]:
+def _partners(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> dict[int, int]:
     """New lines of a hunk and the removed lines they are new forms of, in order."""
     if hunk.end - hunk.start == hunk.new_end - hunk.new_start:
         return dict(zip(range(hunk.new_start, hunk.new_end), range(hunk.start, hunk.end), strict=True))

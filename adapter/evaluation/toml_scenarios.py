@@ -126,12 +126,12 @@ def _scenario(data: ScenarioData, tools: dict[str, JsonObject], source: str) -> 
     further: dict[str, Any] = {} if data.system is None else {"system": data.system}
     return Scenario(
         data.name, data.kind, data.user, [tools[name] for name in data.tools],
-        world=lambda: _Table(calls, data.unknown), oracle=_oracle_of(data), check=_check_of(data),
+        world=lambda: _ScenarioTable(calls, data.unknown), oracle=_oracle_of(data), check=_check_of(data),
         easy=data.easy, required=None if data.required is None else tuple(data.required), **further,
     )  # fmt: skip
 
 
-class _Table:
+class _ScenarioTable:
     """A world of calls and their results."""
 
     def __init__(self, calls: Sequence[CallData], unknown: str) -> None:

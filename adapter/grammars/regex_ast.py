@@ -63,7 +63,7 @@ class UnsupportedPattern(Exception):
 
 def parse_regex(pattern: str) -> Node:
     """The tree of a regular expression. Raises NotFollowed, and RecursionError for one that nests too deep."""
-    return _Reader(pattern).whole()
+    return _PatternReader(pattern).whole()
 
 
 def _joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
@@ -123,7 +123,7 @@ _COUNT = re.compile(r"\{(\d{1,4})(?:(,)(\d{1,4})?)?\}")
 _GROUP = re.compile(r"\?(?::|P?<[A-Za-z_]\w*>)")
 
 
-class _Reader:
+class _PatternReader:
     def __init__(self, pattern: str) -> None:
         self._text, self._at = pattern, 0
 

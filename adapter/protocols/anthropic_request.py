@@ -63,7 +63,7 @@ def as_openai(body: JsonObject, left_out: list[str] | None = None) -> JsonObject
     left_out += dropped_fields(body, [name for name in body if FIELDS.get(name, "left out") == "left out"])
     messages = require_type(list, body.get("messages"), "messages")
     request: JsonObject = {name: body[name] for name in (*_PASSED, "stream", EXTENSION) if name in body}
-    reader = _Reader(left_out)
+    reader = _ContentReader(left_out)
     request["messages"] = [made for index, each in enumerate(messages) for made in reader.messages(each, index)]
     if body.get("system"):
         request["messages"].insert(0, {"role": "system", "content": reader.text(body["system"])})
@@ -122,7 +122,7 @@ def _choice(choice: Mapping[str, Json]) -> JsonObject:
     return made
 
 
-class _Reader:
+class _ContentReader:
     """Reads messages and their blocks. ``left_out``: names of what says nothing to a model here."""
 
     def __init__(self, left_out: list[str]) -> None:

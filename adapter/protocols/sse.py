@@ -26,7 +26,7 @@ MAX_STRAY = 100
 _OTHER_FIELDS = (b":", b"event:", b"id:", b"retry:")
 
 
-class _Lines:
+class _LineSplitter:
     """Bytes in any pieces as whole lines; a line that comes in many pieces is put together once."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class EventReader:
     """
 
     def __init__(self) -> None:
-        self._lines = _Lines()
+        self._lines = _LineSplitter()
         self._data: list[bytes] = []
         self._body: list[bytes] | None = None
         self._has_begun = False
@@ -111,7 +111,7 @@ class LineReader:
     """The same for JSON lines, which Ollama's own interface streams."""
 
     def __init__(self) -> None:
-        self._lines = _Lines()
+        self._lines = _LineSplitter()
 
     @property
     def waiting(self) -> int:

@@ -58,7 +58,7 @@ def template_messages(
         raise RequestError(
             f"'messages' must be a list with at least one message, got {truncate_repr(messages)}", "messages"
         )
-    reader = _Reader(traits, format, tools, memory or VerbatimCallCache(), written or {}, is_neutral)
+    reader = _MessageReader(traits, format, tools, memory or VerbatimCallCache(), written or {}, is_neutral)
     read = list(reader.read(messages))
     if closing:
         read.append({"role": "user", "content": closing})
@@ -109,7 +109,7 @@ def _neutral_definition(definition: JsonObject, neutral: Callable[[str], str]) -
 
 
 @dataclass(slots=True)
-class _Reader:
+class _MessageReader:
     traits: TemplateCapabilities
     format: Format
     tools: ToolSet

@@ -113,7 +113,7 @@ def reparse(exchange: RecordedExchange) -> tuple[Turn, str]:
     return turn, _compared(exchange, calls)
 
 
-class _Kept:
+class _LoggedExchange:
     """A listener that keeps the events of the text."""
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ def _answered(exchange: RecordedExchange) -> tuple[tuple[RecordedCall, ...], lis
     """What a client would get now, and the events that this came from."""
     tools = ToolSet(exchange.tools)
     heard: list[RecordedExchange] = []
-    kept = _Kept()
+    kept = _LoggedExchange()
     request = TranslatedRequest(
         body=exchange.sent,
         tools=tools,

@@ -17,7 +17,6 @@ from adapter.tools.operations import (
     DeleteMemory,
     Effect,
     FileEdit,
-    Finished,
     GrepResult,
     Listing,
     Move,
@@ -26,6 +25,7 @@ from adapter.tools.operations import (
     PatchFiles,
     PathList,
     SymbolMatches,
+    TaskFinished,
     ViewMemory,
     WriteMemory,
     effect_of,
@@ -80,7 +80,7 @@ class ApprovalFlow:
 
     def refuse_denied(self, tool: Tool, operation: Operation, tools: ToolSet) -> None:
         """Raises ToolError for what a rule denies, before it is planned: a failed plan quotes from the file."""
-        unplanned = Plan(tool.name, lambda: Finished())
+        unplanned = Plan(tool.name, lambda: TaskFinished())
         whole = self._approval(tool.name, operation, unplanned)
         for approval in (whole, *self.needed(tool.name, operation, unplanned, tools)):
             if (rule := self.policy.denial(approval)) is not None:

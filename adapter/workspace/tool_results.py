@@ -16,10 +16,10 @@ from adapter.tools.operations import (
     FilePatched,
     FilesPatched,
     FileWritten,
-    Finished,
     Media,
     Outcome,
     SkillLoaded,
+    TaskFinished,
 )
 from adapter.tools.tool import ValidatedCall
 from adapter.workspace.changes.plan import Plan
@@ -42,7 +42,7 @@ def tool_result_for(invocation: ResolvedCall, call: ValidatedCall, outcome: Outc
         notes=(*invocation.notes, *notes),
         user_message=_user_message(outcome),
         images=_images(outcome),
-        ends=isinstance(outcome, Finished),
+        ends=isinstance(outcome, TaskFinished),
     )
 
 

@@ -30,7 +30,7 @@ from adapter.workspace.available_tools import available_tools, merge_tools, sele
 from adapter.workspace.capabilities.host import Host
 from adapter.workspace.capabilities.planner import SessionCapabilities
 from adapter.workspace.changes.encoding_detection import encoding_named
-from adapter.workspace.changes.history import Change, History, UndoResult
+from adapter.workspace.changes.history import History, RecordedChange, UndoResult
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.files.edit_strictness import resolve_edit_mode
@@ -234,7 +234,7 @@ class Workspace:
         except ToolError as error:
             return error_result(name, error)
 
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[RecordedChange, ...]:
         """The changes that this session made and has not undone, newest first."""
         return self._desk.history.changes(self._desk.history.session)
 

@@ -24,7 +24,7 @@ STRETCH = 500
 """Lines compared at a time."""
 
 
-class Change(NamedTuple):
+class LineChange(NamedTuple):
     """``before[start:end]`` became ``after[new_start:new_end]``; 0-based, end exclusive."""
 
     start: int
@@ -33,7 +33,7 @@ class Change(NamedTuple):
     new_end: int
 
 
-def unified_diff(before: str, after: str, path: str = "", stretches: Sequence[Change] | None = None) -> str:
+def unified_diff(before: str, after: str, path: str = "", stretches: Sequence[LineChange] | None = None) -> str:
     """What turns ``before`` into ``after``, empty when they are equal. ``stretches``: where they
     differ, in order, when that is known; nothing outside is compared."""
     if before == after:
@@ -63,7 +63,7 @@ def changed_lines(before: str, after: str) -> str:
     return ", ".join(said[:MAX_SAID] + more)
 
 
-def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+def changes(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
     """A shortest list of changes between two lists of lines, in order."""
     head = _common_prefix(old, new)
     tail = _common_prefix(old[head:][::-1], new[head:][::-1])
@@ -71,21 +71,21 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     if not middle_old and not middle_new:
         return []
     if len(middle_old) * len(middle_new) > MAX_COMPARISONS:
-        return [Change(head, len(old) - tail, head, len(new) - tail)]
+        return [LineChange(head, len(old) - tail, head, len(new) - tail)]
     return list(_joined_opcodes(middle_old, middle_new, head))
 
 
-def _within(old: Sequence[str], new: Sequence[str], stretches: Sequence[Change]) -> Iterator[Change]:
+def _within(old: Sequence[str], new: Sequence[str], stretches: Sequence[LineChange]) -> Iterator[LineChange]:
     for start, end, new_start, new_end in stretches:
         for change in changes(old[start:end], new[new_start:new_end]):
-            yield Change(
+            yield LineChange(
                 change.start + start, change.end + start, change.new_start + new_start, change.new_end + new_start
             )
 
 
-def _joined_opcodes(old: Sequence[str], new: Sequence[str], offset: int) -> Iterator[Change]:
+def _joined_opcodes(old: Sequence[str], new: Sequence[str], offset: int) -> Iterator[LineChange]:
     """rapidfuzz tells insertions from deletions; side by side they are one change here."""
-    open_change: Change | None = None
+    open_change: LineChange | None = None
     for code in LCSseq.opcodes(old, new):
         if code.tag == "equal":
             if open_change:
@@ -93,8 +93,8 @@ def _joined_opcodes(old: Sequence[str], new: Sequence[str], offset: int) -> Iter
             open_change = None
             continue
         end, new_end = code.src_end + offset, code.dest_end + offset
-        start = open_change or Change(code.src_start + offset, 0, code.dest_start + offset, 0)
-        open_change = Change(start.start, end, start.new_start, new_end)
+        start = open_change or LineChange(code.src_start + offset, 0, code.dest_start + offset, 0)
+        open_change = LineChange(start.start, end, start.new_start, new_end)
     if open_change:
         yield open_change
 
@@ -116,7 +116,7 @@ def _diff_lines(text: str) -> list[str]:
     return [*lines, last + _UNCLOSED] if last else lines
 
 
-def _changed_lines(old: Sequence[str], after: str, stretches: Sequence[Change]) -> list[str]:
+def _changed_lines(old: Sequence[str], after: str, stretches: Sequence[LineChange]) -> list[str]:
     """The lines of ``after``; outside of the stretches those of ``old``, which need not be split once more."""
     lines: list[str] = []
     position = offset = 0
@@ -131,9 +131,9 @@ def _changed_lines(old: Sequence[str], after: str, stretches: Sequence[Change]) 
     return [*lines, *old[position:]]
 
 
-def _groups(changed: Iterable[Change]) -> Iterator[list[Change]]:
+def _groups(changed: Iterable[LineChange]) -> Iterator[list[LineChange]]:
     """Changes whose context would touch share a hunk."""
-    group: list[Change] = []
+    group: list[LineChange] = []
     for change in changed:
         if group and change.start - group[-1].end > 2 * CONTEXT_LINES:
             yield group
@@ -143,7 +143,7 @@ def _groups(changed: Iterable[Change]) -> Iterator[list[Change]]:
         yield group
 
 
-def _hunk(old: Sequence[str], new: Sequence[str], group: Sequence[Change]) -> Iterator[str]:
+def _hunk(old: Sequence[str], new: Sequence[str], group: Sequence[LineChange]) -> Iterator[str]:
     first, last = group[0], group[-1]
     lead = min(CONTEXT_LINES, first.start)
     trail = min(CONTEXT_LINES, len(old) - last.end)

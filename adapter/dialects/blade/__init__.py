@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from adapter.dialects.blade.edit_tools import (
     ApplyEdit,
+    BladeWriteFile,
     CopyFile,
     CreateDirectory,
     DeleteFile,
     EditFile,
     MoveFile,
-    WriteFile,
 )
 from adapter.dialects.blade.editor_tools import (
     EditorStateTool,
@@ -24,14 +24,14 @@ from adapter.dialects.blade.editor_tools import (
     OpenFile,
     ReplaceSelectionTool,
 )
-from adapter.dialects.blade.read_tools import GetFileInfo, ReadFile, ReadFileRange
+from adapter.dialects.blade.read_tools import BladeReadFile, GetFileInfo, ReadFileRange
 from adapter.dialects.blade.search_tools import (
+    BladeFindFiles,
+    BladeGrepSearch,
+    BladeListDirectory,
     CodebaseSearch,
-    FindFiles,
     FindFilesGlob,
     GetWorkspaceStructure,
-    GrepSearch,
-    ListDirectory,
 )
 from adapter.dialects.blade.shell_tools import RunCommandLine
 from adapter.dialects.toolset import Dialect
@@ -42,9 +42,9 @@ DIALECT = Dialect(
     name="blade",
     title="Zaguan Blade",
     classes=(
-        ReadFile,
+        BladeReadFile,
         ReadFileRange,
-        WriteFile,
+        BladeWriteFile,
         EditFile,
         ApplyEdit,
         DeleteFile,
@@ -52,11 +52,11 @@ DIALECT = Dialect(
         CopyFile,
         GetFileInfo,
         CreateDirectory,
-        ListDirectory,
+        BladeListDirectory,
         GetWorkspaceStructure,
-        FindFiles,
+        BladeFindFiles,
         FindFilesGlob,
-        GrepSearch,
+        BladeGrepSearch,
         CodebaseSearch,
         EditorStateTool,
         OpenFile,

@@ -62,7 +62,7 @@ ReplaceAll = SkipJsonSchema[bool]
 """Blade's edits have no such argument, but models know it from elsewhere: taken, and not shown."""
 
 
-class WriteFile(ToolClass):
+class BladeWriteFile(ToolClass):
     """Write content to a file. Creates parent directories if needed."""
 
     naming = ToolMetadata(

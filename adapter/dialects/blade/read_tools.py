@@ -25,7 +25,7 @@ from adapter.tools.operations import (
 )
 
 
-class ReadFile(ToolClass):
+class BladeReadFile(ToolClass):
     """Read the complete contents of a file."""
 
     naming = ToolMetadata(

@@ -35,7 +35,7 @@ CONTEXT_LINES = 2
 StartPath = Annotated[str, Field(description="Directory path"), Aliases(*DIRECTORY, *PATH)]
 
 
-class ListDirectory(ToolClass):
+class BladeListDirectory(ToolClass):
     """List directory contents with tree view."""
 
     naming = ToolMetadata(
@@ -82,7 +82,7 @@ class GetWorkspaceStructure(ToolClass):
         return max(1, min(self.limit, MAX_STRUCTURE_ENTRIES))
 
 
-class FindFiles(ToolClass):
+class BladeFindFiles(ToolClass):
     """Find files by a part of their name."""
 
     naming = ToolMetadata(
@@ -123,7 +123,7 @@ class FindFilesGlob(ToolClass):
         return result_formatting.format_paths(require_outcome(outcome, PathList), self.pattern), None
 
 
-class GrepSearch(ToolClass):
+class BladeGrepSearch(ToolClass):
     """Search file contents using regex patterns. Gives filepath:line_number:line_content."""
 
     naming = ToolMetadata(

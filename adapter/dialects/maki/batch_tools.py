@@ -108,7 +108,7 @@ class CodeExecution(ToolClass):
         return result_formatting.code_text(require_outcome(outcome, CodeOutput)), None
 
 
-class Task(ToolClass):
+class MakiTask(ToolClass):
     """Run a sub-agent on an independent task: research only reads, general may use all tools."""
 
     naming = ToolMetadata(

@@ -33,7 +33,7 @@ ReplaceAll = Annotated[bool, Field(description="Replace all occurrences"), Alias
 _NAMES = ParameterNames("old_string", "new_string", None, "replace_all")
 
 
-class Write(ToolClass):
+class MakiWrite(ToolClass):
     """Overwrite a file with its complete new content. Creates parent directories if needed."""
 
     naming = ToolMetadata(
@@ -56,7 +56,7 @@ class Write(ToolClass):
         return result_formatting.written_text(require_outcome(outcome, FileWritten)), None
 
 
-class Edit(ToolClass):
+class MakiEdit(ToolClass):
     """Replace an exact string in a file, which must be unique unless replace_all is set."""
 
     naming = ToolMetadata(

@@ -32,7 +32,7 @@ def _command(given: Json) -> Json:
     return _COMMANDS.get(command, command) if isinstance(command, str) else command
 
 
-class Memory(ToolClass):
+class MakiMemory(ToolClass):
     """Keep notes about this project across sessions: view, write or delete one."""
 
     naming = ToolMetadata(
@@ -52,7 +52,7 @@ class Memory(ToolClass):
     content: Annotated[str | None, Field(description="Content for write"), Aliases(*CONTENT)] = None
 
     @model_validator(mode="after")
-    def _whole(self) -> Memory:
+    def _whole(self) -> MakiMemory:
         if self.command != "view" and not self.path:
             raise ValueError(f"{self.command} needs the path of the note")
         if self.command == "write" and self.content is None:

@@ -31,7 +31,7 @@ SearchedDirectory = Annotated[
 ]
 
 
-class GlobTool(ToolClass):
+class MakiGlobTool(ToolClass):
     """Find files matching a glob pattern, newest first. Respects .gitignore."""
 
     naming = ToolMetadata(

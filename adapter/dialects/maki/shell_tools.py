@@ -18,7 +18,7 @@ from adapter.tools.operations import (
 )
 
 
-class Bash(ToolClass):
+class MakiBash(ToolClass):
     """Run a shell command: git, builds, tests. Not for reading or writing files."""
 
     naming = ToolMetadata(

@@ -116,7 +116,7 @@ class TodoItem(NestedModel):
     ] = "medium"
 
 
-class TodoWrite(ToolClass):
+class MakiTodoWrite(ToolClass):
     """Create or update the todo list for work of several steps: give the whole list."""
 
     naming = ToolMetadata(

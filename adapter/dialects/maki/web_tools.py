@@ -45,7 +45,7 @@ class WebFetch(ToolClass):
         return result_formatting.page_text(require_outcome(outcome, Page)), None
 
 
-class WebSearch(ToolClass):
+class MakiWebSearch(ToolClass):
     """Search the web, for what is not in the codebase."""
 
     naming = ToolMetadata(

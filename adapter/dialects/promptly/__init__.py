@@ -32,11 +32,11 @@ from importlib.resources import files
 from adapter.core.errors import UsageError
 from adapter.dialects.promptly.builtin_tools import (
     CopyFiles,
-    FindFiles,
     LineCount,
     ListFiles,
     MakeDirectories,
     MoveFiles,
+    PromptlyFindFiles,
     RemoveFiles,
     RipGrep,
     RipGrepIncludingHidden,
@@ -64,7 +64,7 @@ __all__ = [
 
 BUILT_IN = (
     *(WriteToFile, SearchAndReplace, MakeDirectories, RemoveFiles, MoveFiles, CopyFiles),
-    *(ShowFileContents, LineCount, ListFiles, FindFiles),
+    *(ShowFileContents, LineCount, ListFiles, PromptlyFindFiles),
     *(SearchText, RipGrep, RipGrepWithGlob, RipGrepIncludingHidden),
 )
 

@@ -186,7 +186,7 @@ class ListFiles(ToolClass):
         return result_formatting.format_listing(require_outcome(outcome, Listing)), None
 
 
-class FindFiles(ToolClass):
+class PromptlyFindFiles(ToolClass):
     """Find files and directories by name, with * and ?."""
 
     naming = ToolMetadata("FindFiles", example={"pattern": "*.c", "path": "src"})

@@ -26,7 +26,7 @@ PREVIEW_CHARACTERS = 200
 """Of a line in a search result."""
 
 
-class Edit(ToolClass):
+class ProxyAIEdit(ToolClass):
     """Replace an exact text in a file, which must occur once unless replace_all is given. The user is asked first."""
 
     naming = ToolMetadata(
@@ -78,7 +78,7 @@ def _preview(text: str) -> str | None:
     return text if len(text) <= PREVIEW_CHARACTERS else text[: PREVIEW_CHARACTERS - 3] + "..."
 
 
-class Write(ToolClass):
+class ProxyAIWrite(ToolClass):
     """Create a file, or overwrite one with new contents. The user is asked first."""
 
     naming = ToolMetadata(

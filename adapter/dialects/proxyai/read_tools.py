@@ -36,7 +36,7 @@ _FILE_TYPES = {
 """IntelliJ's names of file types, by extension."""
 
 
-class ReadFile(ToolClass):
+class ProxyAIReadFile(ToolClass):
     """Read a file. Gives its lines with their numbers."""
 
     naming = ToolMetadata(

@@ -12,12 +12,12 @@ from adapter.tools.argument_synonyms import WORKING_DIRECTORY
 from adapter.tools.operations import (
     AgentReport,
     Finish,
-    Finished,
     LoadSkill,
     Operation,
     Outcome,
     RunSubagent,
     SkillLoaded,
+    TaskFinished,
 )
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
@@ -44,7 +44,7 @@ class LoadSkillTool(ToolClass):
         return f"The skill {skill.title} was loaded; its instructions follow.", fields
 
 
-class Task(ToolClass):
+class ProxyAITask(ToolClass):
     """Let a sub-agent do a task. It knows nothing but the prompt, and only its report comes back."""
 
     naming = ToolMetadata(
@@ -94,5 +94,5 @@ class Exit(ToolClass):
         return Finish()
 
     def render(self, outcome: Outcome) -> Rendered:
-        require_outcome(outcome, Finished)
+        require_outcome(outcome, TaskFinished)
         return "", None

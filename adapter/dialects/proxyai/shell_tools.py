@@ -47,7 +47,7 @@ def _not_killed(given: JsonObject, error: ToolError) -> Json:
     return {"bash_id": given.get("bash_id"), "success": False, "message": str(error)}
 
 
-class Bash(ToolClass):
+class ProxyAIBash(ToolClass):
     """Run a shell command. The user is asked first."""
 
     naming = ToolMetadata(

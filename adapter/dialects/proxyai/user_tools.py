@@ -108,7 +108,7 @@ class TodoArguments(BaseModel):
 _MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
 
 
-class TodoWrite(ToolClass):
+class ProxyAITodoWrite(ToolClass):
     """Put a new todo list in place of the old one; its title has at most 4 words."""
 
     naming = ToolMetadata(

@@ -29,7 +29,7 @@ def _error(_given: JsonObject, error: ToolError) -> Json:
     return {"error": str(error)}
 
 
-class WebSearch(ToolClass):
+class ProxyAIWebSearch(ToolClass):
     """Search the web in general. For libraries use ResolveLibraryId and GetLibraryDocs."""
 
     naming = ToolMetadata(

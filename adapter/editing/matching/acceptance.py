@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from adapter.core.text.diffs import Change, changes
+from adapter.core.text.diffs import LineChange, changes
 from adapter.editing.document import format_line_list, format_line_range
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.fuzzy_match import REACH, WRAPPED, MatchCandidate
@@ -148,7 +148,7 @@ class _Features:
     def is_moved(self, row: int) -> bool:
         return indent_width(self.old[row]) != indent_width(self.search.document.lines[self.lines[row]])
 
-    def neighbours(self, hunk: Change) -> tuple[int | None, int | None]:
+    def neighbours(self, hunk: LineChange) -> tuple[int | None, int | None]:
         """The nearest rows above and below a hunk that are not blank."""
         above = next((row for row in range(hunk.start - 1, -1, -1) if self.keys[row]), None)
         return above, next((row for row in range(hunk.end, len(self.old)) if self.keys[row]), None)
@@ -176,7 +176,7 @@ class _Features:
         """Whether every hunk touches exact lines that occur nowhere else, and there are several such lines."""
         return self.count_unique() >= MIN_UNIQUE and bool(self.hunks) and all(map(self.is_beyond_doubt, self.hunks))
 
-    def is_beyond_doubt(self, hunk: Change, letters: int = DISTINCTIVE_LETTERS) -> bool:
+    def is_beyond_doubt(self, hunk: LineChange, letters: int = DISTINCTIVE_LETTERS) -> bool:
         rows: Iterable[int | None] = range(hunk.start, hunk.end) if hunk.start < hunk.end else self.neighbours(hunk)
         block = [row for row in rows if row is not None and self.keys[row]]
         if any(row not in self.compared or self.compared[row].similarity < LOOSE_SIMILARITY for row in block):
@@ -191,7 +191,7 @@ class _Features:
         return all(abs(first - self.hint) < abs(other - self.hint) for other in others)
 
 
-def _removed_rows(old: Sequence[str], new: Sequence[str], hunk: Change) -> range:
+def _removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> range:
     """The rows that a hunk removes, or might as well: a block that ends as it began, or as the
     line before it does, can be taken out or put in one line further up or down."""
     moving = old[hunk.start : hunk.end] or new[hunk.new_start : hunk.new_end]

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from adapter.core.text.diffs import Change, changes
+from adapter.core.text.diffs import LineChange, changes
 from adapter.editing.document import format_line_list
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.normalize import count_letters, is_distinctive, normalized_line
@@ -105,7 +105,7 @@ def find_anchored_changes(search: DocumentIndex, old: Sequence[str], new: Sequen
     return [_anchored_change(context, new, hunk, anchor) for hunk, anchor in zip(hunks, found, strict=True)]
 
 
-def _anchored_change(context: ContextScorer, new: Sequence[str], hunk: Change, anchor: _Anchor) -> AnchoredChange:
+def _anchored_change(context: ContextScorer, new: Sequence[str], hunk: LineChange, anchor: _Anchor) -> AnchoredChange:
     old, (start, stop) = context.old, (anchor.rows.start, anchor.rows.stop)
     written = [*old[start : hunk.start], *new[hunk.new_start : hunk.new_end], *old[hunk.end : stop]]
     away = [row + 1 for row, key in enumerate(context.keys) if key and row not in anchor.rows]
@@ -209,7 +209,7 @@ class _Anchors:
     def __init__(self, context: ContextScorer) -> None:
         self.context, self.search, self.old, self.keys = context, context.search, context.old, context.keys
 
-    def find(self, hunk: Change) -> _Anchor | None:
+    def find(self, hunk: LineChange) -> _Anchor | None:
         """Where a change is, if that is sure."""
         context, rows = self.context, self._touched(hunk)
         places = list(self._places(rows)) if rows else []
@@ -237,7 +237,7 @@ class _Anchors:
             side[0] for side, line in sides if side and line is not None and self.keys[side[0]] == keys[line]
         )
 
-    def is_applied(self, hunk: Change, new: Sequence[str]) -> bool:
+    def is_applied(self, hunk: LineChange, new: Sequence[str]) -> bool:
         """Whether the document has the result of a change somewhere: it was made there, and this is a twin."""
         added = [key for line in new[hunk.new_start : hunk.new_end] if (key := normalized_line(line))]
         if not is_distinctive("".join(added)):
@@ -245,7 +245,7 @@ class _Anchors:
             added = [*(self.keys[row] for row in above[:1]), *added, *(self.keys[row] for row in below[:1])]
         return is_distinctive("".join(added)) and bool(self.search.find_lines(added))
 
-    def _touched(self, hunk: Change) -> range:
+    def _touched(self, hunk: LineChange) -> range:
         """The rows of a change; of an addition those on both sides of it."""
         rows = range(hunk.start, hunk.end)
         above, below = self.context.shown(rows)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from adapter.core.text.diffs import Change, changes
+from adapter.core.text.diffs import LineChange, changes
 from adapter.editing.document import TextDocument, format_line_range, normalize_newlines
 from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.strategies import TextMatch, split_view_lines
@@ -37,7 +37,7 @@ def locate_whole_file(search: DocumentIndex, patch: WholeFileRewrite, names: Par
         left_out = next(filter(is_omission_comment, new), None)
         if left_out is not None:
             return Rejection("invalid", f"{left_out.strip()[:80]!r} stands for lines that stay, but the file has none")
-        return (_edit(document, Change(0, len(old), 0, len(new)), new),)
+        return (_edit(document, LineChange(0, len(old), 0, len(new)), new),)
     pieces = list(_pieces(new))
     if len(pieces) == 1:
         changed = changes(old, new)
@@ -51,7 +51,7 @@ def locate_whole_file(search: DocumentIndex, patch: WholeFileRewrite, names: Par
     return tuple(_edit(document, change, new) for change in changed)
 
 
-def _unlikely(old: Sequence[str], changed: Sequence[Change]) -> str:
+def _unlikely(old: Sequence[str], changed: Sequence[LineChange]) -> str:
     """Why the text that makes these changes may be a piece of the file and not the file."""
     gone = [index for change in changed for index in range(change.start, change.end) if old[index].strip()]
     filled = sum(bool(line.strip()) for line in old)
@@ -80,9 +80,9 @@ def _pieces(new: Sequence[str]) -> Iterator[list[str]]:
     yield piece
 
 
-def _filled_in(old: Sequence[str], new: list[str], pieces: Sequence[list[str]]) -> tuple[list[Change], str]:
+def _filled_in(old: Sequence[str], new: list[str], pieces: Sequence[list[str]]) -> tuple[list[LineChange], str]:
     """The changes that the pieces make, with ``new`` filled with their lines; or why a piece has no sure place."""
-    found: list[Change] = []
+    found: list[LineChange] = []
     places: dict[str, list[int]] = {}
     for index, line in enumerate(old):
         places.setdefault(line.rstrip(), []).append(index)
@@ -101,7 +101,7 @@ def _filled_in(old: Sequence[str], new: list[str], pieces: Sequence[list[str]]) 
         for change in changes(old[start:stop], lines):
             at = len(new)
             new += lines[change.new_start : change.new_end]
-            found.append(Change(start + change.start, start + change.end, at, len(new)))
+            found.append(LineChange(start + change.start, start + change.end, at, len(new)))
         gone = sum(map(bool, map(str.strip, old[start:stop]))) - sum(map(bool, map(str.strip, lines)))
         if gone > 0:
             return [], f"lines {start + 1}-{stop} would lose {gone} more lines than are written for them"
@@ -151,7 +151,7 @@ def _closes(lines: Sequence[str]) -> bool:
     return is_closing and len(lines) > 1 and len(indent_of(lines[-1])) == level and all(one > level for one in inner)
 
 
-def _edit(document: TextDocument, change: Change, new: Sequence[str]) -> ResolvedEdit:
+def _edit(document: TextDocument, change: LineChange, new: Sequence[str]) -> ResolvedEdit:
     """The lines of ``change`` with their line ends, or the place before a line where some are added."""
     added = "".join(line + "\n" for line in new[change.new_start : change.new_end])
     start = document.view_offset(change.start) if change.start < len(document.lines) else len(document.view)

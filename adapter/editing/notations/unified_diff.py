@@ -73,7 +73,7 @@ def is_unified_diff(lines: Sequence[str]) -> bool:
 
 def parse_unified_diff(lines: Sequence[str]) -> list[ParsedEdit]:
     """The edits of a diff. Raises FormatError for a hunk that has no place."""
-    return _Reader(lines).read()
+    return _DiffReader(lines).read()
 
 
 def _is_header(lines: Sequence[str], number: int) -> bool:
@@ -86,7 +86,7 @@ def _opens_diff(line: str) -> bool:
     return fence is not None and fence["info"].strip().lower().split(" ")[0] in ("diff", "patch", "udiff")
 
 
-class _Reader:
+class _DiffReader:
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
         self.asked: list[ParsedEdit] = []

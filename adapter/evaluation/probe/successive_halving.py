@@ -15,7 +15,7 @@ from adapter.backends.profiles import ProfileScore
 from adapter.core.callbacks import observer
 from adapter.core.errors import TransportError
 from adapter.evaluation.probe.task_runner import TaskOutcome, TaskRunner
-from adapter.evaluation.probe.tasks import TASKS, Task
+from adapter.evaluation.probe.tasks import TASKS, ProbeTask
 from adapter.grammars.constraint_mode import Constraint
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.system_prompt import Style
@@ -131,7 +131,7 @@ def probe_model(
     asker: TaskRunner,
     setups: Sequence[CallingSetup],
     *,
-    tasks: Sequence[Task] = TASKS,
+    tasks: Sequence[ProbeTask] = TASKS,
     rungs: Sequence[tuple[int, int]] = RUNGS,
     time_limit_s: float = 600.0,
     observe: Callable[[SetupTrial, int, int], None] = lambda _trial, _done, _planned: None,
@@ -171,7 +171,7 @@ def probe_model(
     return found
 
 
-def _try(asker: TaskRunner, trial: SetupTrial, task: Task) -> bool:
+def _try(asker: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
     """Whether the server took it. One refusal of a setup is enough: it would refuse the next as well."""
     try:
         trial.outcomes.append(asker.ask(task, trial.setup))
@@ -192,7 +192,7 @@ def largest_fitting_rung(upto: int, going: Sequence[SetupTrial], share_s: float)
     return min(upto, max(fewest + more, FEWEST))
 
 
-def _left(going: Sequence[SetupTrial], rungs: Sequence[tuple[int, int]], tasks: Sequence[Task]) -> int:
+def _left(going: Sequence[SetupTrial], rungs: Sequence[tuple[int, int]], tasks: Sequence[ProbeTask]) -> int:
     """About how many answers are still to come."""
     (upto, _), *later = rungs
     upto = min(upto, len(tasks))

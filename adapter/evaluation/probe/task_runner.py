@@ -10,7 +10,7 @@ from functools import partial
 
 from adapter.backends.chat_client import ChatClient, Chunk, Usage, constraint_fields
 from adapter.core.events import Json, JsonObject
-from adapter.evaluation.probe.tasks import ProbeCall, Task, is_valid
+from adapter.evaluation.probe.tasks import ProbeCall, ProbeTask, is_valid
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_chat_response import StreamedCompletion
@@ -34,7 +34,7 @@ class TaskOutcome:
     """How one task came out. ``valid``: no call that could not be made, and no attempt at one that cannot be read.
     ``named``: the wanted tools were called, if any, though perhaps with wrong arguments."""
 
-    task: Task
+    task: ProbeTask
     valid: bool
     right: bool
     answer: str
@@ -56,7 +56,7 @@ class TaskRunner:
     ) -> None:  # fmt: skip
         self._client, self._max_tokens, self._own, self._observe = client, max_tokens, own, observe
 
-    def ask(self, task: Task, setup: CallingSetup) -> TaskOutcome:
+    def ask(self, task: ProbeTask, setup: CallingSetup) -> TaskOutcome:
         """Raises TransportError where the server does not take the request, or fails."""
         kind = self._client.endpoint.kind
         enforce = partial(constraint_fields, kind, max_string=MAX_STRING)

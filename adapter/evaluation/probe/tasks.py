@@ -71,7 +71,7 @@ class ProbeCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ProbeTask:
     """``expected``: the right calls in any order; none where an answer in words is right."""
 
     name: str
@@ -140,55 +140,55 @@ def _done(result: str, name: str, **arguments: Json) -> tuple[JsonObject, JsonOb
     )
 
 
-TASKS: tuple[Task, ...] = (
-    Task("one call", (_user("Read the file docs/setup.md"),), (ProbeCall("read_file", {"path": "docs/setup.md"}),)),
-    Task("no call: a greeting", (_user("Hello! How are you today?"),)),
-    Task(
+TASKS: tuple[ProbeTask, ...] = (
+    ProbeTask("one call", (_user("Read the file docs/setup.md"),), (ProbeCall("read_file", {"path": "docs/setup.md"}),)),
+    ProbeTask("no call: a greeting", (_user("Hello! How are you today?"),)),
+    ProbeTask(
         "nested values",
         (_user("Put 'Dentist' into my calendar for 2026-03-14 at 09:30."),),
         (ProbeCall("create_event", {"title": "Dentist", "start": {"date": "2026-03-14", "time": "09:30"}}),),
     ),
-    Task(
+    ProbeTask(
         "an answer after a result",
         (_user("What is the weather in Oslo?"), *_done("4 degrees, rain", "get_weather", city="Oslo")),
     ),
-    Task(
+    ProbeTask(
         "a shop: a number",
         (_user("Pay 12.5 euros of order 40718 back."),),
         (ProbeCall("refund_order", {"order_number": 40718, "amount": 12.5}),),
         SHOP,
     ),
-    Task("a shop: no call for thanks", (_user("Thank you, that was all for today."),), (), SHOP),
-    Task(
+    ProbeTask("a shop: no call for thanks", (_user("Thank you, that was all for today."),), (), SHOP),
+    ProbeTask(
         "one of several values",
         (_user("How warm is it in Chicago, in fahrenheit?"),),
         (ProbeCall("get_weather", {"city": "Chicago", "unit": "fahrenheit"}),),
     ),
-    Task(
+    ProbeTask(
         "an edit",
         (_user("In config.ini replace 'debug = true' with 'debug = false'"),),
         (ProbeCall("edit_file", {"path": "config.ini",
                             "edits": [{"old_text": "debug = true", "new_text": "debug = false"}]}),),
     ),
-    Task(
+    ProbeTask(
         "two calls at once",
         (_user("Read both a.txt and b.txt."),),
         (ProbeCall("read_file", {"path": "a.txt"}), ProbeCall("read_file", {"path": "b.txt"})),
     ),
-    Task(
+    ProbeTask(
         "a house: true or false",
         (_user("Switch the light in the kitchen off."),),
         (ProbeCall("switch_light", {"room": "kitchen", "on": False}),),
         HOUSE,
     ),
-    Task("a house: no call for a question", (_user("What is 12 times 12?"),), (), HOUSE),
-    Task("no call: common knowledge", (_user("What is the capital of France? Just tell me, use no tool."),)),
-    Task(
+    ProbeTask("a house: no call for a question", (_user("What is 12 times 12?"),), (), HOUSE),
+    ProbeTask("no call: common knowledge", (_user("What is the capital of France? Just tell me, use no tool."),)),
+    ProbeTask(
         "a number",
         (_user("Show me the first 20 lines of src/main.c"),),
         (ProbeCall("read_file", {"path": "src/main.c", "max_lines": 20}),),
     ),
-    Task(
+    ProbeTask(
         "a call after a result",
         (
             _user("Find the file that mentions 'retry_limit', then read that file."),
@@ -196,25 +196,25 @@ TASKS: tuple[Task, ...] = (
         ),
         (ProbeCall("read_file", {"path": "net/client.py"}),),
     ),
-    Task(
+    ProbeTask(
         "true or false",
         (_user("Search for 'todo' in all files and ignore case."),),
         (ProbeCall("search_files", {"text": "todo", "ignore_case": True}),),
     ),
-    Task("no call: no such tool", (_user("Please switch off the lights in the kitchen."),)),
-    Task(
+    ProbeTask("no call: no such tool", (_user("Please switch off the lights in the kitchen."),)),
+    ProbeTask(
         "two edits in one call",
         (_user("In page.html change 'Helo' to 'Hello' and 'wrold' to 'world', in one call."),),
         (ProbeCall("edit_file", {"path": "page.html", "edits": [{"old_text": "Helo", "new_text": "Hello"},
                                                            {"old_text": "wrold", "new_text": "world"}]}),),
     ),
-    Task(
+    ProbeTask(
         "a list",
         (_user("Make a calendar event 'Review' on 2026-05-02 at 14:00 with Ann and Bob."),),
         (ProbeCall("create_event", {"title": "Review", "start": {"date": "2026-05-02", "time": "14:00"},
                                "guests": ["Ann", "Bob"]}),),
     ),
-    Task(
+    ProbeTask(
         "another try after an error",
         (
             _user("Read notes.txt. If it is not there, read NOTES.md."),
@@ -222,21 +222,21 @@ TASKS: tuple[Task, ...] = (
         ),
         (ProbeCall("read_file", {"path": "NOTES.md"}),),
     ),
-    Task(
+    ProbeTask(
         "a shop: several texts",
         (_user("Mia Holm has moved to Storgata 5 in Oslo. Change her address."),),
         (ProbeCall("change_address", {"customer": "Mia Holm", "street": "Storgata 5", "city": "Oslo"}),),
         SHOP,
     ),
-    Task("a shop: no call for advice", (_user("How do I write a good complaint letter? Just advice."),), (), SHOP),
-    Task(
+    ProbeTask("a shop: no call for advice", (_user("How do I write a good complaint letter? Just advice."),), (), SHOP),
+    ProbeTask(
         "a house: one value of two",
         (_user("Play something by Nina Simone."),),
         (ProbeCall("play_music", {"artist": "Nina Simone"}),),
         HOUSE,
     ),
-    Task("a house: no call for a greeting", (_user("Good morning!"),), (), HOUSE),
-    Task(
+    ProbeTask("a house: no call for a greeting", (_user("Good morning!"),), (), HOUSE),
+    ProbeTask(
         "quotes and line ends",
         (_user('Send Eve this message, in two lines: first "Ready?", then "Go!"'),),
         (ProbeCall("send_message", {"to": "Eve", "text": OneOf(("Ready?\nGo!", '"Ready?"\n"Go!"'))}),),

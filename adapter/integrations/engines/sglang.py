@@ -51,8 +51,8 @@ def register() -> bool:
 def parsers(sglang: SglangCompat, format: str | None) -> tuple[type[Any], type[Any]]:
     """The tool parser and the reasoning parser of one format; of the model's for None."""
     given = {"sglang": sglang, "format_name": format}
-    return type("ToolDetector", (ToolReader, sglang.detector), given), type(
-        "ReasoningDetector", (ReasoningReader, sglang.reasoning_detector), given
+    return type("ToolDetector", (SglangToolParser, sglang.detector), given), type(
+        "ReasoningDetector", (SglangReasoningParser, sglang.reasoning_detector), given
     )
 
 
@@ -74,7 +74,7 @@ class ContentText(str):
         return normal
 
 
-class ToolReader:
+class SglangToolParser:
     """A tool parser: goes before SGLang's own base class. One reads one answer."""
 
     sglang: ClassVar[SglangCompat]
@@ -145,7 +145,7 @@ class ToolReader:
         return self.sglang.result(normal_text=piece.content, calls=calls)
 
     def _new_answer(self, tools: list[Any]) -> StreamAdapter:
-        splits = ReasoningReader.is_asked_for
+        splits = SglangReasoningParser.is_asked_for
         return StreamAdapter(
             self._format,
             tools_from_request(tools),
@@ -155,7 +155,7 @@ class ToolReader:
         )
 
 
-class ReasoningReader:
+class SglangReasoningParser:
     """A reasoning parser: goes before SGLang's own base class. One reads one answer."""
 
     sglang: ClassVar[SglangCompat]
@@ -187,7 +187,7 @@ class ReasoningReader:
             stream_reasoning=stream_reasoning,
             **{name: value for name, value in given.items() if name in takes},
         )
-        ReasoningReader.is_asked_for = True
+        SglangReasoningParser.is_asked_for = True
         self._prompt = self._generation_prompt(force_reasoning, tokenizer)
         self._is_read_on = tool_call_parser_active is not False
         self._answer: StreamAdapter | None = None

@@ -56,12 +56,12 @@ class Parsers:
 
     def __init__(self, vllm: VllmCompat) -> None:
         self._vllm = vllm
-        reading = {name: getattr(ReasoningReader, f"_{name}") for name in ("whole", "streaming")}
+        reading = {name: getattr(VllmReasoningParser, f"_{name}") for name in ("whole", "streaming")}
         method = vllm.reasoning_method
-        self._tool = type("ToolParser", (ToolReader, vllm.tool_parser), {"vllm": vllm})
+        self._tool = type("ToolParser", (VllmToolParser, vllm.tool_parser), {"vllm": vllm})
         self._reasoning = type(
             "ReasoningParser",
-            (ReasoningReader, vllm.reasoning_parser),
+            (VllmReasoningParser, vllm.reasoning_parser),
             {"vllm": vllm, method: reading["whole"], f"{method}_streaming": reading["streaming"]},
         )
 
@@ -77,7 +77,7 @@ class Parsers:
         )
 
 
-class _Reader:
+class _VllmReader:
     """What both parsers know: the format, and the answer that they are reading."""
 
     vllm: ClassVar[VllmCompat]
@@ -147,7 +147,7 @@ class _Reader:
         return vllm.message(**fields) if fields else None
 
 
-class ToolReader(_Reader):
+class VllmToolParser(_VllmReader):
     """A tool parser: goes before vLLM's own class of that name."""
 
     prev_tool_call_arr: list[dict[str, Json]]
@@ -220,7 +220,7 @@ class ToolReader(_Reader):
         return piece
 
     def _new_answer(self, request: Any, *, follows_reasoning: bool = False) -> StreamAdapter:
-        splits = ReasoningReader.is_asked_for
+        splits = VllmReasoningParser.is_asked_for
         arguments = getattr(request, "chat_template_kwargs", None) or {}
         return StreamAdapter(
             self._format,
@@ -233,7 +233,7 @@ class ToolReader(_Reader):
         )
 
 
-class ReasoningReader(_Reader):
+class VllmReasoningParser(_VllmReader):
     """A reasoning parser: goes before vLLM's own class of that name."""
 
     is_asked_for: ClassVar[bool] = False
@@ -241,7 +241,7 @@ class ReasoningReader(_Reader):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        ReasoningReader.is_asked_for = True
+        VllmReasoningParser.is_asked_for = True
         self.engine_based_streaming = self.vllm.ends_streams
         self._prompt: Sequence[int] | None = None
         self._is_closed_in_prompt = False

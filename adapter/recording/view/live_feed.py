@@ -46,7 +46,7 @@ WAITING = "waiting"
 
 
 @dataclass(slots=True)
-class _Kept:
+class _RetainedAnswer:
     """``record``: what was asked, and the answer once ``is_over``; compressed soon after. ``why``: no answer came."""
 
     number: int
@@ -82,7 +82,7 @@ class _Kept:
 class _ExchangeListener:
     """Told of one exchange while it comes."""
 
-    def __init__(self, live: LiveExchanges, kept: _Kept) -> None:
+    def __init__(self, live: LiveExchanges, kept: _RetainedAnswer) -> None:
         self._live, self._kept = live, kept
 
     def take(self, events: Sequence[Event]) -> None:
@@ -98,10 +98,10 @@ class LiveExchanges:
 
     def __init__(self, hidden: Redactor, max_kept: int = MAX_KEPT, max_bytes: int = MAX_KEPT_BYTES) -> None:
         self._hidden, self._max_kept, self._max_bytes = hidden, max_kept, max_bytes
-        self._kept: OrderedDict[int, _Kept] = OrderedDict()  # what changed last stands last
+        self._kept: OrderedDict[int, _RetainedAnswer] = OrderedDict()  # what changed last stands last
         self._lock = threading.Lock()
         self._packing = ThreadPoolExecutor(1, "view")
-        self._unpacked: list[_Kept] = []
+        self._unpacked: list[_RetainedAnswer] = []
         self._number = self.size = self.version = 0
         self._redacted = lru_cache(2 * MAX_ROWS)(self._redact)
         self.epoch = secrets.token_hex(4)
@@ -111,17 +111,17 @@ class LiveExchanges:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._lock:
             self._number += 1
-            kept = _Kept(self._number, now, asked.model[:MAX_HEAD], asked)
+            kept = _RetainedAnswer(self._number, now, asked.model[:MAX_HEAD], asked)
             self._changed(kept)
         return _ExchangeListener(self, kept)
 
-    def took(self, kept: _Kept, events: Sequence[Event]) -> None:
+    def took(self, kept: _RetainedAnswer, events: Sequence[Event]) -> None:
         with self._lock:
             for event in events:
                 kept.coming.take(event)
             self._changed(kept)
 
-    def ended(self, kept: _Kept, exchange: RecordedExchange | None, why: str) -> None:
+    def ended(self, kept: _RetainedAnswer, exchange: RecordedExchange | None, why: str) -> None:
         with self._lock:
             if exchange is not None:
                 kept.record = exchange
@@ -185,7 +185,7 @@ class LiveExchanges:
             every = list(self._kept.values())
         return [kept.number for kept in every if words.lower() in kept.said]
 
-    def _changed(self, kept: _Kept) -> None:
+    def _changed(self, kept: _RetainedAnswer) -> None:
         self.version += 1
         kept.version = self.version
         if kept.number in self._kept:
@@ -214,7 +214,7 @@ class LiveExchanges:
                     self.size += kept.size
                     self._bound()
 
-    def _row(self, kept: _Kept) -> JsonObject:
+    def _row(self, kept: _RetainedAnswer) -> JsonObject:
         if kept.row is not None:
             return kept.row
         is_over, head = kept.is_over, kept.coming.title

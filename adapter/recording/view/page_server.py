@@ -19,7 +19,7 @@ class PageServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, text: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), _PageHandler)
         self.page = text.encode()
         self.path = f"/{secrets.token_urlsafe(16)}/"
 
@@ -28,7 +28,7 @@ class PageServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}{self.path}"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _PageHandler(BaseHTTPRequestHandler):
     timeout = 30
 
     def do_GET(self) -> None:

@@ -26,7 +26,7 @@ def use_json_logs() -> None:
     """From here on all is JSON, what libraries log as well."""
     global _as_json
     _as_json = True
-    logging.basicConfig(handlers=[_Handler()], level=logging.WARNING, force=True)
+    logging.basicConfig(handlers=[_LogHandler()], level=logging.WARNING, force=True)
 
 
 class RequestLogger:
@@ -61,7 +61,7 @@ class RequestLogger:
         _write("info", {key: value for key, value in said.items() if value not in (None, "", 0, {}, [], False)})
 
 
-class _Handler(logging.Handler):
+class _LogHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             message = logging.Formatter().format(record)

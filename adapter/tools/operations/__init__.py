@@ -114,7 +114,7 @@ from adapter.tools.operations.search import (
     PathList,
     Tree,
 )
-from adapter.tools.operations.user_interaction import AskUser, Finish, Finished, Option, Question, UserAnswers
+from adapter.tools.operations.user_interaction import AskUser, Finish, Option, Question, TaskFinished, UserAnswers
 from adapter.tools.operations.web import (
     DocsMode,
     FetchPage,
@@ -165,7 +165,6 @@ __all__ = [
     "FindLibrary",
     "FindSymbols",
     "Finish",
-    "Finished",
     "FunctionResult",
     "GetEditorState",
     "GetSelection",
@@ -235,6 +234,7 @@ __all__ = [
     "SymbolMatch",
     "SymbolMatches",
     "SymbolScope",
+    "TaskFinished",
     "Todo",
     "TodoList",
     "Tree",
@@ -321,7 +321,7 @@ HostOperation: TypeAlias = (
 
 HostOutcome: TypeAlias = (
     UserAnswers
-    | Finished
+    | TaskFinished
     | EditorState
     | SelectedText
     | TodoList

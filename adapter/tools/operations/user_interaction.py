@@ -55,5 +55,5 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class TaskFinished:
     notes: tuple[str, ...] = ()

@@ -53,7 +53,7 @@ def project_folder(root: str, state: Path) -> Path:
     return state / "projects" / f"{project.name or 'root'}-{digest}"
 
 
-class Memory:
+class NoteStore:
     """The notes below ``folder``, which is made when the first is written."""
 
     def __init__(self, folder: Path) -> None:

@@ -25,7 +25,6 @@ from adapter.tools.operations import (
     FetchPage,
     FindLibrary,
     Finish,
-    Finished,
     HostOperation,
     Libraries,
     Library,
@@ -46,6 +45,7 @@ from adapter.tools.operations import (
     SetTodos,
     Skill,
     SkillLoaded,
+    TaskFinished,
     TodoList,
     UserAnswers,
     ViewMemory,
@@ -107,9 +107,9 @@ class SessionCapabilities:
         return InstalledDocs() if self.host.docs == "embedded" else self.host.docs
 
     @cached_property
-    def memory(self) -> memory.Memory:
+    def memory(self) -> memory.NoteStore:
         state = memory.state_folder(self.host.state)
-        return memory.Memory(memory.project_folder(self.root.path, state) / "memory")
+        return memory.NoteStore(memory.project_folder(self.root.path, state) / "memory")
 
     @property
     def skills(self) -> tuple[Skill, ...]:
@@ -152,7 +152,7 @@ def plan(desk: WorkspaceContext, hosted: SessionCapabilities, operation: HostOpe
             questions.check(operation)
             return Plan("ask the user", lambda: _ask(hosted, operation, clock))
         case Finish():
-            return Plan("end the run", Finished)
+            return Plan("end the run", TaskFinished)
         case SetTodos():
             return Plan("set the todo list", lambda: _set_todos(hosted, operation))
         case ViewMemory():

@@ -43,7 +43,7 @@ UNDO = "undo: "
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RecordedChange:
     """A change that was made. ``paths`` are those it touched, ``time`` seconds since the epoch."""
 
     number: int
@@ -57,7 +57,7 @@ class Change:
 class UndoResult:
     """What an undo took back; ``diff`` is what it did to the text files."""
 
-    change: Change
+    change: RecordedChange
     diff: str
     notes: tuple[str, ...] = ()
 
@@ -128,7 +128,7 @@ class History:
                 os.rename(place.name, away, src_dir_fd=place.dirfd, dst_dir_fd=place.dirfd)
             tree_ops.remove(away, place.dirfd)
 
-    def changes(self, session: str | None = None) -> tuple[Change, ...]:
+    def changes(self, session: str | None = None) -> tuple[RecordedChange, ...]:
         """The changes that can be undone, newest first; of one session or of all."""
         if not self.store.exists:
             return ()
@@ -229,25 +229,25 @@ class History:
                 self.store.notes.append(f"could not be taken back: {change.summary} ({error})")
                 break
 
-    def _made(self, held: int, session: str | None) -> Iterator[tuple[Change, ChangeRecord]]:
+    def _made(self, held: int, session: str | None) -> Iterator[tuple[RecordedChange, ChangeRecord]]:
         """What can be undone, newest first."""
         for change, record in self._listed(held):
             if record.kept_as != "undo" and session in (None, change.session):
                 yield change, record
 
-    def _listed(self, held: int) -> Iterator[tuple[Change, ChangeRecord]]:
+    def _listed(self, held: int) -> Iterator[tuple[RecordedChange, ChangeRecord]]:
         for number, name in reversed(numbered(held).items()):
             record = read_record(held, name)
             if record is not None:
                 paths = tuple(dict.fromkeys(path for step in record.steps for path in (step.destination, step.path)))
                 shown = tuple(escape_for_display(path) for path in paths if path)
                 summary = record.summary.removeprefix(UNDO)
-                yield Change(number, summary, shown, record.time, record.session), record
+                yield RecordedChange(number, summary, shown, record.time, record.session), record
 
     # ------------------------------------------------------------------------ undo
 
     def _undo(
-        self, held: int, change: Change, record: ChangeRecord, kept_as: Literal["undo", "redo", "nothing"]
+        self, held: int, change: RecordedChange, record: ChangeRecord, kept_as: Literal["undo", "redo", "nothing"]
     ) -> UndoResult:
         name = numbered(held)[change.number]
         inverse = UndoPlan(self._root, held, name, record)

@@ -64,7 +64,7 @@ def perform(
     No path may occur twice, and nothing may be in need of repair. Raises ToolError or OSError; then all is as before.
     """
     with store.locked() as held:
-        change = _Change(root, held, record)
+        change = _FileChange(root, held, record)
         try:
             change.begin()
             with change.places.locked():
@@ -95,7 +95,7 @@ def repair(root: WorkspaceRoot, store: ChangeJournal, held: int) -> None:
         if record is None:  # the record comes first: without one nothing was done
             tree_ops.remove(state, held)
             continue
-        change = _Change(root, held, record, state)
+        change = _FileChange(root, held, record, state)
         if state == "closing":
             change.close()
             store.notes.append(f"a change was cut off when it was made already, and is complete: {record.summary}")
@@ -105,7 +105,7 @@ def repair(root: WorkspaceRoot, store: ChangeJournal, held: int) -> None:
         store.notes += change.notes
 
 
-class _Change:
+class _FileChange:
     """One change on its way through the states. Every method can be repeated after a crash."""
 
     def __init__(self, root: WorkspaceRoot, store: int, record: ChangeRecord, state: State | None = None) -> None:

@@ -56,7 +56,7 @@ def grep(root: WorkspaceRoot, operation: Grep) -> GrepResult:
     """
     if operation.max_results is not None and operation.max_results < 1:
         raise ToolError(f"a limit of {operation.max_results} matches shows nothing; give 1 or more")
-    search = _Search(operation)
+    search = _GrepSearch(operation)
     with root.locate(operation.path) as place:
         single = place.is_file
         if single:
@@ -100,7 +100,7 @@ class _Found:
 
 
 @dataclass(slots=True)
-class _Search:
+class _GrepSearch:
     operation: Grep
     found: list[_Found] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -122,7 +122,7 @@ def find_symbols(root: WorkspaceRoot, operation: FindSymbols) -> SymbolMatches:
     """
     if operation.limit < 1:
         raise ToolError(f"limit {operation.limit} shows nothing; give 1 or more")
-    search = _Search(_fitness(operation), operation)
+    search = _SymbolSearch(_fitness(operation), operation)
     start, accepts = _scope(root, operation)
     with root.locate(start) as place:
         single = place.is_file
@@ -227,7 +227,7 @@ class _Symbol:
 
 
 @dataclass(slots=True)
-class _Search:
+class _SymbolSearch:
     fits: Fitness
     operation: FindSymbols
     found: list[tuple[int, SymbolMatch]] = field(default_factory=list)

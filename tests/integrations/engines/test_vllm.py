@@ -33,7 +33,7 @@ class _Tool:
 def release(request, monkeypatch):
     """A vLLM with each interface, in which our parsers are registered."""
     install_vllm(monkeypatch, RELEASES[request.param])
-    monkeypatch.setattr(vllm.ReasoningReader, "is_asked_for", False)
+    monkeypatch.setattr(vllm.VllmReasoningParser, "is_asked_for", False)
     vllm.register()
     return VllmCompat()
 

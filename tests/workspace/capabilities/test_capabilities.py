@@ -16,7 +16,7 @@ from adapter.tools.operations.agent_state import todo_status
 from adapter.tools.operations.capabilities import usual_capabilities
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
-from adapter.workspace.capabilities.notes import Memory, project_folder, state_folder
+from adapter.workspace.capabilities.notes import NoteStore, project_folder, state_folder
 from adapter.workspace.capabilities.skills import parse_skill
 from tests.hosted_dialect import HOSTED, OWN
 
@@ -292,7 +292,7 @@ def test_what_goes_wrong_with_memory_is_told_of_memory(session, command, path, s
 
 def test_memory_has_limits(tmp_path):
     """200 lines a note, 50,000 bytes in all; the note that is there stays as it was."""
-    memory = Memory(tmp_path / "memory")
+    memory = NoteStore(tmp_path / "memory")
     memory.write("a.md", "x\n" * 200)
     with pytest.raises(ToolError, match="at most 200 lines, this one has 201"):
         memory.write("a.md", "x\n" * 201)
