@@ -280,7 +280,7 @@ def test_a_run_that_does_not_use_it_loads_nothing():
     ]
 
 
-PAGE = (Path(__file__).parents[2] / "docs" / "pytest.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "pytest.md").read_text(encoding="utf-8")
 OTHER = """
 
 def test_another_port(replayed):
