@@ -65,7 +65,7 @@ class PassedThrough(StreamingProxy):
                 self._instead._has_begun = self._has_begun
             await self._instead.run(send)
 
-    def leave(self, why: str = "") -> None:
+    def on_disconnect(self, why: str = "") -> None:
         if self._instead is not None:
             self._instead.on_disconnect(why)
 

@@ -235,7 +235,7 @@ class _Translated(ProxiedResponse):
         await self.deliver(send, previous)
         return True
 
-    def leave(self, why: str = "") -> None:
+    def on_disconnect(self, why: str = "") -> None:
         self._exchange.leave(why)
 
 
@@ -314,7 +314,7 @@ class TranslatedResponse(_Translated):
 
     async def _answer(self, send: Send, status: int, completion: JsonObject) -> None:
         if status != 200:
-            self.leave(error_text(completion))
+            self.on_disconnect(error_text(completion))
         shown = self._as_answer(completion) if status == 200 else self._as_error(completion, status)
         await send_json(send, status, shown, asked_again_header(completion))
 
