@@ -1,4 +1,4 @@
-"""Asking a model server again that starts, loads its model or is busy: only until it has begun to answer."""
+"""Retry requests to a model server that is starting, loading or busy, until it begins to answer."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
 RETRY_S = 15.0
-"""How long a server that says it is loading or busy is asked again; clients ask again by themselves, too."""
+"""Seconds of retries while a server reports that it is loading or busy; clients also retry."""
 
 REFUSED_S = 3.0
-"""The same for one that is not there: it may be just starting, but mostly there is none."""
+"""Seconds of retries while nothing listens: the server may be starting, but usually it is not running."""
 
 
 async def retry_until_ready(
     ask: Callable[[], Awaitable[aiohttp.ClientResponse]], retry_s: float = RETRY_S
 ) -> aiohttp.ClientResponse:
-    """What ``ask`` gives, asked again for ``retry_s`` while nothing listens, the answer is 503, or 429 with a
-    ``Retry-After`` within that time. The last answer, or error, where that did not help."""
+    """Return the response to ``ask``, retried while nothing listens, or on 503, or on 429 with a ``Retry-After`` within
+    ``retry_s``. Return the last response, or raise the last error, when time is up."""
     first: aiohttp.ClientResponse | aiohttp.ClientConnectorError | None
     try:
         first = await ask()
     except aiohttp.ClientConnectorError as error:
         first = error
     else:
-        if not _is_busy(first):  # nearly always, and tenacity takes its time
+        if not _is_busy(first):  # the usual case: tenacity takes time
             return first
 
     from tenacity import AsyncRetrying, retry_if_exception_type, retry_if_result
@@ -40,7 +40,7 @@ async def retry_until_ready(
     def limit_s(state: RetryCallState) -> float:
         return min(retry_s, REFUSED_S) if state.outcome is not None and state.outcome.failed else retry_s
 
-    async def again() -> aiohttp.ClientResponse:
+    async def attempt() -> aiohttp.ClientResponse:
         nonlocal first
         outcome, first = first, None
         if isinstance(outcome, Exception):
@@ -49,11 +49,11 @@ async def retry_until_ready(
 
     is_temporary = retry_if_exception_type(aiohttp.ClientConnectorError) | retry_if_result(_is_busy)
     attempts = AsyncRetrying(
-        **retry_policy(is_temporary, limit_s, max_wait_s=3.0, wait_s=_asked_for),
+        **retry_policy(is_temporary, limit_s, max_wait_s=3.0, wait_s=_retry_after_s),
         before_sleep=_close,
         retry_error_callback=lambda state: state.outcome.result() if state.outcome is not None else None,
     )
-    response: aiohttp.ClientResponse = await attempts(again)
+    response: aiohttp.ClientResponse = await attempts(attempt)
     return response
 
 
@@ -65,11 +65,11 @@ def _response(state: RetryCallState) -> aiohttp.ClientResponse | None:
     return None if state.outcome is None or state.outcome.failed else state.outcome.result()
 
 
-def _asked_for(state: RetryCallState) -> float | None:
-    """Seconds after which the server wants to be asked again. A date, which none of them sends, is not read."""
+def _retry_after_s(state: RetryCallState) -> float | None:
+    """Return the server's ``Retry-After`` in seconds. Dates are ignored: no model server sends them."""
     response = _response(state)
-    said = response.headers.get("Retry-After", "") if response is not None else ""
-    return float(said) if re.fullmatch(r"\d{1,6}(?:\.\d+)?", said) else None
+    value = response.headers.get("Retry-After", "") if response is not None else ""
+    return float(value) if re.fullmatch(r"\d{1,6}(?:\.\d+)?", value) else None
 
 
 def _close(state: RetryCallState) -> None:

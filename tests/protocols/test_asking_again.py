@@ -256,4 +256,4 @@ def test_a_record_says_why_it_was_asked_again():
 
 def test_several_answers_are_never_asked_again():
     """Of ``n`` nobody knows which would be the better one."""
-    assert request(n=2).follow_up.watch is None
+    assert request(n=2).follow_up.guard is None

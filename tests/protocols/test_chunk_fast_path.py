@@ -86,7 +86,7 @@ def test_nobody_can_tell(events, is_anthropic, fields):
     def written(*, by_likeness: bool) -> bytes:
         streamed = StreamedExchange(request, 1, AnthropicWriter("m", "id") if is_anthropic else None)
         if not by_likeness:
-            streamed._unlike = 10**9
+            streamed._misses = 10**9
         sent = (json.dumps(chunk, ensure_ascii=is_ascii).encode("utf-8", "replace") for chunk, is_ascii in events)
         return b"".join(streamed.feed(b"data: " + each + b"\n\n") for each in sent) + streamed.close()
 

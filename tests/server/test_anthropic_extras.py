@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapter.server.token_counting import about
+from adapter.server.token_counting import estimate_prompt_tokens
 from tests.scripted_server import CHAT, Reply, ScriptedServer, as_json, as_stream, delta
 from tests.server.test_serve_anthropic import ASK, OFFERED, ask, says, streamed_and_whole
 from tests.server.test_wrap import completion
@@ -112,10 +112,10 @@ def test_documents_and_search_results_are_read(client, upstream):
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        ({"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}, "only text can be read here"),
-        ({"type": "base64", "media_type": "text/plain", "data": "/w=="}, "no text in base64 and UTF-8"),
-        ({"type": "url", "url": "https://a.b/c.pdf"}, "not fetched from here"),
-        ({"type": "file", "file_id": "f"}, "among the files of an account"),
+        ({"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}, "only text is supported"),
+        ({"type": "base64", "media_type": "text/plain", "data": "/w=="}, "not base64-encoded UTF-8"),
+        ({"type": "url", "url": "https://a.b/c.pdf"}, "a document URL or an uploaded document, which this server does not fetch"),
+        ({"type": "file", "file_id": "f"}, "does not fetch; send its text"),
     ],
 )
 def test_other_documents_are_refused_with_the_reason(anthropic, client, upstream, source, why):
@@ -223,8 +223,8 @@ def test_tokens_are_counted_of_the_prompt_that_is_sent(client, upstream):
 
 
 def test_a_long_prompt_is_counted_by_its_beginning():
-    short = about({"messages": [{"role": "user", "content": "word " * 1_000}]})
-    long = about({"messages": [{"role": "user", "content": "word " * 100_000}]})
+    short = estimate_prompt_tokens({"messages": [{"role": "user", "content": "word " * 1_000}]})
+    long = estimate_prompt_tokens({"messages": [{"role": "user", "content": "word " * 100_000}]})
     assert 800 < short < 1_300
     assert 95 < long / short < 105
 

@@ -77,7 +77,7 @@ def test_answers_that_nobody_asked_for_end_the_stream():
     """Each of them would get a parser of its own."""
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
     sent = b"".join(streamed.feed(encode_event(numbered(index))) for index in range(20_000))
-    assert errors(sent) == ["the model server sent answer number 1 (from 0 on), and one answer was asked for"]
+    assert errors(sent) == ["the model server sent answer 1 (0-based); expected one answer"]
     assert streamed.is_done
 
 
@@ -106,7 +106,7 @@ def test_several_answers_are_as_many_as_were_asked_for(stream):
 
     with LiveUpstream(said) as upstream, serving(upstream.url) as url, connected(url) as client:
         assert ask(client, "Some.") == ["Hi", "Hi"]
-        with pytest.raises(openai.APIError, match=r"answer number 2 \(from 0 on\), and 2 answers were asked for"):
+        with pytest.raises(openai.APIError, match=r"answer 2 \(0-based\); expected 2 answers"):
             ask(client, "More!")
 
 
@@ -115,7 +115,7 @@ def test_more_answers_than_may_be_asked_for_are_a_400(number):
     with LiveUpstream(lambda _: iter(())) as upstream, serving(upstream.url) as url:
         status, said = post(url.removesuffix("/v1"), json.dumps({**ASKING, "n": number}).encode())
     assert (status, said["error"]["param"]) == (400, "n")
-    assert said["error"]["message"].startswith("'n' must be a number from 1 to 128, got ")
+    assert said["error"]["message"].startswith("'n' must be between 1 and 128, got ")
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_more_answers_than_may_be_asked_for_are_a_400(number):
     [
         (delta("a" * 100), "the model's answer has more than 5,000 characters"),
         (delta("<tool_call>" * 10), "the model's answer has more than 5,000 characters"),
-        (delta(reasoning_content="a" * 100), "the model server sent more than 90,000 bytes, and no end"),
-        (delta(), "the model server sent more than 90,000 bytes, and no end"),
+        (delta(reasoning_content="a" * 100), "the model server sent more than 90,000 bytes without an end"),
+        (delta(), "the model server sent more than 90,000 bytes without an end"),
     ],
     ids=["text", "openings", "reasoning", "nothing"],
 )
@@ -145,7 +145,7 @@ def test_comments_without_an_end_end(monkeypatch):
     monkeypatch.setattr(exchange, "MAX_STREAM_BYTES", 90_000)
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
     sent = b"".join(streamed.feed(b": ping\n\n" * 100) for _ in range(200))
-    assert errors(sent) == ["the model server sent more than 90,000 bytes, and no end"]
+    assert errors(sent) == ["the model server sent more than 90,000 bytes without an end"]
 
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"

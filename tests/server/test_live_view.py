@@ -44,7 +44,7 @@ def printed(run: Running) -> tuple[str, str]:
     """The server's own address, and that of its page."""
     url = run.first_line().split()[1].rstrip(",")
     until = time.monotonic() + 100
-    while not (found := re.search(r"^to see: (\S+)\n", run.stderr.read_text(encoding="utf-8"), re.MULTILINE)):
+    while not (found := re.search(r"^live view: (\S+)\n", run.stderr.read_text(encoding="utf-8"), re.MULTILINE)):
         assert time.monotonic() < until, run.stderr.read_text(encoding="utf-8")
         time.sleep(0.01)
     return url, found[1]
@@ -268,7 +268,7 @@ def test_no_line_of_the_log_has_the_key(scripted):
 def test_several_workers_are_refused():
     done = adapter("serve", "--upstream", "http://127.0.0.1:9", "--port", "0", "--view", "--workers", "2")
     assert done.returncode != 0
-    assert "each of several workers would show its own exchanges" in done.stderr
+    assert "--view does not work with several workers" in done.stderr
     assert UsageError.__name__ not in done.stderr
 
 

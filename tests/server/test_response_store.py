@@ -28,7 +28,7 @@ def test_the_oldest_go_where_there_is_too_much(clock):
     store = ResponseStore(max_bytes=20_000, now=lambda: clock[0])
     for number in range(40):
         clock[0] += 1
-        store.keep(answer(number, f"resp_{number - 1}" if number else None, "x" * 1_000), [])
+        store.save(answer(number, f"resp_{number - 1}" if number else None, "x" * 1_000), [])
     assert store.response("resp_0") is None
     assert store.response("resp_39") is not None
     assert store.history("resp_39") is None
@@ -40,12 +40,12 @@ def test_the_oldest_go_where_there_is_too_much(clock):
 
 def test_what_is_used_stays(clock):
     store = ResponseStore(max_age_s=10, now=lambda: clock[0])
-    store.keep(answer(1), [])
-    store.keep(answer(2), [])
+    store.save(answer(1), [])
+    store.save(answer(2), [])
     for _ in range(4):
         clock[0] += 4
         assert store.history("resp_1")
-        store.keep(answer(3), [])
+        store.save(answer(3), [])
     assert store.response("resp_2") is None
     assert store.response("resp_1")
     store.close()
@@ -53,7 +53,7 @@ def test_what_is_used_stays(clock):
 
 def test_an_answer_larger_than_the_store_is_not_kept():
     store = ResponseStore(max_bytes=1_000)
-    store.keep(answer(1, text="x" * 2_000), [])
+    store.save(answer(1, text="x" * 2_000), [])
     assert store.response("resp_1") is None
     store.close()
 
@@ -61,8 +61,8 @@ def test_an_answer_larger_than_the_store_is_not_kept():
 def test_a_chain_that_bites_its_tail_ends():
     """Ids of ours are random; whoever writes the file may still make a circle."""
     store = ResponseStore()
-    store.keep(answer(1, "resp_2"), [{"role": "user", "content": "a"}])
-    store.keep(answer(2, "resp_1"), [])
+    store.save(answer(1, "resp_2"), [{"role": "user", "content": "a"}])
+    store.save(answer(2, "resp_1"), [])
     assert len(store.history("resp_2") or ()) == 3
     store.close()
 
@@ -73,7 +73,7 @@ def test_answers_are_kept_from_many_threads(tmp_path):
 
     def keep(start: int) -> None:
         for number in range(start, start + 20):
-            store.keep_soon(answer(number), [{"role": "user", "content": str(number)}])
+            store.save_soon(answer(number), [{"role": "user", "content": str(number)}])
             assert store.response(f"resp_{number}") is not None
 
     threads = [threading.Thread(target=keep, args=(100 * each,)) for each in range(4)]
@@ -90,9 +90,9 @@ def test_credentials_do_not_get_into_a_file(tmp_path):
     secrets = Redactor({"DEPLOY_TOKEN": "tralala-17"}, ["ours-4711"])
     for file, is_there in ((tmp_path / "a.db", False), (None, True)):
         store = ResponseStore(file, secrets)
-        store.keep(answer(1), [{"role": "user", "content": "tralala-17 and ours-4711"}])
-        assert ("tralala-17" in str(store.given("resp_1"))) is is_there
-        assert ("ours-4711" in str(store.given("resp_1"))) is is_there
+        store.save(answer(1), [{"role": "user", "content": "tralala-17 and ours-4711"}])
+        assert ("tralala-17" in str(store.input_items("resp_1"))) is is_there
+        assert ("ours-4711" in str(store.input_items("resp_1"))) is is_there
         store.close()
 
 
@@ -111,8 +111,8 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path):
 
 def test_an_id_that_no_file_can_hold_harms_nobody():
     store = ResponseStore()
-    store.keep_soon(answer(1), [{"role": "user", "content": "\ud800", "id": "\ud800"}])
-    assert store.given("resp_1") == [{"type": "message", "role": "user", "content": "\ud800", "id": "\ud800"}]
+    store.save_soon(answer(1), [{"role": "user", "content": "\ud800", "id": "\ud800"}])
+    assert store.input_items("resp_1") == [{"type": "message", "role": "user", "content": "\ud800", "id": "\ud800"}]
     assert store.item("\ud800") == store.item("?")
     assert store.history("resp_\ud800") is None
     store.close()
@@ -121,7 +121,7 @@ def test_an_id_that_no_file_can_hold_harms_nobody():
 def test_a_full_disk_costs_no_answer(tmp_path, caplog):
     store = ResponseStore(tmp_path / "a.db")
     store._tables.execute("DROP TABLE items")
-    store.keep_soon(answer(1), [])
+    store.save_soon(answer(1), [])
     assert store.conversation("conv_1") is None
-    assert "was not kept" in caplog.text
+    assert "was not stored" in caplog.text
     store.close()

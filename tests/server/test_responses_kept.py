@@ -139,9 +139,9 @@ def test_bad_requests_about_conversations_are_refused(client):
     begun = client.conversations.create()
     with pytest.raises(openai.BadRequestError, match="at most 20"):
         client.conversations.items.create(begun.id, items=[{"role": "user", "content": "x"}] * 21)
-    with pytest.raises(openai.BadRequestError, match="of the type 'wrong'"):
+    with pytest.raises(openai.BadRequestError, match="unknown type 'wrong'"):
         client.conversations.create(items=[{"type": "wrong"}])
-    with pytest.raises(openai.BadRequestError, match="limit from 1 to 100"):
+    with pytest.raises(openai.BadRequestError, match="limit between 1 and 100"):
         client.conversations.items.list(begun.id, limit=0)
 
 

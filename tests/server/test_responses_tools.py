@@ -128,7 +128,7 @@ def test_the_text_of_a_file_is_read_and_another_refused(client, upstream):
     file = {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,SGVsbG8="}
     with pytest.raises(openai.BadRequestError, match=r"a\.pdf of the type 'application/pdf': only text"):
         ask(client, False, input=[{"role": "user", "content": [file]}])
-    with pytest.raises(openai.BadRequestError, match="not fetched from here"):
+    with pytest.raises(openai.BadRequestError, match="does not fetch"):
         ask(client, False, input=[{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}])
 
 
@@ -152,11 +152,11 @@ def test_every_item_that_the_sdk_knows_is_taken(kind):
     """Said to the model, or left out by name."""
     if kind == "item_reference":  # has been put in by then
         return
-    left_out: list[str] = []
+    dropped: list[str] = []
     item = {"type": kind, "id": "i", "call_id": "c", "role": "user", "content": "x", "name": "n", "arguments": "{}"}
     item |= {"output": "o", "input": "x", "tools": []}
-    asked = openai_responses_request.as_openai({"input": [{"role": "user", "content": "Hi"}, item]}, left_out=left_out)
-    assert len(asked["messages"]) > 1 or left_out == [f"item {kind}"] or kind == "reasoning"
+    asked = openai_responses_request.as_openai({"input": [{"role": "user", "content": "Hi"}, item]}, dropped=dropped)
+    assert len(asked["messages"]) > 1 or dropped == [f"item {kind}"] or kind == "reasoning"
     translate_chat_request(asked, TranslationOptions())
 
 

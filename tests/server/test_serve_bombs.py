@@ -94,7 +94,7 @@ def test_a_tool_s_references_are_followed_once_and_not_for_each_parameter():
 def test_too_many_tools_are_refused_with_their_number(url):
     status, answer = post(url.removesuffix("/v1"), json.dumps(asking(MAX_TOOLS + 1)).encode())
     assert status == 400
-    assert answer["error"]["message"] == "'tools' has 4,097 tools; at most 4,096 are taken: send fewer"
+    assert answer["error"]["message"] == "'tools' has 4,097 tools; the maximum is 4,096: send fewer"
     assert answer["error"]["param"] == "tools"
 
 
@@ -106,7 +106,7 @@ def test_too_much_text_is_refused_and_images_are_none(url):
         body = {"model": "m", "messages": said, "tools": tools, **fields}
         status, answer = post(url.removesuffix("/v1"), json.dumps(body).encode(), path=route)
         assert status == 400
-        assert "at most 4,000,000 are taken: shorten its messages and tools" in json.dumps(answer)
+        assert "the maximum is 4,000,000: shorten its messages and tools" in json.dumps(answer)
     seen = [{"type": "text", "text": "Look."}, {"type": "image_url", "image_url": {"url": image}}]
     body = {"model": "m", "messages": [{"role": "user", "content": seen}], "tools": TOOLS}
     assert post(url.removesuffix("/v1"), json.dumps(body).encode())[0] == 200

@@ -123,8 +123,8 @@ def test_a_refusal_is_told_once(capsys):
     said = REFUSALS[CHAT].body
     assert [upstream.refuses_tools(400, said, name) for name in ("m", "m", "n")] == [True] * 3
     assert capsys.readouterr().err.splitlines() == [
-        "the model server takes no tools for m: they are described in the prompt",
-        "the model server takes no tools for n: they are described in the prompt",
+        "the model server does not support tools for m: they are now described in the prompt",
+        "the model server does not support tools for n: they are now described in the prompt",
     ]
 
 

@@ -215,7 +215,7 @@ def test_a_text_is_generated_from_a_prompt(before, stream):
 def test_what_only_an_ollama_can_generate_is_refused_by_name(before):
     if before.is_ollama:
         pytest.skip("it can")
-    with pytest.raises(ollama.ResponseError, match="'raw' needs an Ollama as model server"):
+    with pytest.raises(ollama.ResponseError, match="'raw' requires Ollama as the model server"):
         before.client.generate("m", "Greet me.", raw=True)
     assert before.client.generate("m").done_reason == "load"
 

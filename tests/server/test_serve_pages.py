@@ -177,7 +177,7 @@ def test_what_takes_a_post_says_so(url, method, path):
     """To whoever opens its address in a browser."""
     status, headers, said = ask(url, path, {}, method, None)
     assert (status, headers["allow"]) == (405, "POST")
-    assert f"{path} takes POST, got {method}" in said
+    assert f"{path} only accepts POST, got {method}" in said
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_past_the_queue_is_a_503(full, path, stream):
     body = json.loads(response.read())
     assert (response.status, response.getheader("Retry-After")) == (503, "5")
     error = body["error"]
-    assert "(requests at work: 1, waiting: 0)" in (error if path == "/api/chat" else error["message"])
+    assert "(1 requests running, 0 queued)" in (error if path == "/api/chat" else error["message"])
     if path == "/v1/messages":
         assert (body["type"], error["type"]) == ("error", "overloaded_error")
 

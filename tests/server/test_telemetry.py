@@ -113,12 +113,12 @@ def test_names_that_clients_make_up_are_bounded():
     metrics = Metrics()
     for number in range(3 * MAX_NAMES):
         seen = RequestInfo(method="POST", path=CHAT, status=200, model=f'm{number}\ud83d"\n{{}}', is_whole=True)
-        seen.account.count(Usage(7, 3))
-        seen.left_out.append(f"tool {number}")
-        metrics.begun(seen, {})
-        metrics.ended(seen)
-    metrics.begun(unknown := RequestInfo(path=CHAT, status=404, model="never-there"), {})
-    metrics.ended(unknown)
+        seen.stats.count(Usage(7, 3))
+        seen.dropped.append(f"tool {number}")
+        metrics.on_start(seen, {})
+        metrics.on_end(seen)
+    metrics.on_start(unknown := RequestInfo(path=CHAT, status=404, model="never-there"), {})
+    metrics.on_end(unknown)
     text = metrics.text().decode()
     assert text.count('adapter_tokens_total{kind="prompt"') == MAX_NAMES + 1
     assert text.count("adapter_left_out_total{") == MAX_NAMES + 1
