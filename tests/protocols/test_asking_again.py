@@ -91,7 +91,7 @@ MENDED = [
 
 @BOTH
 @pytest.mark.parametrize(("wrong", "guardrail", "kept"), MENDED)
-def test_the_better_answer_is_the_clients(exchanged, wrong, guardrail, kept):
+def test_retry_replaces_unusable_answer(exchanged, wrong, guardrail, kept):
     """One answer, streamed and whole alike: what was said before the call once, the call of the second answer."""
     content, calls, told, bodies = exchanged(request(), wrong, f"I read it now.\n{CALL}")
     assert (content.strip(), calls, told) == (kept or "I read it now.", [CALLED], [guardrail])
@@ -102,7 +102,7 @@ def test_the_better_answer_is_the_clients(exchanged, wrong, guardrail, kept):
 
 
 @BOTH
-def test_without_a_fault_nothing_is_asked_again_and_nothing_said_of_it(exchanged):
+def test_good_answer_is_not_retried(exchanged):
     content, calls, told, bodies = exchanged(request(), f"I look.\n{CALL}")
     assert (content, calls, told, bodies) == ("I look.", [CALLED], [], [])
 
@@ -110,7 +110,7 @@ def test_without_a_fault_nothing_is_asked_again_and_nothing_said_of_it(exchanged
 @pytest.mark.parametrize(
     "text", [f"I look.\n{CALL}", "The file has 3 lines.", f"<think>Hm.</think>{CALL}", "a: b\n\nc"]
 )
-def test_without_a_fault_the_bytes_are_those_without_guardrails(text):
+def test_good_answer_has_same_bytes_without_guardrails(text):
     """And they go out at the same time."""
     on, off = (StreamedExchange(request(asking), 0) for asking in (RetryPolicy(), RetryPolicy(parse_guardrails("off"))))
     sent = stream_of(text)
@@ -123,7 +123,7 @@ INVENTED = f"It has 3 lines.\n\nUser: And b?\nAssistant: Of course.\n{CALL}\nDon
 
 
 @BOTH
-def test_the_answer_ends_before_a_call_in_a_turn_that_the_model_invented(exchanged):
+def test_answer_ends_before_invented_turn(exchanged):
     """Its text stays, the call is none, and nothing is asked again; what is wrong with the answer itself is."""
     content, calls, told, bodies = exchanged(request(), INVENTED)
     assert content.startswith("It has 3 lines.")
@@ -136,7 +136,7 @@ def test_the_answer_ends_before_a_call_in_a_turn_that_the_model_invented(exchang
 
 
 @BOTH
-def test_a_call_that_was_made_right_before_is_asked_again_once(exchanged):
+def test_repeated_call_is_retried_once(exchanged):
     """A model that makes it again is believed."""
     function = {"name": CALLED[0], "arguments": CALLED[1]}
     made = [
@@ -149,7 +149,7 @@ def test_a_call_that_was_made_right_before_is_asked_again_once(exchanged):
 
 
 @BOTH
-def test_asking_again_is_bounded(exchanged):
+def test_retries_are_bounded(exchanged):
     """After two tries the last answer counts as it is: a call of an unknown tool is the client's to answer."""
     _, calls, told, bodies = exchanged(request(), NAMELESS, NAMELESS, NAMELESS)
     assert [name for name, _ in calls] == ["reed_file"]
@@ -160,19 +160,19 @@ def test_asking_again_is_bounded(exchanged):
 @pytest.mark.parametrize(
     "asking", [RetryPolicy(retries=0), RetryPolicy(parse_guardrails("off")), RetryPolicy(tokens=0)]
 )
-def test_asking_again_can_be_switched_off(asking):
+def test_retries_can_be_disabled(asking):
     content, calls, told, bodies = streamed(request(asking), "Let me read the file:")
     assert (content, calls, told, bodies) == ("Let me read the file:", [], [], [])
 
 
-def test_time_bounds_it_too():
+def test_retries_are_bounded_by_time():
     """Counted from the request on."""
     now = iter([0.0, 121.0]).__next__
     assert streamed(request(RetryPolicy(clock=now)), "Let me read the file:")[3] == []
 
 
 @BOTH
-def test_text_that_comes_twice_is_said_once(exchanged):
+def test_repeated_text_is_sent_once(exchanged):
     """The second answer has text, and no call: what is new of it follows."""
     content, calls, _, _ = exchanged(request(), "Let me read the file:", "Let me read the file: it is empty.")
     assert (content, calls) == ("Let me read the file:\n\nit is empty.", [])
@@ -181,7 +181,7 @@ def test_text_that_comes_twice_is_said_once(exchanged):
 
 
 @BOTH
-def test_a_call_that_the_client_has_is_not_taken_back(exchanged):
+def test_sent_call_is_not_retracted(exchanged):
     """What is wrong after it is text, as ever."""
     content, calls, told, bodies = exchanged(request(), f"{CALL}\n{BROKEN}")
     assert calls == [CALLED]
@@ -190,7 +190,7 @@ def test_a_call_that_the_client_has_is_not_taken_back(exchanged):
 
 
 @BOTH
-def test_a_server_that_refuses_the_second_request_leaves_the_first_answer(exchanged):
+def test_rejected_retry_returns_first_answer(exchanged):
     """Of nothing is made an error that was an answer."""
     if exchanged is whole:
         exchange = BufferedExchange(request())
@@ -214,7 +214,7 @@ STEPS = {"steps": {"required": ["read_file"]}}
 
 
 @BOTH
-def test_steps_come_with_the_request(exchanged):
+def test_request_steps_are_enforced(exchanged):
     """The text of an answer that does not count never goes out; the field does not go to the server."""
     asked = request(adapter=STEPS)
     assert "adapter" not in asked.body
@@ -223,7 +223,7 @@ def test_steps_come_with_the_request(exchanged):
     assert "read_file" in bodies[0]["messages"][-1]["content"]
 
 
-def test_with_steps_text_waits_for_the_call_and_no_longer():
+def test_steps_hold_text_until_call():
     """It goes out with the call; once the steps are done nothing waits."""
     stream = StreamedExchange(request(adapter=STEPS), 0)
     assert b"I look" not in stream.feed(stream_of("I look."))
@@ -236,12 +236,12 @@ def test_with_steps_text_waits_for_the_call_and_no_longer():
     assert b'"content":"I"' in free.feed(stream_of("It has 3 lines.")[:400])
 
 
-def test_steps_that_are_none_are_refused():
+def test_invalid_steps_are_rejected():
     with pytest.raises(RequestError, match="steps name the tool 'reed_file'"):
         request(adapter={"steps": {"required": ["reed_file"]}})
 
 
-def test_a_record_says_why_it_was_asked_again():
+def test_record_contains_guardrail():
     """And the exchange that followed is one of its own."""
     seen: list[Any] = []
     body = {"model": "qwen3", "messages": ASK, "tools": TOOLS}
@@ -254,6 +254,6 @@ def test_a_record_says_why_it_was_asked_again():
     assert [(each.asked_again, each.guardrail) for each in seen] == [(True, "empty_answer"), (False, "")]
 
 
-def test_several_answers_are_never_asked_again():
+def test_several_choices_are_not_retried():
     """Of ``n`` nobody knows which would be the better one."""
     assert request(n=2).follow_up.guard is None

@@ -20,7 +20,7 @@ from tests.server.test_wrap import ASK, CALL, TOOLS
 EVENT = b'{"id": "1", "choices": [{"index": 0, "delta": {"content": "a\\"b"}, "finish_reason": null}], "created": 7}'
 
 
-def test_only_the_text_differs():
+def test_template_matches_text_only_changes():
     """In whatever way the server writes it."""
     like = chunk_template(EVENT, json.loads(EVENT))
     assert like is not None
@@ -48,7 +48,7 @@ def test_only_the_text_differs():
         [],
     ],
 )
-def test_what_says_more_has_no_likeness(chunk):
+def test_chunk_with_other_fields_has_no_template(chunk):
     assert chunk_template(json.dumps(chunk).encode(), chunk) is None
 
 
@@ -77,7 +77,7 @@ def _of_choice(chunk: dict[str, Any], index: int) -> dict[str, Any]:
     st.booleans(),
     st.sampled_from([{}, {"parallel_tool_calls": False}, {"stream_options": {"include_usage": True}}, {"n": 2}]),
 )
-def test_nobody_can_tell(events, is_anthropic, fields):
+def test_fast_path_output_is_identical(events, is_anthropic, fields):
     """The client gets the same bytes as when every event is read whole, spelled one way or another."""
     request = translate_chat_request(
         {"model": "m", "messages": ASK, "tools": TOOLS, "stream": True, **fields}, TranslationOptions()
@@ -93,7 +93,7 @@ def test_nobody_can_tell(events, is_anthropic, fields):
     assert written(by_likeness=True) == written(by_likeness=False)
 
 
-def test_like_events_are_not_read_whole(monkeypatch):
+def test_matching_events_are_not_decoded(monkeypatch):
     """Nearly none of a stream."""
     read: list[bytes] = []
 

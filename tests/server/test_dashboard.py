@@ -40,7 +40,7 @@ def names_there_are() -> set[str]:
     return {name.removesuffix("_total") + ending for name, kind in types for ending in endings.get(kind, ())}
 
 
-def test_the_dashboard_asks_for_what_there_is():
+def test_dashboard_queries_existing_metrics():
     """And for everything of ours that there is."""
     asked = {name for query in QUERIES for name in _METRIC.findall(query)}
     there = names_there_are()
@@ -49,7 +49,7 @@ def test_the_dashboard_asks_for_what_there_is():
     assert ours - {re.sub(r"_(?:total|bucket)$", "", name) for name in asked} == set()
 
 
-def test_the_page_names_every_metric():
+def test_docs_list_every_metric():
     """docs/metrics.md says of each what it counts, and of none that is not there."""
     page = set(re.findall(r"`(adapter_\w+)`", (DOCS / "metrics.md").read_text(encoding="utf-8")))
     there = {re.sub(r"_(?:bucket|sum|count)$", "", name) for name in names_there_are() if name.startswith("adapter_")}
@@ -81,7 +81,7 @@ def answer(url: str, query: str) -> Any:
 
 
 @pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs Prometheus: apt-get install prometheus")
-def test_a_real_prometheus_answers_the_dashboard(tmp_path):
+def test_real_prometheus_answers_dashboard(tmp_path):
     """It scrapes, it counts what was asked, and takes every query of the dashboard."""
     with ScriptedServer() as upstream:
         upstream.on(CHAT, as_stream(delta(CALL), delta(finish_reason="stop"), {"choices": [], **USAGE}))

@@ -14,7 +14,7 @@ from tests.serving import serving_here
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 
-def test_it_is_said_once_and_counted_each_time(capfd):
+def test_dropped_field_is_logged_once_and_counted(capfd):
     asked = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": False, "keep_alive": 9}
     asked["options"] = {"num_ctx": 4096, "temperature": 0}
     with ScriptedServer() as upstream, serving_here(upstream.url) as url:
@@ -26,7 +26,7 @@ def test_it_is_said_once_and_counted_each_time(capfd):
     assert capfd.readouterr().err.count("dropped from a request to chat: keep_alive\n") == 1
 
 
-def test_names_that_clients_make_up_have_a_bound(monkeypatch, capsys):
+def test_counted_names_are_bounded(monkeypatch, capsys):
     monkeypatch.setattr(dropped_fields, "MAX_NAMES", 3)
     dropped = DroppedFields()
     for number in range(10):

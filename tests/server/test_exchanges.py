@@ -136,7 +136,7 @@ def ask(client: openai.OpenAI, exchange: Exchange) -> Any:
         return stream.get_final_completion().choices[0]
 
 
-def test_what_was_recorded_is_there():
+def test_recordings_exist():
     """Both servers, both of Ollama's interfaces, whole and streamed, calls and errors."""
     assert {(each.server, each.path, each.streams) for each in CALLS} == {
         ("ollama", CHAT, False),
@@ -155,7 +155,7 @@ def test_what_was_recorded_is_there():
 
 
 @recorded(CALLS, CHAT)
-def test_what_a_model_wrote_is_a_tool_call(client, before, exchange):
+def test_recorded_text_becomes_tool_call(client, before, exchange):
     """Bare, fenced, with the keys sorted, in markers with and without their end."""
     choice = ask(client, exchange)
     ((name, arguments),) = [(call.function.name, call.function.arguments) for call in choice.message.tool_calls]
@@ -166,7 +166,7 @@ def test_what_a_model_wrote_is_a_tool_call(client, before, exchange):
 
 
 @recorded(TEXTS, CHAT)
-def test_text_stays_text(client, exchange):
+def test_recorded_text_stays_text(client, exchange):
     """To the letter, with the server's own reason for its end."""
     choice = ask(client, exchange)
     assert choice.message.content == exchange.text
@@ -175,7 +175,7 @@ def test_text_stays_text(client, exchange):
 
 
 @recorded(ERRORS, CHAT)
-def test_an_error_is_the_sdks_own(client, exchange):
+def test_recorded_error_raises_sdk_exception(client, exchange):
     """By its status, in the server's words."""
     with pytest.raises(STATUS[exchange.status]) as caught:
         client.chat.completions.create(model="m", messages=ASK, tools=TOOLS)
@@ -191,7 +191,7 @@ def native(before: tuple[ScriptedServer, str]) -> Iterator[Any]:
 
 
 @recorded(CALLS, NATIVE)
-def test_ollamas_own_client_gets_a_call(native, before, exchange):
+def test_ollama_client_gets_call(native, before, exchange):
     given = native.chat(exchange.request["model"], messages=ASK, tools=TOOLS, stream=exchange.streams)
     parts = list(given) if exchange.streams else [given]
     path = "string" if '"string"' in exchange.text else "src/main.rs"
@@ -204,14 +204,14 @@ def test_ollamas_own_client_gets_a_call(native, before, exchange):
 
 
 @recorded(ERRORS, NATIVE, "ollama")
-def test_ollamas_own_client_gets_the_error(native, exchange):
+def test_ollama_client_gets_error(native, exchange):
     with pytest.raises(ollama.ResponseError, match=exchange.words) as caught:
         native.chat(exchange.request["model"], messages=ASK, tools=TOOLS)
     assert caught.value.status_code == exchange.status
 
 
 @recorded([each for each in CALLS if each.streams], CHAT)
-def test_the_agent_makes_the_call(before, exchange, tmp_path):
+def test_agent_makes_recorded_call(before, exchange, tmp_path):
     """Its transport always streams."""
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "main.rs").write_text("fn main() {}\n", encoding="utf-8")
@@ -227,7 +227,7 @@ def test_the_agent_makes_the_call(before, exchange, tmp_path):
 
 
 @recorded(ERRORS, CHAT)
-def test_the_agents_transport_says_what_the_server_said(before, exchange):
+def test_agent_transport_raises_server_error(before, exchange):
     """And what to do, at once: none of these gets better by asking again."""
     upstream, _ = before
     with (
@@ -257,7 +257,7 @@ def _shape(path: str, body: dict[str, Any]) -> tuple[object, ...]:
     return path, body["model"], bool(body.get("tools")), streams, form.get("type") if isinstance(form, dict) else form
 
 
-def test_a_model_that_does_not_support_tools_has_them():
+def test_model_without_tool_support_gets_tools():
     """Plain, Ollama says 400 to any tools for SmolLM2; through ours it makes the call that its schema enforces."""
     with RecordedOllama() as upstream:
         upstream.on("/api/version", as_json(200, {"version": "0.0.0"}))

@@ -68,7 +68,7 @@ def answered(client: openai.OpenAI, text: str, **fields: Any) -> Any:
     return calls, "".join(each.content or "" for each in deltas)
 
 
-def test_a_small_model_is_asked_for_one_call_of_the_tool_that_is_meant(scripted):
+def test_small_model_gets_one_forced_tool(scripted):
     """At temperature 0, held by a grammar in which the value is that of the request."""
     with serving(llama_cpp(scripted, 135_000_000, CALL).url) as url:
         assert asked(url, "Show a.py") == ([{"path": "a.py"}], "")
@@ -81,7 +81,7 @@ def test_a_small_model_is_asked_for_one_call_of_the_tool_that_is_meant(scripted)
     assert body["temperature"] == 0
 
 
-def test_what_fits_no_tool_is_answered_in_words(scripted):
+def test_request_without_matching_tool_is_answered_in_words(scripted):
     """As if there were no tools; so is the result of a call. What the client says of the temperature holds."""
     with serving(llama_cpp(scripted, 135_000_000, "Hello.").url) as url:
         assert asked(url, "Good morning!", temperature=0.7) == ([], "Hello.")
@@ -102,7 +102,7 @@ def test_what_fits_no_tool_is_answered_in_words(scripted):
 
 
 @pytest.mark.parametrize("parameters", [SMALL + 1, 8_000_000_000, None])
-def test_for_larger_models_nothing_changes(scripted, parameters):
+def test_larger_model_is_not_assisted(scripted, parameters):
     """Byte for byte what is sent without any guide; so with a style, a constraint, or where tools have a place."""
     with serving(llama_cpp(scripted, parameters, CALL).url) as url:
         assert asked(url, "Show a.py") == ([{"path": "a.py"}], "")
@@ -117,7 +117,7 @@ def test_for_larger_models_nothing_changes(scripted, parameters):
 @pytest.mark.parametrize(
     "chosen", [["--guide", "off"], ["--style", "compact"], ["--constraint", "off"], ["--grounded"]]
 )
-def test_one_flag_or_any_choice_of_the_user_leaves_the_model_alone(scripted, chosen):
+def test_user_settings_disable_assistance(scripted, chosen):
     with serving(llama_cpp(scripted, 135_000_000, CALL).url, *chosen) as url:
         asked(url, "Show a.py")
     (body,) = scripted.bodies()
@@ -125,7 +125,7 @@ def test_one_flag_or_any_choice_of_the_user_leaves_the_model_alone(scripted, cho
     assert "get_rain" in json.dumps(body)
 
 
-def test_the_same_request_in_one_process_is_the_same_bytes():
+def test_equal_requests_send_equal_bytes():
     """With and without the knowledge that a model is large."""
     body = {"model": "m", "messages": [{"role": "user", "content": "Show a.py"}], "tools": TOOLS}
     enforce = partial(constraint_fields, "llama.cpp")
@@ -144,14 +144,14 @@ def test_the_same_request_in_one_process_is_the_same_bytes():
     )
 
 
-def test_a_template_that_knows_tools_describes_them():
+def test_tool_template_replaces_assistance():
     """However small the model: it was made for that."""
     with TemplateServer("llama.cpp", CHATML, CALL) as server, serving(server.url, "--guide", "on") as url:
         assert asked(url, "Show a.py") == ([{"path": "a.py"}], "")
         assert "get_rain" in server.prompts[-1]
 
 
-def test_it_is_said_at_the_start(scripted):
+def test_assistance_is_logged_at_start(scripted):
     """With the way to have it otherwise."""
     command = [sys.executable, "-m", "adapter", "serve", "--port", "0", "--upstream", llama_cpp(scripted, 9).url]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as process:
@@ -163,7 +163,7 @@ def test_it_is_said_at_the_start(scripted):
     assert "--guide off" in said[2]
 
 
-def test_wrap_and_the_agent_ask_the_same(scripted, tmp_path):
+def test_wrap_and_agent_send_same_request(scripted, tmp_path):
     """The messages and the grammar that `serve` sends."""
     llama_cpp(scripted, 135_000_000, CALL)
     with serving(scripted.url) as url:
@@ -194,7 +194,7 @@ def test_wrap_and_the_agent_ask_the_same(scripted, tmp_path):
     assert body["grammar"] == expected.body["grammar"]
 
 
-def test_sizes_are_what_servers_say(scripted):
+def test_model_size_is_read_from_server(scripted):
     """Of llama.cpp and Ollama; what says nothing, or nonsense, is not small."""
     ollama = as_json(200, {"model_info": {"general.parameter_count": 135_000_000}})
     scripted.on("/api/show", ollama, as_json(404, {"error": "no such model"}))
@@ -208,7 +208,7 @@ def test_sizes_are_what_servers_say(scripted):
     assert SmallModelCheck(endpoint, "off").assists_for("") is None
 
 
-def test_random_weights_make_the_call_that_was_meant(random_engine):
+def test_random_model_makes_expected_call(random_engine):
     """The smallest model there is, through a real llama.cpp: words leave it nothing to do wrong."""
     with serving(random_engine.endpoint.base_url) as url:
         assert asked(url, "Show a.py", max_tokens=200) == ([{"path": "a.py"}], "")

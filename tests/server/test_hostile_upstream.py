@@ -73,7 +73,7 @@ def answering(head: bytes, pieces: Callable[[], Iterator[bytes]]) -> Iterator[st
             accepting.join()
 
 
-def test_answers_that_nobody_asked_for_end_the_stream():
+def test_unrequested_choices_end_stream():
     """Each of them would get a parser of its own."""
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
     sent = b"".join(streamed.feed(encode_event(numbered(index))) for index in range(20_000))
@@ -82,7 +82,7 @@ def test_answers_that_nobody_asked_for_end_the_stream():
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_several_answers_are_as_many_as_were_asked_for(stream):
+def test_choices_are_limited_to_n(stream):
     """The unmodified client gets both, or hears that there was one too many."""
 
     def said(asked: Any) -> Iterator[Any]:
@@ -111,7 +111,7 @@ def test_several_answers_are_as_many_as_were_asked_for(stream):
 
 
 @pytest.mark.parametrize("number", [0, MAX_ANSWERS + 1, "many", True, 1.5])
-def test_more_answers_than_may_be_asked_for_are_a_400(number):
+def test_invalid_n_returns_400(number):
     with LiveUpstream(lambda _: iter(())) as upstream, serving(upstream.url) as url:
         status, said = post(url.removesuffix("/v1"), json.dumps({**ASKING, "n": number}).encode())
     assert (status, said["error"]["param"]) == (400, "n")
@@ -128,7 +128,7 @@ def test_more_answers_than_may_be_asked_for_are_a_400(number):
     ],
     ids=["text", "openings", "reasoning", "nothing"],
 )
-def test_an_answer_without_an_end_ends(monkeypatch, event, why):
+def test_endless_answer_is_stopped(monkeypatch, event, why):
     monkeypatch.setattr(openai_choice, "MAX_CHARACTERS", 5_000)
     monkeypatch.setattr(exchange, "MAX_STREAM_BYTES", 90_000)
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
@@ -140,7 +140,7 @@ def test_an_answer_without_an_end_ends(monkeypatch, event, why):
     assert errors(sent) == [why]
 
 
-def test_comments_without_an_end_end(monkeypatch):
+def test_endless_comments_are_stopped(monkeypatch):
     """Signs of life and nothing else."""
     monkeypatch.setattr(exchange, "MAX_STREAM_BYTES", 90_000)
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
@@ -162,7 +162,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\
     ],
     ids=["body without an end", "gzip bomb", "flood of headers", "header without an end", "no HTTP"],
 )
-def test_floods_of_bytes_are_a_502(head, pieces):
+def test_oversized_answer_returns_502(head, pieces):
     """Also for a server that looks at what is behind it first; the next request is answered like this one."""
     with answering(head, pieces) as upstream, serving(upstream) as url:
         for _ in range(2):

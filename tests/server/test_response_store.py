@@ -23,7 +23,7 @@ def clock() -> list[float]:
     return [0.0]
 
 
-def test_the_oldest_go_where_there_is_too_much(clock):
+def test_full_store_evicts_oldest(clock):
     """And whatever went on from them cannot go on any more."""
     store = ResponseStore(max_bytes=20_000, now=lambda: clock[0])
     for number in range(40):
@@ -38,7 +38,7 @@ def test_the_oldest_go_where_there_is_too_much(clock):
     store.close()
 
 
-def test_what_is_used_stays(clock):
+def test_used_entries_are_not_evicted(clock):
     store = ResponseStore(max_age_s=10, now=lambda: clock[0])
     store.save(answer(1), [])
     store.save(answer(2), [])
@@ -51,14 +51,14 @@ def test_what_is_used_stays(clock):
     store.close()
 
 
-def test_an_answer_larger_than_the_store_is_not_kept():
+def test_oversized_response_is_not_stored():
     store = ResponseStore(max_bytes=1_000)
     store.save(answer(1, text="x" * 2_000), [])
     assert store.response("resp_1") is None
     store.close()
 
 
-def test_a_chain_that_bites_its_tail_ends():
+def test_cyclic_history_ends():
     """Ids of ours are random; whoever writes the file may still make a circle."""
     store = ResponseStore()
     store.save(answer(1, "resp_2"), [{"role": "user", "content": "a"}])
@@ -67,7 +67,7 @@ def test_a_chain_that_bites_its_tail_ends():
     store.close()
 
 
-def test_answers_are_kept_from_many_threads(tmp_path):
+def test_store_is_thread_safe(tmp_path):
     """What was kept soon is there for whoever reads next."""
     store = ResponseStore(tmp_path / "a.db")
 
@@ -85,7 +85,7 @@ def test_answers_are_kept_from_many_threads(tmp_path):
     store.close()
 
 
-def test_credentials_do_not_get_into_a_file(tmp_path):
+def test_file_has_no_credentials(tmp_path):
     """Those of the environment and whatever looks like one; in memory the conversation stays as it was."""
     secrets = Redactor({"DEPLOY_TOKEN": "tralala-17"}, ["ours-4711"])
     for file, is_there in ((tmp_path / "a.db", False), (None, True)):
@@ -96,7 +96,7 @@ def test_credentials_do_not_get_into_a_file(tmp_path):
         store.close()
 
 
-def test_a_file_of_somebody_else_is_left_alone(tmp_path):
+def test_foreign_file_is_rejected(tmp_path):
     """No database, a database of another version, a place where nothing can be written."""
     text, other = tmp_path / "notes.txt", tmp_path / "other.db"
     text.write_text("Not a database, but longer than the head of one. " * 40)
@@ -109,7 +109,7 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path):
     assert text.read_text().startswith("Not a database")
 
 
-def test_an_id_that_no_file_can_hold_harms_nobody():
+def test_id_with_surrogate_is_stored():
     store = ResponseStore()
     store.save_soon(answer(1), [{"role": "user", "content": "\ud800", "id": "\ud800"}])
     assert store.input_items("resp_1") == [{"type": "message", "role": "user", "content": "\ud800", "id": "\ud800"}]
@@ -118,7 +118,7 @@ def test_an_id_that_no_file_can_hold_harms_nobody():
     store.close()
 
 
-def test_a_full_disk_costs_no_answer(tmp_path, caplog):
+def test_full_disk_is_logged(tmp_path, caplog):
     store = ResponseStore(tmp_path / "a.db")
     store._tables.execute("DROP TABLE items")
     store.save_soon(answer(1), [])

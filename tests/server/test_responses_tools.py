@@ -71,7 +71,7 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 @streamed_and_whole
-def test_a_call_is_the_clients_own_item(client, upstream, name, stream):
+def test_call_becomes_client_item(client, upstream, name, stream):
     """And the same model's words when the client sends it back."""
     arguments, expected = CALLS[name]
     upstream.on(CHAT, scripted_answer(call(name, **arguments), "stop", stream), scripted_answer("Ok.", "stop", False))
@@ -95,7 +95,7 @@ def test_a_call_is_the_clients_own_item(client, upstream, name, stream):
     assert "fine" in told["content"]
 
 
-def test_what_nobody_here_can_do_is_left_out_and_said(client, upstream):
+def test_unsupported_tools_are_dropped_and_reported(client, upstream):
     """In a header of the answer."""
     upstream.on(CHAT, scripted_answer("Ok.", "stop", False))
     raw = client.responses.with_raw_response.create(
@@ -105,7 +105,7 @@ def test_what_nobody_here_can_do_is_left_out_and_said(client, upstream):
     assert "adapter-left-out" not in client.responses.with_raw_response.create(model="m", input="Hi").headers
 
 
-def test_a_tool_of_a_namespace_can_be_demanded(client, upstream):
+def test_namespaced_tool_can_be_forced(client, upstream):
     upstream.on(CHAT, scripted_answer(call("mcp__files__read", path="a"), "stop", False))
     ask(client, False, tools=TOOLS, tool_choice={"type": "function", "name": "read"})
     assert "Answer with a tool call of mcp__files__read." in upstream.bodies()[0]["messages"][-1]["content"]
@@ -114,13 +114,13 @@ def test_a_tool_of_a_namespace_can_be_demanded(client, upstream):
     assert "Answer with a tool call of shell." in upstream.bodies()[1]["messages"][-1]["content"]
 
 
-def test_a_file_that_is_written_as_it_is_becomes_a_diff(client, upstream):
+def test_plain_file_text_becomes_diff(client, upstream):
     upstream.on(CHAT, scripted_answer(call("apply_patch", type="create_file", path="a", diff="x\ny\n"), "stop", False))
     (item,) = ask(client, False, tools=TOOLS).output
     assert item.operation.diff == "+x\n+y\n"
 
 
-def test_the_text_of_a_file_is_read_and_another_refused(client, upstream):
+def test_text_file_is_included_and_others_rejected(client, upstream):
     upstream.on(CHAT, scripted_answer("Ok.", "stop", False))
     file = {"type": "input_file", "filename": "a.txt", "file_data": "data:text/plain;base64,SGVsbG8="}
     ask(client, False, input=[{"role": "user", "content": [file]}])
@@ -143,12 +143,12 @@ def _kinds() -> list[str]:
     return sorted(set(found))
 
 
-def test_the_sdk_names_its_items():
+def test_sdk_item_types_are_known():
     assert len(_kinds()) > 25
 
 
 @pytest.mark.parametrize("kind", _kinds())
-def test_every_item_that_the_sdk_knows_is_taken(kind):
+def test_every_sdk_item_is_accepted(kind):
     """Said to the model, or left out by name."""
     if kind == "item_reference":  # has been put in by then
         return
@@ -160,7 +160,7 @@ def test_every_item_that_the_sdk_knows_is_taken(kind):
     translate_chat_request(asked, TranslationOptions())
 
 
-def test_deferred_tools_come_with_the_clients_search():
+def test_deferred_tools_need_client_search():
     """Not before; where OpenAI's own server would search they are all shown, since nobody searches here."""
     late = {"type": "namespace", "name": "late", "tools": [{**READ, "defer_loading": True}, {**READ, "name": "now"}]}
 
@@ -178,7 +178,7 @@ def test_deferred_tools_come_with_the_clients_search():
     assert shown("server", {**found, "call_id": None}) == ["late__read", "late__now", "x"]
 
 
-def test_tools_that_come_up_later_can_be_called():
+def test_tools_introduced_later_can_be_called():
     later = {"type": "tool_search_output", "tools": [{**READ, "name": "write"}]}
     asked = openai_responses_request.as_openai({"input": [{"role": "user", "content": "Hi"}, later], "tools": [READ]})
     assert list(translate_chat_request(asked, TranslationOptions()).tools) == ["read", "write"]

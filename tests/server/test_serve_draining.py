@@ -48,7 +48,7 @@ def refused(url: str) -> tuple[int, Any]:
     return status, headers
 
 
-def test_sigterm_lets_streams_end():
+def test_sigterm_drains_streams():
     """The stream that runs comes to its end; a new request is a 503 with the time to come back; then all is over."""
     with stoppable() as (model, url, process), ThreadPoolExecutor() as threads:
         stream = threads.submit(Client(url, "a", tools=TOOLS).text)
@@ -66,7 +66,7 @@ def test_sigterm_lets_streams_end():
 
 
 @pytest.mark.parametrize("how", ["the limit", "a second signal"])
-def test_a_drain_ends(how):
+def test_drain_ends_at_limit_or_second_signal(how):
     """With --drain's seconds, or at once when SIGTERM comes again: the stream then ends with an error."""
     with stoppable("--drain", "0.3" if how == "the limit" else "60") as (model, url, process):
         response = Client(url, "a", tools=TOOLS).response()
@@ -82,7 +82,7 @@ def test_a_drain_ends(how):
         assert "[DONE]" not in said
 
 
-def test_ctrl_c_breaks_off_without_a_traceback():
+def test_ctrl_c_stops_without_traceback():
     """Whoever reads a stream hears why it ends; whoever started the server is told nothing of its insides."""
     model = Slow()
     with (
@@ -105,7 +105,7 @@ def test_ctrl_c_breaks_off_without_a_traceback():
         assert "graceful" not in said
 
 
-def test_workers_are_one_server(tmp_path):
+def test_workers_share_address(tmp_path):
     """They share the store, and whichever is scraped answers for all of them."""
     store = str(tmp_path / "answers.sqlite")
     with (
@@ -119,7 +119,7 @@ def test_workers_are_one_server(tmp_path):
     assert samples(text)['adapter_requests_total{route="/v1/responses",status="200"}'] == 8
 
 
-def test_workers_keep_no_answers_in_memory():
+def test_workers_do_not_store_responses_in_memory():
     """Else one request in two would find what it refers to."""
     with (
         ScriptedServer().on(CHAT, as_json(200, completion("Hello"))) as upstream,

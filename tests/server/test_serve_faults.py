@@ -70,7 +70,7 @@ def post(url: str, body: bytes, headers: dict[str, str] | None = None, path: str
 # ------------------------------------------------------------------ the model server
 
 
-def test_a_server_that_ignores_stream_is_streamed_all_the_same(client, upstream):
+def test_buffered_upstream_answer_is_streamed(client, upstream):
     """Its one JSON object becomes the chunks that the client waits for."""
     upstream.on(CHAT, as_json(200, completion(f"I look.\n{CALL}")))
     choice = ask(client, True)
@@ -81,14 +81,14 @@ def test_a_server_that_ignores_stream_is_streamed_all_the_same(client, upstream)
 
 @streamed_and_whole
 @pytest.mark.parametrize("said", [b"<html>\n<h1>Sign in</h1>\n</html>", b"Service starting"])
-def test_what_is_no_answer_is_told(client, upstream, stream, said):
+def test_non_json_answer_is_reported(client, upstream, stream, said):
     """With a 200: the client hears its first words, not that a connection broke."""
     upstream.on(CHAT, Reply(200, said, "text/html"))
     with pytest.raises(openai.APIError, match=f"the model server sent invalid JSON: '{said.split()[0].decode()}"):
         ask(client, stream)
 
 
-def test_a_server_that_hangs_up_was_there(client, upstream):
+def test_dropped_connection_is_reported(client, upstream):
     """Nobody is told to start one."""
     upstream.on(CHAT, Reply(0, b""))
     with pytest.raises(openai.InternalServerError, match=r"accepted the request but sent no answer .*log") as caught:
@@ -97,7 +97,7 @@ def test_a_server_that_hangs_up_was_there(client, upstream):
 
 
 @streamed_and_whole
-def test_a_server_that_says_nothing_is_a_504(client, upstream, stream):
+def test_silent_upstream_returns_504(client, upstream, stream):
     """In a stream that signs of life began, it is an error in it."""
     upstream.on(CHAT, Reply(200, b"", length=10, linger_s=3))
     with pytest.raises(openai.APIError, match=r"sent nothing for 1 s.*--patience") as caught:
@@ -105,7 +105,7 @@ def test_a_server_that_says_nothing_is_a_504(client, upstream, stream):
     assert stream or (isinstance(caught.value, openai.InternalServerError) and caught.value.status_code == 504)
 
 
-def test_silence_in_the_middle_is_an_error(client, upstream):
+def test_silence_mid_stream_is_an_error(client, upstream):
     """Not an end: the client must not take what came for the answer."""
     upstream.on(
         CHAT, Reply(200, as_stream(delta("I look"), done=False).body, "text/event-stream", length=999, linger_s=3)
@@ -114,7 +114,7 @@ def test_silence_in_the_middle_is_an_error(client, upstream):
         ask(client, True)
 
 
-def test_a_whole_answer_that_breaks_off_is_a_502(client, upstream):
+def test_truncated_buffered_answer_returns_502(client, upstream):
     body = json.dumps(completion(CALL)).encode()
     upstream.on(CHAT, Reply(200, body[:90], length=len(body)))
     with pytest.raises(openai.InternalServerError, match="in the middle of its answer") as caught:
@@ -123,7 +123,7 @@ def test_a_whole_answer_that_breaks_off_is_a_502(client, upstream):
 
 
 @pytest.mark.parametrize("garbage", [b"data: " + b"[" * 100_000 + b"\n\n", b"data: \xff\xfe\x00\n\n", b"data: 7\n\n"])
-def test_garbage_in_a_stream_is_an_error(client, upstream, garbage):
+def test_invalid_stream_data_is_an_error(client, upstream, garbage):
     upstream.on(CHAT, Reply(200, as_stream(delta("Hi"), done=False).body + garbage, "text/event-stream"))
     with pytest.raises(openai.APIError, match="the model server sent"):
         ask(client, True)
@@ -132,7 +132,7 @@ def test_garbage_in_a_stream_is_an_error(client, upstream, garbage):
 @pytest.mark.parametrize(
     "garbage", [b"", b"<html>", b"[" * 100_000, b"[]", b'{"choices": 7}', b'{"choices": [7]}', b"\xff"]
 )
-def test_garbage_for_a_whole_answer_is_an_error(client, upstream, garbage):
+def test_invalid_buffered_data_is_an_error(client, upstream, garbage):
     """A 502, or no choice where the server said that there is none."""
     upstream.on(CHAT, Reply(200, garbage))
     if garbage == b'{"choices": [7]}':
@@ -143,7 +143,7 @@ def test_garbage_for_a_whole_answer_is_an_error(client, upstream, garbage):
     assert caught.value.status_code == 502
 
 
-def test_an_event_without_an_end_is_given_up():
+def test_endless_event_is_rejected():
     """A server that never ends a line does not fill the memory."""
 
     def answer(_: Any) -> Iterator[Any]:
@@ -161,7 +161,7 @@ def test_an_event_without_an_end_is_given_up():
         ask(client, True)
 
 
-def test_what_passes_through_breaks_off_when_the_server_does(upstream, url):
+def test_passthrough_ends_with_upstream(upstream, url):
     """The client's own HTTP library notices: the answer has no end."""
     upstream.on("/v1/models", Reply(200, b'{"data": [', length=999))
     with pytest.raises(http.client.IncompleteRead):
@@ -197,7 +197,7 @@ THOUGHT = f"The user wants a.py. Maybe {CALL.replace('a.py', 'b.py')}?"
 
 
 @streamed_and_whole
-def test_reasoning_that_the_prompt_opened_is_reasoning(llama_cpp, stream):
+def test_reasoning_opened_by_prompt_is_split_off(llama_cpp, stream):
     """From its first word on; what is drafted in it is no call."""
     upstream, url = llama_cpp
     upstream.replies.pop(CHAT, None)
@@ -214,7 +214,7 @@ def test_reasoning_that_the_prompt_opened_is_reasoning(llama_cpp, stream):
     assert upstream.bodies()[-1]["reasoning_format"] == "none"
 
 
-def test_reasoning_that_the_server_split_off_is_not_awaited_in_the_text(llama_cpp):
+def test_split_off_reasoning_is_not_expected_in_text(llama_cpp):
     """An older llama.cpp does so whatever it is told: what is left for the text is the answer."""
     upstream, url = llama_cpp
     upstream.replies.pop(CHAT, None)
@@ -226,7 +226,7 @@ def test_reasoning_that_the_server_split_off_is_not_awaited_in_the_text(llama_cp
     assert len(message.tool_calls) == 1
 
 
-def test_an_enforced_call_comes_before_any_reasoning(llama_cpp):
+def test_enforced_call_precedes_reasoning(llama_cpp):
     """The grammar leaves the model no room to think."""
     upstream, url = llama_cpp
     upstream.replies.pop(CHAT, None)
@@ -240,7 +240,7 @@ def test_an_enforced_call_comes_before_any_reasoning(llama_cpp):
 # --------------------------------------------------------------------------- clients
 
 
-def test_a_client_that_reads_slowly_slows_the_model_server():
+def test_slow_client_slows_upstream():
     """What it does not take stays with the server that makes it: ours does not fill its memory, and serves others."""
     sent = 0
     piece = delta("x" * 10_000)
@@ -270,7 +270,7 @@ def test_a_client_that_reads_slowly_slows_the_model_server():
 
 
 @pytest.mark.parametrize("fields", [{"tools": TOOLS}, {}], ids=["tools", "no tools"])
-def test_a_client_that_never_reads_is_given_up(fields):
+def test_stalled_client_is_disconnected(fields):
     """Its stream is closed, the model server is stopped and its place is another's; memory is bounded until then."""
     sent = 0
     piece = delta("x" * 10_000)
@@ -293,7 +293,7 @@ def test_a_client_that_never_reads_is_given_up(fields):
             assert is_broken_off(deaf)
 
 
-def test_a_client_that_does_not_fetch_its_answer_is_given_up(upstream):
+def test_client_that_never_reads_answer_is_disconnected(upstream):
     """One that is whole before it is sent, and waits in our memory."""
     upstream.on(CHAT, as_json(200, completion("x" * 7_000_000)))
 
@@ -306,7 +306,7 @@ def test_a_client_that_does_not_fetch_its_answer_is_given_up(upstream):
         assert any(map(is_given_up, (2, 10, 30)))  # the more, the busier the machine is
 
 
-def test_a_client_that_reads_slowly_is_not_given_up(upstream):
+def test_slow_client_is_not_disconnected(upstream):
     """As long as it takes something."""
     upstream.on(CHAT, as_json(200, completion("x" * 3_000_000)))
     with serving(upstream.url, "--stall", "2") as url, sending(url, {"messages": ASK, "tools": TOOLS}) as slow:
@@ -351,7 +351,7 @@ def is_broken_off(connection: socket.socket) -> bool:
     ],
 )
 @pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/api/chat"])
-def test_only_json_is_taken(upstream, url, path, headers, status):
+def test_only_json_bodies_are_accepted(upstream, url, path, headers, status):
     """From pages, which could post anything else without asking first; others need not say."""
     upstream.on(CHAT, as_json(200, completion("Hi.")))
     body = json.dumps({"model": "m", "messages": ASK, "tools": [], "stream": False, "max_tokens": 9}).encode()
@@ -365,7 +365,7 @@ DEEPER = b'{"model": "m", "messages": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", DEEP, DEEPER, b'{"messages": [], "tools": [{}]}'])
 @pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/api/chat"])
-def test_a_body_that_is_no_request_is_a_400(upstream, url, path, body):
+def test_invalid_body_returns_400(upstream, url, path, body):
     """In the words of the client's dialect, and nothing is sent on."""
     status, answer = post(url, body, path=path)
     assert status == 400
@@ -416,7 +416,7 @@ HEAD = (
         "tls",
     ],
 )
-def test_a_head_that_two_could_read_differently_is_refused(url, sent, status):
+def test_ambiguous_head_is_rejected(url, sent, status):
     """And one that is too long, before it has come."""
     answer = raw(url, sent)
     assert re.match(rb"HTTP/1\.1 (\d+)", answer)
@@ -447,7 +447,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     ],
     ids=["nothing", "half a head", "half a body", "kept alive", "refused"],
 )
-def test_who_takes_too_long_is_closed(hasty, sent, status):
+def test_slow_request_head_is_closed(hasty, sent, status):
     """Whether nothing comes or a bit; others are served meanwhile."""
     answers: list[bytes] = []
     slow = threading.Thread(target=lambda: answers.append(raw(hasty, sent)))
@@ -457,7 +457,7 @@ def test_who_takes_too_long_is_closed(hasty, sent, status):
     assert [answer.split(b" ", 2)[1] for answer in answers] == [status]
 
 
-def test_bytes_that_trickle_do_not_help(hasty):
+def test_trickling_head_is_closed(hasty):
     """The deadline is for all of the head."""
     parts = urlsplit(hasty)
     with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=100) as connection:
@@ -485,7 +485,7 @@ def test_bytes_that_trickle_do_not_help(hasty):
         ({"Authorization": "Bearer s\xe9same"}, 401),
     ],
 )
-def test_a_key_is_needed_where_one_is_set(upstream, guarded, headers, status):
+def test_api_key_is_required_if_set(upstream, guarded, headers, status):
     """As OpenAI's clients send it, or Anthropic's; it is not handed on."""
     upstream.on(CHAT, as_json(200, completion("Hi.")))
     body = json.dumps({"model": "m", "messages": ASK, "tools": TOOLS}).encode()
@@ -499,19 +499,20 @@ def guarded(shared: tuple[ScriptedServer, str]) -> Iterator[str]:
         yield url
 
 
-def test_beyond_this_machine_a_key_is_made():
+def test_public_host_generates_api_key():
     """And told to whoever started the server."""
     command = [sys.executable, "-m", "adapter", "serve", "--upstream", "http://127.0.0.1:9", "--port", "0"]
     with subprocess.Popen([*command, "--host", "0.0.0.0"], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
-            port = re.search(r":(\d+)/v1,", process.stderr.readline())
-            told = re.search(r"clients need this API key: (\S+)$", process.stderr.readline())
+            log = "".join(process.stderr.readline() for _ in range(3))
+            port = re.search(r":(\d+)/v1,", log)
+            key = re.search(r"clients need this API key: (\S+)$", log, re.MULTILINE)
             assert port
-            assert told
+            assert key
             here = f"http://127.0.0.1:{port[1]}"
             assert post(here, b"{}")[0] == 401
-            assert post(here, b"{}", {"Authorization": f"Bearer {told[1]}"})[0] == 502
+            assert post(here, b"{}", {"Authorization": f"Bearer {key[1]}"})[0] == 502
         finally:
             process.terminate()
 
@@ -521,7 +522,7 @@ def open_descriptors() -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors in /proc")
-def test_nothing_stays_open(hasty):
+def test_no_connection_stays_open(hasty):
     """After clients that came and went, as many descriptors as before."""
     get_raw(hasty, "/v1/models")
     before = open_descriptors()

@@ -102,7 +102,7 @@ def test_langchain_binds_tools(request, upstream, client, stream):
     assert "tools" not in upstream.bodies()[0]
 
 
-def test_langchain_goes_on_with_results(upstream, chat_openai):
+def test_langchain_continues_with_results(upstream, chat_openai):
     """Its own messages, sent back with the result."""
     from langchain_core.messages import HumanMessage, ToolMessage
 
@@ -117,7 +117,7 @@ def test_langchain_goes_on_with_results(upstream, chat_openai):
     assert said[-2:] == [CALL, "<tool_response>\nBern: rain for 2 days\n</tool_response>"]
 
 
-def test_langchain_structures_its_output(upstream, chat_openai):
+def test_langchain_gets_structured_output(upstream, chat_openai):
     """By a call of a tool that it names in tool_choice."""
     upstream.on(
         CHAT, whole('<tool_call>\n{"name": "Forecast", "arguments": {"city": "Bern", "rain": true}}\n</tool_call>')
@@ -165,7 +165,7 @@ def test_pydantic_ai_runs_tools(upstream, agent_of):
     assert "Basel: rain for 2 days" in upstream.bodies()[1]["messages"][-1]["content"]
 
 
-def test_pydantic_ai_structures_its_output(upstream, agent_of):
+def test_pydantic_ai_gets_structured_output(upstream, agent_of):
     """By a call of a tool that it demands; what does not fit goes back to the model."""
     upstream.on(CHAT, whole(FORECAST.replace("true", '"perhaps"')), whole(FORECAST))
     done = agent_of(output_type=Forecast).run_sync("Weather in Bern?")

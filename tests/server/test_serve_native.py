@@ -65,7 +65,7 @@ def post(url: str, path: str, body: Any) -> tuple[int, str]:
 
 @streamed_and_whole
 @pytest.mark.parametrize(("path", "tools"), [(CHAT, TOOLS), ("/v1/messages", ANTHROPICS)])
-def test_refused_tools_go_as_text(shared, upstream, path, tools, stream):
+def test_rejected_tools_are_sent_as_text(shared, upstream, path, tools, stream):
     """At once for the request that was refused, and from then on for its model: the server is not asked again."""
     written = as_stream(delta(CALL), delta(finish_reason="stop")) if stream else as_json(200, completion(CALL))
     upstream.on(CHAT, REFUSALS[CHAT], written)
@@ -80,7 +80,7 @@ def test_refused_tools_go_as_text(shared, upstream, path, tools, stream):
 
 
 @streamed_and_whole
-def test_ollamas_interface_is_no_exception(shared, upstream, stream):
+def test_ollama_api_sends_rejected_tools_as_text(shared, upstream, stream):
     """Where its requests go straight through to an Ollama."""
     message = {"model": "m", "message": {"role": "assistant", "content": CALL}, "done": True, "done_reason": "stop"}
     written = Reply(200, json.dumps(message).encode() + b"\n", "application/x-ndjson" if stream else "application/json")
@@ -94,7 +94,7 @@ def test_ollamas_interface_is_no_exception(shared, upstream, stream):
 
 
 @streamed_and_whole
-def test_another_error_stays_what_it_is(shared, upstream, stream):
+def test_other_errors_are_passed_on(shared, upstream, stream):
     """And nothing is asked twice."""
     upstream.on(CHAT, as_error(400, "the moon is full"))
     status, answer = post(shared[1], CHAT, {"model": "m", "messages": ASK, "tools": TOOLS, "stream": stream})
@@ -111,13 +111,13 @@ def test_another_error_stays_what_it_is(shared, upstream, stream):
         "No endpoints found that support tool use.",
     ],
 )
-def test_refusals_are_told_from_other_errors(said):
+def test_refuses_tools_ignores_other_errors(said):
     assert refuses_tools(400, said)
     assert not refuses_tools(200, said)
     assert not refuses_tools(400, "tools[0] must have a name")
 
 
-def test_a_refusal_is_told_once(capsys):
+def test_unsupported_tools_are_logged_once_per_model(capsys):
     """To whoever runs the server."""
     upstream = ModelServer("http://127.0.0.1:9/v1", TranslationOptions())
     said = REFUSALS[CHAT].body
@@ -151,7 +151,7 @@ def serving_far(upstream: str, profile: str = "none") -> Iterator[str]:
         thread.join()
 
 
-def test_whatever_is_asked_about_models_bears_the_key(far):
+def test_model_queries_send_api_key(far):
     """By which kind it is, which models it has and what those can do."""
     with ScriptedServer() as upstream:
         upstream.on("/api/version", as_json(200, {"version": "0.0.0"}))
@@ -163,7 +163,7 @@ def test_whatever_is_asked_about_models_bears_the_key(far):
         assert {headers.get("authorization") for _, headers, _ in upstream.requests} == {"Bearer open-sesame"}
 
 
-def test_a_server_on_this_machine_never_sees_it(far):
+def test_local_upstream_gets_no_api_key(far):
     with ScriptedServer() as upstream:
         upstream.on(CHAT, as_json(200, completion("Hi.")))
         with serving(upstream.url, "--profile", "auto") as url:
@@ -172,7 +172,7 @@ def test_a_server_on_this_machine_never_sees_it(far):
 
 
 @pytest.mark.parametrize("fields", [{"tools": TOOLS}, {}], ids=["tools", "no tools"])
-def test_a_server_that_repeats_the_key_does_not_tell_it(far, fields):
+def test_repeated_api_key_is_redacted(far, fields):
     """In a stream, whether that is read or goes straight through, and wherever it is cut."""
     stream = b"".join(
         f"data: {json.dumps(event)}\n\n".encode() for event in (delta("a open-sesame b"), delta("", "stop"))
@@ -189,7 +189,7 @@ def test_a_server_that_repeats_the_key_does_not_tell_it(far, fields):
 
 
 @given(st.lists(st.text("key+-", max_size=6), max_size=8), st.text("key+", min_size=1, max_size=4))
-def test_a_key_is_removed_wherever_it_is_cut(pieces, key):
+def test_redactor_removes_key_at_any_split(pieces, key):
     """As if the text had come in one; without it nothing is changed."""
     remover = KeyRedactor(key.encode())
     written = b"".join(remover.feed(piece.encode()) for piece in pieces) + remover.close()

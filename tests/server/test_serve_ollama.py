@@ -84,7 +84,7 @@ def answers(before: Before, stream: bool, **fields: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_a_call_comes_back(before, stream):
+def test_call_is_returned(before, stream):
     """In Ollama's shape: arguments as an object; counts in the end; options gone on."""
     before.says(f"<think>Hm.</think>I look.\n{CALL}", stream)
     parts = answers(before, stream, tools=TOOLS, options={"num_predict": 80, "num_ctx": 9})
@@ -102,7 +102,7 @@ def test_a_call_comes_back(before, stream):
         assert body["max_tokens"] == 80
 
 
-def test_a_conversation_with_results_goes_on(before):
+def test_conversation_with_results_continues(before):
     """Results, which Ollama names by their tool, become text."""
     before.says("Empty.", False)
     history = [
@@ -125,7 +125,7 @@ def test_a_conversation_with_results_goes_on(before):
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_errors_are_ollamas(before, stream):
+def test_errors_have_ollama_shape(before, stream):
     """Its client shows the words and the status."""
     words = "model 'smollm2:135m' not found"
     before.upstream.on(before.path, as_json(404, {"error": words}) if before.is_ollama else as_error(404, words))
@@ -134,7 +134,7 @@ def test_errors_are_ollamas(before, stream):
     assert caught.value.status_code == 404
 
 
-def test_a_stream_that_dies_is_an_error(before):
+def test_lost_stream_is_an_error(before):
     """Also in JSON lines a half call is none."""
     if before.is_ollama:
         line = json.dumps({**HEAD, "message": {"role": "assistant", "content": CALL[:40]}, "done": False})
@@ -146,7 +146,7 @@ def test_a_stream_that_dies_is_an_error(before):
         answers(before, True, tools=TOOLS)
 
 
-def test_models_are_listed_and_can_call(before):
+def test_models_list_tools_capability(before):
     """Clients show a model's tools only where its capabilities name them."""
     before.upstream.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "smollm2:135m"}]}))
     before.upstream.on("/api/tags", as_json(200, {"models": [{"name": "smollm2:135m", "model": "smollm2:135m"}]}))
@@ -156,7 +156,7 @@ def test_models_are_listed_and_can_call(before):
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_durations_are_told(before, stream):
+def test_durations_are_reported(before, stream):
     """Clients divide by them; those of an Ollama are its own."""
     before.says("Hi.", stream)
     last = answers(before, stream, tools=TOOLS)[-1]
@@ -175,7 +175,7 @@ def test_durations_are_told(before, stream):
         ("low", {"reasoning_effort": "low"}),
     ],
 )
-def test_whether_to_think_is_told_as_the_server_takes_it(before, think, said):
+def test_think_is_converted_for_server(before, think, said):
     before.says("Hi.", False)
     answers(before, False, tools=TOOLS, think=think, options={"repeat_last_n": 7, "mirostat": 1, "num_keep": 3})
     (body,) = before.upstream.bodies(before.path)
@@ -195,7 +195,7 @@ def generation(text: str, stream: bool) -> Reply:
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_a_text_is_generated_from_a_prompt(before, stream):
+def test_generate_completes_prompt(before, stream):
     """Of another server it is the answer in a chat, reasoning apart."""
     if before.is_ollama:
         before.upstream.on("/api/generate", generation("Hi there.", stream))
@@ -212,7 +212,7 @@ def test_a_text_is_generated_from_a_prompt(before, stream):
         assert body["seed"] == 4
 
 
-def test_what_only_an_ollama_can_generate_is_refused_by_name(before):
+def test_unsupported_generate_fields_are_rejected(before):
     if before.is_ollama:
         pytest.skip("it can")
     with pytest.raises(ollama.ResponseError, match="'raw' requires Ollama as the model server"):
@@ -220,7 +220,7 @@ def test_what_only_an_ollama_can_generate_is_refused_by_name(before):
     assert before.client.generate("m").done_reason == "load"
 
 
-def test_texts_are_embedded(before):
+def test_embeddings_are_converted(before):
     if before.is_ollama:
         before.upstream.on("/api/embed", as_json(200, {"model": "m", "embeddings": [[1.0], [2.0]]}))
         before.upstream.on("/api/embeddings", as_json(200, {"embedding": [1.0]}))
@@ -231,7 +231,7 @@ def test_texts_are_embedded(before):
     assert list(before.client.embeddings("m", "a").embedding) == [1.0]
 
 
-def test_what_runs_is_told(before):
+def test_loaded_models_are_listed(before):
     """The version, the models that are loaded, and that somebody is there."""
     if before.is_ollama:
         before.upstream.on("/api/ps", as_json(200, {"models": [{"model": "m", "name": "m"}]}))
@@ -242,7 +242,7 @@ def test_what_runs_is_told(before):
     assert before.client._client.head("/").status_code == 200
 
 
-def test_a_body_may_be_of_any_kind(before):
+def test_any_body_is_accepted_or_rejected(before):
     """litellm says none, curl that it is a form."""
     for kind in ("", "application/x-www-form-urlencoded", "text/plain"):
         before.says("Hi.", False)

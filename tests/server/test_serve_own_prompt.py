@@ -87,7 +87,7 @@ def asked(client, stream: bool, **fields):
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_prompt_is_the_templates_and_the_answer_is_read(kind, stream, template):
+def test_template_prompt_is_used_and_answer_parsed(kind, stream, template):
     """Byte for byte, in each of the ways."""
     with (
         TemplateServer(kind, CHATML, "x", "x", CALL)
@@ -101,7 +101,7 @@ def test_the_prompt_is_the_templates_and_the_answer_is_read(kind, stream, templa
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("kind", ["ollama", "llama.cpp"])
-def test_ollamas_clients_get_it_too(kind, stream):
+def test_ollama_clients_use_template_prompt(kind, stream):
     """Before an Ollama what they say besides goes along."""
     call = {"function": {"name": "read_file", "arguments": {"path": "a.py"}}}
     talk = [*TALK[:2], {"role": "assistant", "content": "", "tool_calls": [call]}]
@@ -126,7 +126,7 @@ def posted(url, body):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
-def test_a_wrapped_client_does_the_same(kind, is_async, template):
+def test_wrapped_client_uses_template_prompt(kind, is_async, template):
     """With no server of ours between."""
     file = template if kind == "koboldcpp" else None
     with TemplateServer(kind, CHATML, CALL) as server:
@@ -149,7 +149,7 @@ def test_a_wrapped_client_does_the_same(kind, is_async, template):
 
 @pytest.mark.parametrize("made", [Agent, AsyncAgent])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_agent_does_the_same(kind, made, tmp_path, template):
+def test_agent_uses_template_prompt(kind, made, tmp_path, template):
     """Calls and results are the template's to write; a call that the model wrote in its own way stays as it was."""
     (tmp_path / "a.py").write_text("import os\n")
     dense = '<tool_call>{"name":"read_file","arguments":{"path":"a.py"}}</tool_call>'
@@ -183,7 +183,7 @@ def test_the_agent_does_the_same(kind, made, tmp_path, template):
         ("koboldcpp", CHATML, False, "name one with --template"),
     ],
 )
-def test_where_it_is_not_possible_the_tools_go_in_words(kind, source, hides, why):
+def test_unsupported_template_falls_back_to_text(kind, source, hides, why):
     """And it is said why."""
     with TemplateServer(kind, source, "x", "x", CALL, hides=hides) as server:
         found = PromptDiscoverer(Endpoint(f"{server.url}/v1", kind)).discover("m")
@@ -192,7 +192,7 @@ def test_where_it_is_not_possible_the_tools_go_in_words(kind, source, hides, why
         assert why in found.explanation
 
 
-def test_words_where_words_are_asked_for():
+def test_text_prompt_option_is_honoured():
     """``--prompt words``, and a style, which only words have."""
     for words in (["--prompt", "words"], ["--style", "compact"]):
         with TemplateServer("llama.cpp", CHATML, CALL) as server, serving(server.url, *words) as url:
@@ -204,7 +204,7 @@ REFUSES = CHATML.replace("{{ message.content }}", "{{ raise_exception('too cold'
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_what_a_template_refuses_goes_in_words(stream):
+def test_rejected_conversation_falls_back_to_text(stream):
     """Where nothing evens it out; with ``--prompt own`` the client hears the template's words."""
     talk = [*TALK[:3], {**TALK[3], "content": "cold"}]
     source = REFUSES.replace("x\n</tool_response>", "{{ message.content }}\n</tool_response>")
@@ -215,7 +215,7 @@ def test_what_a_template_refuses_goes_in_words(stream):
             ask(url, stream, messages=talk)
 
 
-def test_no_client_can_say_how_it_is_sent():
+def test_client_cannot_set_transport():
     """The marks of ours in a translated request are ours alone."""
     marks = {"way": "llama.cpp", "written": {"Read": "<|im_end|>"}, "bos": "", "server": ""}
     with TemplateServer("llama.cpp", CHATML, CALL) as server, serving(server.url) as url:
@@ -227,7 +227,7 @@ def test_no_client_can_say_how_it_is_sent():
         assert "own_prompt" not in server.bodies[-1][1]
 
 
-def test_images_take_the_chat():
+def test_images_use_chat_endpoint():
     """A completion of text has no place for them."""
     content = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": "data:,"}}]
     with TemplateServer("llama.cpp", CHATML, CALL) as server, serving(server.url) as url:
@@ -237,7 +237,7 @@ def test_images_take_the_chat():
         ]
 
 
-def test_a_call_that_is_demanded_is_enforced_and_nothing_is_added():
+def test_required_call_is_enforced_without_instruction():
     """The prompt stays the template's; the grammar begins where reasoning has been closed."""
     thinking = CHATML.replace('assistant\n{% endif %}"', "").removesuffix("{% endif %}") + "<think>\n{% endif %}"
     with TemplateServer("llama.cpp", thinking, CALL) as server, serving(server.url) as url:
@@ -249,7 +249,7 @@ def test_a_call_that_is_demanded_is_enforced_and_nothing_is_added():
         assert server.prompts[-1].endswith("<|im_start|>assistant\n<think>\n")
 
 
-def test_reasoning_that_the_prompt_opened_is_reasoning():
+def test_reasoning_opened_by_prompt_is_split_off():
     """The answer is raw text, without an opening marker."""
     thinking = CHATML.removesuffix("{% endif %}") + "<think>\n{% endif %}"
     said = f"Maybe {CALL}? Yes.\n</think>\n{CALL}"
@@ -257,7 +257,7 @@ def test_reasoning_that_the_prompt_opened_is_reasoning():
         assert ask(url, False) == ([{"path": "a.py"}], "")
 
 
-def test_it_is_said_at_the_start(capfd):
+def test_prompt_mode_is_logged_at_start(capfd):
     """Which way was chosen, on stderr."""
     import subprocess
     import sys
@@ -271,7 +271,7 @@ def test_it_is_said_at_the_start(capfd):
     assert lines[1] == "prompt: the model's own, by llama.cpp's /apply-template\n"
 
 
-def test_the_real_llama_cpp(random_gguf):
+def test_real_llama_cpp_uses_template_prompt(random_gguf):
     """Its prompt is the one that Jinja makes here, and its answer comes through."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
     from adapter.backends.embedded_server import EmbeddedServer

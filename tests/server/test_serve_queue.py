@@ -89,7 +89,7 @@ def shared() -> Iterator[tuple[Slow, str]]:
         yield given
 
 
-def test_requests_wait_for_their_turn(shared):
+def test_queued_requests_run_in_order(shared):
     """First come, first served, whatever they ask for; lists of models do not wait."""
     model, url = shared
     with ThreadPoolExecutor() as threads:
@@ -123,7 +123,7 @@ def test_requests_wait_for_their_turn(shared):
         ("/api/chat", {"tools": TOOLS}, b'{"model":"m"'),
     ],
 )
-def test_who_waits_for_a_stream_sees_signs_of_life(shared, path, fields, sign):
+def test_queued_stream_gets_keepalives(shared, path, fields, sign):
     """And then its answer in the same stream."""
     model, url = shared
     with ThreadPoolExecutor() as threads:
@@ -142,7 +142,7 @@ def test_who_waits_for_a_stream_sees_signs_of_life(shared, path, fields, sign):
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("path", ROUTES)
-def test_past_the_queue_is_a_503(full, path, stream):
+def test_full_queue_returns_503(full, path, stream):
     """In the shape of the client's interface, with the time to come back; the tools make no difference."""
     fields = {"input": "x", "tools": []} if path == "/v1/responses" else {}
     response = Client(full, "late", path, stream=stream, **fields).response()
@@ -164,7 +164,7 @@ def full() -> Iterator[str]:
         first.result(100)
 
 
-def test_who_leaves_frees_its_place():
+def test_disconnected_client_frees_slot():
     """In the queue, and at the model server."""
     with one_place("--max-waiting", "1") as (model, url), ThreadPoolExecutor() as threads:
         first = Client(url, "a", tools=TOOLS)

@@ -46,14 +46,14 @@ def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> tuple[str, str, l
 
 
 @streamed_and_whole
-def test_channels_of_gpt_oss_never_reach_a_client(client, upstream, stream):
+def test_gpt_oss_channels_are_removed(client, upstream, stream):
     upstream.on(CHAT, scripted_answer(HARMONY.format("Blue."), "stop", stream))
     assert ask(client, stream, model="gpt-oss-20b") == ("Blue.", "Hm.", [])
     assert upstream.bodies()[0]["messages"] == ASK
 
 
 @streamed_and_whole
-def test_nor_do_those_of_a_call_that_nobody_offered(client, upstream, stream):
+def test_gpt_oss_call_of_unknown_tool_is_removed(client, upstream, stream):
     text = '<|channel|>commentary to=functions.ls <|constrain|>json<|message|>{"path": "."}<|call|>'
     upstream.on(CHAT, scripted_answer(text, "stop", stream))
     said, *_ = ask(client, stream, model="gpt-oss-20b")
@@ -61,7 +61,7 @@ def test_nor_do_those_of_a_call_that_nobody_offered(client, upstream, stream):
     assert '{"path": "."}' in said
 
 
-def test_structured_output_of_gpt_oss_is_read(client, upstream):
+def test_gpt_oss_structured_output_is_parsed(client, upstream):
     class Page(BaseModel):
         title: str
 
@@ -72,19 +72,19 @@ def test_structured_output_of_gpt_oss_is_read(client, upstream):
 
 
 @streamed_and_whole
-def test_reasoning_is_split_off(client, upstream, stream):
+def test_reasoning_is_split_off_without_tools(client, upstream, stream):
     upstream.on(CHAT, scripted_answer("<think>Hm.</think>\n\nBlue.", "stop", stream))
     assert ask(client, stream, model="qwen3") == ("Blue.", "Hm.", [])
 
 
 @streamed_and_whole
-def test_the_words_of_other_models_are_theirs(client, upstream, stream):
+def test_other_models_text_is_unchanged(client, upstream, stream):
     """Byte by byte: nothing is known of this one."""
     upstream.on(CHAT, scripted_answer("<think>Hm.</think>Blue.", "stop", stream))
     assert ask(client, stream, model="somebody") == ("<think>Hm.</think>Blue.", "", [])
 
 
-def test_llama_cpp_splits_by_itself():
+def test_llama_cpp_reasoning_is_not_parsed_again():
     """So its answers without tools go through as they are, but for gpt-oss."""
     server = ScriptedServer().on("/props", as_json(200, {"model_path": "/m/a.gguf"}, server="llama.cpp"))
     server.on("/v1/models", as_json(200, {"data": [{"id": "m", "owned_by": "llamacpp"}]}, server="llama.cpp"))
@@ -102,7 +102,7 @@ PIECES = ["<think>", "Hm", "</think>", "I", " look", ".", "\n<tool_call>", CALL[
 
 
 @streamed_and_whole
-def test_probabilities_stay_with_the_tokens_of_the_content(client, upstream, stream):
+def test_logprobs_are_aligned_with_content(client, upstream, stream):
     """With tools, too: those of reasoning, markers and calls are not the client's."""
     if stream:
         events = [delta(piece) for piece in PIECES]
@@ -119,7 +119,7 @@ def test_probabilities_stay_with_the_tokens_of_the_content(client, upstream, str
     assert upstream.bodies()[0]["logprobs"] is True
 
 
-def test_calls_of_one_function_are_told_apart():
+def test_repeated_function_calls_get_distinct_ids():
     """As older clients send them, without ids: the second result is not the first one's."""
     from adapter.protocols.tool_types import tools_as_functions
 

@@ -53,7 +53,7 @@ def watched():
         yield upstream, url
 
 
-def test_metrics_say_what_requests_came_to(watched):
+def test_metrics_count_request_outcomes(watched):
     """Calls, fixes, refusals, tokens, the speed, and what was left out, each under its name."""
     upstream, url = watched
     said = as_stream(delta("`<tool_call>` it is. "), delta(CALL), delta(finish_reason="stop"), {"choices": [], **USAGE})
@@ -83,7 +83,7 @@ def test_metrics_say_what_requests_came_to(watched):
     assert seen["adapter_tokens_per_second_count"] == 1
 
 
-def test_what_passes_through_counts_its_tokens(watched):
+def test_passthrough_counts_tokens(watched):
     """A chat without tools goes byte by byte, and its end tells."""
     upstream, url = watched
     before = samples(ask(url, "/metrics")[2]).get('adapter_tokens_total{kind="completion",model="plain"}', 0)
@@ -94,7 +94,7 @@ def test_what_passes_through_counts_its_tokens(watched):
     assert after - before == 12
 
 
-def test_a_busy_server_is_counted(watched):
+def test_busy_upstream_counts_retries(watched):
     """503 and then an answer: one retry."""
     upstream, url = watched
     before = samples(ask(url, "/metrics")[2])["adapter_upstream_retries_total"]
@@ -104,7 +104,7 @@ def test_a_busy_server_is_counted(watched):
     assert samples(ask(url, "/metrics")[2])["adapter_upstream_retries_total"] - before == 1
 
 
-def test_names_that_clients_make_up_are_bounded():
+def test_label_values_are_bounded():
     """The first hundred stand for themselves; what no terminal can say is said otherwise, and a scrape never fails."""
     from adapter.protocols.usage import Usage
     from adapter.server.telemetry.metrics import MAX_NAMES, Metrics
@@ -126,7 +126,7 @@ def test_names_that_clients_make_up_are_bounded():
     assert "never-there" not in text
 
 
-def test_metrics_ask_for_the_key():
+def test_metrics_require_api_key():
     """Models and what they are used for are not for everybody; `/health` and `/ready` say neither."""
     with (
         ScriptedServer().on(MODELS, as_json(200, {"data": []})) as upstream,
@@ -137,7 +137,7 @@ def test_metrics_ask_for_the_key():
         assert [ask(url, path)[0] for path in ("/health", "/ready")] == [200, 200]
 
 
-def test_ready_is_what_the_model_server_is(watched):
+def test_ready_reports_upstream_state(watched):
     """`/health` says that the process lives, `/ready` that a chat can be had."""
     upstream, url = watched
     assert (ask(url, "/health")[0], ask(url, "/ready")[0]) == (200, 503)
@@ -149,7 +149,7 @@ def test_ready_is_what_the_model_server_is(watched):
 @pytest.mark.parametrize(
     ("given", "is_taken"), [("trace-1:a/b", True), ("", False), ("no spaces", False), ("x" * 129, False), ("é", False)]
 )
-def test_a_request_has_one_id(watched, given, is_taken):
+def test_request_id_is_shared(watched, given, is_taken):
     """The client's where it is a plain word; the answer and the model server have the same, once."""
     upstream, url = watched
     upstream.replies.pop(CHAT, None)
@@ -163,7 +163,7 @@ def test_a_request_has_one_id(watched, given, is_taken):
         assert handed[-1]["x-request-id"] == ids[0]
 
 
-def test_lines_of_json_name_the_request():
+def test_json_log_lines_contain_request_id():
     """Each line is one object, what the server says at its start as well; a model's name breaks none."""
     with ScriptedServer() as upstream:
         upstream.on(CHAT, as_stream(delta(CALL), delta(finish_reason="stop")))
@@ -222,7 +222,7 @@ def spans_of(upstream: ScriptedServer, *requests: dict[str, Any]) -> list[Any]:
     return list(exporter.get_finished_spans())
 
 
-def test_a_span_says_what_the_conventions_ask():
+def test_span_follows_semantic_conventions():
     """It goes on from the client's trace, is handed on to the model server, and holds nothing that was said."""
     pytest.importorskip("opentelemetry.sdk", reason="needs the extra otel: pip install 'toolcall-adapter[otel]'")
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -277,7 +277,7 @@ def test_a_span_says_what_the_conventions_ask():
     )
 
 
-def test_spans_reach_a_collector(monkeypatch):
+def test_spans_reach_collector(monkeypatch):
     """By OTLP, where the variables say, and all of them before the server has stopped."""
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="needs the extra otel")
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest

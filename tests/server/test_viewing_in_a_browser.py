@@ -50,7 +50,7 @@ def over(live: LiveExchanges, text: str, said: str = "Read a.py") -> None:
     going.end(whole, "")
 
 
-def test_an_exchange_is_seen_while_it_goes_on(chrome):
+def test_running_exchange_is_shown_live(chrome):
     """Behind the key, before a real server: its words as they come, and in the end what they were taken for."""
     with viewed("--api-key", API_KEY) as (model, url, page, _), ThreadPoolExecutor() as threads:
         chrome.get(page)
@@ -78,7 +78,7 @@ def test_an_exchange_is_seen_while_it_goes_on(chrome):
         assert chrome.get_log("browser") == []
 
 
-def test_what_is_looked_at_stays_where_it_is(chrome, live):
+def test_selected_row_stays_in_place(chrome, live):
     """Whatever comes meanwhile; the newest only for those who follow it."""
     with page_of(live) as address:
         for number in range(60):
@@ -106,7 +106,7 @@ def test_what_is_looked_at_stays_where_it_is(chrome, live):
         assert texts(chrome, "#count") == ["1 of 66"]
 
 
-def test_answers_are_searched(chrome, live):
+def test_search_filters_answers(chrome, live):
     """All that they say, which the page has not; also what comes meanwhile."""
     over(live, f"{'Words. ' * 100} The PORT is 8000.")
     over(live, "None.")
@@ -120,7 +120,7 @@ def test_answers_are_searched(chrome, live):
         eventually(lambda: texts(chrome, "#count") == ["2 of 3"])
 
 
-def test_thousands_are_shown_by_the_few_in_sight(chrome, live):
+def test_only_visible_rows_are_rendered(chrome, live):
     """Those that are kept no more are gone there, too."""
     bounded = LiveExchanges(Redactor({}), max_kept=4_000)
     for number in range(5_000):
@@ -139,7 +139,7 @@ def test_thousands_are_shown_by_the_few_in_sight(chrome, live):
     bounded.close()
 
 
-def test_a_server_that_goes_leaves_what_it_said(chrome, live):
+def test_page_keeps_data_after_server_stops(chrome, live):
     """And is found again when it comes back; then its exchanges are others."""
     with page_of(live) as address:
         over(live, "Answer one. ")
@@ -158,7 +158,7 @@ def test_a_server_that_goes_leaves_what_it_said(chrome, live):
     other.close()
 
 
-def test_answers_are_read_again_by_another_policy(chrome, live):
+def test_answer_can_be_reparsed_with_another_policy(chrome, live):
     from tests.recording.view.test_page_data import BARE
 
     over(live, BARE)
@@ -170,7 +170,7 @@ def test_answers_are_read_again_by_another_policy(chrome, live):
         assert "read otherwise" in texts(chrome, "#shown .chip")
 
 
-def test_hostile_text_stays_text_live(chrome, live):
+def test_live_page_escapes_hostile_text(chrome, live):
     """Over two hundred exchanges, looked at while each is on its way, and when it is over: nothing runs, nothing is
     loaded but by the page's own script, no element is added."""
     chrome.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
@@ -216,7 +216,7 @@ def test_hostile_text_stays_text_live(chrome, live):
         assert [entry for entry in chrome.get_log("browser") if "/view/events" not in entry["message"]] == []
 
 
-def test_it_is_there_in_the_dark_and_on_a_phone_live(chrome, live):
+def test_live_page_supports_dark_mode_and_phones(chrome, live):
     over(live, f"{CALL} {'x' * 5_000}")
     with page_of(live) as address:
         chrome.get(address)
