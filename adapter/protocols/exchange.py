@@ -119,7 +119,8 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
 
     def _begin(self) -> None:
         self._answer = StreamedCompletion(self._request, self._created)
-        self._reader = type(self._server_reader)() if self._server_reader else _reader_for(self._request)
+        default = LineReader if streams_lines(self._request.body) else EventReader
+        self._reader = type(self._server_reader)() if self._server_reader else default()
 
     @property
     def waiting(self) -> int:
@@ -233,10 +234,6 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
         if isinstance(answer, TranslatedRequest):
             return self._as_body(answer.body)
         return (502 if is_error(answer) else 200), answer
-
-
-def _reader_for(request: TranslatedRequest) -> EventReader | LineReader:
-    return LineReader() if streams_lines(request.body) else EventReader()
 
 
 def _read(data: bytes) -> Json:

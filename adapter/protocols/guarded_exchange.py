@@ -43,16 +43,9 @@ class RetryPolicy:
     """In seconds; the default never advances."""
 
     def make_guard(
-        self,
-        body: JsonObject,
-        tools: ToolSet,
-        described: ToolSet,
-        encode: Encode,
-        *,
-        is_enforced: bool = False,
-        may_enforce: bool = False,
-        requires_valid_calls: bool = False,
-    ) -> ResponseGuard | None:
+        self, body: JsonObject, tools: ToolSet, described: ToolSet, encode: Encode, *, is_enforced: bool = False,
+        may_enforce: bool = False, requires_valid_calls: bool = False,
+    ) -> ResponseGuard | None:  # fmt: skip
         """Return the guard of a client's request, or None if there is nothing to guard.
 
         ``is_enforced``: the answer is constrained to calls. ``may_enforce``: the next one may be.

@@ -73,7 +73,7 @@ def _messages(items: list[JsonObject], dropped: list[str]) -> Iterator[JsonObjec
             case "mcp_call":
                 yield _calling(item.get("id"), call_from_item(item))
                 result = item.get("output") or item.get("error") or ""
-                yield {"role": "tool", "tool_call_id": item.get("id"), "content": _text(result)}
+                yield {"role": "tool", "tool_call_id": item.get("id"), "content": str(result)}
             case "reasoning":
                 pass
             case _ if kind in UNSEEN:
@@ -86,10 +86,6 @@ def _messages(items: list[JsonObject], dropped: list[str]) -> Iterator[JsonObjec
 def _calling(call_id: Json, function: JsonObject) -> JsonObject:
     call = {"id": call_id, "type": "function", "function": function}
     return {"role": "assistant", "content": None, "tool_calls": [call]}
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else str(value)
 
 
 def _content(content: Json, path: str) -> Json:

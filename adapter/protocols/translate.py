@@ -77,13 +77,13 @@ def needs_reading(body: JsonObject, options: TranslationOptions, *, splits: bool
 
 def passthrough_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
     """Return an untranslated request whose answer is parsed. Raises RequestError like `translate_chat_request`."""
-    tool_request = ToolRequest(
+    request = ToolRequest(
         body, FUNCTIONS, ToolSet(), ToolSet(), False, get_format(request_format(body, options) or DEFAULT_FORMAT)
     )
-    request = _as_request(tool_request, options)
+    translated = _as_request(request, options)
     generation_prompt = options.prompt.generation_prompt
-    parsing = replace(request.parsing, format=tool_request.format.name, generation_prompt=generation_prompt)
-    return replace(request, turn=_turn(tool_request.messages), parsing=parsing)
+    parsing = replace(translated.parsing, format=request.format.name, generation_prompt=generation_prompt)
+    return replace(translated, turn=_turn(request.messages), parsing=parsing)
 
 
 def translate_chat_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
@@ -118,33 +118,33 @@ class _PromptedRequest:
     own: TemplatePrompt | None
 
 
-def _translate(tool_request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
+def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
     if options.native:
-        return _native(tool_request, options)
-    if options.assists is not None and tool_request.allowed and options.may_assist(tool_request.body):
-        return _assisted(tool_request, options, options.assists)
-    as_text = partial(_translate, tool_request, options.with_prompt(own=None))
-    tool_request = apply_shortlist(tool_request, options)
-    enforcement = _build_enforcement(tool_request, options)
-    prompted = _build_prompt(tool_request, options, enforcement)
+        return _native(request, options)
+    if options.assists is not None and request.allowed and options.may_assist(request.body):
+        return _assisted(request, options, options.assists)
+    as_text = partial(_translate, request, options.with_prompt(own=None))
+    request = apply_shortlist(request, options)
+    enforcement = _build_enforcement(request, options)
+    prompted = _build_prompt(request, options, enforcement)
     body = prompted.body | enforcement.fields
     is_plain = prompted.own is not None or all(isinstance(each["content"], str) for each in prompted.messages)
     if enforcement.constraint == "arguments" and options.constraints.waits_for_calls and is_plain:
-        body |= _lazy_constraint_fields(tool_request, options, enforcement)
-    request = _as_request(tool_request, options)
+        body |= _lazy_constraint_fields(request, options, enforcement)
+    translated = _as_request(request, options)
     return replace(
-        request,
+        translated,
         body=body,
         turn=_turn(prompted.messages),
         parsing=replace(
-            request.parsing,
+            translated.parsing,
             policy=APPROVED.name if enforcement.fields else options.policy,  # enforced calls may have no markers
             generation_prompt=_generation_prompt(body, options, prompted.own),
             reply=enforcement.reply if enforcement.may_reply else None,
-            format=tool_request.format.name,
+            format=request.format.name,
             control_tokens=options.prompt.control_tokens,
         ),
-        follow_up=_follow_up(tool_request, options, enforcement),
+        follow_up=_follow_up(request, options, enforcement),
         memory=options.memory,
         as_text=as_text if prompted.own and options.prompt.mode == "auto" else None,
     )
@@ -158,172 +158,160 @@ def _generation_prompt(body: JsonObject, options: TranslationOptions, own: Templ
     return own.traits.generation_prompt
 
 
-def _follow_up(tool_request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement) -> FollowUp:
+def _follow_up(request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement) -> FollowUp:
     return FollowUp(
-        guard=_response_guard(tool_request, options, enforcement),
-        constraint=enforcement.constraint if tool_request.is_single_choice else "off",
+        guard=_response_guard(request, options, enforcement),
+        constraint=enforcement.constraint if request.is_single_choice else "off",
         enforce=options.constraints.enforce,
         choices=enforcement.choices,
         previous_calls=(
-            frozenset(call_key(*call) for call in last_calls(tool_request.messages))
-            if tool_request.is_single_choice
+            frozenset(call_key(*call) for call in last_calls(request.messages))
+            if request.is_single_choice
             else frozenset()
         ),
-        shortlist=tool_request.shortlist,
+        shortlist=request.shortlist,
     )
 
 
 def _response_guard(
-    tool_request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement
+    request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement
 ) -> ResponseGuard | None:
     enforces = options.constraints.enforce is not None
     return options.retry_policy.make_guard(
-        tool_request.body,
-        tool_request.allowed,
-        tool_request.described,
-        tool_request.format.encode_calls,
+        request.body,
+        request.allowed,
+        request.described,
+        request.format.encode_calls,
         is_enforced=enforces and enforcement.constraint in ("prefer", "required"),
-        may_enforce=enforces and options.constraints.mode != "off" and not tool_request.body.keys() & CONSTRAINTS,
+        may_enforce=enforces and options.constraints.mode != "off" and not request.body.keys() & CONSTRAINTS,
         requires_valid_calls=enforces and enforcement.constraint == "arguments",
     )
 
 
-def _as_request(tool_request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
+def _as_request(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
     """Return the unchanged request with the client's settings for its answer."""
-    body = tool_request.body
+    body = request.body
     stream_options = body.get("stream_options")
     return TranslatedRequest(
         body={key: value for key, value in body.items() if key != EXTENSION},
-        tools=tool_request.allowed,
+        tools=request.allowed,
         client=ClientSettings(
-            messages=tool_request.messages,
+            messages=request.messages,
             stream=body.get("stream") is True,
             wants_usage=isinstance(stream_options, dict) and stream_options.get("include_usage") is True,
-            parallel=tool_request.is_parallel,
+            parallel=request.is_parallel,
             answers=_answers(body),
-            kinds=tool_request.kinds,
+            kinds=request.kinds,
         ),
         parsing=ParserSettings(
-            policy=options.policy, stream_arguments=options.stream_arguments, is_restricted=tool_request.is_restricted
+            policy=options.policy, stream_arguments=options.stream_arguments, is_restricted=request.is_restricted
         ),
         observation=options.observation,
         clock=options.retry_policy.clock,
     )
 
 
-def _native(tool_request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
+def _native(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
     """Return the unchanged request: the server describes the tools and parses the calls."""
     guard = options.retry_policy.make_guard(
-        tool_request.body,
-        tool_request.allowed,
-        tool_request.described,
+        request.body,
+        request.allowed,
+        request.described,
         encode_calls,
     )
     return replace(
-        _as_request(tool_request, options),
-        turn=_turn(tool_request.messages),
+        _as_request(request, options),
+        turn=_turn(request.messages),
         is_native=True,
         follow_up=FollowUp(guard=guard),
-        as_text=partial(_translate, tool_request, replace(options, native=False)),
+        as_text=partial(_translate, request, replace(options, native=False)),
     )
 
 
-def _assisted(tool_request: ToolRequest, options: TranslationOptions, settings: AssistSettings) -> TranslatedRequest:
+def _assisted(request: ToolRequest, options: TranslationOptions, settings: AssistSettings) -> TranslatedRequest:
     """Build the request for a model that is too small to choose a tool: an answer in words, or a call of the best
     match."""
     options = replace(options, assists=None)
-    request, has_result = last_request(tool_request.messages)
+    user_text, has_result = last_request(request.messages)
     assist = Assist()
-    if tool_request.must_call or not has_result:
-        assist = plan_assist(request, tool_request.allowed, settings, must_call=tool_request.must_call)
+    if request.must_call or not has_result:
+        assist = plan_assist(user_text, request.allowed, settings, must_call=request.must_call)
     if not assist.tools:
-        return _translate(replace(tool_request, allowed=ToolSet(), must_call=False), options)
+        return _translate(replace(request, allowed=ToolSet(), must_call=False), options)
     constrained = replace(
         options.with_prompt(style="small").with_constraints(mode="required", choices=assist.choices),
         fields={"temperature": 0, **options.fields},
     )
     tools = [tool.to_openai() for tool in assist.tools.values()]
-    only = {**tool_request.body, "tools": tools, "tool_choice": "required"}
+    only = {**request.body, "tools": tools, "tool_choice": "required"}
     try:
-        return _translate(parse_tool_request(only, tool_request.kinds, constrained), constrained)
+        return _translate(parse_tool_request(only, request.kinds, constrained), constrained)
     except RequestError:  # no grammar for these tools
-        return _translate(tool_request, options)
+        return _translate(request, options)
 
 
-def _build_enforcement(tool_request: ToolRequest, options: TranslationOptions) -> _Enforcement:
-    allowed = tool_request.allowed
-    constraint = _constraint(tool_request.body, options, tool_request.must_call) if allowed else "off"
+def _build_enforcement(request: ToolRequest, options: TranslationOptions) -> _Enforcement:
+    allowed = request.allowed
+    constraint = _constraint(request.body, options, request.must_call) if allowed else "off"
     settings = options.constraints
-    reply = add_reply_tool(tool_request.described)[1] if settings.mode == "prefer" and settings.enforce else None
+    reply = add_reply_tool(request.described)[1] if settings.mode == "prefer" and settings.enforce else None
     may_reply = reply is not None and constraint == "prefer"
     choices: Choices = {}
     if constraint != "off" and (settings.grounded or settings.ground):
         try:
-            choices = ground_conversation(allowed, tool_request.messages or [], settings.ground)
+            choices = ground_conversation(allowed, request.messages or [], settings.ground)
         except UsageError as error:  # raised by ``ground``
             raise RequestError(str(error)) from error
     choices = {**choices, **(settings.choices or {})}
     fields: JsonObject = {}
     if settings.enforce and constraint in ("prefer", "required"):
         # Allow only one call per answer, which is enough in a loop: small models that may make several do not stop.
-        several = may_reply and tool_request.body.get("parallel_tool_calls") is True
-        reply_tool, format = reply if may_reply else None, tool_request.format.name
+        several = may_reply and request.body.get("parallel_tool_calls") is True
+        reply_tool, format = reply if may_reply else None, request.format.name
         try:
-            fields = settings.enforce(
-                tool_request.prompted_tools, choices, format=format, reply=reply_tool, several=several
-            )
+            fields = settings.enforce(request.prompted_tools, choices, format=format, reply=reply_tool, several=several)
         except UsageError as error:
             raise RequestError(str(error), "tools") from error
     return _Enforcement(constraint, choices, fields, reply, may_reply)
 
 
-def _lazy_constraint_fields(
-    tool_request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement
-) -> JsonObject:
+def _lazy_constraint_fields(request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement) -> JsonObject:
     """Return the fields that constrain a call once the model has begun one."""
     if options.constraints.enforce is not None:
         with suppress(UsageError):  # too large, or no value left: then the call is free
             return options.constraints.enforce(
-                tool_request.prompted_tools, enforcement.choices, format=tool_request.format.name, waits=True
+                request.prompted_tools, enforcement.choices, format=request.format.name, waits=True
             )
     return {}
 
 
-def _build_prompt(
-    tool_request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement
-) -> _PromptedRequest:
+def _build_prompt(request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement) -> _PromptedRequest:
     """Add the tools and the conversation, by the chat template or as text."""
     # Describe all tools even if only some may be called now: an unchanged prompt prefix is cached.
-    shown = (
-        ToolSet([*tool_request.described.values(), enforcement.reply]) if enforcement.reply else tool_request.described
-    )
+    shown = ToolSet([*request.described.values(), enforcement.reply]) if enforcement.reply else request.described
     # The request itself must directly precede the answer if values are taken from it.
-    instruction = "" if options.constraints.choices is not None else _instruction(tool_request)
+    instruction = "" if options.constraints.choices is not None else _instruction(request)
     template = options.prompt.own if options.prompt.may_be_own else None
-    own = template_prompt_for(tool_request.body, template) if template is not None else None
+    own = template_prompt_for(request.body, template) if template is not None else None
     if own is not None:
-        prompted = _build_template_prompt(tool_request, options, enforcement, own, shown, instruction)
+        prompted = _build_template_prompt(request, options, enforcement, own, shown, instruction)
     elif options.prompt.mode == "own":
         raise RequestError(NOT_OWN, "tools")
     else:
-        system = (
-            _prompt(shown, tool_request.format, options.style_used, options.prompt.prompts)
-            if tool_request.allowed
-            else ""
-        )
+        system = _prompt(shown, request.format, options.style_used, options.prompt.prompts) if request.allowed else ""
         messages = plain_messages(
-            tool_request.messages, tool_request.format, system, instruction, tool_request.described, options.memory
+            request.messages, request.format, system, instruction, request.described, options.memory
         )
         prompted = _PromptedRequest(
-            {**options.fields, **passthrough_fields(tool_request.body), "messages": messages}, messages, None
+            {**options.fields, **passthrough_fields(request.body), "messages": messages}, messages, None
         )
-    if tool_request.allowed and tool_request.format.stop_sequences:
-        prompted.body["stop"] = _merge_stops(tool_request.body.get("stop"), tool_request.format.stop_sequences)
+    if request.allowed and request.format.stop_sequences:
+        prompted.body["stop"] = _merge_stops(request.body.get("stop"), request.format.stop_sequences)
     return prompted
 
 
 def _build_template_prompt(
-    tool_request: ToolRequest,
+    request: ToolRequest,
     options: TranslationOptions,
     enforcement: _Enforcement,
     own: TemplatePrompt,
@@ -331,21 +319,21 @@ def _build_template_prompt(
     instruction: str,
 ) -> _PromptedRequest:
     # Add an instruction that is not part of the template only if the call is not enforced anyway.
-    is_free = not tool_request.must_call and not tool_request.is_restricted
+    is_free = not request.must_call and not request.is_restricted
     closing = "" if is_free or (enforcement.fields and enforcement.constraint == "required") else instruction
     rendered = template_messages(
-        tool_request.messages,
+        request.messages,
         own.traits,
-        tool_request.format,
-        tool_request.described,
+        request.format,
+        request.described,
         closing=closing,
         memory=options.memory,
     )
-    plain = passthrough_fields(tool_request.body)
-    if tool_request.allowed:
-        plain["tools"] = template_tool_definitions(tool_request.body.get("tools"), shown, tool_request.format)
+    plain = passthrough_fields(request.body)
+    if request.allowed:
+        plain["tools"] = template_tool_definitions(request.body.get("tools"), shown, request.format)
     if "llama.cpp" in (own.transport, own.server):
-        plain["preserved_tokens"] = list(tool_request.format.special_tokens)
+        plain["preserved_tokens"] = list(request.format.special_tokens)
     body = with_template_marks({**options.fields, **plain, "messages": rendered.messages}, own, rendered.written)
     return _PromptedRequest(body, rendered.messages, own)
 
@@ -370,15 +358,15 @@ def _constraint(body: JsonObject, options: TranslationOptions, must_call: bool) 
     return "required" if must_call else options.constraints.mode or "off"
 
 
-def _instruction(tool_request: ToolRequest) -> str:
+def _instruction(request: ToolRequest) -> str:
     """State the request's demands on calls. It goes last, so that the prompt's prefix stays unchanged."""
-    which = " or ".join(tool_request.allowed) if tool_request.is_restricted else "one of the tools"
-    one = "" if tool_request.is_parallel else " Make one call only."
-    if tool_request.must_call:
+    which = " or ".join(request.allowed) if request.is_restricted else "one of the tools"
+    one = "" if request.is_parallel else " Make one call only."
+    if request.must_call:
         return f"Answer with a tool call of {which}.{one}"
-    if tool_request.allowed and tool_request.is_restricted:
+    if request.allowed and request.is_restricted:
         return f"You may call {which} now, no other tool.{one}"
-    return one.strip() if tool_request.allowed else ""
+    return one.strip() if request.allowed else ""
 
 
 def _merge_stops(stop: Json, formats: tuple[str, ...]) -> list[str]:

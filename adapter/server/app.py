@@ -134,7 +134,8 @@ def serve(settings: ServerSettings) -> None:
             "--host is empty: expected a name or an address, such as 127.0.0.1, or 0.0.0.0 for all networks"
         )
     try:
-        listener = socket.create_server((settings.host, settings.port), backlog=1024, family=_family(settings.host))
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        listener = socket.create_server((settings.host, settings.port), backlog=1024, family=family)
     except OSError as error:
         is_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
         choose = (
@@ -214,10 +215,6 @@ def _worker(settings: ServerSettings) -> ASGIApp:
 def is_loopback_host(host: str) -> bool:
     """Return whether only this machine can reach ``host``."""
     return Endpoint(f"http://[{host}]" if ":" in host else f"http://{host}").is_local
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp:

@@ -240,14 +240,9 @@ class _Translated(ProxiedResponse):
 
 class TranslatedStream(_Translated, StreamingProxy):
     def __init__(
-        self,
-        upstream: ModelServer,
-        path: str,
-        request: TranslatedRequest,
-        streamed: StreamedExchange,
-        as_error: AsError,
-        keep_alive_s: float,
-    ) -> None:
+        self, upstream: ModelServer, path: str, request: TranslatedRequest, streamed: StreamedExchange,
+        as_error: AsError, keep_alive_s: float,
+    ) -> None:  # fmt: skip
         super().__init__(upstream, as_error, keep_alive_s, streamed.writer)
         self._path, self._request, self._exchange = path, request, streamed
         self._streamed = streamed
@@ -293,14 +288,9 @@ class TranslatedStream(_Translated, StreamingProxy):
 
 class TranslatedResponse(_Translated):
     def __init__(
-        self,
-        upstream: ModelServer,
-        path: str,
-        request: TranslatedRequest,
-        completed: BufferedExchange,
-        as_error: AsError = identity,
-        as_answer: AsAnswer = identity,
-    ) -> None:
+        self, upstream: ModelServer, path: str, request: TranslatedRequest, completed: BufferedExchange,
+        as_error: AsError = identity, as_answer: AsAnswer = identity,
+    ) -> None:  # fmt: skip
         super().__init__(upstream, as_error)
         self._path, self._request, self._exchange = path, request, completed
         self._completed, self._as_answer = completed, as_answer
@@ -329,14 +319,9 @@ class TranslatedResponse(_Translated):
 
 
 def respond(
-    upstream: ModelServer,
-    request: TranslatedRequest,
-    keep_alive_s: float,
-    writer: StreamWriter | None = None,
-    as_error: AsError = identity,
-    as_answer: AsAnswer = identity,
-    created: int = 0,
-) -> ProxiedResponse:
+    upstream: ModelServer, request: TranslatedRequest, keep_alive_s: float, writer: StreamWriter | None = None,
+    as_error: AsError = identity, as_answer: AsAnswer = identity, created: int = 0,
+) -> ProxiedResponse:  # fmt: skip
     """Return the response to a request for a chat completion, streamed if the client requests it."""
     if request.client.stream:
         streamed = StreamedExchange(request, created, writer)

@@ -125,7 +125,10 @@ class UpstreamConnection:
         try:
             step = next(steps)
             while True:
-                step = steps.send(await self._perform(step))
+                if isinstance(step, RenderTemplate):
+                    step = steps.send(await asyncio.to_thread(self._render, step))
+                else:
+                    step = steps.send(await self.post_json(step))
         except StopIteration as stop:
             last: HttpPost = stop.value
         return last
@@ -139,11 +142,6 @@ class UpstreamConnection:
             return None
         finally:
             response.close()
-
-    async def _perform(self, step: HttpPost | RenderTemplate) -> Json:
-        if isinstance(step, RenderTemplate):
-            return await asyncio.to_thread(self._render, step)
-        return await self.post_json(step)
 
     def _render(self, step: RenderTemplate) -> str:
         if self._template is None:
