@@ -1,4 +1,4 @@
-"""Within one exchange the model is asked again, and the client sees one answer."""
+"""Retries within one exchange, of which the client sees only the final answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def request(asking: RetryPolicy = RetryPolicy(), **fields: Any) -> TranslatedReq
 
 
 def streamed(asked: TranslatedRequest, *answers: str) -> tuple[str, list[tuple[str, str]], list[str], list[Any]]:
-    """Content, calls, what was asked again, and the bodies of further requests, when the server says ``answers``."""
+    """Return content, calls, retries and the bodies of follow-up requests if the server sends ``answers``."""
     exchange, waiting, bodies, sent = StreamedExchange(asked, 0), list(answers), [], b""
     while True:
         sent += exchange.feed(stream_of(waiting.pop(0)))
@@ -92,7 +92,7 @@ MENDED = [
 @BOTH
 @pytest.mark.parametrize(("wrong", "guardrail", "kept"), MENDED)
 def test_retry_replaces_unusable_answer(exchanged, wrong, guardrail, kept):
-    """One answer, streamed and whole alike: what was said before the call once, the call of the second answer."""
+    """The text before the call is sent once, followed by the call of the second answer, streamed or buffered."""
     content, calls, told, bodies = exchanged(request(), wrong, f"I read it now.\n{CALL}")
     assert (content.strip(), calls, told) == (kept or "I read it now.", [CALLED], [guardrail])
     (body,) = bodies
@@ -111,7 +111,7 @@ def test_good_answer_is_not_retried(exchanged):
     "text", [f"I look.\n{CALL}", "The file has 3 lines.", f"<think>Hm.</think>{CALL}", "a: b\n\nc"]
 )
 def test_good_answer_has_same_bytes_without_guardrails(text):
-    """And they go out at the same time."""
+    """Chunks are also sent at the same time."""
     on, off = (StreamedExchange(request(asking), 0) for asking in (RetryPolicy(), RetryPolicy(parse_guardrails("off"))))
     sent = stream_of(text)
     for at in range(0, len(sent), 7):
@@ -124,7 +124,7 @@ INVENTED = f"It has 3 lines.\n\nUser: And b?\nAssistant: Of course.\n{CALL}\nDon
 
 @BOTH
 def test_answer_ends_before_invented_turn(exchanged):
-    """Its text stays, the call is none, and nothing is asked again; what is wrong with the answer itself is."""
+    """The invented text stays, its call is dropped and not retried; a faulty answer before it still is."""
     content, calls, told, bodies = exchanged(request(), INVENTED)
     assert content.startswith("It has 3 lines.")
     assert "Done, too." not in content
@@ -137,7 +137,7 @@ def test_answer_ends_before_invented_turn(exchanged):
 
 @BOTH
 def test_repeated_call_is_retried_once(exchanged):
-    """A model that makes it again is believed."""
+    """The second call is accepted."""
     function = {"name": CALLED[0], "arguments": CALLED[1]}
     made = [
         {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
@@ -150,7 +150,7 @@ def test_repeated_call_is_retried_once(exchanged):
 
 @BOTH
 def test_retries_are_bounded(exchanged):
-    """After two tries the last answer counts as it is: a call of an unknown tool is the client's to answer."""
+    """After two retries the last answer is used; a call of an unknown tool is left to the client."""
     _, calls, told, bodies = exchanged(request(), NAMELESS, NAMELESS, NAMELESS)
     assert [name for name, _ in calls] == ["reed_file"]
     assert told == ["unknown_tool"] * 2
@@ -166,14 +166,14 @@ def test_retries_can_be_disabled(asking):
 
 
 def test_retries_are_bounded_by_time():
-    """Counted from the request on."""
+    """Measured from the start of the request."""
     now = iter([0.0, 121.0]).__next__
     assert streamed(request(RetryPolicy(clock=now)), "Let me read the file:")[3] == []
 
 
 @BOTH
 def test_repeated_text_is_sent_once(exchanged):
-    """The second answer has text, and no call: what is new of it follows."""
+    """The second answer has text without a call; its new part is sent."""
     content, calls, _, _ = exchanged(request(), "Let me read the file:", "Let me read the file: it is empty.")
     assert (content, calls) == ("Let me read the file:\n\nit is empty.", [])
     content, calls, _, _ = exchanged(request(), "Let me read the file:", "It is empty.")
@@ -182,7 +182,7 @@ def test_repeated_text_is_sent_once(exchanged):
 
 @BOTH
 def test_sent_call_is_not_retracted(exchanged):
-    """What is wrong after it is text, as ever."""
+    """A fault after it is text, as usual."""
     content, calls, told, bodies = exchanged(request(), f"{CALL}\n{BROKEN}")
     assert calls == [CALLED]
     assert (told, bodies) == ([], [])
@@ -191,7 +191,6 @@ def test_sent_call_is_not_retracted(exchanged):
 
 @BOTH
 def test_rejected_retry_returns_first_answer(exchanged):
-    """Of nothing is made an error that was an answer."""
     if exchanged is whole:
         exchange = BufferedExchange(request())
         assert isinstance(exchange.feed(json.dumps(completion(f"I look.\n{NAMELESS}")).encode()), dict)
@@ -215,7 +214,7 @@ STEPS = {"steps": {"required": ["read_file"]}}
 
 @BOTH
 def test_request_steps_are_enforced(exchanged):
-    """The text of an answer that does not count never goes out; the field does not go to the server."""
+    """The text of a rejected answer is never sent; the field is not forwarded to the server."""
     asked = request(adapter=STEPS)
     assert "adapter" not in asked.body
     content, calls, told, bodies = exchanged(asked, "It is done.", f"I read.\n{CALL}")
@@ -224,7 +223,7 @@ def test_request_steps_are_enforced(exchanged):
 
 
 def test_steps_hold_text_until_call():
-    """It goes out with the call; once the steps are done nothing waits."""
+    """It is sent with the call; once the steps are done, text is not held."""
     stream = StreamedExchange(request(adapter=STEPS), 0)
     assert b"I look" not in stream.feed(stream_of("I look."))
     done = [
@@ -242,7 +241,7 @@ def test_invalid_steps_are_rejected():
 
 
 def test_record_contains_guardrail():
-    """And the exchange that followed is one of its own."""
+    """The follow-up is an exchange of its own."""
     seen: list[Any] = []
     body = {"model": "qwen3", "messages": ASK, "tools": TOOLS}
     asked = translate_chat_request(body, TranslationOptions(observation=Observation(observe=seen.append)))
@@ -255,5 +254,5 @@ def test_record_contains_guardrail():
 
 
 def test_several_choices_are_not_retried():
-    """Of ``n`` nobody knows which would be the better one."""
+    """There is no way to tell which of ``n`` is better."""
     assert request(n=2).follow_up.guard is None

@@ -1,4 +1,4 @@
-"""Events that are like the one before are read by their text alone, and nobody can tell."""
+"""The fast path for events that differ only in their text must not change the output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVENT = b'{"id": "1", "choices": [{"index": 0, "delta": {"content": "a\\"b"}, "f
 
 
 def test_template_matches_text_only_changes():
-    """In whatever way the server writes it."""
+    """For each way in which servers encode JSON."""
     like = chunk_template(EVENT, json.loads(EVENT))
     assert like is not None
     assert like.text_of(EVENT.replace(b'"a\\"b"', b'"\\u00e9\\n"')) == "\xe9\n"
@@ -78,7 +78,7 @@ def _of_choice(chunk: dict[str, Any], index: int) -> dict[str, Any]:
     st.sampled_from([{}, {"parallel_tool_calls": False}, {"stream_options": {"include_usage": True}}, {"n": 2}]),
 )
 def test_fast_path_output_is_identical(events, is_anthropic, fields):
-    """The client gets the same bytes as when every event is read whole, spelled one way or another."""
+    """The client gets the same bytes as if every event were decoded, however it is encoded."""
     request = translate_chat_request(
         {"model": "m", "messages": ASK, "tools": TOOLS, "stream": True, **fields}, TranslationOptions()
     )
@@ -94,7 +94,7 @@ def test_fast_path_output_is_identical(events, is_anthropic, fields):
 
 
 def test_matching_events_are_not_decoded(monkeypatch):
-    """Nearly none of a stream."""
+    """Almost no event of a stream is decoded."""
     read: list[bytes] = []
 
     def read_json(event: bytes) -> Any:

@@ -1,4 +1,4 @@
-"""The translation itself, without any server: split anywhere, streamed or whole, nothing is lost."""
+"""The translation without a server: for any split, streamed or buffered, nothing is lost."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def stream_of(text: str, finish_reason: str = "stop") -> bytes:
 
 
 def joined(sent: bytes) -> tuple[str, str, list[Any], str | None]:
-    """Content, reasoning, calls and finish reason of a stream."""
+    """Return content, reasoning, calls and finish reason of a stream."""
     content, reasoning, calls, finish_reason = "", "", [], None
     for event in EventReader().feed(sent):
         if event == b"[DONE]":
@@ -69,7 +69,7 @@ def whole(completion: dict[str, Any], request: TranslatedRequest) -> dict[str, A
 
 @given(text=st.lists(st.sampled_from(PIECES), max_size=6).map("".join), size=st.integers(1, 90))
 def test_stream_can_be_split_anywhere(text, size):
-    """The bytes a server sends in one piece, or in pieces of any size, say the same."""
+    """A server's bytes give the same result in one piece and in pieces of any size."""
     sent = stream_of(text)
     once, split = StreamedExchange(request(), 0), StreamedExchange(request(), 0)
     at_once = once.feed(sent) + once.close()
@@ -80,7 +80,7 @@ def test_stream_can_be_split_anywhere(text, size):
 
 @given(text=st.lists(st.sampled_from(PIECES), max_size=6).map("".join), reason=st.sampled_from(["stop", "length"]))
 def test_streamed_and_buffered_answers_are_equal(text, reason):
-    """But for reasoning that only its end gave away, when its beginning had been sent as content."""
+    """Except for reasoning that is recognized only at its end, after it was sent as content."""
     streamed = StreamedExchange(request(), 0)
     content, reasoning, calls, finish_reason = joined(streamed.feed(stream_of(text, reason)) + streamed.close())
     (choice,) = whole(completion(text, reason), request())["choices"]
@@ -94,7 +94,7 @@ def test_streamed_and_buffered_answers_are_equal(text, reason):
 
 @pytest.mark.parametrize("fields", [{}, {"tool_choice": "none"}, {"tools": None}], ids=["free", "none", "no tools"])
 def test_copied_result_is_sent_without_markup(fields):
-    """A model that may not call goes on by copying the result that it was shown; what is in the copy stays."""
+    """A model that may not call continues by copying a result; the copied content stays."""
     calls = [{"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}]
     messages = [*ASK, {"role": "assistant", "tool_calls": calls}, {"role": "tool", "tool_call_id": "c", "content": "7"}]
     asked = request(messages=messages, **fields)
@@ -106,7 +106,7 @@ def test_copied_result_is_sent_without_markup(fields):
 
 
 def test_reasoning_only_answer_becomes_content():
-    """A model that begins to think and answers: nobody gets an empty answer. In a stream it was reasoning before."""
+    """The client never gets an empty answer. A stream has sent the text as reasoning before."""
     text = "<think>\nThe file has 3 lines."
     (choice,) = whole(completion(text), request())["choices"]
     assert choice["message"] == {"role": "assistant", "content": "The file has 3 lines."}
@@ -119,7 +119,7 @@ def test_reasoning_only_answer_becomes_content():
 
 @given(data=st.binary(max_size=200))
 def test_exchange_accepts_any_bytes(data):
-    """Whatever a server sends, the client gets events that are JSON, and an end or an error."""
+    """The client always gets JSON events, and an end or an error."""
     streamed = StreamedExchange(request(), 0)
     sent = streamed.feed(data) + streamed.close()
     events = EventReader().feed(sent)
@@ -134,7 +134,7 @@ def test_exchange_accepts_any_bytes(data):
     max_leaves=12,
 ))  # fmt: skip
 def test_completion_accepts_any_chunk(chunk):
-    """JSON of any shape where a chunk should be."""
+    """JSON of any shape instead of a chunk."""
     answer = StreamedCompletion(request())
     for made in [*answer.feed(chunk), *answer.close()]:
         assert made.keys() & {"choices", "error"}
@@ -142,7 +142,7 @@ def test_completion_accepts_any_chunk(chunk):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_history_uses_model_format(name):
-    """What a past call becomes is read as that call by its format's parser."""
+    """The encoded past call is parsed as that call by its format's parser."""
     call = {"id": "call_1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a.py"}'}}
     history = [
         *ASK,
@@ -163,7 +163,7 @@ ODD = 'I look.\n\n<tool_call>{\'name\': \'ReadFile\', "arguments": {"file": "a.p
 
 
 def asked_again(options: TranslationOptions, message: Any, result: Any = None) -> Any:
-    """The messages that the model's server gets when a client goes on after ``message``."""
+    """Return the messages for the model server when a client continues after ``message``."""
     result = result or {"role": "tool", "tool_call_id": message["tool_calls"][0].get("id"), "content": "text"}
     return translate_chat_request(
         {"model": "qwen3", "messages": [*ASK, message, result], "tools": TOOLS}, options
@@ -172,7 +172,7 @@ def asked_again(options: TranslationOptions, message: Any, result: Any = None) -
 
 @pytest.mark.parametrize("is_streamed", [True, False])
 def test_past_calls_are_replayed_verbatim(is_streamed):
-    """To the byte, repaired or not, so that the prompt begins with what the server has read and written."""
+    """To the byte, repaired or not, so that the prompt begins with text that is in the server's cache."""
     options = TranslationOptions()
     first = translate_chat_request({"model": "qwen3", "messages": ASK, "tools": TOOLS}, options)
     if is_streamed:
@@ -194,7 +194,6 @@ def test_past_calls_are_replayed_verbatim(is_streamed):
     ("changed", "value"), [("content", "I do not look."), ("tool_calls", []), ("arguments", '{"path": "b.py"}')]
 )
 def test_changed_past_call_is_encoded_again(changed, value):
-    """Memory never speaks against the client."""
     options = TranslationOptions()
     first = translate_chat_request({"model": "qwen3", "messages": ASK, "tools": TOOLS}, options)
     message = whole(completion(ODD), first)["choices"][0]["message"]
@@ -211,7 +210,7 @@ NATIVE = TranslationOptions(native=True)
 
 
 def test_native_calls_are_forwarded():
-    """With `native` the request goes as it came; the calls come back, as does one that was left in the text."""
+    """With `native` the request is unchanged; the server's calls are forwarded, and so is one left in the text."""
     asked = {"model": "qwen3", "messages": ASK, "tools": TOOLS}
     first = translate_chat_request(asked, NATIVE)
     assert first.body == asked
@@ -225,7 +224,7 @@ def test_native_calls_are_forwarded():
 
 
 def test_native_call_deltas_are_renumbered():
-    """One call in the text, then two of the server's in pieces: the numbers are dense, the pieces join."""
+    """One call in the text, then two native calls in pieces: indexes have no gaps, and the pieces join."""
     header = {"index": 0, "id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"pa'}}
     other = {"index": 1, "id": "c2", "type": "function", "function": {"name": "read_file", "arguments": {}}}
     rest = {"index": 0, "function": {"arguments": 'th": "b.py"}'}}
@@ -243,7 +242,7 @@ def test_native_call_deltas_are_renumbered():
 
 
 def test_model_setup_applies_only_to_that_model():
-    """A server with several models: each request is translated as is best for the model that it names."""
+    """On a server with several models, each request uses the best setup of the model that it names."""
     known = {"qwen3": CallingSetup(native=True), "phi": CallingSetup(format="mistral", style="compact")}
     options = TranslationOptions(setup_of=known.get)
     asked = {"messages": ASK, "tools": TOOLS}
@@ -254,7 +253,7 @@ def test_model_setup_applies_only_to_that_model():
 
 
 def test_verbatim_cache_is_bounded():
-    """The oldest answers are forgotten; what is left is counted right when an answer is remembered anew."""
+    """The oldest answers are evicted; sizes stay correct if an answer is stored again."""
     memory, calls = (
         VerbatimCallCache(max_characters=1_000),
         [[("", "read_file", {"path": str(number)})] for number in range(50)],
@@ -268,7 +267,7 @@ def test_verbatim_cache_is_bounded():
 
 
 def test_prompt_prefix_is_stable():
-    """Byte for byte over the turns of a conversation and whatever is demanded of one: a server's cache needs it."""
+    """Byte for byte over all turns and tool choices, as the server's cache requires."""
     first = request().body["messages"]
     second = request(tool_choice="required", parallel_tool_calls=False).body["messages"]
     assert first[0] == second[0]
@@ -279,7 +278,7 @@ def test_prompt_prefix_is_stable():
 
 
 def test_template_precedes_model_name():
-    """llama.cpp tells it; requests may call the model as they like."""
+    """llama.cpp reports the template; requests may call the model by any name."""
     made = translate_chat_request(
         {"model": "gpt-4", "messages": ASK, "tools": TOOLS},
         TranslationOptions(prompt=PromptSettings(model="Qwen3-Coder-30B.gguf", template="{{ x }}")),
@@ -288,7 +287,7 @@ def test_template_precedes_model_name():
 
 
 def test_required_call_is_enforced_if_supported():
-    """With the named tool alone; a grammar of the client's own stays."""
+    """With only the named tool; the client's own grammar is kept."""
     options = TranslationOptions(
         constraints=ConstraintSettings(enforce=lambda tools, *_, **__: {"grammar": ",".join(tools)})
     )
@@ -302,7 +301,7 @@ def test_required_call_is_enforced_if_supported():
 
 
 def test_enforced_call_is_parsed_under_any_policy():
-    """A JSON Schema knows no markers: what strict would leave as text is what was asked for."""
+    """A JSON Schema has no markers: text under the strict policy is a call here."""
     options = TranslationOptions(
         constraints=ConstraintSettings(enforce=lambda *_, **__: {"response_format": {"type": "json_schema"}}),
         policy="strict",
@@ -313,7 +312,7 @@ def test_enforced_call_is_parsed_under_any_policy():
 
 
 def test_allowed_tools_restrict_calls():
-    """OpenAI's newer form: all are described, some may be called."""
+    """OpenAI's newer tool choice: all tools are described, some may be called."""
     choice = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [TOOLS[0]]}}
     made = translate_chat_request(
         {"messages": ASK, "tools": [*TOOLS, {"name": "other"}], "tool_choice": choice}, TranslationOptions()
@@ -327,7 +326,7 @@ def test_allowed_tools_restrict_calls():
     [('{"path": "a', '{"arguments": "{\\"path\\": \\"a"}'), ("", "{}"), ("[1]", '{"arguments": [1]}')],
 )
 def test_non_object_arguments_are_kept(written, shown):
-    """A client may hand back what it got from elsewhere."""
+    """A client may send calls from another provider."""
     call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": written}}
     made = translate_chat_request(
         {"messages": [*ASK, {"role": "assistant", "tool_calls": [call]}]}, TranslationOptions()
@@ -336,7 +335,7 @@ def test_non_object_arguments_are_kept(written, shown):
 
 
 def test_images_stay_next_to_text():
-    """Parts that are no text go along, in order."""
+    """In their order with other parts."""
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
     messages = [{"role": "user", "content": [{"type": "text", "text": "See"}, image]}, *ASK]
     made = translate_chat_request({"messages": messages, "tools": TOOLS}, TranslationOptions())
@@ -345,7 +344,7 @@ def test_images_stay_next_to_text():
 
 
 def test_content_lists_are_accepted():
-    """Bare texts, parts of unknown types and images in clients' own spellings: nothing is lost, nothing crashes."""
+    """Plain strings, unknown part types and clients' own spellings of images: nothing is lost, nothing crashes."""
     odd = {"type": "video", "video": {"n": 1}}
     bare = {"type": "image_url", "image_url": "data:image/png;base64,AA=="}
     messages = [
@@ -364,7 +363,7 @@ def test_content_lists_are_accepted():
 
 
 def test_image_url_is_named_for_ollama():
-    """It fetches nothing."""
+    """Ollama does not fetch URLs."""
     far = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
     plain = {"messages": [{"role": "user", "content": [far]}]}
     (message,) = to_ollama_request(plain, {})["messages"]
@@ -373,7 +372,7 @@ def test_image_url_is_named_for_ollama():
 
 @pytest.mark.parametrize(("start", "mime"), [("iVBORw0KGgo=", "png"), ("/9j/4AAQ", "jpeg"), ("UklGRg==", "webp")])
 def test_ollama_image_type_is_detected(start, mime):
-    """By their first bytes: its interface has no place for that."""
+    """From the first bytes, as Ollama's API has no media type."""
     made = as_openai({"messages": [{"role": "user", "content": "See", "images": [start]}]})
     assert made["messages"][0]["content"][1]["image_url"]["url"] == f"data:image/{mime};base64,{start}"
 
@@ -396,7 +395,7 @@ RULES = [
 
 @pytest.mark.parametrize("tools", [TOOLS, None], ids=["tools", "no tools"])
 def test_system_messages_are_merged_without_loss(tools):
-    """As codex (two) and gptme (three) send them: one first, the others in their order with what the user says."""
+    """As sent by codex (two) and gptme (three): one at the beginning, the others in order with the user's messages."""
     asked: dict[str, Any] = {"model": "qwen3", "messages": RULES, "tools": tools}
     assert needs_translation(asked)
     messages = translate_chat_request(asked, TranslationOptions()).body["messages"]
@@ -436,7 +435,7 @@ def test_invalid_messages_are_rejected():
     st.integers(1, 9),
 )
 def test_events_can_be_split_anywhere(pieces, size):
-    """As the specification reads them, whatever the sizes of what the network delivers."""
+    """As specified, for any sizes of network reads."""
     sent = b"".join(pieces)
     once, split = EventReader(), EventReader()
     at_once = once.feed(sent) + once.close()
@@ -454,7 +453,7 @@ def test_readers_accept_other_line_ends():
 
 @given(st.text(alphabet=st.characters(), max_size=20))
 def test_encode_json_accepts_any_text(text):
-    """Also half a surrogate pair, which no UTF-8 holds."""
+    """Including lone surrogates, which UTF-8 cannot represent."""
     sent = encode_event({"text": text})
     assert read_json(sent[6:])["text"] == text.encode("utf-8", "replace").decode()
 
@@ -468,7 +467,7 @@ def test_relay_error_returns_openai_shape(body):
 
 @pytest.mark.parametrize("reason", ["stop", "length", None])
 def test_incomplete_streamed_call_is_an_error(reason):
-    """They cannot be taken back: the stream fails, or says that it was cut; it never ends like one with a call."""
+    """Sent arguments cannot be retracted: the stream fails or ends as cut, never as if it had a call."""
     made = translate_chat_request(
         {"model": "qwen3", "messages": ASK, "tools": TOOLS}, TranslationOptions(stream_arguments=True)
     )
@@ -537,7 +536,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     dialect=st.sampled_from(["openai", "anthropic", "ollama"]),
 )
 def test_any_request_is_accepted_or_rejected(body, dialect):
-    """Every JSON object, in each dialect: a request, or an error that says which field is at fault."""
+    """Any JSON object in each API: a request, or an error that names the field."""
     needs_translation(body)
     try:
         translate_chat_request(READERS[dialect](body), TranslationOptions())
@@ -551,7 +550,7 @@ def test_any_request_is_accepted_or_rejected(body, dialect):
     dialect=st.sampled_from(["openai", "anthropic", "ollama"]),
 )
 def test_any_upstream_answer_is_converted_or_rejected(chunks, stream, dialect):
-    """Every JSON value in a stream or as a whole answer, in each client's shape."""
+    """Any JSON value in a stream or as a buffered answer, in each client's shape."""
     if not stream:
         for chunk in chunks:
             answer = BufferedExchange(request()).feed(json.dumps(chunk).encode())
@@ -574,14 +573,14 @@ def test_any_upstream_answer_is_converted_or_rejected(chunks, stream, dialect):
 
 
 def test_schema_const_can_be_null():
-    """It says more than no value at all, which is what other nulls in a definition mean."""
+    """Unlike other nulls in a definition, which mean a missing value."""
     schema = {"type": "object", "properties": {"p": {"const": None, "type": None}}, "required": ["p"]}
     made = request(tools=[{"type": "function", "function": {"name": "f", "parameters": schema}}])
     assert made.tools["f"].properties["p"] == {"const": None}
 
 
 def test_referenced_type_is_copied():
-    """What a model writes as bare text becomes an object where the definition names one by reference."""
+    """Bare text becomes an object if the definition says so by reference."""
     properties = {"p": {"$ref": "#/$defs/node"}, "q": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}}
     schema = {"type": "object", "properties": properties, "$defs": {"node": {"type": "object", "properties": {}}}}
     made = request(tools=[{"type": "function", "function": {"name": "f", "parameters": schema}}])
@@ -593,7 +592,7 @@ def test_referenced_type_is_copied():
 
 @pytest.mark.parametrize("timings", [{"prompt_ms": 2.5, "predicted_ms": 4}, {"prompt_ms": None}, {"prompt_ms": "x"}, 7])
 def test_ollama_durations_prefer_server_timings(timings):
-    """llama.cpp's, in nanoseconds; nonsense is not told on."""
+    """llama.cpp's, in nanoseconds; implausible values are ignored."""
     completed = {**completion("Hi."), "timings": timings}
     answer = ollama.as_answer(completed, ollama.OllamaResponseInfo("m", "now", lambda: 9))
     told = (answer["total_duration"], answer["prompt_eval_duration"], answer["eval_duration"])

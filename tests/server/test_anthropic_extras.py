@@ -1,4 +1,4 @@
-"""Anthropic's SDK, unmodified: threads, documents, structured output, tools that it runs itself, tokens counted."""
+"""Anthropic's unmodified SDK: threads, documents, structured output, client tools and token counting."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def shown(upstream: ScriptedServer) -> str:
 
 
 def test_tool_runner_continues_without_threads(anthropic, client, upstream):
-    """It asks for one first, is told that there are none here, and sends the whole conversation from then on."""
+    """The first request asks for a thread and is rejected; then the SDK sends the whole conversation."""
 
     @anthropic.beta_tool  # type: ignore[untyped-decorator]
     def add(a: int, b: int) -> str:
@@ -55,7 +55,7 @@ def test_tool_runner_continues_without_threads(anthropic, client, upstream):
 
 
 def test_sdk_memory_tool_works(client, upstream, tmp_path):
-    """Which is known to the model by its published parameters, and run by the client."""
+    """Its published parameters are described to the model; the client runs it."""
     from anthropic.tools import BetaLocalFilesystemMemoryTool
 
     memory = BetaLocalFilesystemMemoryTool(base_path=str(tmp_path))
@@ -91,7 +91,7 @@ def test_client_tools_are_called(client, upstream, tool, arguments, expected, st
 
 
 def test_documents_and_search_results_are_included(client, upstream):
-    """In what the user says and in results of tools."""
+    """In user messages and tool results."""
     upstream.on(CHAT, says("Ok.", False))
     text = {"type": "document", "title": "Plan", "source": {"type": "text", "media_type": "text/plain", "data": "Go."}}
     encoded = {"type": "document", "source": {"type": "base64", "media_type": "text/csv", "data": "YSxi"}}

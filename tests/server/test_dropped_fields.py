@@ -1,4 +1,4 @@
-"""What is left out of requests is said once on stderr, and counted."""
+"""Dropped request fields are logged once and counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that their server says are small: words choose for them, in `adapter serve`, `wrap` and the agent alike."""
+"""Assistance for small models in `adapter serve`, `wrap` and the agent."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def models(parameters: int | None) -> Any:
 
 
 def llama_cpp(server: ScriptedServer, parameters: int | None, *texts: str) -> ScriptedServer:
-    """A llama.cpp whose template has no place for tools."""
+    """A llama.cpp whose template does not support tools."""
     props = {"default_generation_settings": {}, "chat_template": "{{ messages }}", "chat_template_caps": {}}
     server.on("/props", as_json(200, props)).on(MODELS, models(parameters))
     server.on("/apply-template", as_json(200, {"prompt": "<PROMPT>"}))
@@ -55,7 +55,7 @@ def llama_cpp(server: ScriptedServer, parameters: int | None, *texts: str) -> Sc
 
 
 def asked(url: str, text: str, **fields: Any) -> Any:
-    """The calls, and the text, of an answer."""
+    """Return the calls and the text of an answer."""
     with openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client:
         return answered(client, text, **fields)
 
@@ -69,7 +69,7 @@ def answered(client: openai.OpenAI, text: str, **fields: Any) -> Any:
 
 
 def test_small_model_gets_one_forced_tool(scripted):
-    """At temperature 0, held by a grammar in which the value is that of the request."""
+    """At temperature 0, constrained by a grammar with the request's value."""
     with serving(llama_cpp(scripted, 135_000_000, CALL).url) as url:
         assert asked(url, "Show a.py") == ([{"path": "a.py"}], "")
     (body,) = scripted.bodies()
@@ -82,7 +82,7 @@ def test_small_model_gets_one_forced_tool(scripted):
 
 
 def test_request_without_matching_tool_is_answered_in_words(scripted):
-    """As if there were no tools; so is the result of a call. What the client says of the temperature holds."""
+    """As if there were no tools, also after a tool result. The client's temperature is kept."""
     with serving(llama_cpp(scripted, 135_000_000, "Hello.").url) as url:
         assert asked(url, "Good morning!", temperature=0.7) == ([], "Hello.")
         called = {"id": "c1", "type": "function", "function": {"name": "get_rain", "arguments": '{"town": "Bern"}'}}
@@ -103,7 +103,7 @@ def test_request_without_matching_tool_is_answered_in_words(scripted):
 
 @pytest.mark.parametrize("parameters", [SMALL + 1, 8_000_000_000, None])
 def test_larger_model_is_not_assisted(scripted, parameters):
-    """Byte for byte what is sent without any guide; so with a style, a constraint, or where tools have a place."""
+    """The bytes are the same as without assistance; so with a style, a constraint, or a tool template."""
     with serving(llama_cpp(scripted, parameters, CALL).url) as url:
         assert asked(url, "Show a.py") == ([{"path": "a.py"}], "")
     with serving(scripted.url, "--guide", "off") as url:
@@ -126,7 +126,7 @@ def test_user_settings_disable_assistance(scripted, chosen):
 
 
 def test_equal_requests_send_equal_bytes():
-    """With and without the knowledge that a model is large."""
+    """Whether or not the model is known to be large."""
     body = {"model": "m", "messages": [{"role": "user", "content": "Show a.py"}], "tools": TOOLS}
     enforce = partial(constraint_fields, "llama.cpp")
     plain = translate_chat_request(body, TranslationOptions(constraints=ConstraintSettings(enforce=enforce)))
@@ -145,14 +145,14 @@ def test_equal_requests_send_equal_bytes():
 
 
 def test_tool_template_replaces_assistance():
-    """However small the model: it was made for that."""
+    """Regardless of the model's size."""
     with TemplateServer("llama.cpp", CHATML, CALL) as server, serving(server.url, "--guide", "on") as url:
         assert asked(url, "Show a.py") == ([{"path": "a.py"}], "")
         assert "get_rain" in server.prompts[-1]
 
 
 def test_assistance_is_logged_at_start(scripted):
-    """With the way to have it otherwise."""
+    """With the option that disables it."""
     command = [sys.executable, "-m", "adapter", "serve", "--port", "0", "--upstream", llama_cpp(scripted, 9).url]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as process:
         assert process.stderr is not None
@@ -164,7 +164,7 @@ def test_assistance_is_logged_at_start(scripted):
 
 
 def test_wrap_and_agent_send_same_request(scripted, tmp_path):
-    """The messages and the grammar that `serve` sends."""
+    """The same messages and grammar as `serve`."""
     llama_cpp(scripted, 135_000_000, CALL)
     with serving(scripted.url) as url:
         asked(url, "Show a.py")
@@ -195,7 +195,7 @@ def test_wrap_and_agent_send_same_request(scripted, tmp_path):
 
 
 def test_model_size_is_read_from_server(scripted):
-    """Of llama.cpp and Ollama; what says nothing, or nonsense, is not small."""
+    """From llama.cpp and Ollama; missing or invalid sizes do not count as small."""
     ollama = as_json(200, {"model_info": {"general.parameter_count": 135_000_000}})
     scripted.on("/api/show", ollama, as_json(404, {"error": "no such model"}))
     assert parameter_count(Endpoint(f"{scripted.url}/v1", "ollama"), "m") == 135_000_000
@@ -209,6 +209,6 @@ def test_model_size_is_read_from_server(scripted):
 
 
 def test_random_model_makes_expected_call(random_engine):
-    """The smallest model there is, through a real llama.cpp: words leave it nothing to do wrong."""
+    """A tiny model through a real llama.cpp: the constraint leaves it only the right call."""
     with serving(random_engine.endpoint.base_url) as url:
         assert asked(url, "Show a.py", max_tokens=200) == ([{"path": "a.py"}], "")

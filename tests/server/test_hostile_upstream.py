@@ -1,4 +1,4 @@
-"""A model server that sends what no model server should: that costs its own answer, and nothing else."""
+"""A malicious model server can spoil only its own answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def errors(sent: bytes) -> list[str]:
 
 @contextmanager
 def answering(head: bytes, pieces: Callable[[], Iterator[bytes]]) -> Iterator[str]:
-    """A server of bare bytes: to each connection the head and then the pieces, until the other side has enough."""
+    """A raw server that sends the head and then the pieces on each connection, until the client disconnects."""
 
     def serve(connection: socket.socket) -> None:
         with connection:
@@ -74,7 +74,7 @@ def answering(head: bytes, pieces: Callable[[], Iterator[bytes]]) -> Iterator[st
 
 
 def test_unrequested_choices_end_stream():
-    """Each of them would get a parser of its own."""
+    """Each choice would need a parser of its own."""
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
     sent = b"".join(streamed.feed(encode_event(numbered(index))) for index in range(20_000))
     assert errors(sent) == ["the model server sent answer 1 (0-based); expected one answer"]
@@ -83,7 +83,7 @@ def test_unrequested_choices_end_stream():
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_choices_are_limited_to_n(stream):
-    """The unmodified client gets both, or hears that there was one too many."""
+    """The unmodified client gets both choices, or an error if there is one too many."""
 
     def said(asked: Any) -> Iterator[Any]:
         wanted = 2 + (asked["messages"][-1]["content"] == "More!")
@@ -141,7 +141,7 @@ def test_endless_answer_is_stopped(monkeypatch, event, why):
 
 
 def test_endless_comments_are_stopped(monkeypatch):
-    """Signs of life and nothing else."""
+    """Endless comments and no data."""
     monkeypatch.setattr(exchange, "MAX_STREAM_BYTES", 90_000)
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
     sent = b"".join(streamed.feed(b": ping\n\n" * 100) for _ in range(200))
@@ -163,7 +163,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\
     ids=["body without an end", "gzip bomb", "flood of headers", "header without an end", "no HTTP"],
 )
 def test_oversized_answer_returns_502(head, pieces):
-    """Also for a server that looks at what is behind it first; the next request is answered like this one."""
+    """Also during server detection; the next request gets the same error."""
     with answering(head, pieces) as upstream, serving(upstream) as url:
         for _ in range(2):
             status, said = post(url.removesuffix("/v1"), json.dumps(ASKING).encode())

@@ -1,4 +1,4 @@
-"""`adapter serve --view`: who gets to see its page, and that it tells what happens while it does."""
+"""`adapter serve --view`: access to its page, and live updates."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ API_KEY = "clients-show-this-key"
 
 
 def printed(run: Running) -> tuple[str, str]:
-    """The server's own address, and that of its page."""
+    """Yield the address of the server and of its page."""
     url = run.first_line().split()[1].rstrip(",")
     until = time.monotonic() + 100
     while not (found := re.search(r"^live view: (\S+)\n", run.stderr.read_text(encoding="utf-8"), re.MULTILINE)):
@@ -52,7 +52,7 @@ def printed(run: Running) -> tuple[str, str]:
 
 @contextmanager
 def viewed(*options: str) -> Iterator[tuple[Slow, str, str, Running]]:
-    """A model that ends when it is told to, a server before it with a page, the page's address, and the process."""
+    """Yield a model that ends on command, a server with a page, the page's address and the process."""
     model = Slow()
     with (
         LiveUpstream(model.answer) as upstream,
@@ -80,7 +80,7 @@ def closed_one() -> Iterator[tuple[Slow, str, str]]:
 
 @contextmanager
 def page_of(live: LiveExchanges, port: int = 0) -> Iterator[str]:
-    """The address of a server that has nothing but the page."""
+    """Yield the address of a server with only the page."""
     import uvicorn
 
     from adapter.server.http_protocol import BoundedConfig
@@ -110,7 +110,7 @@ def get(url: str, path: str, headers: dict[str, str]) -> Any:
 
 
 class Looking:
-    """A page that looks on, until the block ends."""
+    """Keep a page open during the block."""
 
     def __init__(self, url: str, headers: dict[str, str], since: str = "") -> None:
         self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
@@ -126,7 +126,7 @@ class Looking:
         self._connection.close()
 
     def next(self) -> Any:
-        """What the next event tells; None where there is none any more."""
+        """Return the next event's data, or None at the end."""
         for line in self.response:
             if line.startswith(b"id: "):
                 self.last_id = line[4:].decode().strip()
@@ -135,7 +135,7 @@ class Looking:
         return None
 
     def until(self, mark: str) -> Any:
-        """The first row with ``mark``."""
+        """Return the first row with ``mark``."""
         while changes := self.next():
             for row in changes["rows"]:
                 if mark in row["marks"]:
@@ -163,7 +163,7 @@ def test_page_without_key_shows_only_form(open_one, closed_one, path, headers):
 
 
 def test_logged_address_opens_page(open_one):
-    """By way of a cookie that is none of the key; then neither address nor page has it."""
+    """Through a cookie that does not contain the key; neither address nor page contains it."""
     _, url, page = open_one
     key = urlsplit(page).query.removeprefix("key=")
     assert len(key) > 20
@@ -189,7 +189,6 @@ def test_logged_address_opens_page(open_one):
 
 
 def sent(url: str, body: str, **headers: str) -> tuple[int, dict[str, str]]:
-    """A form."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
     connection.request("POST", "/view/", body, {"Content-Type": "application/x-www-form-urlencoded", **headers})
     response = connection.getresponse()
@@ -198,7 +197,7 @@ def sent(url: str, body: str, **headers: str) -> tuple[int, dict[str, str]]:
 
 
 def test_page_uses_client_api_key(closed_one):
-    """By the form; its cookie opens nothing but the page. A program sends it as ever."""
+    """With the form; its cookie opens only the page. Programs send the key as usual."""
     _, url, page = closed_one
     assert urlsplit(page).query == ""
     own = f"http://{urlsplit(url).netloc}"
@@ -249,7 +248,7 @@ def test_page_requires_option(scripted):
 
 
 def test_log_does_not_contain_key(scripted):
-    """Nor of JSON, whoever showed it in an address."""
+    """Not even as JSON, or when it was in an address."""
     with started(
         "serve", "--upstream", scripted.url, "--port", "0", "--view", "--log-json", "--api-key", API_KEY
     ) as run:
@@ -277,7 +276,7 @@ def test_several_workers_are_rejected():
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_running_exchange_is_streamed(open_one, stream):
-    """From the request on, its text so far, and its end."""
+    """From the request on, with its text so far, and its end."""
     model, url, page = open_one
     known = cookie(url, page)
     name = f"stream-{stream}"
@@ -315,7 +314,7 @@ def test_client_disconnect_is_reported(open_one):
 
 
 def test_reconnected_page_gets_new_changes(open_one):
-    """By the id of the last event; of another server's it hears all."""
+    """From the id of the last event; after a restart it gets everything."""
     model, url, page = open_one
     known = cookie(url, page)
 
@@ -355,7 +354,7 @@ def test_invalid_path_returns_error(open_one, path, status):
 
 
 def test_number_of_pages_is_limited(open_one):
-    """One that leaves makes room."""
+    """A closed page frees its slot."""
     _, url, page = open_one
     known = cookie(url, page)
     with ExitStack() as stack:
@@ -369,7 +368,7 @@ def test_number_of_pages_is_limited(open_one):
 
 
 def test_slow_page_skips_intermediate_states(monkeypatch):
-    """More changes than any buffer holds; the model's stream waits for nobody who looks on."""
+    """More changes than fit into buffers; the model's stream does not wait for pages."""
     monkeypatch.setattr("adapter.server.live_view.TICK_S", 0.005)
     live = LiveExchanges(Redactor({}))
     with page_of(live) as address, Looking(address, {"Authorization": "Bearer k"}) as looking:
@@ -414,7 +413,7 @@ def test_recording_and_view_redact_secrets(scripted, tmp_path, monkeypatch):
 
 
 def test_open_page_does_not_delay_drain():
-    """Its stream ends at SIGTERM; the client's goes on to its end."""
+    """Its stream ends on SIGTERM; the client's stream continues to its end."""
     with viewed() as (model, url, page, run), ThreadPoolExecutor() as threads:
         stream = threads.submit(Client(url, "a", tools=TOOLS).text)
         assert model.next() == "a"
@@ -432,7 +431,7 @@ def test_open_page_does_not_delay_drain():
 
 
 def test_stalled_page_does_not_delay_drain():
-    """Its connection takes nothing any more."""
+    """Its connection reads nothing."""
 
     async def looks_on() -> list[str]:
         live, stopping, sent = LiveExchanges(Redactor({})), asyncio.Event(), []
@@ -459,7 +458,7 @@ def test_stalled_page_does_not_delay_drain():
 
 
 def test_open_page_does_not_delay_exit():
-    """Ctrl-C, while somebody looks on: the server has not to break anything off."""
+    """Ctrl-C with an open page: nothing has to be cut off."""
     with viewed() as (_, url, page, run), Looking(url, cookie(url, page)) as looking:
         assert run.process.pid is not None
         os.kill(run.process.pid, signal.SIGINT)

@@ -22,7 +22,7 @@ def conversation(messages, headers=(), **body):
 
 
 def test_conversation_key_is_stable_while_it_grows():
-    """By the user's first words; a header, or the key for prompt caches, goes before them."""
+    """The user's first words; a header or the prompt cache key takes precedence."""
     first, other = {"role": "user", "content": "Hi"}, {"role": "user", "content": "Hello"}
     system = {"role": "system", "content": "It is noon."}
     begun = conversation([first])
@@ -34,12 +34,12 @@ def test_conversation_key_is_stable_while_it_grows():
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[" * 100_000, b"5", b"\xff", b'{"messages": 5}', b'{"messages": [5]}'])
 def test_conversation_key_accepts_any_body(body):
-    """Nothing is raised: what is wrong with it the server says."""
+    """Nothing is raised: the server reports invalid bodies."""
     assert isinstance(conversation_key({}, body), str)
 
 
 def test_added_upstream_moves_few_conversations():
-    """Rendezvous hashing: only those move that the new one takes."""
+    """Rendezvous hashing: only conversations of the new upstream move."""
     two, three = dict.fromkeys("ab"), dict.fromkeys("abc")
     moved = [n for n in map(str, range(300)) if _nearest(n, two) != _nearest(n, three)]
     assert {_nearest(n, three) for n in moved} == {"c"}
@@ -56,12 +56,12 @@ def test_added_upstream_moves_few_conversations():
     ],
 )
 def test_invalid_arguments_raise_at_start(args, why, monkeypatch):
-    """With what there is; before any replica begins."""
+    """With the available choices, before any replica starts."""
     monkeypatch.delenv("ADAPTER_API_KEY", raising=False)
     with pytest.raises(UsageError, match=why):
         app(args)
 
 
 def test_upstreams_can_be_one_comma_separated_value():
-    """As `serve run` gives them."""
+    """As passed by `serve run`."""
     assert RayServeConfig(upstream="http://a, http://b").upstream == ["http://a", "http://b"]  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The store of answers: within its bounds of size and age, in memory and in a file."""
+"""The response store: limits of size and age, in memory and in a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def clock() -> list[float]:
 
 
 def test_full_store_evicts_oldest(clock):
-    """And whatever went on from them cannot go on any more."""
+    """Conversations that continued from evicted responses cannot be continued."""
     store = ResponseStore(max_bytes=20_000, now=lambda: clock[0])
     for number in range(40):
         clock[0] += 1
@@ -59,7 +59,7 @@ def test_oversized_response_is_not_stored():
 
 
 def test_cyclic_history_ends():
-    """Ids of ours are random; whoever writes the file may still make a circle."""
+    """Generated ids are random, but a file may contain a cycle."""
     store = ResponseStore()
     store.save(answer(1, "resp_2"), [{"role": "user", "content": "a"}])
     store.save(answer(2, "resp_1"), [])
@@ -68,7 +68,7 @@ def test_cyclic_history_ends():
 
 
 def test_store_is_thread_safe(tmp_path):
-    """What was kept soon is there for whoever reads next."""
+    """A saved response is visible to the next reader."""
     store = ResponseStore(tmp_path / "a.db")
 
     def keep(start: int) -> None:
@@ -86,7 +86,7 @@ def test_store_is_thread_safe(tmp_path):
 
 
 def test_file_has_no_credentials(tmp_path):
-    """Those of the environment and whatever looks like one; in memory the conversation stays as it was."""
+    """Credentials of the environment or with a known pattern; a store in memory is unchanged."""
     secrets = Redactor({"DEPLOY_TOKEN": "tralala-17"}, ["ours-4711"])
     for file, is_there in ((tmp_path / "a.db", False), (None, True)):
         store = ResponseStore(file, secrets)
@@ -97,7 +97,7 @@ def test_file_has_no_credentials(tmp_path):
 
 
 def test_foreign_file_is_rejected(tmp_path):
-    """No database, a database of another version, a place where nothing can be written."""
+    """Not a database, a database of another version, an unwritable path."""
     text, other = tmp_path / "notes.txt", tmp_path / "other.db"
     text.write_text("Not a database, but longer than the head of one. " * 40)
     tables = sqlite3.connect(other)

@@ -1,4 +1,4 @@
-"""Answers that the openai SDK comes back to: the next request refers to them, or they are read and deleted."""
+"""Stored responses with the openai SDK: referenced by the next request, read and deleted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def client(shared: tuple[ScriptedServer, str]) -> Iterator[openai.OpenAI]:
 
 
 def said(upstream: ScriptedServer) -> list[tuple[str, str]]:
-    """Who said what in the last request to the model, without the tools."""
+    """Return the roles and texts of the last request to the model, without the tools."""
     return [
         (message["role"], str(message["content"]).split("\n\n# Tools")[0])
         for message in upstream.bodies()[-1]["messages"]
@@ -37,7 +37,8 @@ def said(upstream: ScriptedServer) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("way", ["served", "wrapped"])
 @streamed_and_whole
 def test_previous_response_is_continued(client, upstream, stream, way):
-    """With ``previous_response_id`` only the result comes, and the model reads the whole conversation; three turns."""
+    """The client sends only the result with ``previous_response_id``, and the model gets the whole conversation; three
+    turns."""
     if way == "wrapped":
         client = wrap(openai.OpenAI(base_url=f"{upstream.url}/v1", api_key="k", max_retries=0))
     upstream.on(CHAT, *(scripted_answer(text, "stop", stream) for text in (f"I look.\n{CALL}", "It is 1.", "Bye.")))
@@ -60,7 +61,7 @@ def test_previous_response_is_continued(client, upstream, stream, way):
 
 @streamed_and_whole
 def test_item_references_are_resolved(client, upstream, stream):
-    """As the AI SDK does by itself."""
+    """As the AI SDK does by default."""
     upstream.on(CHAT, scripted_answer(f"I look.\n{CALL}", "stop", stream), scripted_answer("Done.", "stop", stream))
     first = ask(client, stream)
     (call,) = [item for item in first.output if item.type == "function_call"]
@@ -113,7 +114,7 @@ def test_equal_requests_create_two_responses(client, upstream):
 
 
 def test_conversation_collects_responses(client, upstream):
-    """Created, asked in, listed, changed and deleted, by the SDK."""
+    """Create, use, list, update and delete it with the SDK."""
     upstream.on(CHAT, *(scripted_answer(text, "stop", False) for text in ("Hello Ada.", "You are Ada.")))
     begun = client.conversations.create(
         items=[{"type": "message", "role": "developer", "content": "Be kind."}], metadata={"for": "ada"}
@@ -146,7 +147,7 @@ def test_invalid_conversation_requests_are_rejected(client):
 
 
 def test_store_file_outlives_server(tmp_path):
-    """Without the key that clients show, and none that a conversation holds."""
+    """Without client keys and keys in conversations."""
     file, key = tmp_path / "answers.db", "sk-" + "a" * 40
     with ScriptedServer().on(CHAT, as_json(200, completion("Hello."))) as upstream:
         options = ("--store", str(file), "--api-key", "a-secret-of-ours")

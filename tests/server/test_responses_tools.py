@@ -1,4 +1,4 @@
-"""Tools of responses that are no plain functions, by the unmodified SDK: called, answered, sent back as their own."""
+"""Tools of the responses API other than functions, with the unmodified SDK: called, answered and sent back."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", CALLS)
 @streamed_and_whole
 def test_call_becomes_client_item(client, upstream, name, stream):
-    """And the same model's words when the client sends it back."""
+    """The model gets its own text when the client sends the item back."""
     arguments, expected = CALLS[name]
     upstream.on(CHAT, scripted_answer(call(name, **arguments), "stop", stream), scripted_answer("Ok.", "stop", False))
     answer = ask(client, stream, tools=TOOLS)
@@ -96,7 +96,7 @@ def test_call_becomes_client_item(client, upstream, name, stream):
 
 
 def test_unsupported_tools_are_dropped_and_reported(client, upstream):
-    """In a header of the answer."""
+    """In a response header."""
     upstream.on(CHAT, scripted_answer("Ok.", "stop", False))
     raw = client.responses.with_raw_response.create(
         model="m", input="Hi", tools=TOOLS, truncation="auto", text={"verbosity": "low"}
@@ -133,7 +133,7 @@ def test_text_file_is_included_and_others_rejected(client, upstream):
 
 
 def _kinds() -> list[str]:
-    """The types of all items that the SDK lets a client send."""
+    """All item types that the SDK can send."""
     found: list[str] = []
     for each in get_args(ResponseInputItemParam):
         hint = get_type_hints(each).get("type")
@@ -149,7 +149,7 @@ def test_sdk_item_types_are_known():
 
 @pytest.mark.parametrize("kind", _kinds())
 def test_every_sdk_item_is_accepted(kind):
-    """Said to the model, or left out by name."""
+    """Shown to the model or reported as dropped."""
     if kind == "item_reference":  # has been put in by then
         return
     dropped: list[str] = []
@@ -161,7 +161,7 @@ def test_every_sdk_item_is_accepted(kind):
 
 
 def test_deferred_tools_need_client_search():
-    """Not before; where OpenAI's own server would search they are all shown, since nobody searches here."""
+    """Not before; tools that OpenAI's server would search are all described."""
     late = {"type": "namespace", "name": "late", "tools": [{**READ, "defer_loading": True}, {**READ, "name": "now"}]}
 
     def shown(execution: str, *items: Any) -> list[str]:

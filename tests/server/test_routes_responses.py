@@ -1,4 +1,4 @@
-"""The openai SDK's responses, before `adapter serve` and wrapped, with a server that only knows chats."""
+"""The openai SDK's responses API, through `adapter serve` and wrapped, with a chat-only server."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def client(request: pytest.FixtureRequest, shared: tuple[ScriptedServer, str]) -
 
 
 def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> Any:
-    """The response, by the SDK's own joining of events where streamed."""
+    """Return the response, assembled by the SDK if streamed."""
     fields = {"model": "qwen3", "input": "Read a.py", "tools": TOOLS, **fields}
     if not stream:
         return client.responses.create(**fields)
@@ -65,7 +65,7 @@ streamed_and_whole = pytest.mark.parametrize("stream", [True, False], ids=["stre
 
 @streamed_and_whole
 def test_response_contains_items(client, upstream, stream):
-    """Reasoning, text and calls, in this order, whole and streamed alike."""
+    """Reasoning, text and calls in this order, buffered and streamed."""
     upstream.on(CHAT, scripted_answer(f"<think>Hm.</think>I look.\n{CALL}\n{SECOND}", "stop", stream))
     answer = ask(client, stream, parallel_tool_calls=True)
     assert [item.type for item in answer.output] == ["reasoning", "message", "function_call", "function_call"]
@@ -86,7 +86,7 @@ def test_response_contains_items(client, upstream, stream):
 
 
 def test_conversation_is_sent_as_messages(client, upstream):
-    """What was said and called in one go is one message; results follow."""
+    """Text and calls of one turn become one message; results follow."""
     upstream.on(CHAT, scripted_answer("Done.", "stop", False))
     image = {"type": "input_image", "image_url": "data:image/png;base64,AA"}
     items: list[Any] = [
@@ -140,7 +140,7 @@ class Page(BaseModel):
 
 
 def test_structured_output_is_forwarded(client, upstream):
-    """As the response format of a chat; the SDK reads it."""
+    """As the chat's response format; the SDK parses the answer."""
     upstream.on(CHAT, scripted_answer('{"title": "Adapter"}', "stop", False))
     answer = client.responses.parse(model="m", input="Which title?", text_format=Page)
     assert answer.output_parsed == Page(title="Adapter")
@@ -196,7 +196,7 @@ def test_async_client_streams(upstream, shared):
 @examples(60)
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=6), streams_arguments=st.booleans())
 def test_stream_opens_fills_and_closes_every_item(pieces, streams_arguments):
-    """Whatever a model writes: numbers in order, what is done is the sum of its pieces and stands in the end."""
+    """For any model text: sequence numbers have no gaps, and completed items equal the sum of their deltas."""
     asked = openai_responses_request.as_openai({"model": "m", "input": "Read a.py", "tools": TOOLS, "stream": True})
     request = translate_chat_request(asked, TranslationOptions(stream_arguments=streams_arguments))
     streamed = StreamedExchange(request, 0, ResponsesWriter(answer_head({}, "resp_1", 0)))
@@ -254,7 +254,7 @@ def test_failed_stream_sends_both_error_events():
 
 
 def test_text_only_response_is_plain(client, upstream):
-    """A request without tools is a chat without tools."""
+    """Without tools it is a plain chat."""
     upstream.on(CHAT, as_json(200, {"choices": [{"index": 0, "message": {"content": "Hi."}, "finish_reason": "stop"}]}))
     assert client.responses.create(model="m", input="Hi").output_text == "Hi."
     assert upstream.bodies() == [{"model": "m", "messages": [{"role": "user", "content": "Hi"}]}]

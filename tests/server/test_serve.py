@@ -1,4 +1,4 @@
-"""The unmodified openai SDK against `adapter serve`, a process of its own, in front of scripted model servers."""
+"""The unmodified openai SDK with `adapter serve` as a process, in front of scripted model servers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CUT = CALL[:40]
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[tuple[ScriptedServer, str]]:
-    """A model server and ours in front of it, for all tests of this module."""
+    """Yield a model server and ours in front of it, shared by this module."""
     with ScriptedServer() as upstream, serving(upstream.url, "--keep-alive", "0.2") as url:
         yield upstream, url
 
@@ -43,7 +43,7 @@ def client(url: str) -> Iterator[openai.OpenAI]:
 
 
 def scripted_answer(text: str, finish_reason: str, stream: bool, reasoning: str = "") -> Reply:
-    """The same answer in one piece, or in characters."""
+    """The same answer in one piece, or character by character."""
     if not stream:
         whole = completion(text, finish_reason)
         whole["choices"][0]["message"] |= {"reasoning_content": reasoning} if reasoning else {}
@@ -53,7 +53,7 @@ def scripted_answer(text: str, finish_reason: str, stream: bool, reasoning: str 
 
 
 def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> tuple[Any, Any]:
-    """The message and the finish reason, by the SDK's own joining of chunks where streamed."""
+    """Return the message and the finish reason, assembled by the SDK if streamed."""
     fields = {"model": "qwen3", "messages": ASK, "tools": TOOLS, **fields}
     if not stream:
         (choice,) = client.chat.completions.create(**fields).choices
@@ -64,7 +64,7 @@ def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> tuple[Any, Any]:
 
 
 class _Joined:
-    """Chunks put together as clients do, which is a test of their shape."""
+    """Assemble chunks like clients, which tests their shape."""
 
     def __init__(self, chunks: list[Any]) -> None:
         deltas = [chunk.choices[0].delta for chunk in chunks]
@@ -107,7 +107,7 @@ streamed_and_whole = pytest.mark.parametrize("stream", [True, False], ids=["stre
     ids=["one call", "parallel", "text and call", "text", "cut text", "cut call", "call and cut call"],
 )
 def test_answer_contains_tool_call(client, upstream, stream, text, said, content, paths, finish_reason):
-    """Streamed or not, the client gets the same; a cut call is text."""
+    """The client gets the same streamed or not; a cut call is text."""
     upstream.on(CHAT, scripted_answer(text, said, stream))
     message, finished = ask(client, stream)
     assert (message.content or "").strip() == (content or "").strip()
@@ -119,7 +119,7 @@ def test_answer_contains_tool_call(client, upstream, stream, text, said, content
 @streamed_and_whole
 @pytest.mark.parametrize("by_server", [True, False], ids=["told by the server", "in the text"])
 def test_reasoning_is_separate(client, upstream, stream, by_server):
-    """Both as the server's own field and as ``<think>``; no call is taken from it."""
+    """Both in the server's own field and as ``<think>``; it contains no calls."""
     thought = f"Maybe {SECOND}? No."
     reply = (
         scripted_answer(CALL, "stop", stream, reasoning=thought)
@@ -133,7 +133,7 @@ def test_reasoning_is_separate(client, upstream, stream, by_server):
 
 
 def test_conversation_is_sent_as_plain_text(client, upstream):
-    """No tools, no calls, no results by role: text in the model's format; other fields untouched; no client's key."""
+    """No tools, calls or tool results, but text in the model's format; other fields unchanged; no client key."""
     upstream.on(CHAT, as_json(200, completion("It is empty.")))
     call = {"id": "call_1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a.py"}'}}
     history: list[Any] = [
@@ -160,7 +160,7 @@ def test_conversation_is_sent_as_plain_text(client, upstream):
 
 @streamed_and_whole
 def test_tool_choice_none_leaves_text(client, upstream, stream):
-    """What looks like a call is not one when none was allowed."""
+    """Text that looks like a call stays text."""
     upstream.on(CHAT, scripted_answer(CALL, "stop", stream))
     message, finish_reason = ask(client, stream, tool_choice="none")
     assert (message.content, message.tool_calls or [], finish_reason) == (CALL, [], "stop")
@@ -169,7 +169,7 @@ def test_tool_choice_none_leaves_text(client, upstream, stream):
 
 @streamed_and_whole
 def test_named_tool_choice_allows_only_it(client, upstream, stream):
-    """The model is told so, and its call of another tool is text."""
+    """The prompt says so, and calls of other tools are text."""
     other = {"type": "function", "function": {"name": "list_directory", "parameters": {"type": "object"}}}
     wrong = '<tool_call>\n{"name": "list_directory", "arguments": {}}\n</tool_call>'
     upstream.on(CHAT, scripted_answer(f"{wrong}\n{CALL}", "stop", stream))
@@ -182,7 +182,7 @@ def test_named_tool_choice_allows_only_it(client, upstream, stream):
 
 @streamed_and_whole
 def test_disabled_parallel_calls_return_one_call(client, upstream, stream):
-    """The first; the model's further ones are not wanted."""
+    """The first; further calls are dropped."""
     upstream.on(CHAT, scripted_answer(f"{CALL}\n{SECOND}", "stop", stream))
     message, finish_reason = ask(client, stream, parallel_tool_calls=False)
     assert calls_of(message) == [("read_file", {"path": "a.py"})]
@@ -190,7 +190,7 @@ def test_disabled_parallel_calls_return_one_call(client, upstream, stream):
 
 
 def test_usage_is_sent_on_request(client, upstream):
-    """In a last chunk without choices, as OpenAI sends it."""
+    """In a last chunk without choices, as from OpenAI."""
     usage = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
     last = {**delta(), "choices": [], "usage": usage}
     upstream.on(CHAT, as_stream(delta(CALL), delta(finish_reason="stop"), last))
@@ -204,7 +204,7 @@ def test_usage_is_sent_on_request(client, upstream):
 
 
 def test_choices_do_not_mix(client, upstream):
-    """With ``n`` each choice has its own text and its own calls."""
+    """With ``n`` each choice has its own text and calls."""
 
     def of(index: int, text: str | None, finish_reason: str | None = None) -> dict[str, Any]:
         event = delta(text, finish_reason)
@@ -228,14 +228,14 @@ def test_choices_do_not_mix(client, upstream):
     [(400, openai.BadRequestError), (404, openai.NotFoundError), (500, openai.InternalServerError)],
 )
 def test_upstream_errors_are_passed_on(client, upstream, stream, status, error):
-    """With their status, and in the server's words."""
+    """With their status and message."""
     upstream.on(CHAT, as_error(status, "the model 'qwen3' has a cold"))
     with pytest.raises(error, match="has a cold"):
         ask(client, stream)
 
 
 def test_upstream_error_is_converted_to_openai_shape(client, upstream):
-    """Ollama's own: a string."""
+    """Ollama's error is a string."""
     upstream.on(CHAT, as_json(400, {"error": "no such thing"}))
     with pytest.raises(openai.BadRequestError, match="no such thing") as caught:
         ask(client, False)
@@ -261,7 +261,7 @@ def test_invalid_request_names_field(client, upstream, fields, param):
 
 @streamed_and_whole
 def test_lost_upstream_ends_stream_with_error(client, upstream, stream):
-    """Never half a call, never an end that looks like one."""
+    """Never half a call, and never a normal end."""
     upstream.on(CHAT, as_stream(delta("I look.\n"), delta(CUT), done=False, cut=True))
     with pytest.raises(openai.APIError):
         ask(client, stream)
@@ -277,7 +277,7 @@ def test_invalid_upstream_data_is_an_error(client, upstream, garbage):
 
 
 def test_missing_upstream_returns_502(upstream):
-    """With the address that was tried, and what to do."""
+    """With the address and the next step."""
     with ScriptedServer() as gone:
         dead = gone.url
     with (
@@ -290,7 +290,7 @@ def test_missing_upstream_returns_502(upstream):
 
 
 def test_other_requests_pass_through(client, upstream, url):
-    """Models, chats without tools, unknown paths; health is our own and the server's."""
+    """Models, chats without tools, unknown paths; /health is answered by both."""
     upstream.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
     upstream.on("/version", as_json(200, {"version": "1"}))
     upstream.on(CHAT, as_json(200, completion(CALL)))
@@ -327,14 +327,14 @@ def test_occupied_port_is_reported(url, upstream):
     ],
 )
 def test_foreign_hosts_are_rejected(upstream, url, headers, status):
-    """A page may neither send requests here nor rebind its name to this machine."""
+    """A web page can neither send requests nor rebind its name to this machine."""
     upstream.on(MODELS, as_json(200, {"object": "list", "data": []}))
     assert get(url, "/v1/models", headers)[0] == status
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/api/chat", "/v1/embeddings"])
 def test_oversized_bodies_are_rejected(upstream, url, path):
-    """By what they say they are, by what comes, and by what they would be in memory; the server goes on."""
+    """By their announced, actual and in-memory size; the server keeps running."""
     upstream.on(MODELS, as_json(200, {"object": "list", "data": []}))
     netloc = urlsplit(url).netloc
     for body, headers, status in (
@@ -366,7 +366,7 @@ def get(url: str, path: str, headers: dict[str, str] | None = None) -> tuple[int
 
 
 def test_call_is_sent_on_close_with_keepalives_before():
-    """Text at once; while the call is written signs of life; the call before the model goes on."""
+    """Text at once, keepalives while the call is written, and the call before the model continues."""
     close_call, end = threading.Event(), threading.Event()
 
     def answer(_: Any) -> Iterator[Any]:
@@ -399,7 +399,7 @@ def raw_stream(url: str) -> Iterator[str]:
 
 
 def test_arguments_stream_on_request():
-    """Fragments that join up to the call, the first while the model is still writing."""
+    """Fragments that join to the call, the first while the model is still writing."""
     go_on = threading.Event()
     start, end = CALL[: CALL.index("a.py") + 2], CALL[CALL.index("a.py") + 2 :]
 
@@ -425,7 +425,7 @@ def test_arguments_stream_on_request():
 
 
 def test_slow_first_chunk_starts_stream_with_keepalive():
-    """A prompt that takes minutes to read must not look like a dead connection."""
+    """A prompt that takes minutes must not look like a dead connection."""
     go_on = threading.Event()
 
     def answer(_: Any) -> Iterator[Any]:
@@ -441,7 +441,7 @@ def test_slow_first_chunk_starts_stream_with_keepalive():
 
 @streamed_and_whole
 def test_client_disconnect_stops_model(stream):
-    """The connection to it is closed, which is what stops a model server."""
+    """Its connection is closed, which stops model servers."""
     began = threading.Event()
 
     def answer(_: Any) -> Iterator[Any]:
@@ -461,7 +461,7 @@ def test_client_disconnect_stops_model(stream):
 
 
 def test_concurrent_streams_do_not_mix():
-    """64 clients, each with a call of its own: every one gets its own, whole."""
+    """64 clients, each with its own call."""
     together = threading.Barrier(64, timeout=60)
 
     def answer(body: Any) -> Iterator[Any]:
@@ -490,7 +490,7 @@ def test_concurrent_streams_do_not_mix():
 
 @pytest.mark.model
 def test_real_model_makes_valid_call(real_weights):
-    """SmolLM2 in a real llama.cpp, which never calls a tool by itself: with a required call the grammar makes it."""
+    """SmolLM2 in a real llama.cpp, which never calls a tool unless required: the grammar enforces the call."""
     from adapter.backends.embedded_server import EmbeddedServer
 
     with (

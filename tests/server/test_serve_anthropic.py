@@ -1,4 +1,4 @@
-"""Anthropic's own SDK, unmodified, against `adapter serve` before a server that only knows text."""
+"""Anthropic's unmodified SDK with `adapter serve`, in front of a text-only server."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def says(text: str, stream: bool, reason: str = "stop") -> Reply:
 
 
 def ask(client: Any, stream: bool, **fields: Any) -> Any:
-    """The message; where streamed as the SDK's helper joins it."""
+    """Return the message, assembled by the SDK if streamed."""
     fields = {"model": "qwen3", "max_tokens": 99, "messages": ASK, "tools": OFFERED, **fields}
     if not stream:
         return client.messages.create(**fields)
@@ -54,7 +54,7 @@ def ask(client: Any, stream: bool, **fields: Any) -> Any:
 
 @streamed_and_whole
 def test_reasoning_text_and_calls_become_blocks(client, upstream, stream):
-    """In the order in which they came, with the tokens counted."""
+    """In their order, with token counts."""
     upstream.on(CHAT, says(f"<think>Hm.</think>I look.\n{CALL}\n{SECOND}", stream))
     message = ask(client, stream)
     assert [block.type for block in message.content] == ["thinking", "text", "tool_use", "tool_use"]
@@ -76,7 +76,7 @@ def test_text_answer_has_stop_reason(client, upstream, stream, reason, expected)
 
 
 def test_conversation_is_sent_as_plain_text(client, upstream):
-    """System prompt, past calls, results and stop sequences; server-side tools are left out."""
+    """System prompt, past calls, results and stop sequences; server-side tools are dropped."""
     upstream.on(CHAT, says("Empty.", False))
     history = [
         *ASK,

@@ -1,4 +1,4 @@
-"""`adapter serve` and `wrap` ask again over real HTTP: the client sees one answer, and hears that it was so."""
+"""Retries of `adapter serve` and `wrap` over real HTTP: the client sees one answer and a notice."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_streamed_retry_is_reported_in_last_chunk(client, scripted):
 
 
 def test_rejected_retry_returns_first_answer(client, scripted):
-    """As where it does not fit into the context any more."""
+    """For example if it does not fit into the context."""
     scripted.on(CHAT, as_json(200, completion(PROMISE)), as_error(400, "exceeds the context size"))
     answer = client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS)
     assert answer.choices[0].message.content == PROMISE
@@ -65,7 +65,7 @@ def test_rejected_streamed_retry_returns_first_answer(client, scripted):
 
 
 def test_steps_are_read_from_extra_body(client, scripted):
-    """Of any SDK; the model server never sees the field."""
+    """From any SDK; the field is not forwarded."""
     scripted.on(CHAT, as_json(200, completion("It has 3 lines.")), as_json(200, completion(CALL)))
     answer = client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS, extra_body=STEPS)
     assert answer.choices[0].message.content is None
@@ -94,7 +94,7 @@ def test_async_client_gets_retried_answer(scripted):
 
 
 def test_wrap_accepts_guardrails(scripted, tmp_path):
-    """And what was asked again is in the record."""
+    """Retries are in the recording."""
     scripted.on(CHAT, as_json(200, completion(PROMISE)), as_json(200, completion("")), as_json(200, completion(CALL)))
     record = tmp_path / "said.jsonl"
     with openai.OpenAI(base_url=f"{scripted.url}/v1", api_key="k", max_retries=0) as plain:

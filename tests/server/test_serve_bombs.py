@@ -1,4 +1,4 @@
-"""One request that is large, or meant to be a burden, harms nobody else."""
+"""Large or malicious requests do not affect others."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def asking(tools: int = 1, result: str = "") -> dict[str, Any]:
 
 
 def steps(body: dict[str, Any]) -> int:
-    """How many calls of functions, also those in C, it takes to translate."""
+    """Return the number of function calls, including those in C, of a translation."""
     count = 0
 
     def counting(_frame: object, event: str, _argument: object) -> None:
@@ -79,7 +79,7 @@ def test_translation_time_is_linear(of_size):
 
 
 def test_tool_references_are_resolved_once():
-    """A schema that grows to thousands by its references, under many names."""
+    """A schema that expands to thousands through references under many names."""
 
     def body(names: int) -> dict[str, Any]:
         grows = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(12)}
@@ -114,7 +114,7 @@ def test_too_much_text_is_rejected_but_images_are_not_counted(url):
 
 @pytest.mark.parametrize("path", ["/health", CHAT])
 def test_large_request_does_not_block_others(url, path):
-    """Its answer comes after theirs, and it comes."""
+    """Its answer comes after theirs."""
     order: list[str] = []
     address = urlsplit(url).netloc
 

@@ -1,4 +1,4 @@
-"""SIGTERM lets answers end, and sends whoever asks meanwhile elsewhere; several workers are one server."""
+"""Graceful shutdown on SIGTERM, and several workers behind one address."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.serving import serving_afresh
 
 @contextmanager
 def stoppable(*options: str) -> Iterator[tuple[Slow, str, Any]]:
-    """A model that ends when it is told to, a server before it, and the server's process."""
+    """Yield a model that ends on command, a server, and the server's process."""
     model = Slow()
     with (
         LiveUpstream(model.answer) as upstream,
@@ -38,7 +38,7 @@ def stoppable(*options: str) -> Iterator[tuple[Slow, str, Any]]:
 
 
 def refused(url: str) -> tuple[int, Any]:
-    """Until the signal has come through."""
+    """Wait until the signal has been handled."""
     deadline = time.monotonic() + 100
     while time.monotonic() < deadline:
         if ask(url, "/ready")[2].startswith('{"status":"draining"'):
@@ -49,7 +49,7 @@ def refused(url: str) -> tuple[int, Any]:
 
 
 def test_sigterm_drains_streams():
-    """The stream that runs comes to its end; a new request is a 503 with the time to come back; then all is over."""
+    """The running stream ends normally; a new request gets 503 with Retry-After; then the server exits."""
     with stoppable() as (model, url, process), ThreadPoolExecutor() as threads:
         stream = threads.submit(Client(url, "a", tools=TOOLS).text)
         assert model.next() == "a"
@@ -67,7 +67,7 @@ def test_sigterm_drains_streams():
 
 @pytest.mark.parametrize("how", ["the limit", "a second signal"])
 def test_drain_ends_at_limit_or_second_signal(how):
-    """With --drain's seconds, or at once when SIGTERM comes again: the stream then ends with an error."""
+    """After --drain seconds, or at once on a second SIGTERM; the stream then ends with an error."""
     with stoppable("--drain", "0.3" if how == "the limit" else "60") as (model, url, process):
         response = Client(url, "a", tools=TOOLS).response()
         assert model.next() == "a"
@@ -83,7 +83,7 @@ def test_drain_ends_at_limit_or_second_signal(how):
 
 
 def test_ctrl_c_stops_without_traceback():
-    """Whoever reads a stream hears why it ends; whoever started the server is told nothing of its insides."""
+    """The client gets the reason; the log has no internals."""
     model = Slow()
     with (
         LiveUpstream(model.answer) as upstream,
@@ -106,7 +106,7 @@ def test_ctrl_c_stops_without_traceback():
 
 
 def test_workers_share_address(tmp_path):
-    """They share the store, and whichever is scraped answers for all of them."""
+    """They share the store, and any of them returns everyone's metrics."""
     store = str(tmp_path / "answers.sqlite")
     with (
         ScriptedServer().on(CHAT, as_json(200, completion("Hello"))) as upstream,
@@ -120,7 +120,7 @@ def test_workers_share_address(tmp_path):
 
 
 def test_workers_do_not_store_responses_in_memory():
-    """Else one request in two would find what it refers to."""
+    """Otherwise every second request would miss the response that it references."""
     with (
         ScriptedServer().on(CHAT, as_json(200, completion("Hello"))) as upstream,
         serving_afresh(f"{upstream.url}/v1", "--workers", "2") as url,

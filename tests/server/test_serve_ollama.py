@@ -24,7 +24,7 @@ COUNTS = {"total_duration": 7852057634, "prompt_eval_count": 372, "eval_count": 
 
 
 class Before:
-    """Ours before one kind of server: how that is told a text to say, and what it was asked."""
+    """One kind of server behind ours: how to script its text and read its requests."""
 
     def __init__(self, upstream: ScriptedServer, url: str, *, is_ollama: bool) -> None:
         self.upstream, self.is_ollama = upstream, is_ollama
@@ -85,7 +85,7 @@ def answers(before: Before, stream: bool, **fields: Any) -> list[Any]:
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_call_is_returned(before, stream):
-    """In Ollama's shape: arguments as an object; counts in the end; options gone on."""
+    """In Ollama's shape: arguments are an object, counts are at the end, and options are forwarded."""
     before.says(f"<think>Hm.</think>I look.\n{CALL}", stream)
     parts = answers(before, stream, tools=TOOLS, options={"num_predict": 80, "num_ctx": 9})
     calls = [call for part in parts for call in part.message.tool_calls or ()]
@@ -126,7 +126,7 @@ def test_conversation_with_results_continues(before):
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_errors_have_ollama_shape(before, stream):
-    """Its client shows the words and the status."""
+    """Its client shows the message and the status."""
     words = "model 'smollm2:135m' not found"
     before.upstream.on(before.path, as_json(404, {"error": words}) if before.is_ollama else as_error(404, words))
     with pytest.raises(ollama.ResponseError, match="not found") as caught:
@@ -135,7 +135,7 @@ def test_errors_have_ollama_shape(before, stream):
 
 
 def test_lost_stream_is_an_error(before):
-    """Also in JSON lines a half call is none."""
+    """A partial call is never a call, also in JSON lines."""
     if before.is_ollama:
         line = json.dumps({**HEAD, "message": {"role": "assistant", "content": CALL[:40]}, "done": False})
         reply = Reply(200, line.encode() + b"\n", "application/x-ndjson", length=9999)
@@ -147,7 +147,7 @@ def test_lost_stream_is_an_error(before):
 
 
 def test_models_list_tools_capability(before):
-    """Clients show a model's tools only where its capabilities name them."""
+    """Clients show tools only if a model's capabilities include them."""
     before.upstream.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "smollm2:135m"}]}))
     before.upstream.on("/api/tags", as_json(200, {"models": [{"name": "smollm2:135m", "model": "smollm2:135m"}]}))
     before.upstream.on("/api/show", as_json(200, {"capabilities": ["completion", "insert"], "model_info": {}}))
@@ -157,7 +157,7 @@ def test_models_list_tools_capability(before):
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_durations_are_reported(before, stream):
-    """Clients divide by them; those of an Ollama are its own."""
+    """Clients divide by them; Ollama's own are forwarded."""
     before.says("Hi.", stream)
     last = answers(before, stream, tools=TOOLS)[-1]
     told = (last.total_duration, last.load_duration, last.prompt_eval_duration, last.eval_duration)
@@ -188,7 +188,7 @@ def test_think_is_converted_for_server(before, think, said):
 
 
 def generation(text: str, stream: bool) -> Reply:
-    """As Ollama answers to `/api/generate`."""
+    """As in Ollama's answers to `/api/generate`."""
     end = {**HEAD, "response": "" if stream else text, "done": True, "done_reason": "stop", **COUNTS}
     lines = [{**HEAD, "response": each, "done": False} for each in text] if stream else []
     return Reply(200, b"".join(json.dumps(line).encode() + b"\n" for line in [*lines, end]), "application/x-ndjson")
@@ -196,7 +196,7 @@ def generation(text: str, stream: bool) -> Reply:
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_generate_completes_prompt(before, stream):
-    """Of another server it is the answer in a chat, reasoning apart."""
+    """Other servers answer as a chat, with separate reasoning."""
     if before.is_ollama:
         before.upstream.on("/api/generate", generation("Hi there.", stream))
     else:
@@ -232,7 +232,7 @@ def test_embeddings_are_converted(before):
 
 
 def test_loaded_models_are_listed(before):
-    """The version, the models that are loaded, and that somebody is there."""
+    """The version, the loaded models and the root route."""
     if before.is_ollama:
         before.upstream.on("/api/ps", as_json(200, {"models": [{"model": "m", "name": "m"}]}))
     else:
@@ -243,7 +243,7 @@ def test_loaded_models_are_listed(before):
 
 
 def test_any_body_is_accepted_or_rejected(before):
-    """litellm says none, curl that it is a form."""
+    """litellm sends no type, curl a form's."""
     for kind in ("", "application/x-www-form-urlencoded", "text/plain"):
         before.says("Hi.", False)
         body = json.dumps({"model": "m", "messages": ASK, "tools": TOOLS, "stream": False})

@@ -1,4 +1,4 @@
-"""Who may ask a server on this machine, what of a request the model server gets to see, and what it is asked at all."""
+"""Access control, and the parts of a request that are forwarded to the model server."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def keyed_url(upstream: ScriptedServer) -> Iterator[str]:
 def ask(
     url: str, path: str, headers: dict[str, str] | None = None, method: str = "GET", body: Any = None
 ) -> tuple[int, dict[str, str], str]:
-    """Status, headers and body. The path goes as it is."""
+    """Return status, headers and body. The path is sent unchanged."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
     sent = {"Content-Type": "application/json", **(headers or {})}
     try:
@@ -60,7 +60,7 @@ def ask(
 
 
 def seen(upstream: ScriptedServer, mark: str) -> list[tuple[str, dict[str, str], Any]]:
-    """The requests that bear a mark, among those by which a server looks what is behind it."""
+    """Return the requests with a mark, without those of server detection."""
     return [each for each in upstream.requests if each[1].get("x-mark") == mark]
 
 
@@ -96,7 +96,7 @@ def test_rejected_page_gets_allow_origin_advice(url):
 
 
 def test_only_allowed_page_gets_cors_headers(url):
-    """Its browser asks first, without a key, and is told."""
+    """Its browser sends a preflight without a key, and gets the permission."""
     page = {"Origin": "https://allowed.example"}
     first = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
     status, headers, _ = ask(url, CHAT, {**page, **first}, "OPTIONS")
@@ -115,7 +115,7 @@ def test_only_allowed_page_gets_cors_headers(url):
     ],
 )  # fmt: skip
 def test_client_keys_are_not_forwarded(upstream, url, header):
-    """Other headers are, and other fields of the query."""
+    """Other headers and query fields are forwarded."""
     sent = {header: "sk-secret", "X-Mark": f"key in {header}", "OpenAI-Organization": "o"}
     ask(url, f"{MODELS}?key=sk-secret&api_key=sk-secret&limit=3", sent)
     ask(url, CHAT, sent, "POST", {"model": "m", "messages": ASK})
@@ -158,7 +158,7 @@ def test_api_key_is_accepted_in_several_headers(upstream, header):
     ],
 )
 def test_admin_requests_are_not_passed_on(upstream, url, open_url, method, path, status):
-    """By itself requests to its models are, 404 here; all is with --pass-admin, but what is no plain path."""
+    """By default only requests to models pass, others are 404; --pass-admin passes all well-formed paths."""
     is_passed = path in ("/v1/models/org/m:7b", "/props", "/version") or method == "POST"
     is_passed = is_passed and status == 404
     body, mark = None if method == "GET" else {"model": "m"}, f"{method} {path}"
@@ -174,7 +174,7 @@ def test_admin_requests_are_not_passed_on(upstream, url, open_url, method, path,
 @pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/v1/responses", "/api/chat", "/v1/embeddings"])
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 def test_wrong_method_returns_405_with_allow(url, method, path):
-    """To whoever opens its address in a browser."""
+    """For example when opened in a browser."""
     status, headers, said = ask(url, path, {}, method, None)
     assert (status, headers["allow"]) == (405, "POST")
     assert f"{path} only accepts POST, got {method}" in said
@@ -186,7 +186,7 @@ def test_wrong_method_returns_405_with_allow(url, method, path):
 )
 @pytest.mark.parametrize("key", ["k", "wrong"])
 def test_rejection_uses_api_error_format(keyed_url, path, kind, key):
-    """Before its route is known, too: without the key, and for what is not passed on."""
+    """Even before routing: without the key, and for requests that are not passed on."""
     status, _, said = ask(keyed_url, path, {"X-Api-Key": key}, "PUT", {"model": "m"})
     assert status == (401 if key == "wrong" else 403 if path == "/api/pull" else 405)
     error = json.loads(said)["error"]

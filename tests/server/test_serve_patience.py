@@ -1,4 +1,4 @@
-"""A model server that starts, loads or is busy is asked again, as long as nothing of an answer was sent on."""
+"""Retries while a model server starts, loads or is busy, until an answer has begun."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def upstream(shared: ScriptedServer) -> ScriptedServer:
 
 
 def post(url: str, body: Any) -> tuple[int, str | None, str]:
-    """Status, Retry-After and body."""
+    """Return status, Retry-After and body."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
     try:
         connection.request("POST", CHAT, json.dumps(body), {"Content-Type": "application/json"})
@@ -68,7 +68,7 @@ def test_busy_upstream_is_retried(upstream, url, busy, body):
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_late_retry_after_is_passed_on(upstream, url, stream):
-    """Its own words, too: the client's SDK knows what to do."""
+    """With the server's message: the client's SDK knows how to retry."""
     upstream.on(CHAT, replace(as_error(429, "Quota used up"), headers=(("Retry-After", "3600"),)))
     status, when, said = post(url, {**WITH_TOOLS, "stream": stream})
     assert (status, when) == (429, "3600")
@@ -84,14 +84,14 @@ def test_other_errors_are_not_retried(upstream, url, reply):
 
 
 def test_started_answer_is_not_retried(upstream, url):
-    """It breaks off, and the client has had its beginning."""
+    """It is cut off after the client got its beginning."""
     upstream.on(CHAT, as_stream(delta("I look"), done=False, cut=True), DONE)
     assert "closed the connection" in post(url, {**WITH_TOOLS, "stream": True})[2]
     assert len(upstream.bodies()) == 1
 
 
 def test_starting_upstream_is_retried():
-    """Nothing listened when the request came."""
+    """Nothing listened when the request arrived."""
     answered: list[int] = []
     with socket.socket() as reserved:  # keeps the port until it is listened at, which that allows
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

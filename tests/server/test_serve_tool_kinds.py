@@ -1,4 +1,4 @@
-"""Custom tools and the functions of older clients, by the unmodified SDK: asked for and answered in their own form."""
+"""Custom tools and legacy functions with the unmodified SDK."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def client(shared: tuple[ScriptedServer, openai.OpenAI]) -> openai.OpenAI:
 
 
 def ask(client: openai.OpenAI, upstream: ScriptedServer, text: str, stream: bool, **fields: Any) -> Any:
-    """The last finish reason, and the calls of a whole answer or of a stream's chunks, as dicts."""
+    """Return the last finish reason and the calls of a buffered or streamed answer, as dicts."""
     upstream.on(
         CHAT, as_stream(*map(delta, text), delta(finish_reason="stop")) if stream else as_json(200, completion(text))
     )
@@ -70,7 +70,7 @@ both = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"
 
 @both
 def test_custom_tool_is_called_with_text(client, upstream, stream):
-    """Beside a function; the model is told of the grammar in words."""
+    """Next to a function; the grammar is described to the model."""
     reason, calls = ask(client, upstream, SQL_CALL + CALL, stream, tools=[SQL, *TOOLS])
     assert reason == "tool_calls"
     (first, second) = ({key: call[key] for key in call if key not in ("id", "index")} for call in calls)
@@ -102,7 +102,7 @@ def test_custom_tool_can_be_forced(client, upstream):
 
 @both
 def test_legacy_functions_return_function_call(client, upstream, stream):
-    """One call an answer, under ``function_call``; nothing of the old fields goes on."""
+    """One call per answer, as ``function_call``; legacy fields are not forwarded."""
     reason, called = ask(client, upstream, CALL + CALL, stream, functions=[FUNCTION])
     call = called[0] if stream else called
     assert (reason, call["name"], json.loads(call["arguments"])) == ("function_call", "read_file", {"path": "a.py"})

@@ -1,4 +1,5 @@
-"""Chats without tools: reasoning and channels of models that are known stay out of the text, all else goes through."""
+"""Chats without tools: reasoning and channels of known models are removed from the text, everything else passes
+through."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ streamed_and_whole = pytest.mark.parametrize("stream", [True, False], ids=["stre
 
 
 def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> tuple[str, str, list[Any]]:
-    """Content, reasoning, and the probabilities of tokens."""
+    """Return content, reasoning and logprobs."""
     answer: Any = client.chat.completions.create(messages=ASK, stream=stream, **fields)
     chunks = list(answer) if stream else [answer]
     choices = [choice for chunk in chunks for choice in chunk.choices]
@@ -79,13 +80,13 @@ def test_reasoning_is_split_off_without_tools(client, upstream, stream):
 
 @streamed_and_whole
 def test_other_models_text_is_unchanged(client, upstream, stream):
-    """Byte by byte: nothing is known of this one."""
+    """Byte for byte, as the model is unknown."""
     upstream.on(CHAT, scripted_answer("<think>Hm.</think>Blue.", "stop", stream))
     assert ask(client, stream, model="somebody") == ("<think>Hm.</think>Blue.", "", [])
 
 
 def test_llama_cpp_reasoning_is_not_parsed_again():
-    """So its answers without tools go through as they are, but for gpt-oss."""
+    """So its answers pass through, except for gpt-oss."""
     server = ScriptedServer().on("/props", as_json(200, {"model_path": "/m/a.gguf"}, server="llama.cpp"))
     server.on("/v1/models", as_json(200, {"data": [{"id": "m", "owned_by": "llamacpp"}]}, server="llama.cpp"))
     server.on(CHAT, as_json(200, completion("<think>Hm.</think>Blue."), server="llama.cpp"))
@@ -103,7 +104,7 @@ PIECES = ["<think>", "Hm", "</think>", "I", " look", ".", "\n<tool_call>", CALL[
 
 @streamed_and_whole
 def test_logprobs_are_aligned_with_content(client, upstream, stream):
-    """With tools, too: those of reasoning, markers and calls are not the client's."""
+    """Also with tools: logprobs of reasoning, markers and calls are removed."""
     if stream:
         events = [delta(piece) for piece in PIECES]
         for event, piece in zip(events, PIECES, strict=True):
@@ -120,7 +121,7 @@ def test_logprobs_are_aligned_with_content(client, upstream, stream):
 
 
 def test_repeated_function_calls_get_distinct_ids():
-    """As older clients send them, without ids: the second result is not the first one's."""
+    """As sent by older clients, without ids: the second result belongs to the second call."""
     from adapter.protocols.tool_types import tools_as_functions
 
     call = {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}}

@@ -1,4 +1,4 @@
-"""What is seen of a server from outside: ids, metrics, traces, lines of JSON, and whether it is ready."""
+"""Observability: ids, metrics, traces, JSON logs and readiness."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ USAGE = {"usage": {"prompt_tokens": 30, "completion_tokens": 12}}
 
 
 def ask(url: str, path: str = CHAT, headers: dict[str, str] | None = None, **fields: Any) -> tuple[int, Any, str]:
-    """The status, the headers and the text of an answer; a GET where there are no fields."""
+    """Return status, headers and text of an answer; a GET without fields."""
     content = json.dumps({"model": "qwen3", "messages": [{"role": "user", "content": "Hi"}], **fields}).encode()
     root = url.removesuffix("/v1")
     request = urllib.request.Request(
@@ -43,7 +43,7 @@ def ask(url: str, path: str = CHAT, headers: dict[str, str] | None = None, **fie
 
 
 def samples(text: str) -> dict[str, float]:
-    """The lines of a scrape: a name with its labels, and the value."""
+    """Return the values of a scrape by name with labels."""
     return {name: float(value) for name, value in re.findall(r"^(adapter_\S*(?:\{.*\})?) (\S+)$", text, re.MULTILINE)}
 
 
@@ -54,7 +54,7 @@ def watched():
 
 
 def test_metrics_count_request_outcomes(watched):
-    """Calls, fixes, refusals, tokens, the speed, and what was left out, each under its name."""
+    """Calls, fixes, rejected calls, tokens, speed and dropped fields, each under its name."""
     upstream, url = watched
     said = as_stream(delta("`<tool_call>` it is. "), delta(CALL), delta(finish_reason="stop"), {"choices": [], **USAGE})
     upstream.on(CHAT, said)
@@ -84,7 +84,7 @@ def test_metrics_count_request_outcomes(watched):
 
 
 def test_passthrough_counts_tokens(watched):
-    """A chat without tools goes byte by byte, and its end tells."""
+    """A chat without tools passes through, and its end contains the usage."""
     upstream, url = watched
     before = samples(ask(url, "/metrics")[2]).get('adapter_tokens_total{kind="completion",model="plain"}', 0)
     upstream.replies.pop(CHAT, None)
@@ -95,7 +95,7 @@ def test_passthrough_counts_tokens(watched):
 
 
 def test_busy_upstream_counts_retries(watched):
-    """503 and then an answer: one retry."""
+    """A 503 and then an answer count as one retry."""
     upstream, url = watched
     before = samples(ask(url, "/metrics")[2])["adapter_upstream_retries_total"]
     upstream.replies.pop(CHAT, None)
@@ -105,7 +105,7 @@ def test_busy_upstream_counts_retries(watched):
 
 
 def test_label_values_are_bounded():
-    """The first hundred stand for themselves; what no terminal can say is said otherwise, and a scrape never fails."""
+    """The first hundred are kept; unsafe characters are replaced, and a scrape never fails."""
     from adapter.protocols.usage import Usage
     from adapter.server.telemetry.metrics import MAX_NAMES, Metrics
     from adapter.server.telemetry.request_info import RequestInfo
@@ -127,7 +127,7 @@ def test_label_values_are_bounded():
 
 
 def test_metrics_require_api_key():
-    """Models and what they are used for are not for everybody; `/health` and `/ready` say neither."""
+    """Model names and usage are private; `/health` and `/ready` contain neither."""
     with (
         ScriptedServer().on(MODELS, as_json(200, {"data": []})) as upstream,
         serving(f"{upstream.url}/v1", "--metrics", "--api-key", "sesame") as url,
@@ -138,7 +138,7 @@ def test_metrics_require_api_key():
 
 
 def test_ready_reports_upstream_state(watched):
-    """`/health` says that the process lives, `/ready` that a chat can be had."""
+    """`/health` reports the process, `/ready` the model server."""
     upstream, url = watched
     assert (ask(url, "/health")[0], ask(url, "/ready")[0]) == (200, 503)
     upstream.on(MODELS, as_json(200, {"data": []}))
@@ -150,7 +150,7 @@ def test_ready_reports_upstream_state(watched):
     ("given", "is_taken"), [("trace-1:a/b", True), ("", False), ("no spaces", False), ("x" * 129, False), ("é", False)]
 )
 def test_request_id_is_shared(watched, given, is_taken):
-    """The client's where it is a plain word; the answer and the model server have the same, once."""
+    """The client's if it is a plain word; response and model server get the same, once."""
     upstream, url = watched
     upstream.replies.pop(CHAT, None)
     upstream.on(CHAT, as_json(200, completion("Hello")))
@@ -164,7 +164,7 @@ def test_request_id_is_shared(watched, given, is_taken):
 
 
 def test_json_log_lines_contain_request_id():
-    """Each line is one object, what the server says at its start as well; a model's name breaks none."""
+    """Each line is one object, including those at the start; a model's name cannot break a line."""
     with ScriptedServer() as upstream:
         upstream.on(CHAT, as_stream(delta(CALL), delta(finish_reason="stop")))
         with started("serve", "--upstream", f"{upstream.url}/v1", "--port", "0", "--log-json") as run:
@@ -182,7 +182,7 @@ def test_json_log_lines_contain_request_id():
 
 
 def spans_of(upstream: ScriptedServer, *requests: dict[str, Any]) -> list[Any]:
-    """The spans of ``requests`` to a server of ours in this process."""
+    """Return the spans of ``requests`` to a server in this process."""
     import httpx
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -223,7 +223,7 @@ def spans_of(upstream: ScriptedServer, *requests: dict[str, Any]) -> list[Any]:
 
 
 def test_span_follows_semantic_conventions():
-    """It goes on from the client's trace, is handed on to the model server, and holds nothing that was said."""
+    """It continues the client's trace, is propagated to the model server, and contains no texts."""
     pytest.importorskip("opentelemetry.sdk", reason="needs the extra otel: pip install 'toolcall-adapter[otel]'")
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     body = {
@@ -278,7 +278,7 @@ def test_span_follows_semantic_conventions():
 
 
 def test_spans_reach_collector(monkeypatch):
-    """By OTLP, where the variables say, and all of them before the server has stopped."""
+    """By OTLP to the configured endpoint, all before the server has stopped."""
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="needs the extra otel")
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 

@@ -1,4 +1,4 @@
-"""The page of `adapter serve --view` in a real Chromium: what goes on is seen, and hostile text stays text."""
+"""The page of `adapter serve --view` in a real Chromium: live updates, and hostile text stays text."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def over(live: LiveExchanges, text: str, said: str = "Read a.py") -> None:
 
 
 def test_running_exchange_is_shown_live(chrome):
-    """Behind the key, before a real server: its words as they come, and in the end what they were taken for."""
+    """With the key and a real server: its text as it comes, and finally the parsed result."""
     with viewed("--api-key", API_KEY) as (model, url, page, _), ThreadPoolExecutor() as threads:
         chrome.get(page)
         assert chrome.title == "The key of this server"
@@ -79,7 +79,7 @@ def test_running_exchange_is_shown_live(chrome):
 
 
 def test_selected_row_stays_in_place(chrome, live):
-    """Whatever comes meanwhile; the newest only for those who follow it."""
+    """Whatever arrives; the newest is shown only if the user follows it."""
     with page_of(live) as address:
         for number in range(60):
             over(live, f"Answer {number}. ")
@@ -107,7 +107,7 @@ def test_selected_row_stays_in_place(chrome, live):
 
 
 def test_search_filters_answers(chrome, live):
-    """All that they say, which the page has not; also what comes meanwhile."""
+    """The full texts, which the page does not have; also new ones."""
     over(live, f"{'Words. ' * 100} The PORT is 8000.")
     over(live, "None.")
     with page_of(live) as address:
@@ -121,7 +121,7 @@ def test_search_filters_answers(chrome, live):
 
 
 def test_only_visible_rows_are_rendered(chrome, live):
-    """Those that are kept no more are gone there, too."""
+    """Expired exchanges also disappear."""
     bounded = LiveExchanges(Redactor({}), max_kept=4_000)
     for number in range(5_000):
         bounded.listen(exchange(said=str(number))).end(exchange(f"Answer {number}. "), "")
@@ -140,7 +140,7 @@ def test_only_visible_rows_are_rendered(chrome, live):
 
 
 def test_page_keeps_data_after_server_stops(chrome, live):
-    """And is found again when it comes back; then its exchanges are others."""
+    """And reconnects when it is back, with other exchanges."""
     with page_of(live) as address:
         over(live, "Answer one. ")
         chrome.get(address)
@@ -171,8 +171,8 @@ def test_answer_can_be_reparsed_with_another_policy(chrome, live):
 
 
 def test_live_page_escapes_hostile_text(chrome, live):
-    """Over two hundred exchanges, looked at while each is on its way, and when it is over: nothing runs, nothing is
-    loaded but by the page's own script, no element is added."""
+    """Over two hundred exchanges, viewed while running and when complete: nothing runs or loads except the page's
+    script, and no element is added."""
     chrome.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
     exchanges = hostile()[:-2]
     chrome.get_log("browser")  # of tests before
