@@ -228,8 +228,8 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
         if is_error(completion):
             return 502, completion
         if not isinstance(completion, dict) or not isinstance(completion.get("choices"), list):
-            shown = body[:80].decode("utf-8", "replace")
-            return 502, error_object(f"the model server answered {shown!r}, not a chat completion", "upstream_error")
+            excerpt = body[:80].decode("utf-8", "replace")
+            return 502, error_object(f"the model server answered {excerpt!r}, not a chat completion", "upstream_error")
         answer = self._answer.feed(completion)
         if isinstance(answer, TranslatedRequest):
             return self._as_body(answer.body)
@@ -240,5 +240,5 @@ def _read(data: bytes) -> Json:
     try:
         return read_json(data)
     except ValueError:
-        shown = data[:80].decode("utf-8", "replace")
-        return error_object(f"the model server sent invalid JSON: {shown!r}", "upstream_error")
+        excerpt = data[:80].decode("utf-8", "replace")
+        return error_object(f"the model server sent invalid JSON: {excerpt!r}", "upstream_error")

@@ -24,7 +24,7 @@ FIELDS = field_table(
 )
 """Other fields are forwarded unchanged."""
 
-_OURS = {name for name, fate in FIELDS.items() if fate == "taken"} | {"tools", MARKS}
+_OURS = {name for name, handling in FIELDS.items() if handling == "taken"} | {"tools", MARKS}
 """Fields that are not forwarded."""
 
 

@@ -254,11 +254,11 @@ class BufferedCompletion(_Completion):
         deltas = self._deltas.setdefault(choice.index, [])
         deltas += new
         message = _object(given.get("message"))
-        kept = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
+        fields = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
         return {
             **given,
             **({"logprobs": _content_logprobs(deltas, choice)} if given.get("logprobs") else {}),
-            "message": {**kept, **_fold_deltas(deltas, choice)},
+            "message": {**fields, **_fold_deltas(deltas, choice)},
             "finish_reason": choice.finish_reason,
         }
 

@@ -30,8 +30,8 @@ def require_type(kind: type[_Kind], value: Json, param: str) -> _Kind:
     if value is None:
         return kind()
     if not isinstance(value, kind):
-        shown = json.dumps(value, ensure_ascii=False, default=str)
-        raise RequestError(f"{param!r} must be {_TYPE_NAMES[kind]}, got {shown[:80]}", param)
+        excerpt = json.dumps(value, ensure_ascii=False, default=str)
+        raise RequestError(f"{param!r} must be {_TYPE_NAMES[kind]}, got {excerpt[:80]}", param)
     return value
 
 

@@ -106,8 +106,8 @@ def _with_cors_headers(send: Send, origin: str) -> Send:
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            shown = [(b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"Origin")]
-            message = {**message, "headers": [*message["headers"], *shown]}
+            cors_headers = [(b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"Origin")]
+            message = {**message, "headers": [*message["headers"], *cors_headers]}
         await send(message)
 
     return send_with_headers

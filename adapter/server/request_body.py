@@ -30,12 +30,12 @@ Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
 def with_memory_budget(work: WorkQueue, endpoint: Endpoint) -> Endpoint:
     """Delay ``endpoint`` until there is memory for the request's body."""
 
-    async def waiting(http: HttpRequest) -> ASGIApp:
+    async def wait_for_memory(http: HttpRequest) -> ASGIApp:
         announced = http.headers.get("content-length", str(MAX_BODY_BYTES))
         async with work.reserve(min(int(announced[:12]), MAX_BODY_BYTES)):  # llhttp has checked that it is digits
             return await endpoint(http)
 
-    return waiting
+    return wait_for_memory
 
 
 async def read_content(http: HttpRequest) -> bytes:

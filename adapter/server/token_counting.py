@@ -31,8 +31,8 @@ async def prompt_tokens(connection: UpstreamConnection, kind: Kind | None, reque
         if kind == "llama.cpp":
             counted = await _by_llama_cpp(connection, last.body)
         elif kind == "vllm":
-            shown = {key: last.body[key] for key in _SHOWN if key in last.body}
-            counted = _field(await connection.post_json(HttpPost("/tokenize", shown)), "count")
+            fields = {key: last.body[key] for key in _SHOWN if key in last.body}
+            counted = _field(await connection.post_json(HttpPost("/tokenize", fields)), "count")
     except TransportError:
         pass  # the actual request will report the error
     return counted if isinstance(counted, int) else estimate_prompt_tokens(last.body)

@@ -42,19 +42,19 @@ class KeyRedactor:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._held = b""
+        self._buffered = b""
 
     def feed(self, piece: bytes) -> bytes:
         if not self._key:
             return piece
-        text = (self._held + piece).replace(self._key, f"{REDACTED}]".encode())
+        text = (self._buffered + piece).replace(self._key, f"{REDACTED}]".encode())
         ends = range(min(len(self._key) - 1, len(text)), 0, -1)
-        held = next((size for size in ends if text.endswith(self._key[:size])), 0)
-        self._held = text[len(text) - held :]
-        return text[: len(text) - held]
+        size_held = next((size for size in ends if text.endswith(self._key[:size])), 0)
+        self._buffered = text[len(text) - size_held :]
+        return text[: len(text) - size_held]
 
     def close(self) -> bytes:
-        return self._held
+        return self._buffered
 
 
 class UpstreamConnection:
