@@ -26,7 +26,7 @@ from adapter.core.text.truncate import MAX_LINES
 from adapter.tools.operations import Effect, Operation, Outcome
 from adapter.tools.operations.capabilities import Capability
 from adapter.tools.schema_simplify import simplify_schema
-from adapter.tools.tool import Failure, Tool
+from adapter.tools.tool import FailureRenderer, Tool
 
 Rendered: TypeAlias = tuple[str, Json]
 OutcomeT = TypeVar("OutcomeT")
@@ -56,7 +56,7 @@ class ToolMetadata:
     """Of a result; more for a tool that gives pages, with a line below that says how to go on."""
     label: str = ""
     is_polling: bool = False
-    failure: Failure | None = None
+    failure: FailureRenderer | None = None
 
 
 class ToolClass(BaseModel):

@@ -228,7 +228,7 @@ _LINE: TypeAdapter[Header | Line] = TypeAdapter(Annotated[Header | Line, Field(d
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A recorded conversation."""
+    """A recorded agent run or chat: every request, response, tool call and result."""
 
     header: Header
     lines: tuple[Line, ...]

@@ -1,4 +1,4 @@
-"""Tools of the user's own: a function, and what describes it to a model.
+"""Custom tools: a Python function with a description for the model.
 
 ::
 
@@ -13,8 +13,8 @@
     tool(Forecast, get_forecast)                    # a pydantic model, and a function that takes one
     tool(openai_or_mcp_definition, call_it)         # a definition, and a function that takes its parameters
 
-The function may be async. What it returns goes to the model: text as it is,
-everything else as JSON; what it raises becomes an error result.
+The function may be async. The model gets a returned string unchanged and any other value as JSON; an exception
+becomes an error result.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FunctionDescription: TypeAlias = "Function | type[BaseModel] | BaseModel | Mappi
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A validated call of a function."""
+    """A validated call of a custom tool."""
 
     call: CallFunction
 
@@ -71,11 +71,11 @@ def tool(
     name: str = "",
     effect: Effect = "execute",
 ) -> Tool | Callable[[Function], Tool]:
-    """A tool that runs a function; see the module for its three forms. Also a decorator, with or without brackets.
+    """Make a tool from a function. Also a decorator, with or without parentheses; see the module for all forms.
 
-    ``effect`` says what the function does to the world; by default it is asked
-    for as a command is, ``"read"`` lets it run unasked. ``name``: other than the function's, model's or definition's.
-    Raises UsageError for a function whose parameters cannot be described.
+    ``effect``: the kind of effect that the function has. The default, ``"execute"``, needs approval like a command;
+    ``"read"`` runs without approval. ``name`` overrides the name of the function, model or definition.
+    Raises UsageError if the parameters cannot be described.
     """
     check_types("tool", name=(name, str))
     if not name.isprintable():

@@ -1,7 +1,7 @@
-"""What may happen: the one place where it is decided whether a call is allowed, asked for or denied.
+"""Approval modes, permission rules and approval requests: decide whether a call is allowed, denied or needs approval.
 
-In this order: a rule that denies; what the user allowed for the session; a rule
-that asks; a rule that allows; what the mode says about the call's effect.
+Order of precedence: a rule that denies; approvals of this session; a rule that asks; a rule that allows; the mode's
+default for the call's effect.
 """
 
 from __future__ import annotations
@@ -57,12 +57,11 @@ class FileDraft:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """A question. What is shown is what will be done.
+    """A request to approve one tool call, with the exact operation that will run.
 
-    ``summary`` is one line, for a command the whole command line, with hidden
-    characters spelled out. ``diff`` is the very change of a write. What rules
-    are about: ``paths`` from the root, links resolved; ``command`` as it will run
-    in ``cwd``; ``subject``, the title of a skill or the host of a web address.
+    ``summary`` is one line, for a command the whole command line, with hidden characters escaped. ``diff`` is the
+    exact change of a write. Rules match against ``paths`` (relative to the root, links resolved), ``command`` (as it
+    will run in ``cwd``) and ``subject`` (a skill's title or the host of a web address).
     """
 
     tool: str
@@ -75,13 +74,13 @@ class ApprovalRequest:
     cwd: str = "."
     subject: str = ""
     label: str = ""
-    """What the model says it is for; nothing is decided by it."""
+    """Purpose that the model states; no decision depends on it."""
     sandbox: str = ""
-    """Of what runs a program, a function of the user's or an MCP tool: what confines it, or that nothing does."""
+    """How a program, a user's function or an MCP tool is confined, or that it is not."""
     is_git: bool = False
-    """Whether it changes git's own data, in any mode a question (`adapter.workspace.paths.git_detection`)."""
+    """True if it changes git's own data, which needs approval in every mode (`adapter.workspace.paths.git_detection`)."""
     draft: FileDraft | None = None
-    """Of a change of one file of text: what a `ApprovalDecision` may put another text in the place of."""
+    """Text of the file for a change of one text file; an `ApprovalDecision` may replace its ``after``."""
 
     @property
     def caution(self) -> str:
@@ -109,9 +108,11 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalDecision:
-    """An answer. ``remember``: for the same tool on the same object until the session ends.
-    ``reason`` is passed on to the model. ``content``: what the file is to hold in place of ``ApprovalRequest.draft.after``;
-    the model is told."""
+    """An approver's decision on one request.
+
+    ``remember``: apply it to the same tool and object until the session ends. ``reason``: text for the model.
+    ``content``: new content of the file in place of ``ApprovalRequest.draft.after``; the model is informed.
+    """
 
     allowed: bool
     remember: bool = False
@@ -152,12 +153,13 @@ def ask_approver(approver: Approver, approval: ApprovalRequest) -> ApprovalDecis
 
 @dataclass(frozen=True, slots=True)
 class PermissionRule:
-    """A standing decision about a tool: ``Bash(git status)``, ``Edit(src/**)``, ``Read``.
+    """A permission rule that allows, asks about or denies calls of a tool: ``Bash(git status)``, ``Edit(src/**)``,
+    ``Read``.
 
-    ``tool`` is a name of the dialect or ``*``. ``pattern`` None means every call; else
-    for commands words that the command begins with (a final ``*`` admits
-    options, too), for files a pattern as in ``.gitignore``, for skills and hosts a
-    title or a name in which ``*`` stands for anything. Raises UsageError for what could never match.
+    ``tool`` is a name in the dialect or ``*``. ``pattern`` None matches every call. Otherwise it is, for commands, the
+    words that the command begins with (a final ``*`` also admits options); for files, a ``.gitignore`` pattern; for
+    skills
+    and hosts, a title or a name with ``*`` as a wildcard. Raises UsageError for a pattern that can never match.
     """
 
     verdict: PermissionVerdict
