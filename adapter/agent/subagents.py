@@ -22,7 +22,7 @@ from adapter.backends.chat_client import Chunk
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.conversation.session import REASONS, Finished, SessionLimits
 from adapter.core import package_data
-from adapter.core.callbacks import require_sync, tool_observer
+from adapter.core.callbacks import require_sync, wrap_tool_observer
 from adapter.core.errors import ToolError, TransportError
 from adapter.prompting.escaping import unescape_control_tokens
 from adapter.prompting.system_prompt import Style, new_prompt_session, system_prompt
@@ -112,7 +112,7 @@ class SubagentRunner:
         if record is not None:
             require_sync(record, "record")
         self._record = record
-        self._observe = None if observe is None else tool_observer(observe, "the observer")
+        self._observe = None if observe is None else wrap_tool_observer(observe, "the observer")
         self._slots = threading.BoundedSemaphore(max_at_once)
         self._counting = threading.Lock()
         self._started = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from adapter.core.arguments import shown
+from adapter.core.arguments import format_value
 from adapter.core.errors import UsageError
 from adapter.dialects.lazy_definitions import load_tools
 from adapter.dialects.toolset import Dialect
@@ -61,7 +61,9 @@ def tools_for_parsing(name: str) -> ToolSet:
 
 def _own_name(name: str) -> str:
     if not isinstance(name, str):
-        raise UsageError(f"dialect must be the name of a dialect, got {shown(name)}; there are: {', '.join(_HOMES)}")
+        raise UsageError(
+            f"dialect must be the name of a dialect, got {format_value(name)}; there are: {', '.join(_HOMES)}"
+        )
     known = name.strip().lower()
     own = _ALIASES.get(known, known)
     if own in _HOMES:

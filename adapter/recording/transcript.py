@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from adapter.conversation.guardrails.engine import RETRIES
 from adapter.conversation.session import AskModel, Finished, SessionLimits
 from adapter.core.arguments import check_types
-from adapter.core.callbacks import observer
+from adapter.core.callbacks import wrap_observer
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject, ToolResult
 from adapter.core.text.redaction import Redactor
@@ -302,7 +302,7 @@ class TranscriptWriter:
         secrets: Redactor | None = Redactor({}),  # noqa: B008
         clock: Callable[[], float] | None = None,
     ) -> None:
-        self._write = observer(write, "write")
+        self._write = wrap_observer(write, "write")
         self.secrets = secrets
         self._clock = clock
         self._began = 0.0

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from adapter.core.callbacks import wrong_answer
+from adapter.core.callbacks import result_error
 from adapter.core.errors import FormatError, ToolError
 from adapter.core.events import Json, JsonObject, ToolCall
 from adapter.tools import argument_synonyms
@@ -292,7 +292,7 @@ def _validated(tool: Tool, arguments: JsonObject, unknown: list[str]) -> Validat
     except ValidationError as error:
         raise ToolError(_complaint(tool, list(_field_errors(error, tool)), unknown)) from error
     if not callable(getattr(validated, "operation", None)):
-        raise wrong_answer(
+        raise result_error(
             tool.validate, "Tool.validate", validated, "an object with operation(), render() and notes()"
         )
     return validated

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from adapter.core.arguments import check_types, shown
+from adapter.core.arguments import check_types, format_value
 from adapter.core.callbacks import require_sync
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
@@ -81,7 +81,7 @@ class Tool:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise UsageError(f"Tool: name must be a string, got {shown(self.name)}")
+            raise UsageError(f"Tool: name must be a string, got {format_value(self.name)}")
 
     def __call__(self, *args: object, **kwargs: object) -> object:
         """Call the function itself, so that ``@tool`` leaves it usable."""

@@ -21,7 +21,7 @@ from adapter.core.events import (
     ToolCallDelta,
     ToolCallProgress,
 )
-from adapter.core.text.redaction import MAX_BLOCK, MAX_HELD, Redactor
+from adapter.core.text.redaction import MAX_BLOCK, MAX_BUFFERED, Redactor
 from adapter.core.turn import Span, Turn
 from adapter.recording.view.answer_rows import exchange_badges, span, title_of_call
 
@@ -139,7 +139,7 @@ def tail_spans(tail: Sequence[Event], secrets: Redactor) -> list[JsonObject]:
 
 def safe_prefix(text: str) -> str:
     """Without what may yet become a credential: the last word, and a private key that is not closed."""
-    text = text[: 1 + max(text.rfind(blank, max(0, len(text) - MAX_HELD)) for blank in " \n\t")]
+    text = text[: 1 + max(text.rfind(blank, max(0, len(text) - MAX_BUFFERED)) for blank in " \n\t")]
     begun = text.rfind("-----BEGIN ")
     return text if begun < 0 or _BLOCK_END.search(text, begun) else text[:begun]
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from adapter.core.arguments import NONE, check_types
-from adapter.core.callbacks import failure, wrong_answer
+from adapter.core.callbacks import callback_error, result_error
 from adapter.core.errors import UsageError
 from adapter.tools.operations import CallFunction, Effect, Operation
 from adapter.tools.operations.autorun_files import GIT_DATA, autorun_reason
@@ -136,7 +136,7 @@ def to_decision(answer: object, approver: Approver) -> ApprovalDecision:
         and isinstance(decision.content, str | None)
     )
     if not is_valid:
-        raise wrong_answer(approver, "the approver", answer, "True, False or a Decision, whose allowed is a bool")
+        raise result_error(approver, "the approver", answer, "True, False or a Decision, whose allowed is a bool")
     return decision
 
 
@@ -147,7 +147,7 @@ def ask_approver(approver: Approver, approval: ApprovalRequest) -> ApprovalDecis
     except UsageError:
         raise  # of an approver inside this one, which it names
     except Exception as error:
-        raise failure(approver, "the approver", error, "It counts as a refusal; nothing was done") from error
+        raise callback_error(approver, "the approver", error, "It counts as a refusal; nothing was done") from error
     return to_decision(answer, approver)
 
 

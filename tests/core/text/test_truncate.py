@@ -84,7 +84,7 @@ def test_lone_surrogates_become_encodable():
 
 def test_message_names_the_next_step():
     """A model told what to ask for asks for less."""
-    assert "Ask for less" in truncate("x\n" * 5000)
+    assert "Request less" in truncate("x\n" * 5000)
 
 
 def test_notes_stand_below_what_does_not_say_them():
