@@ -130,7 +130,8 @@ class Tool:
             return definition
         if not isinstance(definition, Mapping):
             raise UsageError(
-                f"a tool definition must be a dict or a Tool, got {repr(definition)[:80]}; for a function use adapter.tool"
+                f"a tool definition must be a dict or a Tool, got {repr(definition)[:80]}; "
+                "for a function use adapter.tool"
             )
         inner = definition.get("function", definition)
         if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):

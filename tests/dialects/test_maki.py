@@ -206,7 +206,7 @@ def test_what_needs_a_host_is_offered_with_it(directory):
         absent = {"question", "webfetch", "websearch", "task", "memory", "skill"}
         assert set(DOCUMENTED) - set(workspace.tools) == absent
         result = workspace.run("question", {"questions": ["Why?"]})
-        assert "nobody can be asked in this session. Decide yourself" in result.content
+        assert "the user cannot be asked in this session. Decide yourself" in result.content
 
 
 @pytest.mark.parametrize(
@@ -897,7 +897,7 @@ def test_the_todo_list_is_replaced(call):
     assert result.content == "1 of 4 completed.\n[x] a (high)\n[>] b (low)\n[ ] c (medium)\n[-] d (medium)"
     assert result.data[1] == {"content": "b", "status": "in_progress", "priority": "low"}
     assert call("todowrite", todos=[]).content == "The todo list is empty."
-    assert "is no status" in call("todowrite", todos=[{"content": "a", "status": "maybe"}]).content
+    assert "is not a status" in call("todowrite", todos=[{"content": "a", "status": "maybe"}]).content
     assert not call("todowrite", todos=[{"content": "a", "priority": "urgent"}]).ok
 
 
@@ -976,8 +976,8 @@ def test_words_for_nothing_are_nothing_and_extras_are_left_out(call, directory):
     """X33, X34: optional values alone; what is left out is noted."""
     make_files(directory, "f", text="a\n")
     result = call("read", path="f", offset="null", limit=None, encoding="utf-8")
-    assert result.content == "1: a\n(note: read has no argument 'encoding': it was left out)"
-    assert result.notes == ("read has no argument 'encoding': it was left out",)
+    assert result.content == "1: a\n(note: read has no argument 'encoding'; it was ignored)"
+    assert result.notes == ("read has no argument 'encoding'; it was ignored",)
 
 
 def test_values_are_converted_and_not_trimmed(run, directory):

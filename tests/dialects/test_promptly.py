@@ -164,7 +164,7 @@ def workspace(tmp_path):
         ({"name": "a", "count": "3"}, "a 3"),
         ({"name": "a", "tags": "x"}, "a x"),
         ({"name": "a", "count": None, "kind": "two"}, "a two"),
-        ({"name": "a", "unknown": 1}, "a\n(note: T has no argument 'unknown': it was left out)"),
+        ({"name": "a", "unknown": 1}, "a\n(note: T has no argument 'unknown'; it was ignored)"),
         ({"arguments": {"name": "a"}}, "a"),
     ],
 )

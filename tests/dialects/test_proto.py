@@ -443,8 +443,8 @@ def test_unknown_arguments_are_left_out_and_contradictions_refused(call, directo
     """X34: dropped with a note; two names with two values are an error."""
     make_files(directory, "f", text="0\n")
     result = call("read_file", path="f", encoding="utf-8")
-    assert result.content == "0\n(note: read_file has no argument 'encoding': it was left out)"
-    assert result.notes == ("read_file has no argument 'encoding': it was left out",)
+    assert result.content == "0\n(note: read_file has no argument 'encoding'; it was ignored)"
+    assert result.notes == ("read_file has no argument 'encoding'; it was ignored",)
     assert "mean the same but differ" in call("read_file", path="f", file_path="g").content
 
 

@@ -163,7 +163,7 @@ def test_unknown_arguments_are_left_out_with_a_note():
     """X34: a call is not refused for an argument too many, but the model is told."""
     invocation = resolve_call("read_file", {"path": "a.py", "encoding": "utf-8"}, SET)
     assert invocation.arguments == {"path": "a.py"}
-    assert invocation.left_out == ("read_file has no argument 'encoding': it was left out",)
+    assert invocation.left_out == ("read_file has no argument 'encoding'; it was ignored",)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_unknown_arguments_are_left_out_with_a_note():
 )
 def test_what_would_be_another_change_is_not_made(extra):
     """A file is not overwritten by what was to be appended."""
-    with pytest.raises(ToolError, match=r"write_file has no argument '.*': nothing was done"):
+    with pytest.raises(ToolError, match=r"write_file has no argument '.*'\. Nothing was done"):
         resolve_call("write_file", {"path": "a.py", "content": "x"} | extra, ToolSet([WRITE]))
 
 

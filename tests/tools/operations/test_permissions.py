@@ -274,7 +274,7 @@ def test_searches_leave_out_what_is_denied(root):
 
 def test_a_rule_for_a_tool_that_is_not_there_is_refused(root):
     """And one by an alias is the tool's."""
-    with pytest.raises(UsageError, match="names no tool"):
+    with pytest.raises(UsageError, match="names an unknown tool"):
         Workspace(root, rules=rules("deny Bsah(rm)"))
     with Workspace(root, approve="yolo", rules=rules("deny bash(rm)")) as ws:
         assert "'deny run_command(rm)' forbids it" in ws.run("run_command", {"command": "rm a.txt", "cwd": "."}).content
@@ -431,9 +431,9 @@ def test_memory_is_no_path_of_the_workspace(root, tmp_path_factory):
 
 def test_a_rule_or_an_approver_that_is_none_is_refused_at_once(root):
     """Not when it is first asked, or never."""
-    with pytest.raises(UsageError, match="unknown verdict 'dney' of a rule; expected allow, ask or deny"):
+    with pytest.raises(UsageError, match="unknown rule verdict 'dney'; expected allow, ask or deny"):
         PermissionRule("dney", "read_file")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="'deny read_file' is no Rule"):
+    with pytest.raises(UsageError, match="'deny read_file' is not a Rule"):
         Workspace(root, rules=["deny read_file"])  # type: ignore[list-item]
     with pytest.raises(UsageError, match=r"unknown approve mode 5; expected ask, auto-edit, yolo, plan"):
         Workspace(root, approve=5)  # type: ignore[arg-type]
