@@ -111,7 +111,7 @@ TOLD: dict[str, Case | str] = {
     ),
     "dialects/blade/finding.py _limit: min(self.limit, MAX_STRUCTURE_ENTRIES)": TREE_CUT,
     "dialects/maki/reading.py _first: max(self.offset, 1)": Case(
-        "maki", "read", {"path": "long.txt", "offset": 0}, "offset 0 was taken as 1: lines count from 1"
+        "maki", "read", {"path": "long.txt", "offset": 0}, "offset 0 was treated as 1: lines are 1-based"
     ),
     "dialects/maki/finding.py operation: limit=MAX_PATHS": NEWEST,
     "dialects/promptly/entries.py _cut: message[:MAX_MESSAGE - 3]": "ends in ...",
@@ -119,7 +119,7 @@ TOLD: dict[str, Case | str] = {
         "promptly", "FindFiles", {"directory": "tree", "name": "f"}, "only the first 500 are shown"
     ),
     "dialects/proto.py operation: limit=MAX_ENTRIES": Case(
-        "proto", "list_directory", {"path": "wide"}, "entries 1-1000 of 1701; ask for less"
+        "proto", "list_directory", {"path": "wide"}, "entries 1-1000 of 1701; narrow it"
     ),
     "dialects/proto.py operation: limit=MAX_PATHS": NEWEST._replace(dialect="proto"),
     "dialects/proxyai/changing.py _preview: text[:PREVIEW_CHARACTERS - 3]": "the document has previews of about 200 characters",  # noqa: E501
@@ -127,13 +127,13 @@ TOLD: dict[str, Case | str] = {
         "proxyai", "IntelliJSearch", {"pattern": "f", "outputMode": "files_with_matches"}, "more files)"
     ),
     "dialects/proxyai/commands.py operation: min(self.timeout, MAX_TIMEOUT_MS)": Case(
-        "proxyai", "Bash", LONG_TIME, "the timeout was cut to 600000 ms"
+        "proxyai", "Bash", LONG_TIME, "the timeout was reduced to 600000 ms"
     ),
     "dialects/proxyai/web.py render: text[:DOCS_CHARACTERS]": Case(
-        "proxyai", "GetLibraryDocs", {"context7CompatibleLibraryID": "/a/b"}, "cut off here"
+        "proxyai", "GetLibraryDocs", {"context7CompatibleLibraryID": "/a/b"}, "truncated; pass a topic"
     ),
     "dialects/proxyai/people.py operation: self.title.split()[:TITLE_WORDS]": Case(
-        "proxyai", "TodoWrite", {"title": "a b c d e", "todos": []}, "the title was cut to 4 words"
+        "proxyai", "TodoWrite", {"title": "a b c d e", "todos": []}, "the title was truncated to 4 words"
     ),
     "workspace/processes/background.py start: "
     "[each for each in self._commands if each not in running and each != id][:-MAX_REMEMBERED]": "status not_found",
@@ -180,7 +180,7 @@ TOLD: dict[str, Case | str] = {
         "proxyai", "IntelliJSearch", {"pattern": "f", "limit": 501}, "the limit 501 was cut to 500"
     ),
     "workspace/files/reading.py _selected: min(last, first + operation.max_lines - 1)": Case(
-        "maki", "read", {"path": "many.txt", "limit": 2}, "lines 1-2 of 6000; read on with offset=3"
+        "maki", "read", {"path": "many.txt", "limit": 2}, "lines 1-2 of 6000; continue with offset=3"
     ),
     "workspace/files/reading.py _line_range: max(start - operation.context_lines, 1)": AROUND,
     "workspace/files/reading.py _line_range: min(end + operation.context_lines, total)": AROUND,
@@ -290,7 +290,7 @@ def test_every_clamp_is_known():
         ("blade", "codebase_search", {"query": "x", "max_results": 0}, "a limit of 0 matches shows nothing"),
         ("blade", "list_directory", {"max_depth": 0}, "the depth 0 shows nothing"),
         ("proto", "grep_search", {"pattern": "x", "limit": 0}, "a limit of 0 matches shows nothing"),
-        ("proxyai", "IntelliJSearch", {"pattern": "x", "limit": -1}, "-1 matches are none; give 1 or more"),
+        ("proxyai", "IntelliJSearch", {"pattern": "x", "limit": -1}, "limit must be at least 1, got -1"),
         ("maki", "websearch", {"query": "x", "num_results": 0}, "0 results are none; ask for 1 or more"),
         ("maki", "read", {"path": "data", "limit": 0}, "a limit of 0 lines shows nothing"),
     ],

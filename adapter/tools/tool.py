@@ -29,7 +29,7 @@ class ValidatedCall(Protocol):
 
     def operation(self) -> Operation: ...
 
-    def render(self, outcome: Outcome) -> tuple[str, Json]:
+    def render(self, outcome: Outcome, /) -> tuple[str, Json]:
         """Return the text for the model and, where documented, the result's fields as JSON."""
         ...
 

@@ -1,4 +1,4 @@
-"""ProxyAI: the web, and the documentation of libraries."""
+"""ProxyAI's tools for the web and library documentation."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from adapter.tools.operations import (
 )
 
 DOCS_CHARACTERS = 10_000
-"""Likewise."""
+"""Maximum length of a page of documentation, in characters."""
 
 
-def _error(_given: JsonObject, error: ToolError) -> Json:
+def _render_error(_arguments: JsonObject, error: ToolError) -> Json:
     return {"error": str(error)}
 
 
@@ -58,7 +58,7 @@ class ProxyAIWebSearch(ToolClass):
             "sources": sources,
         }
         if not found.hits:
-            return f"Nothing was found for {self.query!r}.", fields
+            return f"No results for {self.query!r}.", fields
         return "\n\n".join(f"{link}\n{hit.content}" for link, hit in zip(sources, found.hits, strict=True)), fields
 
 
@@ -70,7 +70,7 @@ class ResolveLibraryId(ToolClass):
         aliases=("resolve-library-id",),
         example={"library_name": "mongodb"},
         needs="docs",
-        failure=_error,
+        failure=_render_error,
     )
     library_name: Annotated[str, Field(description="Name of the library"), Aliases("libraryName", "name", "query")]
 
@@ -104,7 +104,7 @@ class GetLibraryDocs(ToolClass):
         aliases=("get-library-docs",),
         example={"context7CompatibleLibraryID": "/mongodb/docs", "topic": "indexes"},
         needs="docs",
-        failure=_error,
+        failure=_render_error,
     )
     context7CompatibleLibraryID: Annotated[
         str, Field(description="Library id: /org/project or /org/project/version"), Aliases("library_id", "libraryId")
@@ -120,5 +120,5 @@ class GetLibraryDocs(ToolClass):
         docs = require_outcome(outcome, LibraryDocs)
         text = docs.text
         if len(text) > DOCS_CHARACTERS:
-            text = text[:DOCS_CHARACTERS] + "\n(cut off here; name a topic, or take the next page)"
+            text = text[:DOCS_CHARACTERS] + "\n(truncated; pass a topic, or request the next page)"
         return text, {"libraryId": docs.library_id, "documentation": text, "docMode": docs.mode, "page": docs.page}
