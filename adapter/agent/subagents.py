@@ -36,8 +36,8 @@ class SubagentRecorder(Protocol):
     """What keeps a sub-agent's run: `adapter.recording.recorder.SessionRecorder` does."""
 
     def begin(self, agent: Agent, task: str, *, approve: str) -> None: ...
-    def asking(self, ask: Approver) -> Approver: ...
-    def inner(self, event: HostEvent) -> None: ...
+    def wrap_approver(self, ask: Approver) -> Approver: ...
+    def record_host_event(self, event: HostEvent) -> None: ...
     def __call__(self, happening: AgentEvent) -> None: ...
 
 
@@ -130,12 +130,12 @@ class SubagentRunner:
         began = time.monotonic()
         tokens: list[int] = []
         recording = None if self._record is None else self._record(number, Path(workspace.root, task.cwd or ""))
-        events = None if recording is None else recording.inner
+        events = None if recording is None else recording.record_host_event
         host = replace(workspace.host, agents=self._below(), questions=None, editor=None, events=events)
         with self._slots, workspace.subsession(host=host, read_only=kind.read_only, cwd=task.cwd) as part:
             agent = self._agent(part, chat, kind, self._formats.get(task.model or "", self._format))
             if recording is not None:
-                part.wrap_approver(recording.asking)
+                part.wrap_approver(recording.wrap_approver)
                 recording.begin(agent, task.prompt, approve=part.mode)
 
             def observe(happening: AgentEvent) -> None:

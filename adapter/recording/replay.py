@@ -51,11 +51,11 @@ def replay(
     """
     if not isinstance(transcript, Transcript):
         raise UsageError(
-            f"replay takes a Transcript, got {repr(transcript)[:80]}; Transcript.from_text(text) makes one of a file's"
+            f"replay takes a Transcript, got {repr(transcript)[:80]}; use Transcript.from_text for the text of a file"
         )
-    again = rerun_session(transcript, commands)
-    counts = [sum(line.kind == kind for line in again.lines) for kind in ("request", "call", "result")]
-    difference = first_difference(transcript, again)
+    rerun = rerun_session(transcript, commands)
+    counts = [sum(line.kind == kind for line in rerun.lines) for kind in ("request", "call", "result")]
+    difference = first_difference(transcript, rerun)
     if difference:
         missing = [line.unrecorded for line in transcript.lines if isinstance(line, ResultLine | NestedCallLine)]
         difference = "; ".join([difference, *filter(None, missing)])
@@ -69,7 +69,7 @@ def rerun_session(transcript: Transcript, commands: CommandReplayPolicy | None =
     """
     header = transcript.header
     if header.is_chat:
-        raise UsageError("the record of a chat holds no files to run it with: look at it with `adapter view`")
+        raise UsageError("a saved chat cannot be replayed, because it has no files; open it with `adapter view`")
     written: list[str] = []
     recorder = TranscriptWriter(written.append, secrets=None)
     with tempfile.TemporaryDirectory(prefix="adapter-replay-") as folder:

@@ -92,9 +92,9 @@ def test_a_template_that_rewrites_the_past_is_told():
     def render(messages, tools, begins):
         return "".join(f"{len(messages)}{message['content']}" for message in messages) + ">" * begins
 
-    with pytest.raises(UnrepresentableSample, match="otherwise"):
+    with pytest.raises(UnrepresentableSample, match="differently"):
         to_templated_text(sample("x"), render)
-    with pytest.raises(UnrepresentableSample, match="leaves the answer out"):
+    with pytest.raises(UnrepresentableSample, match="omits the response"):
         to_templated_text(sample("x"), lambda messages, tools, begins: "the same")
 
 
@@ -135,7 +135,7 @@ def test_nothing_is_left_out_in_silence(tmp_path):
     assert said.splitlines() == [
         "1 samples, 3 answers left out",
         "     2  not valid",
-        "     1  a completion of a text, without messages",
+        "     1  a text completion, without messages",
     ]
 
 

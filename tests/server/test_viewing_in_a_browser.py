@@ -166,7 +166,7 @@ def test_answers_are_read_again_by_another_policy(chrome, live):
         chrome.get(address)
         eventually(lambda: texts(chrome, ".readings h3") == ["The answer, as read"])
         chrome.find_element("id", "policy").send_keys("lenient")
-        eventually(lambda: texts(chrome, ".readings h3") == ["As read then", "As read now: lenient"])
+        eventually(lambda: texts(chrome, ".readings h3") == ["As recorded", "Parsed again: lenient"])
         assert "read otherwise" in texts(chrome, "#shown .chip")
 
 

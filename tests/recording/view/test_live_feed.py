@@ -163,7 +163,7 @@ def test_what_was_asked_again_and_what_never_came_are_told(live):
     assert "retry" in second["marks"]
     assert (third["marks"], third["title"]) == (["no answer"], "503: nobody there")
     shown = detail(live, 3)
-    assert (shown["notes"], shown["readings"]) == (["No answer came: 503: nobody there"], [])
+    assert (shown["notes"], shown["readings"]) == (["No answer: 503: nobody there"], [])
 
 
 def test_it_is_read_again_otherwise(live):
@@ -172,8 +172,8 @@ def test_it_is_read_again_otherwise(live):
     answer = StreamedCompletion(asked)
     said(answer, BARE.replace("delete_file", "read_file"))
     finished(answer)
-    shown = detail(live, again=ReparseOptions.named(None, "lenient"))
-    assert [reading["name"] for reading in shown["readings"]] == ["As read then", "As read now: lenient"]
+    shown = detail(live, options=ReparseOptions.from_names(None, "lenient"))
+    assert [reading["name"] for reading in shown["readings"]] == ["As recorded", "Parsed again: lenient"]
     assert "read otherwise" in shown["marks"]
 
 
@@ -182,8 +182,8 @@ def test_what_answers_hold_is_found(live):
     for text, reasoning in (("The Port is 8000.", ""), ("None.", "Maybe the PORT?"), ("None.", "")):
         live.listen(exchange()).end(exchange(text, reasoning=reasoning), "")
     live.listen(exchange()).take([TextDelta("The port ", "The port ")])
-    assert live.holding("pOrt") == [1, 2]
-    assert live.holding("no such") == []
+    assert live.search("pOrt") == [1, 2]
+    assert live.search("no such") == []
 
 
 class Page:
