@@ -177,7 +177,7 @@ class ToolResult:
     ends: bool = False
     """The model asked to end the run."""
     sandbox: str = ""
-    """How a program, a user's function or an MCP tool was confined, or that it was not.
+    """Confinement of a program, a user's function or an MCP tool; it also states if there was none.
     A batch has one line for each different value; a sub-agent has none, because its own results carry it."""
     denied: bool = False
     """A rule, the approve mode or the user denied the call."""

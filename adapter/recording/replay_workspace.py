@@ -156,7 +156,7 @@ class RecordedResults:
         return self._as_result(line)
 
     def replay_nested_result(self, tool: Tool, arguments: JsonObject, tools: ToolSet) -> ToolResult:
-        """Return the recorded result of the same call inside a batch or code. Raises ToolError if there is none."""
+        """Return the recorded result of the same call inside a batch or code. Raises ToolError without a record."""
         with self._lock:
             same = (one for one in self._inner if one.arguments == arguments and tools.match(one.name) is tool)
             line = next(same, None)

@@ -70,9 +70,9 @@ that write a whole file.
 class ResolvedCall:
     """A call of a tool of this session with valid arguments.
 
-    ``validated`` is None for a tool without validation (a client's). ``notes``: corrections that were made.
+    ``validated``: None for a tool without validation (a client's). ``notes``: corrections that were made.
     ``left_out``:
-    arguments that were ignored, which the model must be told.
+    ignored arguments, to be reported to the model.
     """
 
     tool: Tool
@@ -231,7 +231,7 @@ def _contradicts(first: Json, second: Json) -> bool:
 
 
 def match_parameter(key: str, tool: Tool) -> str | None:
-    """Return the parameter of ``tool`` that ``key`` is another name of; None if there is no single one."""
+    """Return the parameter of ``tool`` that ``key`` is another name of; None unless there is exactly one."""
     spelt = normalize_key(key.rstrip(": "))  # Qwen3.6 writes "name:" for "name"
     same = [name for name in tool.properties if normalize_key(name) == spelt]
     if len(same) == 1:

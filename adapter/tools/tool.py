@@ -1,7 +1,7 @@
 """Tool definitions: `Tool` describes, validates, encodes and constrains calls; `ToolSet` looks tools up by name.
 
-`Tool` is plain data, so that a parser can use it whatever its source: a dialect's class, an OpenAI tool
-definition, an MCP tool, a function.
+`Tool` is plain data, so that a parser can use tools of any source: a dialect's class, an OpenAI tool definition, an MCP
+tool, a function.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Tool:
     """A tool: its name, description and JSON Schema, and the functions that validate and run it.
 
     ``parameters`` is a JSON Schema of type object. ``argument_aliases`` maps a parameter to its other accepted names.
-    ``validate`` raises pydantic's ValidationError; it is None for tools that only a client can run.
+    ``validate`` raises pydantic's ValidationError; None for tools that only a client can run.
     ``needs``: the host capability without which the tool is not offered.
     """
 
@@ -71,7 +71,7 @@ class Tool:
     runner: str = ""
     """Name of the external runner of a custom tool, such as an MCP server."""
     notice: str = ""
-    """Reason to request approval for a custom tool until it was allowed once, whatever effect it claims."""
+    """Reason to request approval for a custom tool until it was allowed once, regardless of its effect."""
     label: str = ""
     """Argument in which the model states the purpose of a call; it is shown to the approver."""
     polls: bool = False

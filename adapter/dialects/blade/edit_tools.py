@@ -52,10 +52,10 @@ Destination = Annotated[
 ]
 
 
-StartHint = Annotated[int | None, Field(description="First line (1-indexed), to tell equal places apart")]
+StartHint = Annotated[int | None, Field(description="First line (1-indexed), to select one of several matches")]
 
 
-EndHint = Annotated[int | None, Field(description="Last line (1-indexed), to tell equal places apart")]
+EndHint = Annotated[int | None, Field(description="Last line (1-indexed), to select one of several matches")]
 
 
 ReplaceAll = SkipJsonSchema[bool]

@@ -102,7 +102,7 @@ class MoveFiles(ToolClass):
     """Move or rename a file or directory."""
 
     naming = ToolMetadata("MoveFiles", effect="write", example={"source": "a.txt", "destination": "docs/a.txt"})
-    source: Annotated[str, Field(description="What to move"), Aliases(*SOURCE)]
+    source: Annotated[str, Field(description="Path to move"), Aliases(*SOURCE)]
     destination: Annotated[str, Field(description="Its new path"), Aliases(*DESTINATION)]
 
     def operation(self) -> Operation:
@@ -115,7 +115,7 @@ class CopyFiles(ToolClass):
     """Copy a file, or a directory with all that is in it."""
 
     naming = ToolMetadata("CopyFiles", effect="write", example={"source": "a.txt", "destination": "b.txt"})
-    source: Annotated[str, Field(description="What to copy"), Aliases(*SOURCE)]
+    source: Annotated[str, Field(description="Path to copy"), Aliases(*SOURCE)]
     destination: Annotated[str, Field(description="The path of the copy"), Aliases(*DESTINATION)]
 
     def operation(self) -> Operation:

@@ -59,8 +59,8 @@ class IntelliJSearch(ToolClass):
     ] = None
     caseSensitive: Annotated[bool, Field(description="Heed upper and lower case")] = False
     regex: Annotated[bool, Field(description="The pattern is a regular expression")] = False
-    wholeWords: Annotated[bool, Field(description="The match must not go on in the name")] = False
-    outputMode: Annotated[Literal["content", "files_with_matches", "count"], Field(description="What to give")] = (
+    wholeWords: Annotated[bool, Field(description="Match only whole words of the name")] = False
+    outputMode: Annotated[Literal["content", "files_with_matches", "count"], Field(description="Output format")] = (
         "content"
     )
     limit: Annotated[

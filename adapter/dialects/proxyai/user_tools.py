@@ -28,7 +28,7 @@ TITLE_WORDS = 4
 
 class OptionArguments(BaseModel):
     label: Annotated[str, Field(description="The answer")]
-    description: Annotated[str, Field(description="What it means")] = ""
+    description: Annotated[str, Field(description="Its meaning")] = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -89,7 +89,7 @@ class AskUserQuestion(ToolClass):
 
 
 class TodoArguments(BaseModel):
-    content: Annotated[str, Field(description="What is to be done")]
+    content: Annotated[str, Field(description="The task")]
     status: Annotated[
         str,
         Field(
@@ -97,7 +97,7 @@ class TodoArguments(BaseModel):
             json_schema_extra={"enum": ["pending", "in_progress", "completed"]},
         ),
     ] = "pending"
-    activeForm: Annotated[str, Field(description="How to say that it is being done")] = ""
+    activeForm: Annotated[str, Field(description="Label while it is in progress")] = ""
 
     @field_validator("status")
     @classmethod

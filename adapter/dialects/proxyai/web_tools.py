@@ -38,7 +38,7 @@ class ProxyAIWebSearch(ToolClass):
         example={"query": "python 3.14 release date"},
         needs="search",
     )
-    query: Annotated[str, Field(description="What to search for"), Aliases(*PATTERN)]
+    query: Annotated[str, Field(description="Search query"), Aliases(*PATTERN)]
     allowed_domains: Annotated[list[str] | None, Field(description="Only results from these domains")] = None
     blocked_domains: Annotated[list[str] | None, Field(description="No results from these domains")] = None
 
@@ -110,7 +110,7 @@ class GetLibraryDocs(ToolClass):
         str, Field(description="Library id: /org/project or /org/project/version"), Aliases("library_id", "libraryId")
     ]
     mode: Annotated[Literal["code", "info"], Field(description="code: its interface; info: about it")] = "code"
-    topic: Annotated[str | None, Field(description="Only what is about this")] = None
+    topic: Annotated[str | None, Field(description="Only text about this")] = None
     page: Annotated[int, Field(description="Page, 1 to 10")] = 1
 
     def operation(self) -> Operation:

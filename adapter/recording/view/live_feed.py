@@ -186,9 +186,7 @@ class LiveExchanges:
                 return own
         elif entry.failure:
             own |= {"notes": [truncate_for_page(f"No answer: {self._redacted(entry.failure)}")], "readings": []}
-        fields = (
-            json.loads(zlib.decompress(record)) if isinstance(record, bytes) else record.model_dump(mode="json")
-        )
+        fields = json.loads(zlib.decompress(record)) if isinstance(record, bytes) else record.model_dump(mode="json")
         fields = self._secrets.redact(fields | {"time": entry.time})
         data = view_exchanges([RecordedExchange.model_validate(fields)], "", options).data
         found = data["exchanges"][0]

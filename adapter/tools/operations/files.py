@@ -169,7 +169,7 @@ class Stat:
 class FileText:
     """Lines ``start_line`` to ``end_line`` of a file with ``total_lines`` lines.
 
-    ``text`` keeps the file's own line ends. An empty file has 0 lines. ``total_lines`` is None for a large file that
+    ``text`` keeps the file's own line ends. An empty file has 0 lines. ``total_lines``: None for a large file that
     was
     not read to its end. ``truncated``: a limit cut requested lines off; the next one is ``end_line`` + 1.
     """

@@ -95,7 +95,7 @@ class CallFunction:
     runner: str = ""
     """Name of the external runner, such as ``the MCP server 'git'``; "" for this program."""
     notice: str = ""
-    """Reason to request approval until it was allowed once, whatever its effect; shown to the approver."""
+    """Reason to request approval until it was allowed once, regardless of its effect; shown to the approver."""
 
 
 @dataclass(frozen=True, slots=True)

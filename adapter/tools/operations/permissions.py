@@ -43,7 +43,7 @@ unless the mode is auto-edit or yolo; Blade always for commands. Maki asks for n
 """
 
 NO_SANDBOX = "sandbox: NONE"
-"""Start of a sandbox line if there is no sandbox."""
+"""Start of a sandbox line without a sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class ApprovalRequest:
     label: str = ""
     """Purpose that the model states; no decision depends on it."""
     sandbox: str = ""
-    """How a program, a user's function or an MCP tool is confined, or that it is not."""
+    """Confinement of a program, a user's function or an MCP tool; it also states if there is none."""
     is_git: bool = False
     """True if it changes git's own data: approval in every mode (`adapter.workspace.paths.git_detection`)."""
     draft: FileDraft | None = None
@@ -84,7 +84,7 @@ class ApprovalRequest:
 
     @property
     def caution(self) -> str:
-        """Return the reason why a change needs approval even in auto-edit mode; "" if there is none."""
+        """Return the reason why a change needs approval even in auto-edit mode; "" without a reason."""
         if self.is_git:
             return GIT_DATA
         if isinstance(self.operation, CallFunction):
