@@ -94,7 +94,7 @@ FILES = {
 }
 TREE = [f"tree/d{number}/f" for number in range(600)]
 
-TREE_CUT = Case("blade", "get_workspace_structure", {"limit": 1_000}, "limit 1000 is not possible, 200 was taken")
+TREE_CUT = Case("blade", "get_workspace_structure", {"limit": 1_000}, "limit 1000 is out of range (1-200); using 200")
 NEWEST = Case("maki", "glob", {"pattern": "**/f"}, "only the first 100 are shown")
 LONG_TIME = {"command": "true", "timeout": 700_000}
 BATCH = Case(
@@ -107,7 +107,7 @@ DOCS = "what is asked for is a page, which says of how many it is"
 
 TOLD: dict[str, Case | str] = {
     "dialects/blade/search_tools.py _limit: max(1, min(self.limit, MAX_STRUCTURE_ENTRIES))": TREE_CUT._replace(
-        arguments={"limit": 0}, said="limit 0 is not possible, 1 was taken: 1 to 200 are"
+        arguments={"limit": 0}, said="limit 0 is out of range (1-200); using 1"
     ),
     "dialects/blade/search_tools.py _limit: min(self.limit, MAX_STRUCTURE_ENTRIES)": TREE_CUT,
     "dialects/maki/read_tools.py _first: max(self.offset, 1)": Case(
@@ -142,13 +142,13 @@ TOLD: dict[str, Case | str] = {
     "workspace/capabilities/python_sandbox.py run_code: min(operation.timeout_s, MAX_TIMEOUT_S)": Case(
         "maki", "code_execution", {"code": "1", "timeout": 301}, "the timeout was cut to 300 s"
     ),
-    "workspace/changes/text_codec.py is_binary: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
+    "workspace/changes/text_codec.py is_binary: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",  # noqa: E501
     "workspace/changes/text_codec.py decode: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
     "workspace/files/grep.py _may_match: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
     "workspace/capabilities/notes.py _note: names[:MAX_NAMED]": "the message says how many more there are",
-    "workspace/sandbox/deadline.py with_deadline: max(min(operation.timeout_s, clock.remaining), 0.1)": "its caller is told",
+    "workspace/sandbox/deadline.py with_deadline: max(min(operation.timeout_s, clock.remaining), 0.1)": "its caller is told",  # noqa: E501
     "workspace/sandbox/deadline.py with_deadline: min(operation.timeout_s, clock.remaining)": "likewise",
-    "workspace/sandbox/confinement_notes.py session_confinement_note: functions[:MAX_NAMED]": "the line says how many more there are",
+    "workspace/sandbox/confinement_notes.py session_confinement_note: functions[:MAX_NAMED]": "the line says how many more there are",  # noqa: E501
     "workspace/changes/text_codec.py _guessed: data[:_GUESS_BYTES]": "that an encoding was guessed is noted",
     "workspace/capabilities/planner.py _search: hits[:operation.limit]": "as many as were asked for",
     "workspace/capabilities/http_providers.py _clipped: text[:MAX_CONTENT - 3]": Case(
@@ -167,7 +167,7 @@ TOLD: dict[str, Case | str] = {
     "workspace/capabilities/local_search.py _clipped: text[:SHOWN - 3]": Case(
         "local", "websearch", {"query": "zebra"}, "x..."
     ),
-    "workspace/capabilities/local_search.py look: rank_sections(sections, wanted.query)[:wanted.limit]": "as many as were asked for",
+    "workspace/capabilities/local_search.py look: rank_sections(sections, wanted.query)[:wanted.limit]": "as many as were asked for",  # noqa: E501
     "workspace/capabilities/local_search.py _sections: limit=MAX_FILES": Case(
         "local", "websearch", {"query": "zebra"}, "README* only 500 files were looked through"
     ),
@@ -186,7 +186,7 @@ TOLD: dict[str, Case | str] = {
     "workspace/files/read_file.py _line_range: min(end + operation.context_lines, total)": AROUND,
     "workspace/files/read_file.py _cut: cut[:MAX_NAMED_LINES]": "ends in ...",
     "workspace/files/read_file.py _streamed: max(start - operation.context_lines, 1)": "the result says which lines it gives",  # noqa: E501
-    "workspace/files/read_file.py _streamed: min(filter(None, (wanted, operation.max_lines)), default=None)": "likewise",
+    "workspace/files/read_file.py _streamed: min(filter(None, (wanted, operation.max_lines)), default=None)": "likewise",  # noqa: E501
     "workspace/files/read_file.py _line_bytes: kept[final or MAX_TEXT_BYTES:]": "likewise; more follows, which is said",
     "workspace/files/grep.py _clipped: shown[:MAX_LINE_CHARACTERS]": Case(
         "blade", "grep_search", {"pattern": "xxx"}, "x..."

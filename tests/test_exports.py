@@ -6,6 +6,7 @@ import ast
 import inspect
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,8 @@ def test_parse_loads_no_heavy_dependency():
     code = "import sys, adapter; adapter.parse('Hi'); print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {"openai", "httpx", "httpx2", "pydantic", "rich", "typer", "jinja2", "rapidfuzz"}.isdisjoint(loaded)
+
+
+def test_earlier_module_paths_keep_working():
+    for name in ("adapter.engines.ray_serve", "adapter.engines.sglang", "adapter.testing"):
+        assert find_spec(name) is not None, name

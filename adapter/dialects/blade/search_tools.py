@@ -59,7 +59,7 @@ class GetWorkspaceStructure(ToolClass):
     def notes(self) -> tuple[str, ...]:
         if self.limit == self._limit:
             return ()
-        return (f"limit {self.limit} is not possible, {self._limit} was taken: 1 to {MAX_STRUCTURE_ENTRIES} are",)
+        return (f"limit {self.limit} is out of range (1-{MAX_STRUCTURE_ENTRIES}); using {self._limit}",)
 
     @property
     def _limit(self) -> int:
