@@ -59,7 +59,7 @@ def test_a_foreign_call_is_taken_where_nothing_is_lost(directory, dialect, name,
     assert taken_so == (get_dialect(dialect).tools.match(name) is None)
 
 
-def test_what_was_written_is_what_was_meant(directory):
+def test_translated_call_has_the_same_operation(directory):
     """The file is changed as the call says, whichever names it used."""
     answer(directory, "proxyai", "apply_edit", {"path": "a.txt", "old": "one", "new": "1"})
     assert (directory / "a.txt").read_text() == "1\ntwo\n"

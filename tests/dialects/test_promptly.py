@@ -124,7 +124,7 @@ def test_a_value_is_never_an_option(template, value):
 
 
 @pytest.mark.parametrize("template", [["--", "{{a}}"], ["--regexp={{a}}"], ["-e{{a}}"], ["-{{a}}"], ["x{{a}}"]])
-def test_where_the_template_leaves_no_doubt_it_is_given(template):
+def test_value_with_leading_dash_is_passed_if_unambiguous(template):
     """After `--`, and behind text that belongs to the token."""
     assert arguments([template], {"a": "-rf"})[-1].endswith("-rf")
     assert arguments([["--"], ["{{a}}"]], {"a": "-rf"}) == ["--", "-rf"]

@@ -23,7 +23,7 @@ from adapter.workspace import Workspace
 
 
 @pytest.mark.parametrize("is_installed", [False, True])
-def test_what_is_not_installed_is_offered_nowhere(tmp_path, monkeypatch, is_installed):
+def test_shipped_tool_is_offered_only_if_its_program_is_installed(tmp_path, monkeypatch, is_installed):
     """The library, the command line and a session agree about the shipped tools; a call says what is missing."""
     (tmp_path / "bin").mkdir()
     if is_installed:
@@ -163,7 +163,7 @@ def test_a_list_stays_a_list(places):
     assert json.loads(file.read_text()) == [entry("A"), entry("B")]
 
 
-def test_nothing_is_written_when_it_would_be_wrong(places):
+def test_add_tool_writes_nothing_for_invalid_entries(places):
     """A duplicate, a wrong entry, a broken file: the bytes stay."""
     file = places("local", entry("A"))
     before = file.read_bytes()

@@ -92,7 +92,7 @@ def test_a_full_disk_is_said_once(tmp_path):
     assert said == ["the rest of this chat is not saved: No space left on device"]
 
 
-def test_what_was_said_is_recalled():
+def test_restore_chat_returns_messages_and_notes():
     """Answers that were asked again are not; a call without a result was refused, or stopped; what was told comes with
     the next message."""
     call, result = CallLine(id="1", name="read_file", arguments={"path": "a"}), ResultLine

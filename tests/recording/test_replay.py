@@ -49,7 +49,7 @@ def test_shipped_transcripts_replay_equal(path):
     assert replay_file(path).difference == ""
 
 
-def test_what_is_no_transcript_is_refused():
+def test_replay_rejects_values_other_than_transcripts():
     """A path, mostly."""
     with pytest.raises(UsageError, match=r"got 'talk.jsonl'; use Transcript\.from_text"):
         replay("talk.jsonl")  # type: ignore[arg-type]
@@ -410,7 +410,7 @@ def test_skills_of_the_users_come_from_the_record(root, tmp_path):
         check(transcript)
 
 
-def test_what_was_not_recorded_is_said(root):
+def test_replay_reports_unrecorded_results(root):
     """Without the session's events what is inside is lost; the difference says what to do about it."""
     transcript = recorded(root, "maki", in_batch(("websearch", {"query": "a"})), inner=False)
     assert not replay(transcript).is_equal

@@ -188,7 +188,7 @@ class Heard:
         self.told.append(("ended", exchange.calls if exchange else why))
 
 
-def test_who_listens_hears_each_answer_from_the_request_on():
+def test_listener_gets_each_exchange_from_its_request_on():
     """Pieces as they were read; what was asked again, and what never came, too."""
     heard = Heard()
     answer = StreamedCompletion(asked(observation=Observation(listen=heard))[0])

@@ -296,7 +296,7 @@ def test_parameters_may_have_any_name(call):
     assert "'_from' is missing (integer)" in call(odd, model_config=2).content
 
 
-def test_what_has_no_name_is_given_one(call):
+def test_tool_name_argument_names_an_anonymous_function(call):
     """A partial, an object that can be called, and a lambda without parameters."""
 
     class Double:

@@ -98,7 +98,7 @@ def test_a_definition_needs_a_name(definition):
     ("given", "said"),
     [(print, r"got <built-in function print>; for a function use adapter\.tool"), ("f", "got 'f';")],
 )
-def test_what_is_no_definition_is_refused(given, said):
+def test_from_definition_rejects_invalid_definitions(given, said):
     """A function, a name: with the next step."""
     with pytest.raises(UsageError, match=said):
         ToolSet([given])

@@ -163,7 +163,7 @@ def test_brackets_are_added_only_where_the_end_is_known(text):
         ("", "the text ends"),
     ],
 )
-def test_what_could_mean_two_things_is_refused(text, reason):
+def test_decode_json_rejects_ambiguous_text(text, reason):
     """A text with two readings is refused, and the message says where and what."""
     with pytest.raises(FormatError, match="(?s)" + reason.replace("(", r"\(").replace("*", r"\*")):
         decode_json(text)

@@ -44,7 +44,7 @@ def test_recursion_is_refused(pattern):
 
 
 @pytest.mark.parametrize("pattern", [r"\(\?R\)", r"\(\?1\)", "(?P<R>a)", "(?i)a", "(?:R)", "(?=R)"])
-def test_what_only_looks_like_recursion_is_not(pattern):
+def test_compile_pattern_accepts_escaped_recursion_syntax(pattern):
     """Escaped brackets and other groups."""
     assert compile_pattern(pattern)
 

@@ -124,7 +124,7 @@ def test_an_exchange_says_what_each_piece_was_taken_for():
     assert (shown["calls"], shown["notes"]) == ([["read_file", 1]], [])
 
 
-def test_what_the_server_had_taken_out_stands_first():
+def test_reasoning_removed_by_the_server_comes_first():
     """Reasoning that came in a field of its own."""
     (shown,) = view_exchanges([exchange("Done.", reasoning="Hm.")], "f").data["exchanges"]
     assert spans(shown) == [("reasoning", "Hm."), ("content", "Done.")]
@@ -161,7 +161,7 @@ def test_a_transcript_says_when_each_answer_came():
     assert [each["figures"].get("written_tokens") for each in exchanges].count(7) == 1
 
 
-def test_of_very_many_pieces_and_remarks_some_stand_apart():
+def test_spans_beyond_the_limit_are_merged():
     """The rest is one piece: the text is whole, and the page no larger for it."""
     many, marked = view_exchanges([exchange(CALL * 3000), exchange(f"`{'<tool_call>' * 3000}`")], "f").data["exchanges"]
     found = spans(many)
@@ -260,7 +260,7 @@ def test_runs_of_an_eval_are_shown():
         view_runs(lines + "[]x\n", "f")
 
 
-def test_nothing_gets_out_of_its_element():
+def test_page_data_cannot_leave_its_element():
     """Whatever the texts are, the page has the same elements, and its policy allows its own script alone."""
     plain, shown = (
         Elements(page(view_exchanges(exchanges, name).data))
@@ -278,7 +278,7 @@ def test_nothing_gets_out_of_its_element():
         assert f"{kind}-src 'sha256-{b64encode(hashlib.sha256(body.encode()).digest()).decode()}'" in text
 
 
-def test_what_hides_is_spelled_out():
+def test_page_escapes_hidden_characters():
     """Directions, zero widths and controls are seen as what they are."""
     (shown,) = view_exchanges([exchange("a\u202eb\x00\ud800")], "f").data["exchanges"]
     assert spans(shown) == [("content", "a\\u202eb\\x00\\ud800")]

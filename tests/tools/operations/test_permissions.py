@@ -156,7 +156,7 @@ def test_a_denied_subcommand_is_found_behind_options():
 
 
 @pytest.mark.parametrize("line", ["$x y", "{rm,x}", "eval $x", "a* b", "${x}", ". ./x"])
-def test_where_a_denied_command_may_hide_only_the_user_can_allow(line):
+def test_command_with_expansion_needs_the_user_if_commands_are_denied(line):
     """An expansion could be the denied one: yolo and a rule that allows all do not suffice."""
     assert verdict(command(line), "deny Bash(rm)", mode="yolo") == "ask"
     assert verdict(command(line), "deny Bash(rm)", "allow Bash", mode="yolo") == "ask"
@@ -176,7 +176,7 @@ def test_a_command_may_not_hide_behind_many_words():
 
 
 @given(st.text(alphabet="git status&;|$()`<>\"'\\\n*=-", max_size=40))
-def test_what_is_taken_for_one_command_has_no_shell_syntax(line):
+def test_simple_command_rejects_shell_syntax(line):
     """Whatever the line: if it has words, it has no operator outside quotes and no expansion."""
     words = simple_command(line)
     if words is not None:
@@ -355,7 +355,7 @@ def test_a_decision_may_put_another_text_in_the_place(tmp_path, call, arguments,
     assert (tmp_path / "a.txt").exists() is (call != "apply_patch")
 
 
-def test_what_is_no_change_of_one_text_takes_no_other(root):
+def test_decision_content_is_rejected_unless_one_text_changes(root):
     """A command, a deletion and several files have no draft; a text for them is a mistake of the program's."""
     seen = []
 
