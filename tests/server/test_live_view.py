@@ -299,7 +299,7 @@ def test_an_exchange_is_told_while_it_goes_on(open_one, stream):
     assert [piece["text"] for piece in shown["readings"][0]["spans"]] == [f"To {name}."]
     assert ("first piece" in dict(shown["about"]), "took" in dict(shown["about"])) == (True, True)
     again = get(url, f"/view/exchanges/{row['number']}?format=hermes&policy=strict", known)
-    assert [each["name"] for each in again["readings"]] == ["As read then", "As read now: hermes, strict"]
+    assert [each["name"] for each in again["readings"]] == ["As recorded", "Parsed again: hermes, strict"]
 
 
 def test_a_client_that_goes_is_told(open_one):
