@@ -1,7 +1,8 @@
-"""Turn any local language model that speaks plain text into a dependable tool-calling agent.
+"""Run dependable tool-calling agents on local language models that produce plain text.
 
-The names below are the public API, see docs/api.md: they keep their meaning between minor versions, and all else may
-change. They are imported on first use, so that reading text never pays for what talks to servers.
+The names below are the public API (docs/api.md): their meaning is stable between minor versions, and everything else
+may
+change. They are imported on first use, so that parsing text does not load the code for servers.
 """
 
 from __future__ import annotations

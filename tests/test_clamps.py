@@ -94,7 +94,7 @@ FILES = {
 }
 TREE = [f"tree/d{number}/f" for number in range(600)]
 
-TREE_CUT = Case("blade", "get_workspace_structure", {"limit": 1_000}, "limit 1000 is not possible, 200 was taken")
+TREE_CUT = Case("blade", "get_workspace_structure", {"limit": 1_000}, "limit 1000 is out of range (1-200); using 200")
 NEWEST = Case("maki", "glob", {"pattern": "**/f"}, "only the first 100 are shown")
 LONG_TIME = {"command": "true", "timeout": 700_000}
 BATCH = Case(
@@ -107,33 +107,33 @@ DOCS = "what is asked for is a page, which says of how many it is"
 
 TOLD: dict[str, Case | str] = {
     "dialects/blade/search_tools.py _limit: max(1, min(self.limit, MAX_STRUCTURE_ENTRIES))": TREE_CUT._replace(
-        arguments={"limit": 0}, said="limit 0 is not possible, 1 was taken: 1 to 200 are"
+        arguments={"limit": 0}, said="limit 0 is out of range (1-200); using 1"
     ),
     "dialects/blade/search_tools.py _limit: min(self.limit, MAX_STRUCTURE_ENTRIES)": TREE_CUT,
     "dialects/maki/read_tools.py _first: max(self.offset, 1)": Case(
-        "maki", "read", {"path": "long.txt", "offset": 0}, "offset 0 was taken as 1: lines count from 1"
+        "maki", "read", {"path": "long.txt", "offset": 0}, "offset 0 was treated as 1: lines are 1-based"
     ),
     "dialects/maki/search_tools.py operation: limit=MAX_PATHS": NEWEST,
-    "dialects/promptly/tool_entry.py _cut: message[:MAX_MESSAGE - 3]": "ends in ...",
+    "dialects/promptly/tool_entry.py _truncate: message[:MAX_MESSAGE - 3]": "ends in ...",
     "dialects/promptly/builtin_tools.py operation: limit=MAX_ENTRIES": Case(
         "promptly", "FindFiles", {"directory": "tree", "name": "f"}, "only the first 500 are shown"
     ),
     "dialects/proto.py operation: limit=MAX_ENTRIES": Case(
-        "proto", "list_directory", {"path": "wide"}, "entries 1-1000 of 1701; ask for less"
+        "proto", "list_directory", {"path": "wide"}, "entries 1-1000 of 1701; narrow it"
     ),
     "dialects/proto.py operation: limit=MAX_PATHS": NEWEST._replace(dialect="proto"),
-    "dialects/proxyai/edit_tools.py _preview: text[:PREVIEW_CHARACTERS - 3]": "the document has previews of about 200 characters",  # noqa: E501
+    "dialects/proxyai/edit_tools.py _shorten_preview: text[:PREVIEW_CHARACTERS - 3]": "the document has previews of about 200 characters",  # noqa: E501
     "dialects/proxyai/search_tools.py _summary: found.files[:self.limit]": Case(
         "proxyai", "IntelliJSearch", {"pattern": "f", "outputMode": "files_with_matches"}, "more files)"
     ),
     "dialects/proxyai/shell_tools.py operation: min(self.timeout, MAX_TIMEOUT_MS)": Case(
-        "proxyai", "Bash", LONG_TIME, "the timeout was cut to 600000 ms"
+        "proxyai", "Bash", LONG_TIME, "the timeout was reduced to 600000 ms"
     ),
     "dialects/proxyai/web_tools.py render: text[:DOCS_CHARACTERS]": Case(
-        "proxyai", "GetLibraryDocs", {"context7CompatibleLibraryID": "/a/b"}, "cut off here"
+        "proxyai", "GetLibraryDocs", {"context7CompatibleLibraryID": "/a/b"}, "truncated; pass a topic"
     ),
     "dialects/proxyai/user_tools.py operation: self.title.split()[:TITLE_WORDS]": Case(
-        "proxyai", "TodoWrite", {"title": "a b c d e", "todos": []}, "the title was cut to 4 words"
+        "proxyai", "TodoWrite", {"title": "a b c d e", "todos": []}, "the title was truncated to 4 words"
     ),
     "workspace/sandbox/background.py start: "
     "[each for each in self._commands if each not in running and each != id][:-MAX_REMEMBERED]": "status not_found",
@@ -142,13 +142,13 @@ TOLD: dict[str, Case | str] = {
     "workspace/capabilities/python_sandbox.py run_code: min(operation.timeout_s, MAX_TIMEOUT_S)": Case(
         "maki", "code_execution", {"code": "1", "timeout": 301}, "the timeout was cut to 300 s"
     ),
-    "workspace/changes/text_codec.py is_binary: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
+    "workspace/changes/text_codec.py is_binary: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",  # noqa: E501
     "workspace/changes/text_codec.py decode: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
     "workspace/files/grep.py _may_match: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
     "workspace/capabilities/notes.py _note: names[:MAX_NAMED]": "the message says how many more there are",
-    "workspace/sandbox/deadline.py with_deadline: max(min(operation.timeout_s, clock.remaining), 0.1)": "its caller is told",
+    "workspace/sandbox/deadline.py with_deadline: max(min(operation.timeout_s, clock.remaining), 0.1)": "its caller is told",  # noqa: E501
     "workspace/sandbox/deadline.py with_deadline: min(operation.timeout_s, clock.remaining)": "likewise",
-    "workspace/sandbox/confinement_notes.py session_confinement_note: functions[:MAX_NAMED]": "the line says how many more there are",
+    "workspace/sandbox/confinement_notes.py session_confinement_note: functions[:MAX_NAMED]": "the line says how many more there are",  # noqa: E501
     "workspace/changes/text_codec.py _guessed: data[:_GUESS_BYTES]": "that an encoding was guessed is noted",
     "workspace/capabilities/planner.py _search: hits[:operation.limit]": "as many as were asked for",
     "workspace/capabilities/http_providers.py _clipped: text[:MAX_CONTENT - 3]": Case(
@@ -167,7 +167,7 @@ TOLD: dict[str, Case | str] = {
     "workspace/capabilities/local_search.py _clipped: text[:SHOWN - 3]": Case(
         "local", "websearch", {"query": "zebra"}, "x..."
     ),
-    "workspace/capabilities/local_search.py look: rank_sections(sections, wanted.query)[:wanted.limit]": "as many as were asked for",
+    "workspace/capabilities/local_search.py look: rank_sections(sections, wanted.query)[:wanted.limit]": "as many as were asked for",  # noqa: E501
     "workspace/capabilities/local_search.py _sections: limit=MAX_FILES": Case(
         "local", "websearch", {"query": "zebra"}, "README* only 500 files were looked through"
     ),
@@ -180,13 +180,13 @@ TOLD: dict[str, Case | str] = {
         "proxyai", "IntelliJSearch", {"pattern": "f", "limit": 501}, "the limit 501 was cut to 500"
     ),
     "workspace/files/read_file.py _selected: min(last, first + operation.max_lines - 1)": Case(
-        "maki", "read", {"path": "many.txt", "limit": 2}, "lines 1-2 of 6000; read on with offset=3"
+        "maki", "read", {"path": "many.txt", "limit": 2}, "lines 1-2 of 6000; continue with offset=3"
     ),
     "workspace/files/read_file.py _line_range: max(start - operation.context_lines, 1)": AROUND,
     "workspace/files/read_file.py _line_range: min(end + operation.context_lines, total)": AROUND,
     "workspace/files/read_file.py _cut: cut[:MAX_NAMED_LINES]": "ends in ...",
     "workspace/files/read_file.py _streamed: max(start - operation.context_lines, 1)": "the result says which lines it gives",  # noqa: E501
-    "workspace/files/read_file.py _streamed: min(filter(None, (wanted, operation.max_lines)), default=None)": "likewise",
+    "workspace/files/read_file.py _streamed: min(filter(None, (wanted, operation.max_lines)), default=None)": "likewise",  # noqa: E501
     "workspace/files/read_file.py _line_bytes: kept[final or MAX_TEXT_BYTES:]": "likewise; more follows, which is said",
     "workspace/files/grep.py _clipped: shown[:MAX_LINE_CHARACTERS]": Case(
         "blade", "grep_search", {"pattern": "xxx"}, "x..."
@@ -208,8 +208,8 @@ TOLD: dict[str, Case | str] = {
     "workspace/sandbox/log_slicing.py _clipped: line[:MAX_LINE_BYTES - 3]": SLICED._replace(said="0..."),
     "workspace/sandbox/log_slicing.py __init__: maxlen=ENDS": SLICED,
     "workspace/sandbox/log_slicing.py _flush: self._block[cut:cut + MAX_LINE_BYTES + 1]": SLICED._replace(said="0..."),
-    "workspace/sandbox/log_slicing.py _add_lines: block.split(b'\n', ENDS - first)[:ENDS - first]": SLICED,
-    "workspace/sandbox/log_slicing.py _add_lines: block.rsplit(b'\n', ENDS + 1)[-ENDS - 1:-1]": SLICED,
+    "workspace/sandbox/log_slicing.py _add_lines: block.split(b'\\n', ENDS - first)[:ENDS - first]": SLICED,
+    "workspace/sandbox/log_slicing.py _add_lines: block.rsplit(b'\\n', ENDS + 1)[-ENDS - 1:-1]": SLICED,
     "workspace/paths/walk.py __init__: min(depth, self._limits.depth)": Case(
         "blade", "list_directory", {"path": "deep", "max_depth": 90}, "the search stopped at its limit of 64 levels"
     ),
@@ -290,7 +290,7 @@ def test_every_clamp_is_known():
         ("blade", "codebase_search", {"query": "x", "max_results": 0}, "a limit of 0 matches shows nothing"),
         ("blade", "list_directory", {"max_depth": 0}, "the depth 0 shows nothing"),
         ("proto", "grep_search", {"pattern": "x", "limit": 0}, "a limit of 0 matches shows nothing"),
-        ("proxyai", "IntelliJSearch", {"pattern": "x", "limit": -1}, "-1 matches are none; give 1 or more"),
+        ("proxyai", "IntelliJSearch", {"pattern": "x", "limit": -1}, "limit must be at least 1, got -1"),
         ("maki", "websearch", {"query": "x", "num_results": 0}, "0 results are none; ask for 1 or more"),
         ("maki", "read", {"path": "data", "limit": 0}, "a limit of 0 lines shows nothing"),
     ],

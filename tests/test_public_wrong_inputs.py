@@ -155,7 +155,7 @@ def test_a_wrong_argument_is_a_usage_error_in_plain_words(name, tmp_path, monkey
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda place: Workspace(place, None, tools=[add]), "dialect must be the name of a dialect, got None"),
+        (lambda place: Workspace(place, None, tools=[add]), "dialect must be a name, got None"),
         (lambda place: Workspace(place, tools=add), "tools must be a list, got <function add"),
         (lambda place: Workspace(place, tools=[None]), "tools must be functions or Tools, got None"),
         (lambda _: Workspace(None), "root must be a string or a path, got None"),

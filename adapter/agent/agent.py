@@ -31,8 +31,8 @@ from adapter.conversation.guardrails.required_steps import StepsInput, parse_ste
 from adapter.conversation.guardrails.required_steps import validate_steps as check_steps
 from adapter.conversation.message_rendering import Message
 from adapter.conversation.session import AskModel, Finished, RunTools, Session, SessionLimits
-from adapter.core.arguments import NONE, PATH, check_types, shown
-from adapter.core.callbacks import observer as checked_observer
+from adapter.core.arguments import NONE, PATH, check_types, format_value
+from adapter.core.callbacks import wrap_observer
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject, ToolCall, ToolResult
 from adapter.core.turn import Turn
@@ -108,7 +108,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             max_tools=(max_tools, int, NONE),
         )
         if chat is not None and not hasattr(chat, "stream"):
-            raise UsageError(f"Agent: chat must be a ChatClient, or have its method stream, got {shown(chat)}")
+            raise UsageError(f"Agent: chat must be a ChatClient, or have its method stream, got {format_value(chat)}")
         validate_guide_mode(guide)
         if max_tools is not None and (max_tools < 1 or system):
             why = "system describes the tools" if system else f"it is {max_tools}"
@@ -170,7 +170,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     def set_observer(self, observer: ObserverT) -> None:
         """Tell ``observer`` what happens, in place of the one before."""
-        self._observe = checked_observer(observer, "the observer")
+        self._observe = wrap_observer(observer, "the observer")
 
     def _approver(self, approve: ApproverT) -> Approver:
         """The approver as the workspace calls it."""

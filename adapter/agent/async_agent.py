@@ -61,7 +61,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
     def _callbacks(self) -> AsyncCallbacks:
         return AsyncCallbacks()
 
-    def observe(self, observer: AsyncObserver) -> None:
+    def set_observer(self, observer: AsyncObserver) -> None:
         """Tell ``observer``, which may be async, what happens, in place of the one before."""
         self._untold.clear()
         self._async_observer = observer if is_async(observer) else None

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from adapter.core.callbacks import in_place_of, is_async, require_sync, wrong_answer
+from adapter.core.callbacks import is_async, require_sync, result_error, set_wrapped
 from adapter.core.errors import DeniedError, UsageError
 from adapter.tools.operations.permissions import ApprovalRequest, Approver, AsyncApprover
 from adapter.workspace.capabilities.host import METHODS, Host
@@ -58,7 +58,7 @@ class AsyncCallbacks:
             self._check_going_on()
             return answer
 
-        return in_place_of(approve, asking)
+        return set_wrapped(approve, asking)
 
     def host(self, host: Host) -> Host:
         """Return ``host`` with plain functions in place of the async ones."""
@@ -79,7 +79,7 @@ class AsyncCallbacks:
         def call(*args: object, **kwargs: object) -> object:
             return self._result(partial(callback, *args, **kwargs), role, is_cancelled)
 
-        return in_place_of(callback, call)
+        return set_wrapped(callback, call)
 
     def _result(self, call: Callable[[], Awaitable[T]], role: str, is_cancelled: bool) -> T:
         if self._loop is None or not self._loop.is_running() or _running_loop() is self._loop:
@@ -116,7 +116,7 @@ async def awaited(call: Callable[[], Awaitable[T] | None], role: str) -> T:
     """Await the answer. Raises UsageError for an async generator, which has none."""
     answer = call()
     if not isinstance(answer, Awaitable):
-        raise wrong_answer(call, role, answer, "a coroutine")
+        raise result_error(call, role, answer, "a coroutine")
     return await answer
 
 

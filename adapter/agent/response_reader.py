@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from adapter.backends.stream_chunks import Chunk
 from adapter.conversation.message_rendering import Message
 from adapter.conversation.session import AskModel, Finished, RunTools
-from adapter.core.callbacks import wrong_answer
+from adapter.core.callbacks import result_error
 from adapter.core.errors import UsageError
 from adapter.core.events import Event, ReasoningDelta, ToolResult
 from adapter.core.turn import Turn
@@ -72,5 +72,5 @@ def chunks_of(stream: Callable[..., Any], messages: Sequence[Message], stop: Seq
     chunks = stream(messages, stop=stop)
     if not hasattr(type(chunks), method) or isinstance(chunks, str):
         expected = "an iterator of Chunk" if method == "__iter__" else "an async iterator of Chunk"
-        raise wrong_answer(stream, "the chat", chunks, f"{expected} (`Agent` iterates, `AsyncAgent` iterates async)")
+        raise result_error(stream, "the chat", chunks, f"{expected} (`Agent` iterates, `AsyncAgent` iterates async)")
     return chunks

@@ -22,7 +22,7 @@ from adapter.backends.chat_client import Chunk
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.conversation.session import REASONS, Finished, SessionLimits
 from adapter.core import package_data
-from adapter.core.callbacks import require_sync, tool_observer
+from adapter.core.callbacks import require_sync, wrap_tool_observer
 from adapter.core.errors import ToolError, TransportError
 from adapter.prompting.escaping import unescape_control_tokens
 from adapter.prompting.system_prompt import Style, new_prompt_session, system_prompt
@@ -36,9 +36,9 @@ class SubagentRecorder(Protocol):
     """What keeps a sub-agent's run: `adapter.recording.recorder.SessionRecorder` does."""
 
     def begin(self, agent: Agent, task: str, *, approve: str) -> None: ...
-    def asking(self, ask: Approver) -> Approver: ...
-    def inner(self, event: HostEvent) -> None: ...
-    def __call__(self, happening: AgentEvent) -> None: ...
+    def wrap_approver(self, ask: Approver) -> Approver: ...
+    def record_host_event(self, event: HostEvent) -> None: ...
+    def __call__(self, event: AgentEvent, /) -> None: ...
 
 
 MAX_AT_ONCE = 8
@@ -112,7 +112,7 @@ class SubagentRunner:
         if record is not None:
             require_sync(record, "record")
         self._record = record
-        self._observe = None if observe is None else tool_observer(observe, "the observer")
+        self._observe = None if observe is None else wrap_tool_observer(observe, "the observer")
         self._slots = threading.BoundedSemaphore(max_at_once)
         self._counting = threading.Lock()
         self._started = 0
@@ -130,12 +130,12 @@ class SubagentRunner:
         began = time.monotonic()
         tokens: list[int] = []
         recording = None if self._record is None else self._record(number, Path(workspace.root, task.cwd or ""))
-        events = None if recording is None else recording.inner
+        events = None if recording is None else recording.record_host_event
         host = replace(workspace.host, agents=self._below(), questions=None, editor=None, events=events)
         with self._slots, workspace.subsession(host=host, read_only=kind.read_only, cwd=task.cwd) as part:
             agent = self._agent(part, chat, kind, self._formats.get(task.model or "", self._format))
             if recording is not None:
-                part.wrap_approver(recording.asking)
+                part.wrap_approver(recording.wrap_approver)
                 recording.begin(agent, task.prompt, approve=part.mode)
 
             def observe(happening: AgentEvent) -> None:

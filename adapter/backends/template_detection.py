@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from adapter.backends.template_files import TemplateWorker, load_chat_template
-from adapter.core.arguments import shown
+from adapter.core.arguments import format_value
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
@@ -52,7 +52,7 @@ def derive(template: str | Path | ChatTemplate) -> Format:
     elif isinstance(template, str):
         template = ChatTemplate(template)
     elif not isinstance(template, ChatTemplate):
-        raise UsageError(f"expected a chat template as text or its path, got {shown(template)}")
+        raise UsageError(f"expected a chat template as text or its path, got {format_value(template)}")
     found = examine_template(template)
     if found.format is None:
         raise UsageError(f"no format can be derived from the template: {found.why}. Leave out the format, or name one")

@@ -63,7 +63,7 @@ def _found(folder: Path, id: str | None) -> SavedChat:
 def list_chats(folder: Path) -> None:
     """Print the chats that are kept of ``folder``."""
     with Workspace(folder) as workspace:
-        kept = open_chat_store(workspace).kept()
+        kept = open_chat_store(workspace).list_chats()
     width = max((len(each.id) for each in kept), default=0)
     room = max(shutil.get_terminal_size().columns - width - 18, 20) if sys.stdout.isatty() else 200
     for each in kept:

@@ -156,7 +156,7 @@ class ChatSession:
         past = restore_chat(transcript, self.workspace.known_tools)
         for message in past.messages:
             agent.resume(message.text, message.answers)
-        for told in past.told:
+        for told in past.notes:
             agent.add_note(told)
         self._record(talk, transcript.header.task)
 

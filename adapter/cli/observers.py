@@ -21,7 +21,7 @@ class ObserverGroup:
     recording: SessionRecorder | None = None
 
     def ask(self, approval: ApprovalRequest) -> bool | ApprovalDecision:
-        ask = self.console.ask if self.recording is None else self.recording.asking(self.console.ask)
+        ask = self.console.ask if self.recording is None else self.recording.wrap_approver(self.console.ask)
         return ask(approval)
 
     def observe(self, happening: AgentEvent) -> None:
@@ -34,4 +34,4 @@ class ObserverGroup:
         if isinstance(event, NestedCall):
             self.tally(event.result)
         if self.recording is not None:
-            self.recording.inner(event)
+            self.recording.record_host_event(event)

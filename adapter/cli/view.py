@@ -62,7 +62,7 @@ def _view(file: str, format: str | None, policy: str | None) -> PageData:
     from adapter.recording.view.page_data import ReparseOptions, view_exchanges, view_transcript
 
     text, name = read_text(file), Path(file).name
-    again = ReparseOptions.named(format, policy)
+    again = ReparseOptions.from_names(format, policy)
     if holds_exchanges(text):
         return view_exchanges(read_exchanges(text, file), name, again)
     if is_run_log(text):

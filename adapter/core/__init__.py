@@ -1,4 +1,4 @@
-"""What travels: events, turns, errors, JSON as models write it, and the names of what was mended or refused."""
+"""Values that every layer shares: events, turns, errors, JSON decoding, and the codes of repairs and rejections."""
 
 __all__ = [
     "arguments",

@@ -1,4 +1,4 @@
-"""Check the types of arguments of public functions, so that a mistake is reported where it was made."""
+"""Check the argument types of public functions, so that a mistake is reported at the call that contains it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adapter.core.errors import UsageError
 
 @runtime_checkable
 class PathLike(Protocol):
-    """`os.PathLike`, which this folder does not import."""
+    """`os.PathLike` without importing `os`."""
 
     def __fspath__(self) -> str | bytes: ...
 
@@ -19,7 +19,7 @@ class PathLike(Protocol):
 PATH = (str, PathLike)
 NONE = type(None)
 
-_WORDS: Mapping[type, str] = {
+_TYPE_NAMES: Mapping[type, str] = {
     str: "a string",
     int: "an integer",
     float: "a number",
@@ -31,24 +31,21 @@ _WORDS: Mapping[type, str] = {
     NONE: "None",
 }
 MAX_SHOWN = 60
-"""Characters of a wrong value in a message."""
+"""Maximum number of characters of a value in a message."""
 
 
 def check_types(function: str, /, **arguments: tuple[object, *tuple[Any, ...]]) -> None:
-    """Raise UsageError for the first argument whose value has none of the types that follow it.
-
-    A string does not count as an iterable, a boolean not as a number, and a path has no NUL character.
-    """
+    """Raise UsageError for the first argument whose value is not an instance of the types given for it."""
     for name, (value, *types) in arguments.items():
-        if not any(_is(value, each) for each in types):
-            expected = " or ".join(_WORDS.get(each, each.__name__) for each in types)
-            raise UsageError(f"{function}: {name} must be {expected}, got {shown(value)}")
+        if not any(_is_instance(value, each) for each in types):
+            expected = " or ".join(_TYPE_NAMES.get(each, each.__name__) for each in types)
+            raise UsageError(f"{function}: {name} must be {expected}, got {format_value(value)}")
         if PathLike in types and isinstance(value, str | PathLike) and "\0" in str(value):
-            raise UsageError(f"{function}: {name} must be a path without NUL characters, got {shown(value)}")
+            raise UsageError(f"{function}: {name} must be a path without NUL characters, got {format_value(value)}")
 
 
-def shown(value: object) -> str:
-    """A wrong value and its type, for a message: ``3 (int)``."""
+def format_value(value: object) -> str:
+    """Format a wrong value with its type for a message: ``3 (int)``."""
     if value is None:
         return "None"
     text = repr(value)
@@ -56,7 +53,7 @@ def shown(value: object) -> str:
     return short if isinstance(value, str) else f"{short} ({type(value).__name__})"
 
 
-def _is(value: object, expected: type) -> bool:
+def _is_instance(value: object, expected: type) -> bool:
     if isinstance(value, bool):
         return expected is bool
     if expected is float:
@@ -67,15 +64,15 @@ def _is(value: object, expected: type) -> bool:
 
 
 def reason(error: Exception) -> str:
-    """Describe why a file could not be read, without the terms of Python's libraries."""
+    """Describe why a file could not be read, in the user's terms."""
     match error:
-        case OSError(strerror=str(said)):
-            return said
+        case OSError(strerror=str(message)):
+            return message
         case UnicodeDecodeError():
             return f"it is not UTF-8 text (byte {error.object[error.start]:#04x} at position {error.start})"
         case RecursionError():
             return "it is nested too deeply"
         case _ if "null byte" in str(error):
-            return "a path has no NUL characters"
+            return "a path cannot contain NUL characters"
         case _:
             return str(error)

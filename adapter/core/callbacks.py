@@ -1,7 +1,7 @@
-"""Check the program's own functions: which may be async, and what they return.
+"""Check the callbacks that a program passes in: whether they are async, and the values that they return.
 
-A function that decides something counts only with an answer of its documented type; one that only observes may return
-anything that is not left to be awaited. Everything else raises UsageError, which names the function and its answer.
+A callback that decides something must return its documented type; an observer may return anything except an
+unfinished coroutine or generator. Otherwise UsageError names the function and its return value.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ParamSpec, TypeGuard, TypeVar
 
+from adapter.core.arguments import format_value
 from adapter.core.errors import UsageError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-MAX_SHOWN = 80
-"""Characters of an answer that an error shows."""
 
 
 def name_of(callback: object) -> str:
@@ -39,84 +37,87 @@ def is_async(callback: object) -> bool:
 
 
 def require_sync(callback: object, role: str) -> None:
-    """Raise UsageError unless ``callback`` is callable without ``await``. ``role``: what it is to the library."""
+    """Raise UsageError unless ``callback`` is a plain function. ``role`` names the callback in the message."""
     if not callable(callback):
-        raise UsageError(f"{role} must be a function, got {_shown(callback)}")
+        raise UsageError(f"{role} must be a function, got {_format_result(callback)}")
     if is_async(callback):
         raise UsageError(
-            f"{role} {name_of(callback)} is async, and nothing awaits it here; pass a plain function, or use AsyncAgent"
+            f"{role} {name_of(callback)} is async, but it is never awaited; pass a plain function or use AsyncAgent"
         )
 
 
-def wrong_answer(callback: object, role: str, answer: object, expected: str) -> UsageError:
-    """Build the error for an answer that does not count. A coroutine is closed, so that Python does not warn of it."""
-    return UsageError(f"{role} {name_of(callback)} returned {_shown(answer)}; expected {expected}")
+def result_error(callback: object, role: str, result: object, expected: str) -> UsageError:
+    """Build the error for a return value of the wrong type. A coroutine is closed, so that Python does not warn about
+    it."""
+    return UsageError(f"{role} {name_of(callback)} returned {_format_result(result)}; expected {expected}")
 
 
-def require_answer(callback: object, role: str, answer: object, kinds: type | tuple[type, ...], expected: str) -> None:
-    """Raise UsageError unless ``answer`` is one of ``kinds``."""
-    if not isinstance(answer, kinds):
-        raise wrong_answer(callback, role, answer, expected)
+def require_result(callback: object, role: str, result: object, kinds: type | tuple[type, ...], expected: str) -> None:
+    """Raise UsageError unless ``result`` is an instance of ``kinds``."""
+    if not isinstance(result, kinds):
+        raise result_error(callback, role, result, expected)
 
 
-def require_items(callback: object, role: str, answer: object, kind: type, expected: str) -> None:
-    """Raise UsageError unless ``answer`` is a sequence of ``kind``. A text is not a sequence of its letters here."""
-    if not _is_list(answer) or not all(isinstance(each, kind) for each in answer):
-        raise wrong_answer(callback, role, answer, expected)
+def require_items(callback: object, role: str, result: object, kind: type, expected: str) -> None:
+    """Raise UsageError unless ``result`` is a sequence of ``kind``. A string does not count as a sequence."""
+    if not _is_list(result) or not all(isinstance(each, kind) for each in result):
+        raise result_error(callback, role, result, expected)
 
 
-def text_function(callback: Callable[P, str], role: str) -> Callable[P, str]:
-    """Return ``callback``; what it returns raises UsageError unless it is a text."""
+def wrap_text_function(callback: Callable[P, str], role: str) -> Callable[P, str]:
+    """Wrap ``callback`` so that it raises UsageError unless it returns a string."""
     require_sync(callback, role)
 
-    def checked(*args: P.args, **kwargs: P.kwargs) -> str:
+    def call_checked(*args: P.args, **kwargs: P.kwargs) -> str:
         text = callback(*args, **kwargs)
-        require_answer(callback, role, text, str, "a text")
+        require_result(callback, role, text, str, "a text")
         return text
 
-    return in_place_of(callback, checked)
+    return set_wrapped(callback, call_checked)
 
 
-def require_finished(callback: object, role: str, answer: object) -> None:
-    """Raise UsageError for an observer's answer that would have to be awaited or iterated before anything happens."""
-    if answer is not None and _is_unfinished(answer):
-        raise wrong_answer(callback, role, answer, "a function that has finished when it returns")
+def require_finished(callback: object, role: str, result: object) -> None:
+    """Raise UsageError if an observer returned a coroutine or generator, which would never run."""
+    if result is not None and _is_unfinished(result):
+        raise result_error(callback, role, result, "a function that has finished when it returns")
 
 
-def observer(callback: Callable[..., object], role: str) -> Callable[..., None]:
-    """Return ``callback`` with its answers checked by `require_finished`. Its exceptions pass through."""
+def wrap_observer(callback: Callable[..., object], role: str) -> Callable[..., None]:
+    """Wrap ``callback`` so that its result is checked by `require_finished`. Its exceptions pass through."""
     require_sync(callback, role)
 
-    def observe(*happening: object) -> None:
-        require_finished(callback, role, callback(*happening))
+    def observe(*event: object) -> None:
+        require_finished(callback, role, callback(*event))
 
-    return in_place_of(callback, observe)
+    return set_wrapped(callback, observe)
 
 
-def tool_observer(callback: Callable[..., object], role: str) -> Callable[..., None]:
-    """`observer`, for what is called while a tool runs: an exception becomes a UsageError, so that it is not taken
-    for a failure of the tool."""
-    observe = observer(callback, role)
+def wrap_tool_observer(callback: Callable[..., object], role: str) -> Callable[..., None]:
+    """Wrap an observer that is called while a tool runs.
 
-    def observe_tool(*happening: object) -> None:
+    Its exceptions become UsageErrors, so that they are not mistaken for a failure of the tool.
+    """
+    observe = wrap_observer(callback, role)
+
+    def observe_tool(*event: object) -> None:
         try:
-            observe(*happening)
+            observe(*event)
         except UsageError:
             raise
         except Exception as error:
-            raise failure(callback, role, error, "The call was given up") from error
+            raise callback_error(callback, role, error, "The call was given up") from error
 
-    return in_place_of(callback, observe_tool)
+    return set_wrapped(callback, observe_tool)
 
 
-def in_place_of(callback: object, function: Callable[P, T]) -> Callable[P, T]:
-    """Return ``function``, which calls ``callback``, with a reference to it: `name_of` names that in errors."""
+def set_wrapped(callback: object, function: Callable[P, T]) -> Callable[P, T]:
+    """Set ``function.__wrapped__``, so that errors name ``callback`` instead. Return ``function``."""
     function.__wrapped__ = callback  # type: ignore[attr-defined]
     return function
 
 
-def failure(callback: object, role: str, error: Exception, consequence: str) -> UsageError:
-    """Build the error for an exception that ``callback`` raised; raise it ``from`` that."""
+def callback_error(callback: object, role: str, error: Exception, consequence: str) -> UsageError:
+    """Build the error for an exception raised by ``callback``; raise it ``from`` that exception."""
     return UsageError(f"{role} {name_of(callback)} raised {type(error).__name__}: {error}. {consequence}")
 
 
@@ -124,20 +125,18 @@ def _inside_partial(callback: object) -> object:
     return callback.func if isinstance(callback, partial) else None
 
 
-def _is_list(answer: object) -> TypeGuard[Sequence[object]]:
-    return isinstance(answer, Sequence) and not isinstance(answer, str | bytes)
+def _is_list(result: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(result, Sequence) and not isinstance(result, str | bytes)
 
 
-def _is_unfinished(answer: object) -> bool:
-    return any(hasattr(type(answer), name) for name in ("__await__", "send", "asend"))
+def _is_unfinished(result: object) -> bool:
+    return any(hasattr(type(result), name) for name in ("__await__", "send", "asend"))
 
 
-def _shown(answer: object) -> str:
-    """``answer`` in an error. Nothing will await a coroutine any more."""
-    if _is_unfinished(answer):
-        close = getattr(answer, "close", None)
+def _format_result(result: object) -> str:
+    if _is_unfinished(result):
+        close = getattr(result, "close", None)
         if close is not None:
             close()
-        return f"a {type(answer).__name__}, which is not awaited"
-    text = repr(answer)
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}... ({type(answer).__name__})"
+        return f"a {type(result).__name__}, which is not awaited"
+    return format_value(result)

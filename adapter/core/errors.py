@@ -1,17 +1,17 @@
-"""One tree of errors, sorted by who must act.
+"""The package's exceptions, sorted by who must act.
 
 ::
 
     AdapterError
-    ├── FormatError       the model: its text is not a call that can be read
-    ├── ToolError         the model: the call was read, but cannot be done as asked
-    │   ├── EditError     ... because patches do not fit the file; lists every one
-    │   └── DeniedError   ... because a rule, the approve mode or the user is against it
-    ├── TransportError    the user: a server is down, refuses, or has no such model
-    └── UsageError        the developer: our API or command line was misused
+    ├── FormatError       the model: its text cannot be decoded as a call
+    ├── ToolError         the model: the call was decoded, but failed
+    │   ├── EditError     ... because patches do not match the file; lists every one
+    │   └── DeniedError   ... because a rule, the approve mode or the user denied it
+    ├── TransportError    the user: a server is down, refuses, or does not have the model
+    └── UsageError        the developer: wrong use of the API or the command line
 
-A message says what was got, what was expected, the nearest valid thing and the
-next step. Model errors never reach a user as a traceback: they become results.
+A message names the actual value, the expected one, the nearest valid one and the next step.
+Errors for the model never reach a user as a traceback: they become results.
 """
 
 from __future__ import annotations
@@ -20,23 +20,26 @@ from collections.abc import Sequence
 
 
 class AdapterError(Exception):
-    """Base of everything this package raises on purpose."""
+    """Base class of the errors that this package raises deliberately."""
 
 
 class FormatError(AdapterError):
-    """Text that was meant as a call and cannot be read as one."""
+    """A tool call in the model's text cannot be decoded."""
 
 
 class ToolError(AdapterError):
-    """A call that cannot be done. ``str(error)`` is for the model."""
+    """A tool call failed. ``str(error)`` is written for the model."""
 
     sandbox: str = ""
-    """What confined what was begun and failed, as in `ToolResult.sandbox`; empty when nothing was."""
+    """Confinement of the failed operation, as in `ToolResult.sandbox`; empty if nothing was run."""
 
 
 class EditError(ToolError):
-    """Patches that do not fit. ``failures`` holds one sentence per failing patch, ``kinds`` what kind each is:
-    "not found", "ambiguous", "already applied", "no change", "overlapping", "dependent", "breaks syntax", "invalid"."""
+    """Patches do not match the file. Nothing was written.
+
+    ``failures`` holds one sentence per failing patch, ``kinds`` its category: "not found", "ambiguous",
+    "already applied", "no change", "overlapping", "dependent", "breaks syntax", "invalid".
+    """
 
     def __init__(self, message: str, failures: Sequence[str] = (), kinds: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -44,11 +47,11 @@ class EditError(ToolError):
 
 
 class DeniedError(ToolError):
-    """A call that may not be done."""
+    """A rule, the approve mode or the user denied a tool call."""
 
 
 class TransportError(AdapterError):
-    """A model server that does not answer as it should. ``str(error)`` is for the user."""
+    """A model server is unreachable, or its response is unusable. ``str(error)`` is written for the user."""
 
 
 class UsageError(AdapterError, ValueError):

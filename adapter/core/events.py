@@ -1,7 +1,6 @@
-"""The values that travel: what a parser says about a text, and what a tool answers.
+"""Events that a parser emits, and the results of tool calls.
 
-Every event carries ``raw``, the exact piece of the model's text it stands for.
-Joining the ``raw`` of all events gives the text back, whatever the text was.
+Every event carries ``raw``, the exact piece of the model's text that it covers: joined, they restore the text.
 """
 
 from __future__ import annotations
@@ -22,30 +21,30 @@ class _Delta:
 
 
 class TextDelta(_Delta):
-    """A piece of the answer that is meant for the user."""
+    """A piece of the answer to the user."""
 
     __slots__ = ()
 
 
 class ReasoningDelta(_Delta):
-    """A piece of the model's reasoning (``<think>`` and its relatives)."""
+    """A piece of the model's reasoning (``<think>...</think>``)."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class MarkupDelta:
-    """Text that is neither answer, reasoning nor call: markers, the white space
-    that templates put around them, end-of-turn tokens, invented tool results."""
+    """Text that is not content, reasoning or a call: markers, whitespace that templates put around them, end-of-turn
+    tokens, invented tool results."""
 
     raw: str
 
 
 @dataclass(frozen=True, slots=True)
 class ContentReclassified:
-    """All text so far was reasoning: its opening marker stood in the prompt, and here is the closing one.
+    """Reclassify all text so far as reasoning: the prompt held its opening marker, and the closing one follows now.
 
-    A display may move what it has shown; `Turn` does.
+    A display may move the text that it has shown; `Turn` does.
     """
 
     raw: str
@@ -53,9 +52,9 @@ class ContentReclassified:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningReclassified:
-    """All text so far was the answer: it was taken for reasoning by the format's habit, and nothing ever closed that.
+    """Reclassify all reasoning so far as content: the format assumes reasoning at the start, but it was never closed.
 
-    It carries no text. A display may move what it has shown; `Turn` does.
+    It carries no text. A display may move the text that it has shown; `Turn` does.
     """
 
     @property
@@ -65,11 +64,10 @@ class ReasoningReclassified:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallProgress:
-    """A call is being written. For displays only: it is never executable.
+    """Progress of a call that is still being written. For displays only: it is never executable.
 
-    ``text`` is what this piece of the stream added to it, ``size`` how many characters
-    it has so far, ``name`` what it calls, None until that is written. It carries no
-    ``raw``: the call's own event will.
+    ``text``: the characters that this chunk added to the call. ``size``: its characters so far. ``name``: the tool's
+    name, None until it is known. It carries no ``raw``: the call's own event will.
     """
 
     text: str
@@ -83,10 +81,11 @@ class ToolCallProgress:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
-    """A piece of a call's arguments, for a parser that streams them: JSON text, to be joined by ``id``.
+    """A piece of a call's arguments as JSON text, for parsers that stream them. Join the pieces by ``id``.
 
-    The `ToolCall` with that ``id`` says that the call is whole; without it what came is to be thrown away.
-    It carries no ``raw``: the call's own event will.
+    The `ToolCall` with that ``id`` completes the call; without it, discard the pieces. It carries no ``raw``: the
+    call's
+    own event will.
     """
 
     id: str
@@ -100,9 +99,10 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCall:
-    """Characters ``start`` to ``end`` of the model's text look like a call and were not taken as one.
+    """Text that looks like a call but was not accepted as one: characters ``start`` to ``end`` of the model's text.
 
-    ``reason`` is a key of `adapter.core.rejection_codes.REJECTION_REASONS`. It carries no ``raw``: the text has its own event.
+    ``reason`` is a key of `adapter.core.rejection_codes.REJECTION_REASONS`. It carries no ``raw``: the text has its
+    own event.
     """
 
     start: int
@@ -116,10 +116,9 @@ class RejectedCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that is closed and decoded. Nobody has checked it against a tool yet.
+    """A complete, decoded tool call. It has not been validated against a tool yet.
 
-    ``fixes`` names each repair that was needed to read it; empty means that the
-    text was valid as written.
+    ``fixes`` names each repair that decoding needed; it is empty if the text was valid as written.
     """
 
     id: str
@@ -131,7 +130,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class InvalidToolCall:
-    """Something meant as a call that cannot be one. ``error`` is written for the model."""
+    """A tool call that could not be decoded. ``error`` is written for the model."""
 
     raw: str
     error: str
@@ -154,10 +153,10 @@ Event: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered to one call.
+    """The result of one tool call.
 
-    ``content`` is the text the model gets, already truncated; when ``ok`` is
-    false it states the error and the next step. ``error`` is the bare message.
+    ``content`` is the text for the model, already truncated; if ``ok`` is false it states the error and the next step.
+    ``error`` is the bare message.
     """
 
     name: str
@@ -166,19 +165,19 @@ class ToolResult:
     error: str | None = None
     call_id: str = ""
     data: Json = None
-    """The documented result fields as JSON, where the tool has any."""
+    """The documented result fields as JSON, if the tool has any."""
     diff: str = ""
-    """Unified diff of what a writing tool changed."""
+    """Unified diff of the tool's changes."""
     notes: tuple[str, ...] = ()
-    """What was tolerated or corrected on the way, one sentence each."""
+    """Tolerated or corrected details of the call, one sentence each."""
     user_message: str = ""
-    """What is to follow the results as a new user message: a skill's instructions."""
+    """New user message to send after the results: a skill's instructions."""
     images: tuple[str, ...] = ()
-    """Data URLs of what the model is to see, after the results."""
+    """Data URLs of images to show the model after the results."""
     ends: bool = False
     """The model asked to end the run."""
     sandbox: str = ""
-    """Of what ran a program, a function of the user's or an MCP tool: what confined it, or that nothing did.
-    Of a batch a line for each that its calls say; of a sub-agent nothing, its own results say it."""
+    """Confinement of a program, a user's function or an MCP tool; it also states if there was none.
+    A batch has one line for each different value; a sub-agent has none, because its own results carry it."""
     denied: bool = False
-    """A rule, the approve mode or the user was against it."""
+    """A rule, the approve mode or the user denied the call."""

@@ -1,6 +1,6 @@
-"""Where the files that ship with the program are: `prompts/` and `fixtures/`.
+"""Locate the files that ship with the program: `prompts/` and `fixtures/`.
 
-They stand at the top of a checkout and, in a wheel, below `adapter/_data/`.
+They are at the top of a checkout and, in a wheel, below `adapter/_data/`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,6 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def data_folder(name: str) -> Path:
-    """The folder ``prompts`` or ``fixtures``, packaged or in the checkout."""
+    """Return the folder ``prompts`` or ``fixtures``, from the wheel or the checkout."""
     packaged = _PACKAGE / "_data" / name
     return packaged if packaged.is_dir() else _PACKAGE.parent / name

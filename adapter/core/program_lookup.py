@@ -1,4 +1,4 @@
-"""Which programs this machine has."""
+"""Look up installed programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 
 
 def find_program(name: str, path: str | None = None) -> str | None:
-    """Where the program is. Names are sought in the absolute folders of ``path``, or of PATH."""
-    given = os.get_exec_path() if path is None else path.split(os.pathsep)
-    folders = [folder for folder in given if folder.startswith("/")]
+    """Return the path of a program, searched in the absolute folders of ``path`` or of PATH."""
+    directories = os.get_exec_path() if path is None else path.split(os.pathsep)
+    folders = [folder for folder in directories if folder.startswith("/")]
     return shutil.which(name, path=os.pathsep.join(folders))

@@ -1,17 +1,17 @@
-"""Why text that looks like a call was not taken as one: the reasons that a `RejectedCall` can name."""
+"""Reasons why text that looks like a call is rejected, by the code in `RejectedCall.reason`."""
 
 from __future__ import annotations
 
 REJECTION_REASONS: dict[str, str] = {
-    "inline-code": "it stands in inline code",
-    "quotation": "it stands in a quoted line",
-    "code-fence": "it stands in a code fence with more than the call, or before more text",
-    "echoed-result": "it stands in a copy of a tool's result",
-    "later-turn": "it comes after the model went on as somebody else",
-    "reasoning": "it was drafted in reasoning",
+    "inline-code": "it is in inline code",
+    "quotation": "it is in a quoted line",
+    "code-fence": "it is in a code fence with more than the call, or before more text",
+    "echoed-result": "it is in a copy of a tool's result",
+    "later-turn": "it comes after the model started to write another speaker's turn",
+    "reasoning": "it is a draft in the reasoning",
     "no-body": "no call follows the marker",
-    "no-markers": "it stands without its format's markers, and the policy asks for them",
-    "text-follows": "it stands without its format's markers, and text follows it",
-    "unknown-tool": "it stands without its format's markers and names no tool of this session",
-    "placeholder": "it stands without its format's markers and its values are placeholders, as in an example",
+    "no-markers": "it lacks its format's markers, and the policy requires them",
+    "text-follows": "it lacks its format's markers, and text follows it",
+    "unknown-tool": "it lacks its format's markers and does not name a tool of this session",
+    "placeholder": "it lacks its format's markers and its values are placeholders, as in an example",
 }

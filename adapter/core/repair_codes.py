@@ -1,7 +1,6 @@
-"""The names of all repairs, and what each one did.
+"""The code of each repair, as listed in `ToolCall.fixes`, and its description.
 
-A `ToolCall` lists in ``fixes`` what had to be mended to read it. A name that is
-not in this table is a bug (tests/parsing/test_parser.py).
+A code that is not in this table is a bug (tests/parsing/test_parser.py).
 """
 
 from __future__ import annotations
@@ -9,17 +8,17 @@ from __future__ import annotations
 REPAIRS: dict[str, str] = {
     # the envelope around the call
     "missing-open-tag": "the marker that opens a call was missing",
-    "misspelt-open-tag": "the marker that opens a call was another one, or misspelt",
+    "misspelt-open-tag": "the marker that opens a call was wrong or misspelt",
     "missing-close-tag": "the marker that closes a call was missing after a complete body",
     "misspelt-close-tag": "the closing marker was misspelt",
-    "missing-inner-tag": "a tag inside the call was missing, as the one that closes a value",
-    "code-fence": "the call stood in a code fence",
+    "missing-inner-tag": "a tag inside the call was missing, such as the one that closes a value",
+    "code-fence": "the call was in a code fence",
     "no-markers": "the call was bare JSON, without its format's markers",
     "several-in-one-tag": "one pair of markers held several calls",
-    "misspelt-inner-tag": "a tag inside the call was another one",
-    "text-in-tag": "text beside the call, within its markers, was left out",
-    "foreign-body": "the body was written as in another format than the one told",
-    "value-in-attribute": "a value stood in an attribute of its tag",
+    "misspelt-inner-tag": "a tag inside the call was wrong",
+    "text-in-tag": "extra text between the call's markers was dropped",
+    "foreign-body": "the body was written in another format",
+    "value-in-attribute": "a value was in an attribute of its tag",
     "attribute-syntax": 'a tag had `name="..."` where the format has `=...`',
     # JSON syntax
     "trailing-comma": "a comma before a closing bracket was dropped",
@@ -38,30 +37,30 @@ REPAIRS: dict[str, str] = {
     "raw-control-character": "raw line breaks, tabs or control characters in a string were read",
     "escaped-newline": "escaped line breaks between tokens were dropped",
     "unescaped-quote": "unescaped quotes inside a string were kept",
-    "invalid-escape": "an invalid escape was kept as it was written",
+    "invalid-escape": "an invalid escape was kept verbatim",
     "key-without-value": "a key without a value was dropped",
-    "number-spelling": "a number that is not spelt as JSON demands was read",
+    "number-spelling": "a number in a non-JSON notation was read",
     "lone-surrogate": "half of a surrogate pair was replaced",
     # shape
-    "name-key": "the name stood under another key than `name`",
-    "arguments-key": "the arguments stood under another key than the format's own",
+    "name-key": "the name was under another key than `name`",
+    "arguments-key": "the arguments were under another key than the format's own",
     "nested-function": "the call was wrapped in a `function` object",
     "tool-calls-list": "the call was wrapped in a `tool_calls` list",
-    "name-in-arguments": "the name stood among the arguments",
+    "name-in-arguments": "the name was among the arguments",
     "name-as-key": "the tool's name was the only key",
-    "flat-arguments": "the arguments stood beside the name",
+    "flat-arguments": "the arguments were next to the name",
     "positional-arguments": "arguments without names were named in the order of the tool's definition",
     "string-arguments": "the arguments were JSON inside a string",
     "list-arguments": "the arguments were a list with one object",
     "repeated-argument": "an argument was given several times: a list took them all, anything else the last",
-    "cdata": "a value stood in a CDATA section",
-    "no-arguments": "missing or null arguments were read as none",
+    "cdata": "a value was in a CDATA section",
+    "no-arguments": "missing or null arguments were read as an empty object",
     # against the tool's definition
-    "tool-name": "the name was matched to the tool it spells differently",
-    "argument-alias": "an argument came under another name",
+    "tool-name": "the tool's name was spelt differently",
+    "argument-alias": "an argument had another name",
     "coerced-type": "a value was converted to the type the tool declares",
-    "choice-spelling": "a choice was spelt in another letter case",
-    "json-in-string": "a list or object came as JSON inside a string",
-    "echoed-schema": "a value stood within a copy of its schema",
+    "choice-spelling": "a choice was written in another letter case",
+    "json-in-string": "a list or object was JSON inside a string",
+    "echoed-schema": "a value was inside a copy of its schema",
     "windows-path": "escapes in a Windows path were read as its backslashes",
 }

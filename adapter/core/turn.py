@@ -1,4 +1,4 @@
-"""One whole answer of a model, read: its events folded, and what each piece of its text was taken for."""
+"""A model's response as a `Turn`, built from events, and the classification of each piece of its text."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Kind: TypeAlias = Literal["content", "reasoning", "markup", "call", "invalid"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Characters ``start`` to ``end`` of the model's text, and what they were taken for.
+    """Characters ``start`` to ``end`` of the model's text and their classification.
 
-    ``call`` is set for a call, ``error`` for an invalid one; ``rejected`` lists what
-    looks like a call and begins within.
+    ``call`` is set for a call, ``error`` for an invalid one; ``rejected`` lists the rejected calls that begin in the
+    span.
     """
 
     kind: Kind
@@ -45,7 +45,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One whole answer of a model, read. ``rejected`` is in the order of the text."""
+    """One complete response of a model: its content, reasoning and tool calls. ``rejected`` is in text order."""
 
     content: str
     reasoning: str
@@ -82,12 +82,12 @@ class Turn:
         return cls("".join(content), "".join(reasoning), tuple(calls), tuple(invalid), merged, tuple(rejected))
 
     def explain(self) -> tuple[Span, ...]:
-        """The model's text in pieces, in order: what each was taken for, and what looks like a call and is none."""
+        """Return the classified spans of the model's text, in order, with their rejected calls."""
         return explain(self)
 
 
 class HasCalls(Protocol):
-    """A turn, or a part of one, whose calls are to be run."""
+    """A turn, or a part of one, whose calls can be run."""
 
     @property
     def calls(self) -> Sequence[ToolCall]: ...
@@ -98,7 +98,7 @@ _WITHOUT_TEXT = frozenset({ToolCallProgress, ToolCallDelta, RejectedCall})
 
 
 def merge_deltas(events: Iterable[Event]) -> tuple[Event, ...]:
-    """The events that hold text: adjacent deltas joined, so that they do not depend on how the text was split."""
+    """Drop events without text and join adjacent deltas, so that the result is the same however the text was split."""
     merged: list[Event] = []
     run: list[TextDelta] | list[ReasoningDelta] | list[MarkupDelta] = []
     for event in events:
@@ -109,13 +109,13 @@ def merge_deltas(events: Iterable[Event]) -> tuple[Event, ...]:
             run.append(event)  # type: ignore[arg-type]
             continue
         if run:
-            merged.extend(_joined(run))
+            merged.extend(_join_run(run))
             run = []
         if kind in _PLAIN_TEXT:
             run = [event]  # type: ignore[assignment]
         else:
             merged.append(event)
-    merged.extend(_joined(run))
+    merged.extend(_join_run(run))
     return tuple(merged)
 
 
@@ -123,7 +123,7 @@ def _start_of(rejected: RejectedCall) -> tuple[int, int]:
     return rejected.start, rejected.end
 
 
-def _joined(run: Sequence[TextDelta] | Sequence[ReasoningDelta] | Sequence[MarkupDelta]) -> Iterable[Event]:
+def _join_run(run: Sequence[TextDelta] | Sequence[ReasoningDelta] | Sequence[MarkupDelta]) -> Iterable[Event]:
     if len(run) < 2:
         return run
     raws = [event.raw for event in run]
@@ -131,13 +131,13 @@ def _joined(run: Sequence[TextDelta] | Sequence[ReasoningDelta] | Sequence[Marku
     if isinstance(run[0], MarkupDelta):
         return [MarkupDelta(raw)]
     texts = [event.text for event in run]  # type: ignore[union-attr]
-    # Mostly each is its own raw text: of a long answer that saves a copy.
+    # Text and raw text are usually the same objects: for a long response that saves a copy.
     text = raw if all(map(is_, texts, raws)) else "".join(texts)
     return [TextDelta(text, raw) if isinstance(run[0], TextDelta) else ReasoningDelta(text, raw)]
 
 
 def explain(turn: Turn) -> tuple[Span, ...]:
-    """The spans of ``turn``'s text, in order; joined, their texts are what the model wrote."""
+    """Return the spans of ``turn``'s text, in order; joined, their texts are the model's output."""
     unopened = next((at for at, event in enumerate(turn.events) if isinstance(event, ContentReclassified)), -1)
     was_content = any(isinstance(event, ReasoningReclassified) for event in turn.events)
     waiting = deque(turn.rejected)

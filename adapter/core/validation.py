@@ -1,4 +1,4 @@
-"""Plain words for the errors of pydantic, which describe data by the names of its own types."""
+"""Describe pydantic's validation errors in plain English."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
-_PLAIN = (
+_REPLACEMENTS = (
     (r"^Value error, ", ""),
     (r"^Input should be (?=greater|less)", "must be "),
     (r"^(?:Input|String|Value|List|Dictionary|Tuple) should ", "must "),
@@ -18,7 +18,7 @@ _PLAIN = (
     (r"\ba integer", "an integer"),
     (r", unable to parse.*$", ""),
 )
-"""Wordings of pydantic, and what replaces each."""
+"""Regular expressions for pydantic's wording, and the replacements."""
 
 
 def explain(error: ValidationError) -> str:
@@ -28,26 +28,26 @@ def explain(error: ValidationError) -> str:
 
 def explain_detail(detail: ErrorDetails) -> str:
     """Describe one problem."""
-    place = ".".join(map(str, detail["loc"]))
+    path = ".".join(map(str, detail["loc"]))
     context = detail.get("ctx") or {}
     match detail["type"]:
         case "missing":
-            return f"{place!r} is missing"
+            return f"{path!r} is missing"
         case "union_tag_not_found":
             return f"{str(context['discriminator']).strip(chr(39))!r} is missing"
         case "union_tag_invalid":
             return f"unknown kind {context['tag']!r}; expected {context['expected_tags']}"
         case "extra_forbidden":
-            return f"unknown key {place!r}"
+            return f"unknown key {path!r}"
         case "json_invalid":
-            return f"it is not JSON: {context['error']}"
+            return f"it is not valid JSON: {context['error']}"
         case _:
             message = plain_message(detail["msg"])
-            return f"{place!r} {message}" if place else f"it {message}" if message.startswith("must") else message
+            return f"{path!r} {message}" if path else f"it {message}" if message.startswith("must") else message
 
 
 def plain_message(message: str) -> str:
-    """A message of pydantic without its own terms, as the end of a sentence."""
-    for pattern, plain in _PLAIN:
+    """Rewrite a pydantic message as the end of a sentence."""
+    for pattern, plain in _REPLACEMENTS:
         message = re.sub(pattern, plain, message)
     return message[:1].lower() + message[1:]

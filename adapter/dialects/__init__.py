@@ -1,10 +1,10 @@
-"""Which tools a model sees: one file, one dialect."""
+"""Dialects: the tool sets of five agents, from which one is offered to a model."""
 
 from __future__ import annotations
 
 from importlib import import_module
 
-from adapter.core.arguments import shown
+from adapter.core.arguments import format_value
 from adapter.core.errors import UsageError
 from adapter.dialects.lazy_definitions import load_tools
 from adapter.dialects.toolset import Dialect
@@ -21,14 +21,14 @@ __all__ = [
     "toolset",
 ]
 
-_HOMES = {
+_MODULES = {
     "blade": "adapter.dialects.blade",
     "proxyai": "adapter.dialects.proxyai",
     "maki": "adapter.dialects.maki",
     "promptly": "adapter.dialects.promptly",
     "proto": "adapter.dialects.proto",
 }
-"""Each module defines ``DIALECT``; imported on first use."""
+"""Modules by dialect, imported on first use; each defines ``DIALECT``."""
 
 _ALIASES = {
     "zaguan": "blade",
@@ -41,33 +41,35 @@ _ALIASES = {
 
 
 def dialect_names() -> list[str]:
-    return list(_HOMES)
+    return list(_MODULES)
 
 
 def get_dialect(name: str | Dialect) -> Dialect:
-    """The dialect called ``name``. Raises UsageError that names the nearest one."""
+    """Return the dialect ``name``. Raises UsageError that suggests the nearest name."""
     if isinstance(name, Dialect):
         return name
-    dialect: Dialect = import_module(_HOMES[_own_name(name)]).DIALECT
+    dialect: Dialect = import_module(_MODULES[_resolve_name(name)]).DIALECT
     return dialect
 
 
 def tools_for_parsing(name: str) -> ToolSet:
-    """The tools of the dialect called ``name``, to match what a model wrote: without their classes, where its
-    definitions are kept. Raises UsageError that names the nearest dialect."""
-    own = _own_name(name)
-    return load_tools(own) or get_dialect(own).tools
+    """Return the tools of the dialect ``name`` for matching calls, without loading their classes if possible.
+
+    Raises UsageError that suggests the nearest name.
+    """
+    resolved = _resolve_name(name)
+    return load_tools(resolved) or get_dialect(resolved).tools
 
 
-def _own_name(name: str) -> str:
+def _resolve_name(name: str) -> str:
     if not isinstance(name, str):
-        raise UsageError(f"dialect must be the name of a dialect, got {shown(name)}; there are: {', '.join(_HOMES)}")
+        raise UsageError(f"dialect must be a name, got {format_value(name)}; available:  {', '.join(_MODULES)}")
     known = name.strip().lower()
-    own = _ALIASES.get(known, known)
-    if own in _HOMES:
-        return own
+    resolved = _ALIASES.get(known, known)
+    if resolved in _MODULES:
+        return resolved
     from rapidfuzz import fuzz, process
 
-    near = process.extractOne(known, [*_HOMES, *_ALIASES], scorer=fuzz.ratio, score_cutoff=60)
+    near = process.extractOne(known, [*_MODULES, *_ALIASES], scorer=fuzz.ratio, score_cutoff=60)
     suggestion = f" (did you mean {near[0]!r}?)" if near else ""
-    raise UsageError(f"unknown dialect {name!r}; there are: {', '.join(_HOMES)}{suggestion}")
+    raise UsageError(f"unknown dialect {name!r}; available: {', '.join(_MODULES)}{suggestion}")

@@ -1,7 +1,7 @@
-"""The tools of a dialect as reading needs them: names and parameters, without the classes that know what they do.
+"""Load the names and parameters of a dialect's tools without importing their classes.
 
-`definitions.json` has what the classes say (``python -m tests.dialects.test_lazy_definitions`` writes it): making them takes
-longer than reading a megabyte of text.
+`definitions.json` is generated from the classes (``python -m tests.dialects.test_lazy_definitions``): building them
+takes longer than parsing a megabyte of text.
 """
 
 from __future__ import annotations
@@ -16,6 +16,6 @@ FIELDS = ("name", "description", "parameters", "unlisted", "aliases", "argument_
 
 
 def load_tools(dialect: str) -> ToolSet | None:
-    """The tools of ``dialect``, by its own name, which can be matched and not validated; None where no row is kept."""
+    """Return the tools of ``dialect`` for matching, without validation; None if it has no definitions."""
     rows: dict[str, list[JsonObject]] = json.loads(get_data(__package__, "definitions.json") or b"{}")
     return ToolSet(Tool(**row) for row in rows[dialect]) if dialect in rows else None

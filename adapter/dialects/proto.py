@@ -1,18 +1,18 @@
-"""The file system tools of proto CLI, as its page "File System Tools" documents them.
+"""The file system tools of proto CLI, from its "File System Tools" documentation page.
 
-Paths are documented as absolute; relative ones mean the project root, which is
-what results name them by. ``read_file`` counts lines from 0.
+Paths are documented as absolute; relative ones start at the project root, and results use relative paths.
+``read_file`` counts lines from 0.
 """
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, Unsigned, render_as, require_outcome
 from adapter.dialects.toolset import Dialect
 from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
 from adapter.tools.operations import (
@@ -35,23 +35,17 @@ from adapter.tools.operations import (
 )
 
 MAX_READ_LINES = 1_000
-"""Of a page of `ProtoReadFile`, when it asks for no other number."""
+"""Default number of lines of a page of `ProtoReadFile`."""
 MAX_READ_BYTES = 25_000
-"""Of a page of `ProtoReadFile`, as the program has them; its document says only that there is a limit."""
+"""Maximum size of a page of `ProtoReadFile`, in bytes: the program's limit, which its document does not state."""
 MAX_LINE_CHARACTERS = 2_000
-"""Of a line; the rest of it is left out."""
+"""Maximum length of a line; the rest is omitted."""
 MAX_PATHS = 100
-"""Of a glob."""
+"""Maximum number of paths for a glob."""
 MAX_ENTRIES = 1_000
-"""Of a listing."""
+"""Maximum number of entries of a listing."""
 MAX_MATCHES = 500
-"""Of a search."""
-
-
-def _not_negative(number: int | None) -> int | None:
-    if number is not None and number < 0:
-        raise ValueError(f"{number} is negative; count from 0")
-    return number
+"""Maximum number of matches for a search."""
 
 
 class ProtoListDirectory(ToolClass):
@@ -70,15 +64,14 @@ class ProtoListDirectory(ToolClass):
         bool, Field(description="Respect .gitignore"), Aliases("respect_gitignore", "git_ignore")
     ] = True
     file_filtering_options: SkipJsonSchema[dict[str, bool] | None] = None
-    """Where the program itself, unlike its document, has ``respect_git_ignore``."""
+    """Nested form of ``respect_git_ignore`` in the program, unlike its document."""
 
     def operation(self) -> Operation:
         respected = (self.file_filtering_options or {}).get("respect_git_ignore", self.respect_git_ignore)
         ignore = tuple(self.ignore or ())
         return Tree(self.path, limit=MAX_ENTRIES, gitignore=respected, ignore=ignore, order="directories_first")
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_listing(require_outcome(outcome, Listing)), None
+    render = render_as(Listing, result_formatting.format_listing)
 
 
 class ProtoReadFile(ToolClass):
@@ -98,16 +91,14 @@ class ProtoReadFile(ToolClass):
         Aliases(*PATH),
     ]
     offset: Annotated[
-        int | None,
+        Unsigned | None,
         Field(description="0-based line number to start reading from (requires limit)"),
         Aliases("start", "skip"),
-        AfterValidator(_not_negative),
     ] = None
     limit: Annotated[
-        int | None,
+        Unsigned | None,
         Field(description="Maximum lines to read"),
         Aliases("max_lines", "num_lines", "line_count"),
-        AfterValidator(_not_negative),
     ] = None
 
     def operation(self) -> Operation:
@@ -119,14 +110,14 @@ class ProtoReadFile(ToolClass):
         limit = self.limit or MAX_READ_LINES
 
         def read_on(line: int) -> str:
-            return f"offset {line - 1} is line {line}; read on with offset {line - 1} and limit {limit}"
+            return f"offset {line - 1} is line {line}; continue with offset {line - 1} and limit {limit}"
 
         return result_formatting.format_plain_page(require_outcome(outcome, FileText), MAX_READ_BYTES, read_on), None
 
     def notes(self) -> tuple[str, ...]:
         if self.offset is None or self.limit is not None:
             return ()
-        return (f"offset requires limit: without one {MAX_READ_LINES} lines were read",)
+        return (f"offset requires limit; {MAX_READ_LINES} lines were read by default",)
 
 
 class ProtoWriteFile(ToolClass):
@@ -152,8 +143,7 @@ class ProtoWriteFile(ToolClass):
     def operation(self) -> Operation:
         return WriteText(self.file_path, self.content)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.written_text(require_outcome(outcome, FileWritten)), None
+    render = render_as(FileWritten, result_formatting.format_written)
 
 
 class ProtoEdit(ToolClass):
@@ -202,8 +192,7 @@ class ProtoEdit(ToolClass):
             names=ParameterNames("old_string", "new_string", None, "replace_all"),
         )
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
+    render = render_as(FilePatched, result_formatting.format_patched)
 
 
 class ProtoGlobTool(ToolClass):
@@ -220,8 +209,7 @@ class ProtoGlobTool(ToolClass):
     def operation(self) -> Operation:
         return Glob(self.pattern, self.path, limit=MAX_PATHS, gitignore=True, order="newest")
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_paths(require_outcome(outcome, PathList), self.pattern), None
+    render = render_as(PathList, result_formatting.format_paths, "pattern")
 
 
 class ProtoGrepSearch(ToolClass):
@@ -238,10 +226,9 @@ class ProtoGrepSearch(ToolClass):
         str | None, Field(description="Glob filter for files (e.g. *.ts)"), Aliases("include", "file_pattern", "filter")
     ] = None
     limit: Annotated[
-        int | None,
+        Unsigned | None,
         Field(description="Limit output to first N lines"),
         Aliases("max_results", "head_limit", "max_matches"),
-        AfterValidator(_not_negative),
     ] = None
 
     def operation(self) -> Operation:
@@ -251,7 +238,7 @@ class ProtoGrepSearch(ToolClass):
     def render(self, outcome: Outcome) -> Rendered:
         found = require_outcome(outcome, GrepResult)
         return "\n".join(
-            [result_formatting.format_matches(found, self.pattern), *result_formatting.unshown_matches(found)]
+            [result_formatting.format_matches(found, self.pattern), *result_formatting.format_omitted_matches(found)]
         ), None
 
 

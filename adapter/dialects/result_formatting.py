@@ -1,4 +1,7 @@
-"""Results in words that several dialects share. Short lines, paths first, the next step where one is needed."""
+"""Format tool results as text for the model, shared by the dialects: short lines, paths first, hints where needed.
+
+The notes of a result follow its text as ``(note: ...)`` lines.
+"""
 
 from __future__ import annotations
 
@@ -35,22 +38,25 @@ from adapter.tools.operations.agent_state import TodoStatus
 
 
 def format_file(file: FileText) -> str:
-    """The file's text as it is; a file without any says so, since models take no text for a failure."""
+    """Return the text, or a line for an empty file, because models take empty text for a failure."""
     return file.text or f"({file.path} is empty)"
 
 
+def _number_lines(file: FileText) -> list[str]:
+    return [f"{number}: {without_end(line)}" for number, line in enumerate(split_lines(file.text), file.start_line)]
+
+
 def format_numbered_lines(file: FileText) -> str:
-    """The lines with their numbers, under a line that says which of how many they are."""
+    """Number the lines, below a header with the range and the total."""
     if file.total_lines == 0:
-        return f"({file.path} is empty)"
+        return format_file(file)
     total = "a large file" if file.total_lines is None else file.total_lines
     head = f"File: {file.path}\nLines {file.start_line}-{file.end_line} (of {total}):"
-    lines = (f"{number}: {without_end(line)}" for number, line in enumerate(split_lines(file.text), file.start_line))
-    return "\n".join([head, *lines])
+    return "\n".join([head, *_number_lines(file)])
 
 
 def page_of(file: FileText, max_bytes: int) -> tuple[FileText, bool]:
-    """The lines of ``file`` that fit into ``max_bytes`` with their numbers, at least one; and whether more follow."""
+    """Return the lines that fit into ``max_bytes`` with their numbers, at least one, and whether more follow."""
     lines = split_lines(file.text)
     size = 0
     for count, (number, line) in enumerate(enumerate(lines, file.start_line)):
@@ -62,53 +68,48 @@ def page_of(file: FileText, max_bytes: int) -> tuple[FileText, bool]:
 
 
 def format_numbered_page(file: FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
-    """``N: text``, line by line; when more follow, ``read_on`` says how to get line N and those after it."""
+    """Number the lines of a page; ``read_on`` formats the hint for the next line if more follow."""
     if not file.text:
         return format_file(file)
-    page, more = page_of(file, max_bytes)
-    numbered = [f"{number}: {without_end(line)}" for number, line in enumerate(split_lines(page.text), page.start_line)]
-    hint = [f"(lines {_lines_of(page)}; {read_on(page.end_line + 1)})"] if more else []
-    return "\n".join([*numbered, *hint, *_notes(file.notes)])
+    page, has_more = page_of(file, max_bytes)
+    hint = [f"(lines {_format_range(page)}; {read_on(page.end_line + 1)})"] if has_more else []
+    return _join(*_number_lines(page), *hint, notes=file.notes)
 
 
 def format_plain_page(file: FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
-    """The text as it is; when more follows, under a line that says so and how to go on."""
-    page, more = page_of(file, max_bytes)
-    head = [f"Showing lines {_lines_of(page)} ({read_on(page.end_line + 1)}).", "---"] if more else []
-    return "\n".join([*_notes(file.notes), *head, format_file(page)])
+    """Return a page of the text, below the hint for the next line if more follow."""
+    page, has_more = page_of(file, max_bytes)
+    head = [f"Showing lines {_format_range(page)} ({read_on(page.end_line + 1)}).", "---"] if has_more else []
+    return "\n".join([*_format_notes(file.notes), *head, format_file(page)])
 
 
-def _lines_of(file: FileText) -> str:
+def _format_range(file: FileText) -> str:
     total = "a large file" if file.total_lines is None else f"{file.total_lines}"
     return f"{file.start_line}-{file.end_line} of {total}"
 
 
-def written_text(written: FileWritten) -> str:
+def format_written(written: FileWritten) -> str:
     verb = "Created" if written.created else "Overwrote"
     return f"{verb} {written.path} ({pluralize(written.size, 'byte')})."
 
 
-def patched_text(patched: FilePatched) -> str:
-    """One sentence; when something was tolerated, what, and the diff to look it over."""
-    count = f"{patched.count} patches" if patched.count != 1 else "1 patch"
-    text = f"Applied {count} to {patched.path}."
-    if not patched.notes:
-        return text
-    return "\n".join([text, *_notes(patched.notes), "Check the change:", patched.diff])
+def format_patched(patched: FilePatched | FilesPatched) -> str:
+    """Summarize the edits; with the notes and the diff to check if anything was tolerated."""
+    if isinstance(patched, FilePatched):
+        text = f"Applied {pluralize(patched.count, 'patch', 'patches')} to {patched.path}."
+    else:
+        text = ", ".join(patched.done)
+        text = f"{text[:1].upper()}{text[1:]}."
+    return "\n".join([_join(text, notes=patched.notes), "Check the change:", patched.diff]) if patched.notes else text
 
 
-def files_patched_text(patched: FilesPatched) -> str:
-    """What was done to each file; when something was tolerated, what, and the diff."""
-    text = ", ".join(patched.done)
-    text = f"{text[:1].upper()}{text[1:]}."
-    if not patched.notes:
-        return text
-    return "\n".join([text, *_notes(patched.notes), "Check the change:", patched.diff])
+def _format_folder(path: str) -> str:
+    return f"{path}/" if path != "." else "./"
 
 
 def format_tree(listing: Listing) -> str:
-    """The directory, then two spaces per level and ``/`` after directories."""
-    head = f"{listing.path}/" if listing.path != "." else "./"
+    """Format an indented tree, two spaces per level, with ``/`` after directories."""
+    head = _format_folder(listing.path)
     lines = [
         "  " * entry.depth + entry.path.rpartition("/")[2] + ("/" if entry.is_directory else "")
         for entry in listing.entries
@@ -116,87 +117,85 @@ def format_tree(listing: Listing) -> str:
     if not lines:
         return f"{head} (empty)"
     if listing.omitted:
-        lines.append(f"(showing {len(lines)} entries; {listing.omitted} more: list a directory in it, or ask for more)")
-    return "\n".join([head, *lines, *_notes(listing.notes)])
+        lines.append(f"(showing {len(lines)} entries, {listing.omitted} more; list a subdirectory to see them)")
+    return _join(head, *lines, notes=listing.notes)
 
 
 def format_listing(
     listing: Listing, offset: int = 1, limit: int | None = None, read_on: Callable[[int], str] | None = None
 ) -> str:
-    """The directory, then its entries one a line, size and time first where they are known, ``/`` after directories;
-    of them ``limit`` from number ``offset`` on.
+    """Format one entry per line, size and time first if known, with ``/`` after directories.
 
-    ``read_on`` says how to get the entries from number N on; without it there is no way but a narrower listing.
+    ``offset`` and ``limit`` select a page of entries. ``read_on`` formats the hint for the next entry; without it
+    only a narrower listing shows the rest.
     """
-    head = f"{listing.path}/" if listing.path != "." else "./"
+    head = _format_folder(listing.path)
     total = len(listing.entries) + listing.omitted
     if not total:
-        return "\n".join([f"{head} (empty)", *_notes(listing.notes)])
-    shown = listing.entries[offset - 1 :][:limit]
-    lines = [_details(entry) + entry.path + ("/" if entry.is_directory else "") for entry in shown]
+        return _join(f"{head} (empty)", notes=listing.notes)
+    page = listing.entries[offset - 1 :][:limit]
+    lines = [_format_details(entry) + entry.path + ("/" if entry.is_directory else "") for entry in page]
     rest = []
-    if len(shown) < total:
-        end = offset + len(shown) - 1
-        how = (
-            read_on(end + 1) if read_on and end < len(listing.entries) else "ask for less: a directory in it, a pattern"
-        )
-        rest = [f"(entries {offset}-{end} of {total}" + (f"; {how})" if end < total else ")")]
-    return "\n".join([head, *lines, *rest, *_notes(listing.notes)])
+    if len(page) < total:
+        end = offset + len(page) - 1
+        can_read_on = read_on and end < len(listing.entries)
+        hint = read_on(end + 1) if read_on and can_read_on else "narrow it: list a subdirectory, or use a pattern"
+        rest = [f"(entries {offset}-{end} of {total}" + (f"; {hint})" if end < total else ")")]
+    return _join(head, *lines, *rest, notes=listing.notes)
 
 
-def _details(entry: ListingEntry) -> str:
+def _format_details(entry: ListingEntry) -> str:
     if entry.size is None:
         return ""
     return f"{'-' if entry.is_directory else entry.size:>10} {entry.modified} "
 
 
-def format_paths(found: PathList, wanted: str) -> str:
-    """One path a line."""
+def format_paths(found: PathList, pattern: str) -> str:
+    """Format one path per line."""
     if not found.paths:
-        return "\n".join([f"No files match {wanted!r}.", *_notes(found.notes)])
+        return _join(f"No files match {pattern!r}.", notes=found.notes)
     more = [f"(only the first {len(found.paths)} are shown; be more specific)"] if found.truncated else []
-    return "\n".join([*found.paths, *more, *_notes(found.notes)])
+    return _join(*found.paths, *more, notes=found.notes)
 
 
-def format_matches(found: GrepResult, wanted: str) -> str:
-    """``filepath:line_number:line_content``, one match a line."""
+def format_matches(found: GrepResult, pattern: str) -> str:
+    """Format one match per line, as ``filepath:line_number:line_content``."""
+    lines = [f"{hit.path}:{hit.line}:{hit.text}" for hit in found.hits] or [f"No matches for {pattern!r}."]
+    return _join(*lines, notes=found.notes)
+
+
+def format_grouped_matches(found: GrepResult, pattern: str) -> str:
+    """Group the matches below their path, as ``  N: text``."""
     if not found.hits:
-        return "\n".join([f"No matches for {wanted!r}.", *_notes(found.notes)])
-    return "\n".join([*(f"{hit.path}:{hit.line}:{hit.text}" for hit in found.hits), *_notes(found.notes)])
-
-
-def format_grouped_matches(found: GrepResult, wanted: str) -> str:
-    """Under each path its matches, as ``  N: text``."""
-    if not found.hits:
-        return format_matches(found, wanted)
+        return format_matches(found, pattern)
     groups = [
         "\n".join([f"{path}:", *(f"  {hit.line}: {hit.text}" for hit in hits)])
         for path, hits in groupby(found.hits, lambda hit: hit.path)
     ]
-    return "\n".join([*groups, *unshown_matches(found), *_notes(found.notes)])
+    return _join(*groups, *format_omitted_matches(found), notes=found.notes)
 
 
-def unshown_matches(found: GrepResult) -> list[str]:
-    """What a limit left out, as a line to put below; nothing when it left out nothing."""
+def format_omitted_matches(found: GrepResult) -> list[str]:
+    """Return a line about the matches beyond the limit, if there are any."""
     if found.total <= len(found.hits):
         return []
-    files = "1 file" if len(found.files) == 1 else f"{len(found.files)} files"
+    files = pluralize(len(found.files), "file")
     return [
         f"({found.total} matches in {files}, the first {len(found.hits)} are shown; be more specific to see others)"
     ]
 
 
-def format_matches_with_context(found: GrepResult, wanted: str) -> str:
-    """Each match under its place, ``>`` before it, the lines around with their numbers."""
+def format_matches_with_context(found: GrepResult, pattern: str) -> str:
+    """Format each match with ``>`` and the numbered lines around it."""
     if not found.hits:
-        return format_matches(found, wanted)
-    matches = "1 match" if found.total == 1 else f"{found.total} matches"
+        return format_matches(found, pattern)
     shown = f", showing the first {len(found.hits)}" if len(found.hits) < found.total else ""
-    blocks = ["\n".join(_block(hit)) for hit in found.hits]
-    return "\n\n".join([f"Found {matches} for {wanted!r}{shown}:", *blocks, *_notes(found.notes)])
+    head = f"Found {pluralize(found.total, 'match', 'matches')} for {pattern!r}{shown}:"
+    blocks = ["\n".join(_format_block(hit)) for hit in found.hits]
+    return "\n\n".join([head, *blocks, *_format_notes(found.notes)])
 
 
-def _block(hit: GrepMatch) -> Iterable[str]:
+def _format_block(hit: GrepMatch) -> Iterable[str]:
     yield f"{hit.path}:{hit.line}"
     yield from (f"  {number}: {line}" for number, line in enumerate(hit.before, hit.line - len(hit.before)))
     yield f"> {hit.line}: {hit.text}"
@@ -204,8 +203,8 @@ def _block(hit: GrepMatch) -> Iterable[str]:
 
 
 def format_command(run: CommandOutput | ProgramOutput) -> str:
-    """What the command printed; a failure is said first."""
-    output = "\n".join([run.output.strip("\n") or "(no output)", *_notes(run.notes)])
+    """Return the output of a command, below a line about its failure."""
+    output = _join(run.output.strip("\n") or "(no output)", notes=run.notes)
     if run.timed_out:
         return f"Command timed out and was stopped. Its output until then:\n{output}"
     if run.exit_code is None:
@@ -215,102 +214,103 @@ def format_command(run: CommandOutput | ProgramOutput) -> str:
     return output
 
 
-def program_text(run: ProgramOutput) -> str:
-    """As `command_text`; of a sliced output also how to get more."""
+def format_program(run: ProgramOutput) -> str:
+    """Format like `format_command`, with a note on a sliced output."""
     text = format_command(run)
     if not run.skipped_lines:
         return text
-    return (
-        f"{text}\n(note: {pluralize(run.skipped_lines, 'line was', 'lines were')} left out; ask for a part to see them)"
-    )
+    lines = pluralize(run.skipped_lines, "line was", "lines were")
+    return f"{text}\n(note: {lines} omitted; request a part to see them)"
 
 
-def batch_text(batch: BatchResults) -> str:
-    """Each call's result under its tool's name, in order; then how many succeeded."""
+def format_batch(batch: BatchResults) -> str:
+    """Format each result under its tool's name, in order, then the number of successes."""
     sections = [f"## {result.name}\n{result.content}" for result in batch.results]
     good = sum(result.ok for result in batch.results)
     total = len(batch.results)
-    sums = (
+    summary = (
         f"All {pluralize(total, 'call')} succeeded."
         if good == total
         else f"{good} of {pluralize(total, 'call')} succeeded, {total - good} failed."
     )
-    return "\n\n".join([*sections, "\n".join([sums, *_notes(batch.notes)])])
+    return "\n\n".join([*sections, _join(summary, notes=batch.notes)])
 
 
-def code_text(code: CodeOutput) -> str:
-    """What was printed, then ``return:`` and the value of the last expression."""
+def format_code(code: CodeOutput) -> str:
+    """Return the printed output, then ``return:`` and the value of the last expression."""
     parts = [code.output.rstrip("\n")] if code.output.strip() else []
     parts += [f"return: {code.value}"] if code.value else []
-    return "\n".join([*(parts or ["(no output)"]), *_notes(code.notes)])
+    return _join(*(parts or ["(no output)"]), notes=code.notes)
 
 
-def answers_text(answers: UserAnswers) -> str:
-    """Each question and what the user answered."""
-    lines = []
-    for question, chosen in zip(answers.questions, answers.chosen, strict=True):
-        lines.append(f"{question.text}\n> {', '.join(chosen) or '(no answer)'}")
-    return "\n".join([*lines, *_notes(answers.notes)])
+def format_answers(answers: UserAnswers) -> str:
+    """Format each question with the user's answer."""
+    pairs = zip(answers.questions, answers.chosen, strict=True)
+    lines = (f"{question.text}\n> {', '.join(chosen) or '(no answer)'}" for question, chosen in pairs)
+    return _join(*lines, notes=answers.notes)
 
 
 _MARKS: dict[TodoStatus, str] = {"pending": " ", "in_progress": ">", "completed": "x", "cancelled": "-"}
 
 
-def todos_text(todos: TodoList) -> str:
-    """How far it is, then an item a line."""
+def format_todos(todos: TodoList) -> str:
+    """Format the progress, then one item per line."""
     items = [
         f"[{_MARKS[todo.status]}] {todo.content}" + (f" ({todo.priority})" if todo.priority else "")
         for todo in todos.todos
     ]
     head = f"{todos.count('completed')} of {len(items)} completed." if items else "The todo list is empty."
-    return "\n".join([head, *items, *_notes(todos.notes)])
+    return _join(head, *items, notes=todos.notes)
 
 
-def memory_text(memory: MemoryList | MemoryNote | MemoryChanged) -> str:
-    """The names and sizes, the note itself, or what became of it."""
+def format_memory(memory: MemoryList | MemoryNote | MemoryChanged) -> str:
+    """Format the names and sizes of notes, one note, or a change."""
     match memory:
         case MemoryNote(text=text, path=path):
             lines = [text or f"({path} is empty)"]
         case MemoryChanged(path=path, size=None):
             lines = [f"Deleted {path} from memory."]
         case MemoryChanged(path=path, size=size):
-            lines = [f"Noted {path} ({pluralize(size or 0, 'byte')})."]
+            lines = [f"Saved {path} to memory ({pluralize(size or 0, 'byte')})."]
         case MemoryList(entries=()):
             lines = ["Memory is empty."]
         case MemoryList(entries=entries):
             lines = [f"{name} ({pluralize(size, 'byte')})" for name, size in entries]
-    return "\n".join([*lines, *_notes(memory.notes)])
+    return _join(*lines, notes=memory.notes)
 
 
-def page_text(page: Page) -> str:
-    """The page's text as it is."""
-    return "\n".join([page.text or f"({page.url} has no text)", *_notes(page.notes)])
+def format_page(page: Page) -> str:
+    return _join(page.text or f"({page.url} has no text)", notes=page.notes)
 
 
-def search_text(found: SearchHits) -> str:
-    """Title, address and content of each, best first."""
+def format_search(found: SearchHits) -> str:
+    """Format title, address and content of each result, best first."""
     if not found.hits:
-        return "\n".join([f"Nothing was found for {found.query!r}.", *_notes(found.notes)])
+        return _join(f"No results for {found.query!r}.", notes=found.notes)
     hits = (f"{number}. {hit.title}\n{hit.url}\n{hit.content}".strip() for number, hit in enumerate(found.hits, 1))
-    return "\n\n".join([*hits, *_notes(found.notes)])
+    return "\n\n".join([*hits, *_format_notes(found.notes)])
 
 
-def deleted_text(done: OperationDone) -> str:
-    text = f"Deleted {done.path}" + (f" ({done.entries} entries)." if done.entries > 1 else ".")
-    return "\n".join([text, *_notes(done.notes)])
+def format_deleted(done: OperationDone) -> str:
+    entries = f" ({done.entries} entries)" if done.entries > 1 else ""
+    return _join(f"Deleted {done.path}{entries}.", notes=done.notes)
 
 
-def moved_text(done: OperationDone) -> str:
+def format_moved(done: OperationDone) -> str:
     return f"Moved {done.path} to {done.destination}."
 
 
-def copied_text(done: OperationDone) -> str:
-    return "\n".join([f"Copied {done.path} to {done.destination}.", *_notes(done.notes)])
+def format_copied(done: OperationDone) -> str:
+    return _join(f"Copied {done.path} to {done.destination}.", notes=done.notes)
 
 
 def format_directory_created(done: OperationDone) -> str:
-    return f"Created the directory {done.path}." if done.entries else f"{done.path} exists already."
+    return f"Created the directory {done.path}." if done.entries else f"{done.path} already exists."
 
 
-def _notes(notes: Sequence[str]) -> list[str]:
+def _format_notes(notes: Sequence[str]) -> list[str]:
     return [f"(note: {note})" for note in notes]
+
+
+def _join(*lines: str, notes: Sequence[str]) -> str:
+    return "\n".join([*lines, *_format_notes(notes)])

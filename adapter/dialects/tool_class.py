@@ -1,49 +1,61 @@
-"""How a dialect is written: one small class per tool.
+"""Base classes for the tools of a dialect, one small class per tool.
 
 ::
 
-    class ReadFile(ToolArguments):
+    class ReadFile(ToolClass):
         "Read a whole file."                                    # the description
 
-        naming = Naming("read_file", aliases=("cat",), example={"path": "src/main.rs"})
+        naming = ToolMetadata("read_file", aliases=("cat",), example={"path": "src/main.rs"})
         path: Annotated[str, Field(description="File path"), Aliases("file_path")]
 
         def operation(self) -> Operation: ...
-        def render(self, outcome: Outcome) -> Rendered: ...
+        render = render_as(FileText, format_file)
 """
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import ClassVar, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Concatenate, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.truncate import MAX_LINES
+from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.operations import Effect, Operation, Outcome
 from adapter.tools.operations.capabilities import Capability
 from adapter.tools.schema_simplify import simplify_schema
-from adapter.tools.tool import Failure, Tool
+from adapter.tools.tool import FailureRenderer, Tool
 
 Rendered: TypeAlias = tuple[str, Json]
 OutcomeT = TypeVar("OutcomeT")
 
 
 class Aliases:
-    """Other names an argument is accepted under, for use in ``Annotated``; its own may be among them."""
+    """Aliases of an argument, for use in ``Annotated``; its own name may be among them."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
 
 
+def _require_unsigned(number: int) -> int:
+    if number < 0:
+        raise ValueError(f"{number} is negative; expected 0 or more")
+    return number
+
+
+Unsigned = Annotated[int, AfterValidator(_require_unsigned)]
+
+
 @dataclass(frozen=True, slots=True)
 class ToolMetadata:
-    """What a tool is called. ``second_names`` are documented, ``aliases`` what models say instead.
+    """The names and metadata of a tool.
 
-    The rest is as in `adapter.tools.tool.Tool`.
+    ``second_names`` are documented, ``aliases`` are other names that models use. The rest is as in
+    `adapter.tools.tool.Tool`.
     """
 
     name: str
@@ -53,14 +65,14 @@ class ToolMetadata:
     example: JsonObject = field(default_factory=dict)
     needs: Capability | None = None
     max_lines: int = MAX_LINES
-    """Of a result; more for a tool that gives pages, with a line below that says how to go on."""
+    """Maximum number of lines of a result; more for a tool that returns pages with a hint how to continue."""
     label: str = ""
     is_polling: bool = False
-    failure: Failure | None = None
+    failure: FailureRenderer | None = None
 
 
 class ToolClass(BaseModel):
-    """Base of all tool classes. The docstring is the description a model reads."""
+    """Base class of all tools. The docstring of a subclass is its description for the model."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -69,18 +81,19 @@ class ToolClass(BaseModel):
     def operation(self) -> Operation:
         raise NotImplementedError
 
-    def render(self, outcome: Outcome) -> Rendered:
-        """The text for the model and, where documented, the result as JSON."""
+    def render(self, outcome: Outcome, /) -> Rendered:
+        """Return the text for the model and, where documented, the result as JSON."""
         raise NotImplementedError
 
     def notes(self) -> tuple[str, ...]:
-        """What was assumed because an argument was missing, one sentence each."""
+        """Return assumptions about missing arguments, one sentence each."""
         return ()
 
     @classmethod
     @cache
     def tool(cls) -> Tool:
-        """The class as plain data, for parsers, prompts and servers. Made once: a schema takes milliseconds."""
+        """Return the tool as plain data, for parsers, prompts and servers. Cached: building a schema takes
+        milliseconds."""
         parameters = simplify_schema(cls)
         return Tool(
             name=cls.naming.name,
@@ -101,37 +114,35 @@ class ToolClass(BaseModel):
 
 
 class NestedModel(BaseModel):
-    """Base of the objects inside an argument. Only a call's own arguments are renamed by the caller, so they take
-    their ``Aliases`` themselves; separators and case do not count."""
+    """Base class of objects inside an argument.
+
+    It resolves its own ``Aliases``, ignoring separators and case, because call resolution renames only top-level
+    arguments.
+    """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     @model_validator(mode="before")
     @classmethod
-    def _own_names(cls, given: Json) -> Json:
-        return cls.renamed(given)
+    def _apply_aliases(cls, value: Json) -> Json:
+        return cls.rename_keys(value)
 
     @classmethod
-    def renamed(cls, given: Json) -> Json:
-        """What was given, under its own names where it is an object."""
-        if not isinstance(given, dict):
-            return given
-        renamed = dict(given)
+    def rename_keys(cls, value: Json) -> Json:
+        """Rename the keys of an object to the field names; return any other value unchanged."""
+        if not isinstance(value, dict):
+            return value
+        rename_keys = dict(value)
         for name in cls.model_fields:
-            spellings = {normalized_key(alias) for alias in (name, *_aliases(cls, name))}
-            used = [key for key in given if isinstance(key, str) and normalized_key(key) in spellings]
-            if used and name not in given:
-                renamed[name] = renamed.pop(used[0])
-        return renamed
-
-
-def normalized_key(name: str) -> str:
-    """What two spellings of one name have in common."""
-    return name.replace("_", "").replace("-", "").lower()
+            spellings = {normalize_key(alias) for alias in (name, *_aliases(cls, name))}
+            matching = [key for key in value if isinstance(key, str) and normalize_key(key) in spellings]
+            if matching and name not in value:
+                rename_keys[name] = rename_keys.pop(matching[0])
+        return rename_keys
 
 
 def _aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
-    """The other names of an argument; none that the model has for an argument itself."""
+    """Return the aliases of an argument, without the names of other arguments of the model."""
     return tuple(
         alias
         for item in model.model_fields[name].metadata
@@ -142,7 +153,18 @@ def _aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
 
 
 def require_outcome(outcome: Outcome, kind: type[OutcomeT]) -> OutcomeT:
-    """``outcome`` as the kind that belongs to the tool's operation; anything else is a bug."""
+    """Narrow ``outcome`` to the type that belongs to the tool's operation; any other is a bug."""
     if not isinstance(outcome, kind):
         raise TypeError(f"expected {kind.__name__}, got {type(outcome).__name__}")
     return outcome
+
+
+def render_as(
+    kind: type[OutcomeT], format_outcome: Callable[Concatenate[OutcomeT, ...], str], *arguments: str
+) -> Callable[[Any, Outcome], Rendered]:
+    """Build the ``render`` method of a tool whose result is only text. ``arguments``: its fields to pass on."""
+
+    def render(self: Any, outcome: Outcome) -> Rendered:
+        return format_outcome(require_outcome(outcome, kind), *(getattr(self, name) for name in arguments)), None
+
+    return render

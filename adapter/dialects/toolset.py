@@ -1,4 +1,4 @@
-"""What a dialect is: a named tool set, whatever its tools are made of."""
+"""The `Dialect` class: a named set of tools."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A named tool set: the classes in the order in which a prompt lists them, then tools that are data.
+    """A named set of tools: classes in the order of the prompt, then tools that are defined as data.
 
-    ``unasked``: effects for which its document asks no approval.
+    ``preapproved``: effects for which its document requires no approval.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Dialect:
         return ToolSet([*(kind.tool() for kind in self.classes), *self.defined])
 
     def tool_names(self, aliases: bool = False) -> list[str]:
-        """The documented names; with ``aliases`` also the documented second names."""
+        """Return the documented names; with ``aliases`` also the documented second names."""
         names = [
             name for kind in self.classes for name in (kind.naming.name, *(kind.naming.second_names if aliases else ()))
         ]

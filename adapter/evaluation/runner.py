@@ -14,7 +14,7 @@ from adapter.agent.response_reader import AgentEvent
 from adapter.backends.chat_client import ChatClient, Chunk, Message
 from adapter.backends.endpoint_discovery import Endpoint, detect_server_kind
 from adapter.conversation.session import REASONS, AskModel, Finished, SessionLimits
-from adapter.core.callbacks import require_answer
+from adapter.core.callbacks import require_result
 from adapter.core.errors import ToolError, TransportError, UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects.toolset import Dialect
@@ -269,6 +269,6 @@ def score_run(run: EvalRun, scenario: Scenario, world: object, made: Sequence[Ex
         fault = run.fault or scenario.check(world, made, run.answer)
     except Exception as error:  # a program of the user's
         raise UsageError(f"the check of {scenario.name!r} failed: {error!r}") from error
-    require_answer(scenario.check, f"the check of {scenario.name!r}", fault, str, "a text, empty if all is right")
+    require_result(scenario.check, f"the check of {scenario.name!r}", fault, str, "a text, empty if all is right")
     run.fault = fault
     return run

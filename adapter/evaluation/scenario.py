@@ -24,7 +24,7 @@ from typing import TypeAlias
 
 from jsonschema import Draft202012Validator
 
-from adapter.core.callbacks import require_answer
+from adapter.core.callbacks import require_result
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 
@@ -109,7 +109,7 @@ def next_step(scenario: Scenario, made: Sequence[ExecutedCall]) -> NextStep | st
     """What is right after these calls: the missing calls of a step, or the final answer."""
     left = list(made)
     oracle = scenario.oracle()
-    require_answer(scenario.oracle, f"the oracle of {scenario.name!r}", oracle, Generator, "a generator of calls")
+    require_result(scenario.oracle, f"the oracle of {scenario.name!r}", oracle, Generator, "a generator of calls")
     number = 0
     try:
         calls = next(oracle)
@@ -122,7 +122,7 @@ def next_step(scenario: Scenario, made: Sequence[ExecutedCall]) -> NextStep | st
             number += 1
     except StopIteration as end:
         answer: str = end.value
-        require_answer(scenario.oracle, f"the oracle of {scenario.name!r}", answer, str, "a text as its last value")
+        require_result(scenario.oracle, f"the oracle of {scenario.name!r}", answer, str, "a text as its last value")
         return answer
     except (LookupError, TypeError, ValueError):  # a result that is none any more: it was shortened, say
         return NextStep(number, tuple(calls))

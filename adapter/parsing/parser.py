@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from adapter.core.arguments import NONE, check_types, shown
+from adapter.core.arguments import NONE, check_types, format_value
 from adapter.core.errors import UsageError
 from adapter.core.events import Event
 from adapter.core.turn import Turn
@@ -108,7 +108,7 @@ def _no_text(given: object) -> str:
             )
         case _:
             advice = "pass its text: of a chat completion choices[0].message.content, of a stream's event delta.content"
-    return f"expected the model's text as str, got {shown(given)}; {advice}"
+    return f"expected the model's text as str, got {format_value(given)}; {advice}"
 
 
 def _opens_reasoning(generation_prompt: str | None, formats: tuple[Format, ...]) -> bool:

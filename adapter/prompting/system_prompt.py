@@ -22,7 +22,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.formats import get_format
 from adapter.prompting.escaping import escape_control_tokens, map_strings
 from adapter.tools.coercion import schema_types, select_branch, type_name
-from adapter.tools.operations.capabilities import usual_capabilities
+from adapter.tools.operations.capabilities import default_capabilities
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 
 Style = Literal["compact", "args", "full", "trained", "small", "bare", "native"]
@@ -74,7 +74,7 @@ def system_prompt(
 
 def default_tools(dialect: str | Dialect) -> ToolSet:
     """What a workspace offers of a dialect whose host is left as it is."""
-    present = usual_capabilities()
+    present = default_capabilities()
     return ToolSet(
         tool
         for tool in get_dialect(dialect).tools.values()

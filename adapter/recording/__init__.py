@@ -1,4 +1,4 @@
-"""Conversations kept as files: their form, how they are written, and how they run again."""
+"""Recordings of conversations and exchanges: write, replay, view and export them."""
 
 __all__ = [
     "chat_store",

@@ -1,4 +1,4 @@
-"""The chats of one workspace that are kept: each a transcript of its own, which only its owner reads."""
+"""Saved chats of a workspace, each a transcript that only its owner can read."""
 
 from __future__ import annotations
 
@@ -15,52 +15,52 @@ from rapidfuzz import process
 from adapter.core.errors import UsageError
 from adapter.recording.transcript import Header, Transcript, UserMessageLine, dump_line
 
-if sys.platform != "win32":  # where Root says so in words
+if sys.platform != "win32":  # the workspace itself raises an error there
     import fcntl
 
-MAX_TALKS = 100
-"""Kept of one workspace; the oldest are forgotten first."""
+MAX_CHATS = 100
+"""Maximum number of saved chats per workspace; the oldest are deleted first."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedChat:
-    """A chat. ``id``: when it began, by which the user names it."""
+    """A saved chat. ``id``: its start time, by which the user refers to it."""
 
     id: str
     path: Path
     first: str
-    """What the user said first."""
+    """First message of the user."""
     messages: int
 
 
 class ChatStore:
-    """Those in ``folder``, which is there."""
+    """The saved chats in an existing folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def kept(self) -> list[SavedChat]:
-        """The newest first: by when something was said last."""
+    def list_chats(self) -> list[SavedChat]:
+        """Return the saved chats, the most recently used first."""
         found = [self._read(path) for path in self._files()]
-        return [kept for kept in found if kept is not None]
+        return [chat for chat in found if chat is not None]
 
     def find(self, id: str | None) -> SavedChat:
-        """The chat with this id, or the only one whose id begins so; the newest for None. Raises UsageError."""
-        kept = self.kept()
-        if not kept:
-            raise UsageError("no chat of this folder is kept: begin one with `adapter chat`")
+        """Return the chat with this id or unique prefix of it; the newest for None. Raises UsageError."""
+        chats = self.list_chats()
+        if not chats:
+            raise UsageError("this folder has no saved chat; start one with `adapter chat`")
         if id is None:
-            return kept[0]
-        found = [each for each in kept if each.id == id] or [each for each in kept if each.id.startswith(id)]
+            return chats[0]
+        found = [each for each in chats if each.id == id] or [each for each in chats if each.id.startswith(id)]
         if len(found) == 1:
             return found[0]
-        near = process.extractOne(id, [each.id for each in kept])[0]
-        which = f"{len(found)} chats begin with {id!r}" if found else f"no chat {id!r} is kept of this folder"
+        near = process.extractOne(id, [each.id for each in chats])[0]
+        which = f"{len(found)} chats begin with {id!r}" if found else f"this folder has no saved chat {id!r}"
         raise UsageError(f"{which}; did you mean {near}? `adapter chat --list` shows all")
 
     def begin(self) -> OpenChat:
-        """A new one."""
-        for path in self._files()[MAX_TALKS - 1 :]:
+        """Create a new chat file."""
+        for path in self._files()[MAX_CHATS - 1 :]:
             path.unlink(missing_ok=True)
         name, number = time.strftime("%Y%m%d-%H%M%S"), 1
         while True:
@@ -75,35 +75,35 @@ class ChatStore:
         return sorted(found, key=lambda path: (path.stat().st_mtime, path.name), reverse=True)
 
     def _read(self, path: Path) -> SavedChat | None:
-        """None for what is no chat, or was cut off before it began."""
+        """Return None for a file that is not a chat, or was cut off before it began."""
         with path.open(encoding="utf-8", errors="replace") as file:
             try:
                 header = Header.model_validate_json(file.readline())
             except ValueError:
                 return None
-            said = sum(line.startswith(_SAID) for line in file)
-        return SavedChat(path.stem, path, header.task, said + 1)
+            count = sum(line.startswith(_USER_LINE) for line in file)
+        return SavedChat(path.stem, path, header.task, count + 1)
 
 
-_SAID = dump_line(UserMessageLine(text="")).partition(",")[0]
-"""How the line of a further message begins."""
+_USER_LINE = dump_line(UserMessageLine(text="")).partition(",")[0]
+"""Start of the line of a further user message."""
 
 
 class OpenChat:
-    """A chat that is being written. Nobody else writes it meanwhile; UsageError where somebody does."""
+    """An open chat file, locked against other writers. Raises UsageError if another program has it open."""
 
     def __init__(self, path: Path, flags: int = 0) -> None:
         self.id, self.path = path.stem, path
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | flags, 0o600)
-        self._file = os.fdopen(descriptor, "r+b", buffering=0)  # what cannot be written now is not tried again later
+        self._file = os.fdopen(descriptor, "r+b", buffering=0)  # unbuffered: a failed write is not retried later
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._file.close()
-            raise UsageError(f"the chat {self.id} is open in another program: end it there, or begin one") from None
+            raise UsageError(f"chat {self.id} is open in another program; end it there, or start a new one") from None
 
     def transcript(self) -> Transcript:
-        """What was written so far. A last line that was cut off, by a crash, is taken away. Raises UsageError."""
+        """Return the chat so far, and remove a last line that a crash cut off. Raises UsageError."""
         text = self.path.read_text(encoding="utf-8", errors="replace")
         whole = text[: text.rfind("\n") + 1]
         if whole != text:
@@ -111,7 +111,7 @@ class OpenChat:
         return Transcript.from_text(whole, self.id)
 
     def writer(self, fails: Callable[[str], object]) -> Callable[[str], None]:
-        """Writes a line, at once; ``fails`` is told, once, why that cannot be done any more."""
+        """Return a function that writes a line immediately; ``fails`` gets the reason once if that fails."""
         is_broken = False
 
         def write(line: str) -> None:
@@ -122,7 +122,7 @@ class OpenChat:
                 self._file.write(line.encode("utf-8", "replace"))
             except OSError as error:
                 is_broken = True
-                fails(f"the rest of this chat is not kept: {error.strerror}")
+                fails(f"the rest of this chat is not saved: {error.strerror}")
 
         return write
 

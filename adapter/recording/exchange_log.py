@@ -1,4 +1,4 @@
-"""Files of exchanges: written while a server or a wrapped client is in use, and read again later."""
+"""Write exchanges to a file while a server or a wrapped client is in use, and compare them with a new parse."""
 
 from __future__ import annotations
 
@@ -20,38 +20,39 @@ from adapter.protocols.recorded_exchange import Observation, RecordedCall, Recor
 from adapter.protocols.translated_request import ClientSettings, ParserSettings, TranslatedRequest
 from adapter.tools.tool import ToolSet
 
-QUICK = 32_000
-"""Characters of an exchange that is written at once."""
-MAX_TOLD = 20
-"""Calls that a difference spells out."""
+SYNC_CHARACTERS = 32_000
+"""Maximum length, in characters, of an exchange that is written synchronously."""
+MAX_LISTED = 20
+"""Maximum number of calls that a difference lists."""
 
 
 class ExchangeLog:
-    """Adds each exchange to ``file`` as a line, ``secrets`` left out; a new file is its owner's alone.
+    """Appends each exchange to ``file`` as a line, without ``secrets``; a new file is readable only by its owner.
 
-    Raises UsageError where it cannot be written. What fails later is logged: no answer waits for its record. A large
-    one is written beside whatever else is done, by the end of the process at the latest.
+    Raises UsageError if it cannot be written. Later failures are logged: no response waits for its record. A large
+    exchange
+    is written in the background, at the latest when the process ends.
     """
 
     def __init__(self, file: Path, secrets: Redactor) -> None:
         from concurrent.futures import ThreadPoolExecutor
 
         self._file, self._secrets = file, secrets
-        self._writing = threading.Lock()
-        self._beside = ThreadPoolExecutor(1, "record")
+        self._write_lock = threading.Lock()
+        self._background = ThreadPoolExecutor(1, "record")
         try:
             self._append("")
         except OSError as error:
-            raise UsageError(f"cannot record in {str(file)!r}: {error.strerror}. Choose another file.") from error
+            raise UsageError(f"cannot record in {str(file)!r}: {error.strerror}; choose another file") from error
 
     def __reduce__(self) -> tuple[type[ExchangeLog], tuple[Path, Redactor]]:
-        """For workers: each appends its lines to the same file."""
+        """Support pickling for worker processes: each appends its lines to the same file."""
         return ExchangeLog, (self._file, self._secrets)
 
     def __call__(self, exchange: RecordedExchange) -> None:
-        if _is_larger(exchange.sent, QUICK - len(exchange.text) - len(exchange.reasoning)):
+        if _is_larger(exchange.sent, SYNC_CHARACTERS - len(exchange.text) - len(exchange.reasoning)):
             with suppress(RuntimeError):  # the process ends
-                self._beside.submit(self._write, exchange)
+                self._background.submit(self._write, exchange)
                 return
         self._write(exchange)
 
@@ -63,58 +64,58 @@ class ExchangeLog:
         except OSError as error:
             import logging
 
-            logging.getLogger(__name__).warning("an exchange was not recorded in %s: %s", self._file, error.strerror)
+            logging.getLogger(__name__).warning("cannot record an exchange in %s: %s", self._file, error.strerror)
 
     def _append(self, text: str) -> None:
-        with self._writing:
+        with self._write_lock:
             descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(text)
 
 
 def exchange_line(exchange: RecordedExchange, secrets: Redactor) -> str:
-    """A line of a recording, with its end."""
+    """Format one line of a recording, with its line end."""
     return json.dumps(secrets.redact(exchange.model_dump(mode="json"))) + "\n"
 
 
 def _is_larger(value: Json, size: int) -> bool:
-    """Whether ``value`` has more than ``size`` characters of text; no more of it is looked at."""
-    waiting = [value]
-    while waiting and size >= 0:
-        match waiting.pop():
+    """Return whether ``value`` has more than ``size`` characters of text, without reading further."""
+    pending = [value]
+    while pending and size >= 0:
+        match pending.pop():
             case str() as text:
                 size -= len(text)
             case dict() as inner:
-                waiting += [*inner.keys(), *inner.values()]
+                pending += [*inner.keys(), *inner.values()]
             case list() as inner:
-                waiting += inner
+                pending += inner
             case _:
                 size -= 4
     return size < 0
 
 
 def difference(exchange: RecordedExchange) -> str:
-    """What of the calls is another today than when ``exchange`` was recorded; empty where nothing is."""
-    return _compared(exchange, reparsed_calls(exchange))
+    """Describe how the calls differ from the recorded ones with the current parser; empty if they do not."""
+    return _compare_calls(exchange, reparsed_calls(exchange))
 
 
 def reparsed_calls(exchange: RecordedExchange) -> tuple[RecordedCall, ...]:
-    """The calls that a client would get of the recorded text now."""
-    return _answered(exchange)[0]
+    """Return the calls that a client would get for the recorded text now."""
+    return _reparse_exchange(exchange)[0]
 
 
 def reparse(exchange: RecordedExchange) -> tuple[Turn, str]:
-    """The recorded text as it is read today, and the `difference`; read once where that tells both."""
-    calls, events = _answered(exchange)
+    """Parse the recorded text with the current parser, and return the turn and the `difference`."""
+    calls, events = _reparse_exchange(exchange)
     turn = Turn.from_events(events)
     is_whole = sum(len(event.raw) for event in turn.events) == len(exchange.text)
     if not is_whole or exchange.has_reply or exchange.asked_again:
         turn = exchange.turn()
-    return turn, _compared(exchange, calls)
+    return turn, _compare_calls(exchange, calls)
 
 
 class _LoggedExchange:
-    """A listener that keeps the events of the text."""
+    """Collects the events of the text."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -123,36 +124,36 @@ class _LoggedExchange:
         self.events += [event for event in events if event.raw or not isinstance(event, ReasoningDelta)]
 
     def end(self, exchange: RecordedExchange | None, why: str) -> None:
-        """The observer has it."""
+        """Ignore the end: the observer gets the exchange."""
 
 
-def _answered(exchange: RecordedExchange) -> tuple[tuple[RecordedCall, ...], list[Event]]:
-    """What a client would get now, and the events that this came from."""
+def _reparse_exchange(exchange: RecordedExchange) -> tuple[tuple[RecordedCall, ...], list[Event]]:
+    """Return the calls that a client would get now, and the events behind them."""
     tools = ToolSet(exchange.tools)
-    heard: list[RecordedExchange] = []
-    kept = _LoggedExchange()
+    exchanges: list[RecordedExchange] = []
+    listener = _LoggedExchange()
     request = TranslatedRequest(
         body=exchange.sent,
         tools=tools,
         client=ClientSettings(parallel=exchange.is_parallel),
         parsing=ParserSettings.from_recording(exchange),
-        observation=Observation(observe=heard.append, listen=lambda _: kept),
+        observation=Observation(observe=exchanges.append, listen=lambda _: listener),
     )
     answer = StreamedCompletion(request)
-    said = {"reasoning_content": exchange.reasoning, "content": exchange.text}
+    delta = {"reasoning_content": exchange.reasoning, "content": exchange.text}
     reason = None if exchange.finish_reason in (INCOMPLETE, ABANDONED) else exchange.finish_reason
-    answer.feed({"choices": [{"delta": said, "finish_reason": reason}]})
+    answer.feed({"choices": [{"delta": delta, "finish_reason": reason}]})
     answer.close()
-    return (heard[0].calls if heard else ()), kept.events
+    return (exchanges[0].calls if exchanges else ()), listener.events
 
 
-def _compared(exchange: RecordedExchange, today: tuple[RecordedCall, ...]) -> str:
+def _compare_calls(exchange: RecordedExchange, today: tuple[RecordedCall, ...]) -> str:
     if exchange.asked_again or today == exchange.calls:
         return ""
-    return f"recorded {_shown(exchange.calls)}, today {_shown(today)}"
+    return f"recorded {_format_calls(exchange.calls)}, today {_format_calls(today)}"
 
 
-def _shown(calls: tuple[RecordedCall, ...]) -> str:
-    told = [f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)})" for call in calls[:MAX_TOLD]]
-    more = [f"{len(calls) - MAX_TOLD:,} more"] if len(calls) > MAX_TOLD else []
-    return ", ".join(told + more) or "no call"
+def _format_calls(calls: tuple[RecordedCall, ...]) -> str:
+    parts = [f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)})" for call in calls[:MAX_LISTED]]
+    more = [f"{len(calls) - MAX_LISTED:,} more"] if len(calls) > MAX_LISTED else []
+    return ", ".join(parts + more) or "no call"

@@ -1,6 +1,6 @@
-"""Pages of what models wrote: one HTML file each, that needs nothing else and runs nothing but what is its own.
+"""Render HTML pages as single files, which load nothing and run only their own script.
 
-A page's Content-Security-Policy names its style sheet and its script by their hashes, and allows nothing from anywhere.
+A page's Content-Security-Policy allows its style sheet and its script by their hashes, and nothing else.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from adapter.core import package_data
 
 
 class Bar(NamedTuple):
-    """A row of a report's chart: ``shares`` with a class of the style sheet each, one drawn over the other."""
+    """A row of a report's chart: ``shares`` with a style class each, drawn over one another."""
 
     name: str
     label: str
@@ -27,7 +27,8 @@ class Bar(NamedTuple):
 
 
 class Table(NamedTuple):
-    """``texts``: the number of columns of text, before those of numbers. A row of two cells spans all columns."""
+    """A table of a report. ``texts``: number of text columns before those of numbers. A row of two cells spans all
+    columns."""
 
     title: str
     caption: str
@@ -38,13 +39,17 @@ class Table(NamedTuple):
 
 
 def page_asset(name: str) -> str:
-    """A file of ``prompts/pages``."""
+    """Return the text of a file of ``prompts/pages``."""
     return (package_data.data_folder("prompts") / "pages" / name).read_text(encoding="utf-8")
 
 
 def render_page(name: str, *, connects: bool = False, **values: object) -> str:
-    """The page ``name``, with all ``values`` escaped. Its ``style`` and ``script`` are among them, or stand in it as
-    they are. ``connects``: its script asks the server that it is from."""
+    """Render the page ``name`` with all ``values`` escaped.
+
+    ``style`` and ``script`` are taken from ``values`` or from the page itself. ``connects``: its script sends requests
+    to
+    its own server.
+    """
     source = page_asset(name)
     style = values.get("style") or source.partition("<style>")[2].partition("</style>")[0]
     allowed = [f"style-src '{_hash(str(style))}'"]
@@ -56,7 +61,7 @@ def render_page(name: str, *, connects: bool = False, **values: object) -> str:
 
 
 def _form_action(source: str) -> str:
-    """Where the page's forms may go: nowhere unless it has one that is sent."""
+    """Return the policy for forms: allowed to the page's own server only if it has a form to post."""
     return "form-action 'self'" if 'method="post"' in source else "form-action 'none'"
 
 

@@ -1,4 +1,4 @@
-"""Writes transcripts of real conversations, with the workspace they began in."""
+"""Record an agent's conversation as a transcript, with the workspace that it started in."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from adapter.workspace.capabilities.host import HostEvent, NestedCall
 from adapter.workspace.paths.name_rules import check_path
 
 MAX_FILES = 500
-"""Of the workspace that a transcript holds."""
+"""Maximum number of files of a recorded workspace."""
 MAX_BYTES = 1_000_000
-"""A transcript holds its workspace; a larger one belongs in a copy made for the recording."""
+"""Maximum size of a recorded workspace, in bytes; record a larger one in a smaller copy."""
 
 
-def snapshot(root: Path, cleaned: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> dict[str, StoredFile]:
-    """The files below ``root``, ``cleaned``, by relative path and without `.git` and links; ``blank`` as if empty.
+def snapshot(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> dict[str, StoredFile]:
+    """Return the files below ``root`` by relative path, redacted by ``clean``, without `.git` and links.
 
-    Raises UsageError for too many.
+    ``blank``: a file to store as empty. Raises UsageError if the workspace is too large.
     """
     files: dict[str, StoredFile] = {}
     size = 0
@@ -46,27 +46,29 @@ def snapshot(root: Path, cleaned: Callable[[bytes], bytes] = bytes, blank: Path 
         if len(files) >= MAX_FILES or size > MAX_BYTES:
             raise UsageError(
                 f"{root} is too large to record: a transcript holds the whole workspace, "
-                f"at most {MAX_FILES} files and {MAX_BYTES:,} bytes. Record in a smaller copy, or leave out --record."
+                f"limit {MAX_FILES} files and {MAX_BYTES:,} bytes. Record in a smaller copy, or omit --record."
             )
-        files[path.relative_to(root).as_posix()] = _stored(cleaned(content), path.stat().st_mode & 0o777)
+        files[path.relative_to(root).as_posix()] = _encode_file(clean(content), path.stat().st_mode & 0o777)
     return files
 
 
 def restore(files: dict[str, StoredFile], root: Path) -> None:
-    """Write the files of a snapshot below ``root``. Raises UsageError for a name or a content that none can have."""
+    """Write the files of a snapshot below ``root``. Raises UsageError for an invalid name or content."""
     for name, stored in files.items():
         path = resolve_in_root(root, name)
         try:
-            content = _content(stored)
+            content = _decode_file(stored)
         except ValueError as error:
-            raise UsageError(f"the transcript's file {escape_for_display(name)!r} is no base64: {error}") from error
+            raise UsageError(
+                f"the transcript's file {escape_for_display(name)!r} is not valid base64: {error}"
+            ) from error
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         path.chmod(stored.mode & 0o777)
 
 
 def resolve_in_root(root: Path, name: str) -> Path:
-    """Where the file ``name`` of a transcript is. Raises UsageError for what is no name, or outside of ``root``."""
+    """Resolve the file ``name`` of a transcript. Raises UsageError for an invalid name or one outside of ``root``."""
     try:
         check_path(name)
     except ToolError as error:
@@ -74,17 +76,17 @@ def resolve_in_root(root: Path, name: str) -> Path:
     path = root / name
     if not path.resolve().is_relative_to(root.resolve()):
         raise UsageError(
-            f"the transcript's file {escape_for_display(name)!r} lies outside its workspace; it was not written"
+            f"the transcript's file {escape_for_display(name)!r} is outside its workspace; it was not written"
         )
     return path
 
 
-def workspace_hash(root: Path, cleaned: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> str:
-    """One hash over the names and the ``cleaned`` contents of all files below ``root``; ``blank`` as if empty."""
+def workspace_hash(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> str:
+    """Hash the names and redacted contents of all files below ``root``; ``blank`` counts as empty."""
     digest = hashlib.sha256()
     for path in _files(root):
         name = path.relative_to(root).as_posix()
-        content = b"" if path == blank else cleaned(path.read_bytes())
+        content = b"" if path == blank else clean(path.read_bytes())
         digest.update(f"{name}\0{hashlib.sha256(content).hexdigest()}\n".encode("utf-8", "surrogateescape"))
     return f"sha256:{digest.hexdigest()}"
 
@@ -94,28 +96,30 @@ def _files(root: Path) -> Iterable[Path]:
     return sorted(path for path in found if ".git" not in path.relative_to(root).parts)
 
 
-def _stored(content: bytes, mode: int) -> StoredFile:
+def _encode_file(content: bytes, mode: int) -> StoredFile:
     try:
         return StoredFile(text=content.decode(), mode=mode)
     except UnicodeDecodeError:
         return StoredFile(base64=base64.b64encode(content).decode(), mode=mode)
 
 
-def _content(stored: StoredFile) -> bytes:
+def _decode_file(stored: StoredFile) -> bytes:
     return base64.b64decode(stored.base64) if stored.base64 is not None else (stored.text or "").encode()
 
 
-OUTSIDE: frozenset[Capability | None] = frozenset({"questions", "agents", "search", "docs", "web", "skills", "memory"})
-"""What answers differently another day, or elsewhere."""
+EXTERNAL_CAPABILITIES: frozenset[Capability | None] = frozenset(
+    {"questions", "agents", "search", "docs", "web", "skills", "memory"}
+)
+"""Capabilities whose results differ from run to run."""
 
 
-def is_external_tool(tool: Tool | None, own: Container[str]) -> bool:
-    """Whether what a tool gave is taken from the record: of others it is made anew."""
-    return tool is not None and (tool.needs in OUTSIDE or tool.name in own)
+def is_external_tool(tool: Tool | None, own_names: Container[str]) -> bool:
+    """Return whether a replay takes the tool's result from the record instead of running it."""
+    return tool is not None and (tool.needs in EXTERNAL_CAPABILITIES or tool.name in own_names)
 
 
-def own_tools(workspace: Workspace) -> list[Tool]:
-    """Tools that a dialect of this name has not by itself: functions of the user's, programs in a tools file."""
+def list_custom_tools(workspace: Workspace) -> list[Tool]:
+    """Return the tools that are not part of the shipped dialect: custom functions, programs of a tools file."""
     try:
         shipped = get_dialect(workspace.dialect.name).tools
     except UsageError:
@@ -127,18 +131,17 @@ def own_tools(workspace: Workspace) -> list[Tool]:
     ]
 
 
-def _changes_unseen(tool: Tool, own: Container[str]) -> bool:
-    """Whether files that it changes have to be recorded: a replay does not make it change them again."""
-    return tool.needs == "agents" or tool.name in own or tool.effect == "execute"
+def _needs_file_record(tool: Tool, own_names: Container[str]) -> bool:
+    """Return whether the tool's file changes must be recorded because a replay does not repeat them."""
+    return tool.needs == "agents" or tool.name in own_names or tool.effect == "execute"
 
 
 class SessionRecorder:
-    """Observes an agent and records it; `begin` must be called before the agent runs.
+    """Observes an agent and records it; call `begin` before the agent runs.
 
-    What happens inside a batch or code is recorded when the session has ``Host(events=recording.inner)``.
-    ``file``: what ``recorder`` writes to; in the workspace it counts as an empty file, as it was at first. A chat is
-    recorded without its workspace, however large that is, and each message once, however long it goes on: it can be
-    gone on with and looked at, but not run again.
+    Calls inside a batch or code are recorded if the session has ``Host(events=recording.record_host_event)``.
+    ``file``: the file that ``recorder`` writes; inside the workspace it counts as empty, as it was at first. A chat is
+    recorded without its workspace, and each message only once: it can be resumed and viewed, but not replayed.
     """
 
     def __init__(
@@ -147,20 +150,22 @@ class SessionRecorder:
         self._recorder, self._root, self._is_chat = recorder, root, is_chat
         self._written: Sequence[Message] = ()
         self._file = file.resolve() if file is not None else None
-        self._cleaned = recorder.secrets.redact_bytes if recorder.secrets is not None else bytes
+        self._clean = recorder.secrets.redact_bytes if recorder.secrets is not None else bytes
         self._tools, self._own = ToolSet(), frozenset[str]()
-        self._watches = False
+        self._records_files = False
         self._files: dict[str, StoredFile] = {}
-        self._writing = threading.RLock()
-        self._asked = _Asked()
+        self._write_lock = threading.RLock()
+        self._approvals = _ApprovalTracker()
 
     def begin(self, agent: Agent, task: str, *, approve: str, model: str = "", server: str = "") -> None:
-        """Write the header: the settings and the workspace as they are now."""
+        """Write the header: the settings and the current workspace."""
         workspace = agent.workspace
-        own = own_tools(workspace)
-        self._tools, self._own = workspace.known_tools, frozenset(tool.name for tool in own)
-        self._files = {} if self._is_chat else snapshot(self._root, self._cleaned, self._file)
-        self._watches = not self._is_chat and any(_changes_unseen(tool, self._own) for tool in workspace.tools.values())
+        custom_tools = list_custom_tools(workspace)
+        self._tools, self._own = workspace.known_tools, frozenset(tool.name for tool in custom_tools)
+        self._files = {} if self._is_chat else snapshot(self._root, self._clean, self._file)
+        self._records_files = not self._is_chat and any(
+            _needs_file_record(tool, self._own) for tool in workspace.tools.values()
+        )
         self._recorder.header(
             Header(
                 task=task,
@@ -175,7 +180,7 @@ class SessionRecorder:
                 encoding=workspace.encoding,
                 rules=tuple(map(str, agent.workspace.rules)),
                 known=tuple(workspace.known_tools),
-                own_tools=tuple(map(_definition, own)),
+                own_tools=tuple(map(_to_user_tool, custom_tools)),
                 read_only=workspace.is_read_only,
                 above=workspace.above,
                 granted=tuple(sorted(workspace.granted)),
@@ -193,93 +198,95 @@ class SessionRecorder:
         )
 
     def user_message(self, message: str) -> None:
-        """A further message of the user, before the agent is given it."""
-        self._recorder.said(message)
+        """Record a further message of the user, before the agent gets it."""
+        self._recorder.user_message(message)
 
     def note(self, text: str) -> None:
-        """What the agent's model is told with the next message."""
-        self._recorder.told(text)
+        """Record a note for the model that goes with the next message."""
+        self._recorder.note(text)
 
-    def asking(self, ask: Approver) -> Approver:
-        """``ask``, its decisions recorded."""
+    def wrap_approver(self, ask: Approver) -> Approver:
+        """Wrap ``ask`` so that its decisions are recorded."""
 
-        def recorded(approval: ApprovalRequest) -> ApprovalDecision:
+        def ask_and_record(approval: ApprovalRequest) -> ApprovalDecision:
             decision = ask_approver(ask, approval)
-            with self._writing:
-                self._asked.tools.append(approval.tool)
+            with self._write_lock:
+                self._approvals.tools.append(approval.tool)
                 self._recorder.approval(approval.tool, decision)
             return decision
 
-        return recorded
+        return ask_and_record
 
-    def inner(self, event: HostEvent) -> None:
-        """What the session tells of a batch or of code."""
+    def record_host_event(self, event: HostEvent) -> None:
+        """Record a call inside a batch or code, as reported by the host's events."""
         if isinstance(event, NestedCall):
-            with self._writing:
-                changed, asked = self._changed(), self._asked.taken()
+            with self._write_lock:
+                changed, asked = self._changed(), self._approvals.pop()
                 tool = self._tools.match(event.result.name)
-                # Another call of a batch may be writing meanwhile, and writes again when it is replayed.
-                is_its = tool is not None and not event.result.denied and _changes_unseen(tool, self._own)
+                # Another call of a batch may be writing at the same time, and writes again in a replay.
+                is_own_change = tool is not None and not event.result.denied and _needs_file_record(tool, self._own)
                 if is_external_tool(tool, self._own) or (tool is not None and tool.effect == "execute"):
-                    self._recorder.inner(event.arguments, event.result, changed if is_its else ({}, ""), asked)
+                    self._recorder.nested_call(
+                        event.arguments, event.result, changed if is_own_change else ({}, ""), asked
+                    )
 
     def _changed(self) -> Changed:
-        """The files that are not as they were when this was asked last."""
-        if not self._watches:
+        """Return the files that changed since the last call of this method."""
+        if not self._records_files:
             return {}, ""
         before = self._files
         try:
-            self._files = snapshot(self._root, self._cleaned, self._file)
+            self._files = snapshot(self._root, self._clean, self._file)
         except (UsageError, OSError) as error:
-            return {}, f"what it changed could not be recorded: {error}"
+            return {}, f"its file changes could not be recorded: {error}"
         now = self._files
-        gone: dict[str, StoredFile | None] = dict.fromkeys(before.keys() - now.keys())
-        return gone | {name: file for name, file in now.items() if before.get(name) != file}, ""
+        deleted: dict[str, StoredFile | None] = dict.fromkeys(before.keys() - now.keys())
+        return deleted | {name: file for name, file in now.items() if before.get(name) != file}, ""
 
-    def __call__(self, happening: AgentEvent) -> None:
-        match happening:
+    def __call__(self, event: AgentEvent) -> None:
+        match event:
             case AskModel():
-                self._recorder.request(happening, self._kept(happening) if self._is_chat else 0)
+                self._recorder.request(event, self._count_unchanged(event) if self._is_chat else 0)
             case Chunk():
-                self._recorder.chunk(happening.text, happening.reasoning, happening.finish_reason, happening.usage)
+                self._recorder.chunk(event.text, event.reasoning, event.finish_reason, event.usage)
             case Turn():
-                self._recorder.turn(happening)
+                self._recorder.turn(event)
             case RunTools():
                 self._changed()
             case ToolResult():
                 changed = self._changed()
-                tool = self._tools.match(happening.name)
-                # What changes while a tool only reads, a command in the background has changed.
-                is_kept = tool is not None and (_changes_unseen(tool, self._own) or tool.effect == "read")
-                self._asked.taken()
-                self._recorder.result(happening, changed if is_kept else ({}, ""))
+                tool = self._tools.match(event.name)
+                # Changes during a reading tool come from a command in the background.
+                is_kept = tool is not None and (_needs_file_record(tool, self._own) or tool.effect == "read")
+                self._approvals.pop()
+                self._recorder.result(event, changed if is_kept else ({}, ""))
             case Finished():
-                self._recorder.end(happening, self._hash())
+                self._recorder.end(event, self._hash())
             case _:
                 pass
 
     def _hash(self) -> str:
-        return "" if self._is_chat else workspace_hash(self._root, self._cleaned, self._file)
+        return "" if self._is_chat else workspace_hash(self._root, self._clean, self._file)
 
-    def _kept(self, query: AskModel) -> int:
-        """How many messages are those of the request before."""
+    def _count_unchanged(self, query: AskModel) -> int:
+        """Count the leading messages that are the same as in the previous request."""
         pairs = enumerate(zip(self._written, query.messages, strict=False))
         self._written, before = query.messages, len(self._written)
         return next((index for index, (one, other) in pairs if one != other), min(before, len(query.messages)))
 
 
-class _Asked(threading.local):
-    """The tools that the user was asked about since the last result, in each thread."""
+class _ApprovalTracker(threading.local):
+    """Names of the tools that needed approval since the last result, per thread."""
 
     def __init__(self) -> None:
         self.tools: list[str] = []
 
-    def taken(self) -> list[str]:
+    def pop(self) -> list[str]:
         tools, self.tools = self.tools, []
         return tools
 
 
-def _definition(tool: Tool) -> UserTool:
+def _to_user_tool(tool: Tool) -> UserTool:
     return UserTool(
         name=tool.name,
         description=tool.description,

@@ -1,7 +1,7 @@
-"""Runs transcripts again: the same text through today's parser, session and tools, in a fresh workspace.
+"""Replay transcripts: run the recorded text through the current parser, session and tools in a fresh workspace.
 
-What came from outside is in the record (`adapter.recording.replay_workspace`). What comes out must equal what was recorded,
-in every call, result, message and file; the first difference is reported.
+Outside results come from the transcript (`adapter.recording.replay_workspace`). Every call, result, message and
+file must equal the recorded one; the first difference is reported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from adapter.tools.operations.permissions import PermissionRule
 
 
 def update_file(path: Path, commands: CommandReplayPolicy | None = None) -> None:
-    """Write into a transcript what its recorded text gives today. Raises UsageError when it cannot be read."""
+    """Rewrite a transcript with the output of the current code. Raises UsageError if it cannot be read."""
     transcript = Transcript.from_text(path.read_text(encoding="utf-8"), path.name)
     path.write_text(
         replace(transcript, lines=rerun_session(transcript, commands).lines).to_text(), encoding="utf-8", newline="\n"
@@ -45,15 +45,17 @@ def update_file(path: Path, commands: CommandReplayPolicy | None = None) -> None
 def replay(
     transcript: Transcript, name: str = "transcript", commands: CommandReplayPolicy | None = None
 ) -> ReplayResult:
-    """Run ``transcript`` again and compare. Raises UsageError for what is none, and where ``commands`` need a sandbox
-    and there is none."""
+    """Replay a transcript and report the first difference from the recording.
+
+    Raises UsageError if ``transcript`` is not a Transcript, or if ``commands`` need a sandbox and none is available.
+    """
     if not isinstance(transcript, Transcript):
         raise UsageError(
-            f"replay takes a Transcript, got {repr(transcript)[:80]}; Transcript.from_text(text) makes one of a file's"
+            f"replay takes a Transcript, got {repr(transcript)[:80]}; use Transcript.from_text for the text of a file"
         )
-    again = rerun_session(transcript, commands)
-    counts = [sum(line.kind == kind for line in again.lines) for kind in ("request", "call", "result")]
-    difference = first_difference(transcript, again)
+    rerun = rerun_session(transcript, commands)
+    counts = [sum(line.kind == kind for line in rerun.lines) for kind in ("request", "call", "result")]
+    difference = first_difference(transcript, rerun)
     if difference:
         missing = [line.unrecorded for line in transcript.lines if isinstance(line, ResultLine | NestedCallLine)]
         difference = "; ".join([difference, *filter(None, missing)])
@@ -61,11 +63,13 @@ def replay(
 
 
 def rerun_session(transcript: Transcript, commands: CommandReplayPolicy | None = None) -> Transcript:
-    """The transcript that the recorded text gives today. Raises UsageError where ``commands`` need a sandbox and there
-    is none."""
+    """Return the transcript that the recorded text produces with the current code.
+
+    Raises UsageError if ``commands`` need a sandbox and none is available.
+    """
     header = transcript.header
     if header.is_chat:
-        raise UsageError("the record of a chat holds no files to run it with: look at it with `adapter view`")
+        raise UsageError("a saved chat cannot be replayed, because it has no files; open it with `adapter view`")
     written: list[str] = []
     recorder = TranscriptWriter(written.append, secrets=None)
     with tempfile.TemporaryDirectory(prefix="adapter-replay-") as folder:

@@ -1,6 +1,6 @@
-"""Files to be run again: what each of them holds, and how that came out.
+"""Replay recordings from files and report the results.
 
-Recorded exchanges are only read again, which takes the parser; for transcripts the agent and its workspace are loaded.
+Recorded exchanges need only the parser; for transcripts the agent and its workspace are loaded.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def replay_file(path: Path, commands: CommandReplayPolicy | None = None) -> ReplayResult:
-    """Run the transcript, or the exchanges, in ``path`` again; its programs only with ``commands``.
+    """Replay the transcript or the exchanges in ``path``; its programs run only with ``commands``.
 
-    A file that cannot be read or run is a difference, not an exception.
+    A file that cannot be read or replayed counts as a difference, not an exception.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ def replay_file(path: Path, commands: CommandReplayPolicy | None = None) -> Repl
 
 
 def replay_exchanges(exchanges: Sequence[RecordedExchange], name: str) -> ReplayResult:
-    """Read what a model wrote again, and compare the calls."""
+    """Parse recorded exchanges again and compare the calls."""
     from adapter.recording.exchange_log import difference
 
     found = (f"exchange {number}: {difference(each)}" for number, each in enumerate(exchanges, 1) if difference(each))
@@ -44,7 +44,7 @@ def replay_exchanges(exchanges: Sequence[RecordedExchange], name: str) -> Replay
 
 
 def transcripts_in(paths: Sequence[Path]) -> list[Path]:
-    """The transcripts that ``paths`` name: files, and all ``*.jsonl`` below folders. Raises UsageError for none."""
+    """List the transcripts in ``paths``: files, and all ``*.jsonl`` below folders. Raises UsageError for none."""
     found: list[Path] = []
     for path in paths:
         try:

@@ -1,4 +1,4 @@
-"""How it came out to run a recording again."""
+"""The result of a replay."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """How running one transcript again came out. ``difference`` is empty when all was equal."""
+    """The result of replaying one recording. ``difference`` is empty if everything was equal."""
 
     name: str
     turns: int
@@ -15,7 +15,7 @@ class ReplayResult:
     results: int
     difference: str = ""
     is_unreadable: bool = False
-    """The file is no recording, or cannot be run: ``difference`` says why."""
+    """The file is not a recording, or cannot be replayed; ``difference`` has the reason."""
 
     @property
     def is_equal(self) -> bool:

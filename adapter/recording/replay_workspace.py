@@ -1,8 +1,8 @@
-"""What came from outside a recorded conversation, given again from the record.
+"""Replay a recorded conversation with its recorded results from outside.
 
-Nothing is asked of any server, of a person, of a sub-agent or of a function of the user's, and no program is run: what
-these gave is in the record, with the files that they changed. A transcript is data, from whoever wrote it: programs
-run again only when the user says so (`CommandReplayPolicy`), by the user's rules.
+No server, person, sub-agent or custom function is called, and no program runs: their results are in the record, with
+the files that they changed. A transcript is untrusted data: programs run again only if the user requests it
+(`CommandReplayPolicy`), under the user's rules.
 """
 
 from __future__ import annotations
@@ -59,26 +59,28 @@ from adapter.workspace.sandbox.deadline import Deadline
 from adapter.workspace.tool_results import error_result
 from adapter.workspace.workspace import READ_ONLY
 
-PROGRAMS = RunCommand | StartCommand | ReadCommandOutput | KillCommand | RunProgram
+PROGRAM_OPERATIONS = RunCommand | StartCommand | ReadCommandOutput | KillCommand | RunProgram
 
 
 @dataclass(frozen=True, slots=True)
 class CommandReplayPolicy:
-    """Run the recorded programs again, each when ``mode`` and ``rules``, the user's and not the transcript's, allow it
-    or ``ask`` does; in a sandbox, or not at all."""
+    """Run the recorded programs again, in a sandbox, each if ``mode``, ``rules`` or ``ask`` allow it.
+
+    The mode and the rules are the user's, not the transcript's.
+    """
 
     mode: str = "ask"
     rules: tuple[PermissionRule, ...] = ()
     ask: Approver | None = None
 
     def __post_init__(self) -> None:
-        """Raises UsageError for an async approver."""
+        """Raise UsageError for an async approver."""
         if self.ask is not None:
             require_sync(self.ask, "the approver")
 
 
 class ReplayChat:
-    """Answers with a transcript's chunks, in their own boundaries, and stops as the recorded conversation did."""
+    """A chat that streams a transcript's chunks with their own boundaries, and ends as the recording did."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._answers = list(transcript.answers)
@@ -86,7 +88,7 @@ class ReplayChat:
 
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:  # noqa: ARG002
         if not self._answers:
-            raise TransportError("the conversation asks for one answer more than was recorded")
+            raise TransportError("the conversation requests more responses than were recorded")
         for line in self._answers.pop(0):
             usage = None if line.prompt_tokens is None else Usage(line.prompt_tokens, line.written_tokens or 0)
             yield Chunk(line.text, line.reasoning, line.finish_reason, usage=usage)
@@ -98,46 +100,46 @@ class ReplayChat:
 
 
 class _StubCapability:
-    """A capability that exists only so that its tools are there: their results are the recorded ones."""
+    """A capability that exists only so that its tools are offered: their results come from the record."""
 
     kinds: Mapping[str, str] = {}
 
     def ask(self, questions: Sequence[Question]) -> Sequence[Sequence[str]]:
-        raise ToolError(_unrecorded(f"{len(questions)} questions"))
+        raise ToolError(_explain_unrecorded(f"{len(questions)} questions"))
 
     def run(self, task: RunSubagent, workspace: Workspace) -> AgentReport:  # noqa: ARG002
-        raise ToolError(_unrecorded(f"the sub-agent {task.description!r}"))
+        raise ToolError(_explain_unrecorded(f"the sub-agent {task.description!r}"))
 
     def search(self, wanted: SearchWeb) -> Sequence[SearchHit]:
-        raise ToolError(_unrecorded(f"the search for {wanted.query!r}"))
+        raise ToolError(_explain_unrecorded(f"the search for {wanted.query!r}"))
 
 
-def _unrecorded(what: str) -> str:
+def _explain_unrecorded(source: str) -> str:
     return (
-        f"the transcript does not say what {what} gave inside a batch or code, and it cannot be made again: "
-        "record with Host(events=recording.inner), as `adapter run --record` does"
+        f"the transcript has no result of {source} inside a batch or code, and it cannot be repeated; "
+        "record with Host(events=recording.record_host_event), as `adapter run --record` does"
     )
 
 
 class RecordedResults:
-    """What came from outside: the results of calls, and the user's decisions on the way."""
+    """The recorded results of calls, and the user's decisions."""
 
     def __init__(self, transcript: Transcript, recorder: TranscriptWriter, root: Path) -> None:
         self._recorder, self._root = recorder, root
         self._decisions = [line for line in transcript.lines if isinstance(line, ApprovalLine)]
         self._inner = [line for line in transcript.lines if isinstance(line, NestedCallLine)]
-        self._results = _results(transcript.lines)
-        self._places = {id(line): place for place, line in enumerate(transcript.lines)}
-        self._last_change: dict[str, int] = {}  # by path, the place of the line that made it
-        self._taking = threading.RLock()
+        self._pair_results = _pair_results(transcript.lines)
+        self._positions = {id(line): position for position, line in enumerate(transcript.lines)}
+        self._last_change: dict[str, int] = {}  # position of the latest change, by path
+        self._lock = threading.RLock()
 
     def decide(self, approval: ApprovalRequest) -> ApprovalDecision:
-        """The user's next answer about this tool; in a batch other tools may have been asked about before it."""
+        """Return the user's next decision about this tool; in a batch, decisions about other tools may precede it."""
         return self._decide(lambda line: line.tool == approval.tool, approval.tool)
 
-    def _decide(self, is_meant: Callable[[ApprovalLine], bool], tool: str) -> ApprovalDecision:
-        with self._taking:
-            line = next(filter(is_meant, self._decisions), None)
+    def _decide(self, matches: Callable[[ApprovalLine], bool], tool: str) -> ApprovalDecision:
+        with self._lock:
+            line = next(filter(matches, self._decisions), None)
             if line is not None:
                 self._decisions.remove(line)
             decision = ApprovalDecision(False) if line is None else line.decision
@@ -145,58 +147,58 @@ class RecordedResults:
             return decision
 
     def next_result(self) -> tuple[int, ResultLine | None]:
-        """The result of the next call, with the number of questions before it."""
-        return next(self._results, (0, None))
+        """Return the recorded result of the next call, and the number of approvals before it."""
+        return next(self._pair_results, (0, None))
 
-    def given(self, questions: int, line: ResultLine) -> ToolResult:
+    def replay_result(self, questions: int, line: ResultLine) -> ToolResult:
         for _ in range(questions):
             self._decide(lambda _line: True, "")
         return self._as_result(line)
 
-    def inner_result(self, tool: Tool, arguments: JsonObject, tools: ToolSet) -> ToolResult:
-        """What the same call gave inside a batch or code. Raises ToolError when that was not recorded."""
-        with self._taking:
+    def replay_nested_result(self, tool: Tool, arguments: JsonObject, tools: ToolSet) -> ToolResult:
+        """Return the recorded result of the same call inside a batch or code. Raises ToolError without a record."""
+        with self._lock:
             same = (one for one in self._inner if one.arguments == arguments and tools.match(one.name) is tool)
             line = next(same, None)
             if line is None:
-                raise ToolError(_unrecorded(tool.name))
+                raise ToolError(_explain_unrecorded(tool.name))
             self._inner.remove(line)
-            for asked in line.asked:
-                self._decide(lambda one, asked=asked: one.tool == asked, asked)  # type: ignore[misc]
+            for name in line.asked:
+                self._decide(lambda one, name=name: one.tool == name, name)  # type: ignore[misc]
             return self._as_result(line)
 
     def _as_result(self, line: ResultLine | NestedCallLine) -> ToolResult:
-        self.put_changes(line)
+        self.apply_changes(line)
         error = None if line.ok else line.content.removeprefix("tool_error: ")
         return ToolResult(line.name, line.ok, line.content, error, user_message=line.user_message)
 
-    def put_changes(self, line: ResultLine | NestedCallLine) -> None:
-        """Have the files that ``line`` says were changed from outside as they were then."""
-        # Calls of a batch end in another order each time, and one may have seen what another had half written:
-        # what was recorded last stays.
-        place = self._places[id(line)]
-        changed = {name: file for name, file in line.changed.items() if self._last_change.get(name, 0) <= place}
-        self._last_change |= dict.fromkeys(changed, place)
+    def apply_changes(self, line: ResultLine | NestedCallLine) -> None:
+        """Restore the files that ``line`` recorded as changed from outside."""
+        # Calls of a batch end in another order each time, and one may have seen another's half-written file: the last
+        # recorded state is used.
+        position = self._positions[id(line)]
+        changed = {name: file for name, file in line.changed.items() if self._last_change.get(name, 0) <= position}
+        self._last_change |= dict.fromkeys(changed, position)
         restore({name: file for name, file in changed.items() if file is not None}, self._root)
         for path in (resolve_in_root(self._root, name) for name, file in changed.items() if file is None):
             path.unlink(missing_ok=True)
 
 
 class ReplayWorkspace(Workspace):
-    """A workspace in which what came from outside it comes from the record, the user's answers on the way included."""
+    """A workspace that takes results from outside, and the user's decisions, from the record."""
 
     record: RecordedResults
     own: frozenset[str] = frozenset()
     programs: ApprovalFlow | None = None
-    """What allows programs to be run again; None: they never are."""
+    """Approval of programs to run again; None if they never run."""
 
     def run_programs(self, commands: CommandReplayPolicy) -> None:
-        """Have programs run again. Raises UsageError for a rule about no tool of this session."""
+        """Run programs again. Raises UsageError for a rule about an unknown tool."""
         policy = make_policy(commands.mode, commands.rules, self.known_tools, frozenset())
         self.programs = replace(self._approvals, policy=policy, ask=commands.ask)
 
     def continue_as(self, header: Header) -> None:
-        """What a sub-agent has of the session that it is a part of."""
+        """Apply a sub-agent's settings from the session that it belongs to."""
         self._allowed = READ_ONLY if header.read_only else None
         self._approvals.above = header.above
         self._policy.granted.update(header.granted)
@@ -204,32 +206,32 @@ class ReplayWorkspace(Workspace):
 
     def run_calls(self, turn: HasCalls, atomic: bool = False) -> list[ToolResult]:
         if atomic:
-            raise UsageError("a recorded conversation has no batches")
+            raise UsageError("a replay cannot run calls atomically")
         results = []
         for call in turn.calls:
             questions, line = self.record.next_result()
-            if self._outside(call.name, call.arguments) is None:
+            if self._recorded_tool(call.name, call.arguments) is None:
                 result = self.run(call.name, call.arguments)
                 if line is not None:
-                    self.record.put_changes(line)
+                    self.record.apply_changes(line)
             elif line is not None:
-                result = self.record.given(questions, line)
+                result = self.record.replay_result(questions, line)
             else:
-                result = error_result(call.name, ToolError(_unrecorded(call.name)))
+                result = error_result(call.name, ToolError(_explain_unrecorded(call.name)))
             results.append(replace(result, call_id=call.id))
         return results
 
     def run_within(self, name: str, arguments: Mapping[str, Json] | str, clock: Deadline | None) -> ToolResult:
-        tool = self._outside(name, arguments)
+        tool = self._recorded_tool(name, arguments)
         if tool is None:
             return super().run_within(name, arguments, clock)
         try:
-            return self.record.inner_result(tool, parse_arguments(arguments)[0], self.known_tools)
+            return self.record.replay_nested_result(tool, parse_arguments(arguments)[0], self.known_tools)
         except ToolError as error:
             return ToolResult(name, ok=False, content=f"tool_error: {error}", error=str(error))
 
-    def _outside(self, name: str, arguments: Mapping[str, Json] | str) -> Tool | None:
-        """The tool of this call, if what it gives comes from the record."""
+    def _recorded_tool(self, name: str, arguments: Mapping[str, Json] | str) -> Tool | None:
+        """Return the tool of this call if its result comes from the record."""
         tool, operation = self.tools.match(name), None
         try:
             invocation = self._resolved_call(name, arguments)
@@ -237,24 +239,26 @@ class ReplayWorkspace(Workspace):
             operation = invocation.validated and invocation.validated.operation()
         except ToolError:
             pass
-        is_given = is_external_tool(tool, self.own) or (self.programs is None and isinstance(operation, PROGRAMS))
-        return tool if is_given else None
+        is_recorded = is_external_tool(tool, self.own) or (
+            self.programs is None and isinstance(operation, PROGRAM_OPERATIONS)
+        )
+        return tool if is_recorded else None
 
     def _commit(self, name: str, planned: Plan, approval: ApprovalRequest) -> Outcome:
         self._check_program(approval.operation, approval)
         return super()._commit(name, planned, approval)
 
     def _check_program(self, operation: Operation, approval: ApprovalRequest) -> None:
-        """Raises ToolError for a program that the user, here and now, has not allowed."""
-        if not isinstance(operation, PROGRAMS):
+        """Raise ToolError for a program that the current user has not allowed."""
+        if not isinstance(operation, PROGRAM_OPERATIONS):
             return
         if self.programs is None:
-            raise ToolError(_unrecorded(approval.tool))
+            raise ToolError(_explain_unrecorded(approval.tool))
         self.programs.require(approval, None)
 
 
 def dialect_of(header: Header) -> Dialect:
-    """The recorded tool set: the dialect's own tools, and the user's, of which only the description is left."""
+    """Build the recorded tool set: the dialect's tools, and the custom tools, of which only the definition is known."""
     own = tuple(_own_tool(tool) for tool in header.own_tools)
     names = {tool.name for tool in own}
     try:
@@ -270,20 +274,20 @@ def dialect_of(header: Header) -> Dialect:
 
 def _own_tool(recorded: UserTool) -> Tool:
     def function(**_arguments: Json) -> str:
-        raise ToolError(_unrecorded(recorded.name))
+        raise ToolError(_explain_unrecorded(recorded.name))
 
     definition = {"name": recorded.name, "description": recorded.description, "parameters": recorded.parameters}
-    made = tool(definition, function, effect=recorded.effect)
-    return replace(made, aliases=recorded.aliases, argument_aliases=recorded.argument_aliases)
+    built = tool(definition, function, effect=recorded.effect)
+    return replace(built, aliases=recorded.aliases, argument_aliases=recorded.argument_aliases)
 
 
 def host_of(header: Header, folder: Path, recording: SessionRecorder) -> Host:
-    """The capabilities that the session had, none of which is ever asked."""
+    """Build a host with the capabilities of the recorded session; none of them is ever called."""
     tools = dialect_of(header).tools
-    had = {tools[name].needs for name in header.tools if name in tools} if header.known else None
+    capabilities = {tools[name].needs for name in header.tools if name in tools} if header.known else None
 
     def has(capability: Capability) -> bool:
-        return had is None or capability in had
+        return capabilities is None or capability in capabilities
 
     if has("skills"):
         skill = folder / "skills" / "recorded"
@@ -297,14 +301,14 @@ def host_of(header: Header, folder: Path, recording: SessionRecorder) -> Host:
         docs="embedded" if has("docs") else None,
         web=WebAccess() if has("web") else None,
         memory=has("memory"),
-        events=recording.inner,
+        events=recording.record_host_event,
         state=str(folder / "state"),
         skill_folders=(str(folder / "skills"),),
         media=frozenset(header.media),
     )
 
 
-def _results(lines: Sequence[Line]) -> Iterator[tuple[int, ResultLine]]:
+def _pair_results(lines: Sequence[Line]) -> Iterator[tuple[int, ResultLine]]:
     questions = 0
     for line in lines:
         if isinstance(line, ApprovalLine):

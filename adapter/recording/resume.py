@@ -1,4 +1,4 @@
-"""What was said and answered in a recorded conversation, for another session to go on from."""
+"""Restore the messages and responses of a saved chat, so that another session can continue it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REFUSED = "tool_error: the call was refused and not made"
 
 @dataclass(slots=True)
 class ResumedMessage:
-    """What the user said, with what the model was told besides, and the answers to it."""
+    """A user message with the notes for the model, and the responses to it."""
 
     text: str
     answers: list[tuple[Turn, tuple[ToolResult, ...]]] = field(default_factory=list)
@@ -37,59 +37,61 @@ class ResumedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ResumedChat:
-    """``told``: what the model is to be told with the next message."""
+    """A restored chat. ``notes``: notes that go with the next message."""
 
     messages: list[ResumedMessage]
-    told: list[str]
+    notes: list[str]
 
 
 def restore_chat(transcript: Transcript, tools: ToolSet) -> ResumedChat:
-    """All that `Agent.recall` takes. Answers that were asked again are left out, as they were then."""
-    messages, told = [ResumedMessage(transcript.header.task)], list[str]()
+    """Return the arguments of `Agent.recall`. Retried responses are dropped, as in the recorded session."""
+    messages, notes = [ResumedMessage(transcript.header.task)], list[str]()
     answer: list[Line] = []
 
-    def take(*, is_last: bool) -> None:
-        made = _answer(answer, tools, is_last=is_last) if answer else None
-        messages[-1].answers += [made] if made else []
+    def add_response(*, is_last: bool) -> None:
+        response = _build_response(answer, tools, is_last=is_last) if answer else None
+        messages[-1].answers += [response] if response else []
         answer.clear()
 
     for line in transcript.lines:
         match line:
             case RequestLine():
-                take(is_last=False)
+                add_response(is_last=False)
             case UserMessageLine(text=text):
-                take(is_last=True)
-                messages.append(ResumedMessage("\n\n".join([*told, text])))
-                told.clear()
+                add_response(is_last=True)
+                messages.append(ResumedMessage("\n\n".join([*notes, text])))
+                notes.clear()
             case NoteLine(text=text):
-                told.append(text)
+                notes.append(text)
             case EndLine(reason=reason):
-                take(is_last=True)
+                add_response(is_last=True)
                 if reason == "interrupted" and messages[-1].answers:
-                    told.append(STOPPED_ANSWER)
+                    notes.append(STOPPED_ANSWER)
             case _:
                 answer.append(line)
-    take(is_last=True)
-    return ResumedChat(messages, told)
+    add_response(is_last=True)
+    return ResumedChat(messages, notes)
 
 
-def _answer(lines: Sequence[Line], tools: ToolSet, *, is_last: bool) -> tuple[Turn, tuple[ToolResult, ...]] | None:
-    """None for an answer of which nothing is to be shown again."""
+def _build_response(
+    lines: Sequence[Line], tools: ToolSet, *, is_last: bool
+) -> tuple[Turn, tuple[ToolResult, ...]] | None:
+    """Build a response and its results; None if there is nothing to show again."""
     chunks = [line for line in lines if isinstance(line, ChunkLine)]
     reasoning = "".join(line.reasoning for line in chunks)
-    read = parse("".join(line.text for line in chunks), tools, policy=APPROVED)
+    turn = parse("".join(line.text for line in chunks), tools, policy=APPROVED)
     calls = tuple(
         ToolCall(line.id, line.name, line.arguments, raw="", fixes=line.fixes)
         for line in lines
         if isinstance(line, CallLine)
     )
     invalid = tuple(InvalidToolCall(line.raw, line.error) for line in lines if isinstance(line, InvalidLine))
-    if not (calls or invalid) and (not is_last or not read.content.strip()):
+    if not (calls or invalid) and (not is_last or not turn.content.strip()):
         return None
-    given = {line.call_id: _result(line) for line in lines if isinstance(line, ResultLine)}
+    results = {line.call_id: _result(line) for line in lines if isinstance(line, ResultLine)}
     if not is_last:
-        given = {call.id: ToolResult(call.name, False, REFUSED, call_id=call.id) for call in calls} | given
-    return Turn(read.content, reasoning + read.reasoning, calls, invalid, ()), tuple(given.values())
+        results = {call.id: ToolResult(call.name, False, REFUSED, call_id=call.id) for call in calls} | results
+    return Turn(turn.content, reasoning + turn.reasoning, calls, invalid, ()), tuple(results.values())
 
 
 def _result(line: ResultLine) -> ToolResult:

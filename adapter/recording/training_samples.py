@@ -1,13 +1,13 @@
-"""What a recording holds as samples to train on: one for each answer of the model, with what came before it.
+"""Extract training samples from recordings: one for each response, with the messages before it.
 
-A sample comes of an exchange (`adapter serve --record`, ``wrap(record=...)``) or of an answer in a transcript
-(`adapter run --record`). What is not exported is counted by its reason. What stands for keys in a recording stays.
+A sample comes from an exchange (`adapter serve --record`, ``wrap(record=...)``) or from a response in a transcript
+(`adapter run --record`). Responses that are not exported are counted by reason. Redacted credentials stay redacted.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from adapter.core.errors import UsageError
@@ -23,24 +23,28 @@ from adapter.recording.transcript import (
     ApprovalLine,
     ChunkLine,
     EndLine,
-    Line,
-    RequestLine,
     ResultLine,
     Transcript,
+    group_by_request,
 )
 from adapter.tools.tool import ToolSet
 
 WRITTEN = "written"
-"""The key of a message under which a transcript has an answer as the model wrote it."""
+"""Key of a message under which a transcript has the response verbatim."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSample:
-    """``messages``: what came before, in OpenAI's shape. ``turn``: the answer as it is read today; ``reasoning``: what
-    the server had taken out of it. ``ended``: the server's finish reason. ``asked_again``: nobody saw the answer.
-    ``refused``: of the questions to the user that it led to, whether one was answered no; None where nobody was asked
-    or could be. ``succeeded``: whether all its calls did; None where that is not recorded. ``answered``: whether the
-    conversation came to an answer; None where that is not recorded."""
+    """One response with its context and outcome.
+
+    ``messages``: earlier messages in OpenAI's format. ``turn``: the response with the current parser; ``reasoning``:
+    the
+    part that the server had removed from it. ``ended``: the server's finish reason. ``asked_again``: the response was
+    retried, so the client never got it. ``refused``: True if the user denied one of its calls; None if no approval was
+    requested. ``succeeded``: True if all its calls did; None if not recorded. ``answered``: True if the conversation
+    ended
+    with an answer; None if not recorded.
+    """
 
     messages: tuple[JsonObject, ...]
     tools: tuple[JsonObject, ...]
@@ -54,7 +58,7 @@ class TrainingSample:
 
     @property
     def answer(self) -> JsonObject:
-        """The assistant's message, in OpenAI's shape."""
+        """Return the assistant's message in OpenAI's format."""
         calls = [
             {
                 "id": call.id,
@@ -85,17 +89,17 @@ FILTERS: Mapping[str, Callable[[TrainingSample], bool]] = {
     "succeeded": lambda sample: sample.succeeded is True,
     "answered": lambda sample: sample.answered is True,
 }
-"""By name, what an answer must be to be exported.
+"""Filters by name: conditions that a sample must meet.
 
-valid: whole, with no broken call, and not asked again. unfixed: no call needed a repair. calls: it has one.
-approved: of an agent that asks, and what it asked about was allowed. succeeded: every call did what it was to.
-answered: the conversation ended with an answer. What a recording does not say, a server's the last three, is not
-passed.
+valid: complete, without an invalid call, and not retried. unfixed: no call needed a repair. calls: it has calls.
+approved: approval was requested, and none was denied. succeeded: every call succeeded. answered: the conversation
+ended with an answer. A sample without the recorded information fails; exchanges of a server lack that of the last
+three.
 """
 
 
 def parse_filters(names: str) -> tuple[str, ...]:
-    """Of names with commas between. Raises UsageError for one that does not exist."""
+    """Parse comma-separated filter names. Raises UsageError for an unknown one."""
     found = tuple(name.strip() for name in names.split(",") if name.strip())
     if unknown := [name for name in found if name not in FILTERS]:
         raise UsageError(f"unknown filter {unknown[0]!r}; expected {', '.join(FILTERS)}")
@@ -103,19 +107,19 @@ def parse_filters(names: str) -> tuple[str, ...]:
 
 
 def failing_filter(sample: TrainingSample, filters: Iterable[str]) -> str:
-    """The first filter that a sample does not pass; "" where it passes all."""
+    """Return the first filter that a sample fails; "" if it passes all."""
     return next((name for name in filters if not FILTERS[name](sample)), "")
 
 
 def samples_of_exchanges(exchanges: Iterable[RecordedExchange]) -> Iterator[TrainingSample | str]:
-    """Or why there is none."""
+    """Yield a sample for each exchange, or the reason for its absence."""
     for exchange in exchanges:
         messages = exchange.sent.get("messages")
         if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
-            yield "a completion of a text, without messages"
+            yield "a text completion, without messages"
             continue
         yield TrainingSample(
-            tuple(map(_openai, messages)),
+            tuple(map(_to_openai, messages)),
             exchange.tools,
             exchange.turn(),
             exchange.reasoning,
@@ -125,28 +129,28 @@ def samples_of_exchanges(exchanges: Iterable[RecordedExchange]) -> Iterator[Trai
 
 
 def samples_of_transcript(transcript: Transcript) -> Iterator[TrainingSample | str]:
-    """Or why there is none."""
+    """Yield a sample for each response, or the reason for its absence."""
     header = transcript.header
     try:
         offered = dialect_of(header).tools
     except UsageError as error:
-        yield f"tools that are unknown here: {error}"
+        yield f"unknown tools: {error}"
         return
     tools = ToolSet([offered[name] for name in header.tools if name in offered])
     definitions = tuple(tool.to_openai() for tool in tools.values())
     ends = [line.reason for line in transcript.lines if isinstance(line, EndLine)]
     asks = header.approve != "yolo"
-    for request, lines in _answers(transcript.lines):
+    for request, lines in group_by_request(transcript.lines):
         chunks = [line for line in lines if isinstance(line, ChunkLine)]
         if not chunks:
-            yield "a request that was not answered"
+            yield "a request without a response"
             continue
         ended = next((line.finish_reason for line in reversed(chunks) if line.finish_reason), None)
         text = "".join(line.text for line in chunks)
         results = [line for line in lines if isinstance(line, ResultLine)]
         refusals = [line for line in lines if isinstance(line, ApprovalLine) and not line.granted]
         yield TrainingSample(
-            tuple(map(_openai, request.messages)),
+            tuple(map(_to_openai, request.messages)),
             definitions,
             parse(text, tools, resolve_format(header.format), ended, policy=APPROVED),
             "".join(line.reasoning for line in chunks),
@@ -157,28 +161,15 @@ def samples_of_transcript(transcript: Transcript) -> Iterator[TrainingSample | s
         )
 
 
-def _answers(lines: Sequence[Line]) -> Iterator[tuple[RequestLine, list[Line]]]:
-    request, following = None, list[Line]()
-    for line in lines:
-        if isinstance(line, RequestLine):
-            if request is not None:
-                yield request, following
-            request, following = line, []
-        else:
-            following.append(line)
-    if request is not None:
-        yield request, following
+def _to_openai(message: JsonObject) -> JsonObject:
+    """Convert a message to OpenAI's format: arguments as JSON text, no private keys."""
+    converted = {key: value for key, value in message.items() if key != WRITTEN}
+    if isinstance(calls := converted.get("tool_calls"), list):
+        converted["tool_calls"] = [_encode_arguments(call) for call in calls]
+    return converted
 
 
-def _openai(message: JsonObject) -> JsonObject:
-    """Arguments as JSON text, and nothing of ours."""
-    made = {key: value for key, value in message.items() if key != WRITTEN}
-    if isinstance(calls := made.get("tool_calls"), list):
-        made["tool_calls"] = [_with_text(call) for call in calls]
-    return made
-
-
-def _with_text(call: Json) -> Json:
+def _encode_arguments(call: Json) -> Json:
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict) or isinstance(function.get("arguments"), str):
         return call

@@ -1,19 +1,18 @@
-"""Transcripts: everything that happened in a conversation, one JSON object a line.
+"""Transcripts: a conversation as JSON lines, one object per event.
 
 ::
 
     {"kind": "header", "version": 1, "time": ..., "task": ..., "system": ..., "dialect": ..., "files": {...}, ...}
     {"kind": "request", "number": 1, "messages": [...], "at_s": 0.2}
-    {"kind": "chunk", "text": "<tool", ...}             as it came, with its exact boundaries
+    {"kind": "chunk", "text": "<tool", ...}             as received, with its exact boundaries
     {"kind": "call", "name": ..., "arguments": ..., "fixes": [...]} | {"kind": "invalid", ...}
-    {"kind": "inner", "name": ..., "arguments": ..., "content": ...}      inside a batch or code, where it is needed
+    {"kind": "inner", "name": ..., "arguments": ..., "content": ...}      inside a batch or code
     {"kind": "result", "call_id": ..., "ok": true, "content": ...}
     {"kind": "end", "reason": "answered", "content": ..., "workspace": "sha256:..."}
-    {"kind": "told", "text": ...} {"kind": "said", "text": ...}           a chat goes on: what the user did, and says
+    {"kind": "told", "text": ...} {"kind": "said", "text": ...}           a chat continues: a note, and a user message
 
-The header holds the workspace as it was, so that a transcript can be run again
-anywhere, offline; that of a chat holds none. Lines are written as things happen: a crash loses nothing
-that came before it.
+The header holds the initial workspace, so that a transcript can be replayed anywhere, offline; that of a chat holds
+none. Lines are written immediately: a crash loses nothing that was recorded before.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from adapter.conversation.guardrails.engine import RETRIES
 from adapter.conversation.session import AskModel, Finished, SessionLimits
 from adapter.core.arguments import check_types
-from adapter.core.callbacks import observer
+from adapter.core.callbacks import wrap_observer
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject, ToolResult
 from adapter.core.text.redaction import Redactor
@@ -47,7 +46,7 @@ class _Line(BaseModel):
 
 
 class StoredFile(_Line):
-    """A file of the workspace: its text, or base64 of its bytes when they are not UTF-8."""
+    """A file of the workspace: its text, or base64 if it is not UTF-8."""
 
     text: str | None = None
     base64: str | None = None
@@ -55,7 +54,7 @@ class StoredFile(_Line):
 
 
 class UserTool(_Line):
-    """A function, or a program, that the user gave to the session."""
+    """A custom function or program that was available to the session."""
 
     name: str
     description: str = ""
@@ -69,12 +68,12 @@ class Header(_Line):
     kind: Literal["header"] = "header"
     version: int = VERSION
     time: str = ""
-    """When it began, as ISO 8601."""
+    """Start time, as ISO 8601."""
     task: str
     system: str
     dialect: str
     format: str
-    """How history was written for the model; its text is read in any format."""
+    """Format of the history for the model; its text is parsed in any format."""
     tools: tuple[str, ...]
     model: str = ""
     server: str = ""
@@ -82,30 +81,30 @@ class Header(_Line):
     call_turns: int | None = None
     context_tokens: int | None = None
     guardrails: tuple[str, ...] = ("repeated_call",)
-    """Those that were on; before there were others it was this one."""
+    """Active guardrails; older transcripts had only this one."""
     retries: int = RETRIES
     steps: JsonObject = Field(default_factory=dict)
     approve: str = "yolo"
     edits: Edits | None = None
     encoding: str | None = None
     rules: tuple[str, ...] = ()
-    """Standing decisions, as `PermissionRule` writes them: ``allow run_command(git status)``."""
+    """Permission rules as text: ``allow run_command(git status)``."""
     known: tuple[str, ...] = ()
-    """All tools of the session, also those that it could not offer."""
+    """All tools of the session, even those that could not be offered."""
     own_tools: tuple[UserTool, ...] = ()
-    """Those that the dialect has not by itself; what they gave is in the record."""
+    """Tools that are not part of the dialect; the transcript has their results."""
     read_only: bool = False
     above: tuple[str, ...] = ()
-    """For a sub-agent in a folder: where that is in the workspace."""
+    """Path of a sub-agent's folder in the workspace."""
     granted: tuple[tuple[str, ...], ...] = ()
-    """What had been allowed for the session before it began."""
+    """Approvals for the session from before the recording."""
     media: tuple[MediaKind, ...] = ()
-    """What the model took beside text."""
+    """Kinds of media, apart from text, that the model accepts."""
     is_chat: bool = False
-    """It went on from message to message, and the files that it began with are not kept."""
+    """A chat over several messages; its initial files are not recorded."""
     files: dict[str, StoredFile] = Field(default_factory=dict)
     workspace: str = ""
-    """Hash of the workspace at the start; "" where it is not recorded."""
+    """Hash of the workspace at the start; "" if it is not recorded."""
 
 
 class RequestLine(_Line):
@@ -113,9 +112,9 @@ class RequestLine(_Line):
     number: int
     messages: tuple[JsonObject, ...]
     kept: int = 0
-    """Of the messages of the request before, those that come first in this one and are not written again."""
+    """Number of leading messages that are the same as in the previous request; they are not repeated here."""
     at_s: float | None = None
-    """Seconds since the conversation began; None where nobody looked at a clock, as in a replay."""
+    """Seconds since the conversation began; None without a clock, as in a replay."""
 
 
 class ChunkLine(_Line):
@@ -124,11 +123,11 @@ class ChunkLine(_Line):
     reasoning: str = ""
     finish_reason: str | None = None
     prompt_tokens: int | None = None
-    """How many the server counted in the request."""
+    """Number of prompt tokens, counted by the server."""
     written_tokens: int | None = None
-    """And in the answer."""
+    """Number of response tokens, counted by the server."""
     at_s: float | None = None
-    """As of `RequestLine`."""
+    """As in `RequestLine`."""
 
 
 class CallLine(_Line):
@@ -145,44 +144,44 @@ class InvalidLine(_Line):
     error: str
 
 
-class _Given(_Line):
-    """What a call gave."""
+class _ResultFields(_Line):
+    """The result of a call."""
 
     name: str
     ok: bool
     content: str
     user_message: str = ""
     changed: dict[str, StoredFile | None] = Field(default_factory=dict)
-    """The files that a sub-agent or a tool of the user's changed; None for one that it deleted."""
+    """Files that a sub-agent or a custom tool changed; None for a deleted one."""
     unrecorded: str = ""
-    """Why these are not all."""
+    """Reason why ``changed`` is incomplete."""
 
 
-class ResultLine(_Given):
+class ResultLine(_ResultFields):
     kind: Literal["result"] = "result"
     call_id: str
 
 
-class NestedCallLine(_Given):
-    """A call inside a batch or code, of a tool that would answer differently another day."""
+class NestedCallLine(_ResultFields):
+    """A call inside a batch or code whose result may differ in a replay."""
 
     kind: Literal["inner"] = "inner"
     arguments: JsonObject
     asked: tuple[str, ...] = ()
-    """The tools that the user was asked about on the way."""
+    """Tools for which it needed the user's approval."""
 
 
 class ApprovalLine(_Line):
-    """What the user decided when asked."""
+    """The user's decision on an approval request."""
 
     kind: Literal["approval"] = "approval"
     tool: str
     granted: bool
     remembered: bool = False
-    """For the rest of the session."""
+    """Valid for the rest of the session."""
     reason: str = ""
     content: str | None = None
-    """What the user put in the place of the text that was asked about."""
+    """Replacement that the user made for the proposed text."""
 
     @property
     def decision(self) -> ApprovalDecision:
@@ -197,7 +196,7 @@ class UserMessageLine(_Line):
 
 
 class NoteLine(_Line):
-    """What the model is told with the user's next message."""
+    """A note for the model that goes with the user's next message."""
 
     kind: Literal["told"] = "told"
     text: str
@@ -228,14 +227,14 @@ _LINE: TypeAdapter[Header | Line] = TypeAdapter(Annotated[Header | Line, Field(d
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A recorded conversation."""
+    """A recorded agent run or chat: every request, response, tool call and result."""
 
     header: Header
     lines: tuple[Line, ...]
 
     @classmethod
     def from_text(cls, text: str, name: str = "transcript") -> Transcript:
-        """Read JSON lines. Raises UsageError naming the line that cannot be read."""
+        """Parse JSON lines. Raises UsageError that names an invalid line."""
         check_types("Transcript.from_text", text=(text, str), name=(name, str))
         parsed: list[Header | Line] = []
         for number, line in enumerate(text.split("\n"), start=1):
@@ -248,52 +247,60 @@ class Transcript:
         if not parsed or not isinstance(parsed[0], Header):
             raise UsageError(f"{name}: the first line must be the header, as `adapter run --record` writes it")
         if parsed[0].version > VERSION:
-            raise UsageError(f"{name}: version {parsed[0].version}, but this program reads up to {VERSION}; upgrade it")
-        return cls(parsed[0], tuple(_whole(line for line in parsed[1:] if not isinstance(line, Header))))
+            raise UsageError(
+                f"{name}: version {parsed[0].version} is not supported (up to {VERSION}); upgrade this program"
+            )
+        return cls(parsed[0], tuple(_restore_messages(line for line in parsed[1:] if not isinstance(line, Header))))
 
     def to_text(self) -> str:
         return "".join(map(dump_line, (self.header, *self.lines)))
 
     @property
     def answers(self) -> tuple[tuple[ChunkLine, ...], ...]:
-        """The chunks of each answer, in order; of a request that was not answered none."""
-        answers: list[list[ChunkLine]] = []
-        for line in self.lines:
-            if isinstance(line, RequestLine):
-                answers.append([])
-            elif isinstance(line, ChunkLine) and answers:
-                answers[-1].append(line)
-        return tuple(map(tuple, answers))
+        """The chunks of each response, in order; empty for a request without a response."""
+        groups = group_by_request(self.lines)
+        return tuple(tuple(line for line in lines if isinstance(line, ChunkLine)) for _, lines in groups)
 
 
-def _whole(lines: Iterable[Line]) -> Iterator[Line]:
-    """With all messages in each request."""
-    shown: tuple[JsonObject, ...] = ()
+def group_by_request(lines: Iterable[Line]) -> list[tuple[RequestLine, list[Line]]]:
+    """Group the lines that follow each request."""
+    groups: list[tuple[RequestLine, list[Line]]] = []
     for line in lines:
         if isinstance(line, RequestLine):
-            shown = (*shown[: line.kept], *line.messages)
-            line = line.model_copy(update={"messages": shown, "kept": 0})
+            groups.append((line, []))
+        elif groups:
+            groups[-1][1].append(line)
+    return groups
+
+
+def _restore_messages(lines: Iterable[Line]) -> Iterator[Line]:
+    """Restore the messages that requests share with the previous one."""
+    messages: tuple[JsonObject, ...] = ()
+    for line in lines:
+        if isinstance(line, RequestLine):
+            messages = (*messages[: line.kept], *line.messages)
+            line = line.model_copy(update={"messages": messages, "kept": 0})
         yield line
 
 
 def dump_line(line: Header | Line) -> str:
-    return _dumped(line.model_dump(mode="json"))
+    return _dump_row(line.model_dump(mode="json"))
 
 
-def _dumped(row: Json) -> str:
+def _dump_row(row: Json) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
 Changed: TypeAlias = tuple[dict[str, StoredFile | None], str]
-"""The files that a call changed, and why they are not all of them; "" when they are."""
+"""Files that a call changed, and the reason why they are incomplete; "" if they are not."""
 
 
 class TranscriptWriter:
-    """Turns what happens in a conversation into lines, and hands each to ``write`` at once.
+    """Converts the events of a conversation to lines, and passes each to ``write`` immediately.
 
-    ``secrets`` are left out; without any told, what has the shape of one. A chunk whose end may be
-    the beginning of one waits for the next. None leaves everything in. ``clock``: seconds since 1970; without one no
-    line says when it was.
+    ``secrets``: redacts credentials; by default only recognizable forms, and None redacts nothing. A chunk whose end
+    may
+    be the start of a credential waits for the next one. ``clock``: seconds since 1970; without it lines have no times.
     """
 
     def __init__(
@@ -302,11 +309,11 @@ class TranscriptWriter:
         secrets: Redactor | None = Redactor({}),  # noqa: B008
         clock: Callable[[], float] | None = None,
     ) -> None:
-        self._write = observer(write, "write")
+        self._write = wrap_observer(write, "write")
         self.secrets = secrets
         self._clock = clock
         self._began = 0.0
-        self._held: list[ChunkLine] = []
+        self._buffered: list[ChunkLine] = []
 
     def header(self, header: Header) -> None:
         if self._clock is not None:
@@ -319,14 +326,14 @@ class TranscriptWriter:
         messages = tuple(dict(message) for message in query.messages[kept:])
         self._line(RequestLine(number=query.number, messages=messages, kept=kept, at_s=self._at_s()))
 
-    def said(self, text: str) -> None:
+    def user_message(self, text: str) -> None:
         self._line(UserMessageLine(text=text))
 
-    def told(self, text: str) -> None:
+    def note(self, text: str) -> None:
         self._line(NoteLine(text=text))
 
     def chunk(self, text: str, reasoning: str, finish_reason: str | None, usage: Usage | None = None) -> None:
-        self._held.append(
+        self._buffered.append(
             ChunkLine(
                 text=text,
                 reasoning=reasoning,
@@ -344,8 +351,8 @@ class TranscriptWriter:
     def turn(self, turn: Turn) -> None:
         for call in turn.calls:
             self._line(CallLine(id=call.id, name=call.name, arguments=call.arguments, fixes=call.fixes))
-        for wrong in turn.invalid:
-            self._line(InvalidLine(raw=wrong.raw, error=wrong.error))
+        for invalid in turn.invalid:
+            self._line(InvalidLine(raw=invalid.raw, error=invalid.error))
 
     def approval(self, tool: str, decision: ApprovalDecision) -> None:
         self._line(
@@ -359,33 +366,33 @@ class TranscriptWriter:
         )
 
     def result(self, result: ToolResult, changed: Changed = ({}, "")) -> None:
-        self._line(ResultLine(call_id=result.call_id, **_given(result, changed)))
+        self._line(ResultLine(call_id=result.call_id, **_result_fields(result, changed)))
 
-    def inner(self, arguments: JsonObject, result: ToolResult, changed: Changed, asked: Sequence[str]) -> None:
-        self._line(NestedCallLine(arguments=arguments, asked=tuple(asked), **_given(result, changed)))
+    def nested_call(self, arguments: JsonObject, result: ToolResult, changed: Changed, asked: Sequence[str]) -> None:
+        self._line(NestedCallLine(arguments=arguments, asked=tuple(asked), **_result_fields(result, changed)))
 
     def end(self, done: Finished, workspace_hash: str) -> None:
         self._line(EndLine(reason=done.reason, content=done.content, workspace=workspace_hash))
 
     def _release(self, *, is_end: bool) -> None:
-        """Write the chunks that are settled."""
-        texts, reasonings = [line.text for line in self._held], [line.reasoning for line in self._held]
-        count = len(self._held)
+        """Write the buffered chunks that redaction cannot change any more."""
+        texts, reasonings = [line.text for line in self._buffered], [line.reasoning for line in self._buffered]
+        count = len(self._buffered)
         if self.secrets is not None:
             if not is_end:
                 count = max(self.secrets.safe_prefix(texts) & self.secrets.safe_prefix(reasonings), default=0)
             texts, reasonings = self.secrets.redact_pieces(texts), self.secrets.redact_pieces(reasonings)
-        for line, text, reasoning in zip(self._held[:count], texts, reasonings, strict=False):
+        for line, text, reasoning in zip(self._buffered[:count], texts, reasonings, strict=False):
             self._write(dump_line(line.model_copy(update={"text": text, "reasoning": reasoning})))
-        self._held = self._held[count:]
+        self._buffered = self._buffered[count:]
 
     def _line(self, line: Header | Line) -> None:
         self._release(is_end=True)
         row = line.model_dump(mode="json")
-        self._write(_dumped(self.secrets.redact(row) if self.secrets else row))
+        self._write(_dump_row(self.secrets.redact(row) if self.secrets else row))
 
 
-def _given(result: ToolResult, changed: Changed) -> dict[str, Json]:
+def _result_fields(result: ToolResult, changed: Changed) -> dict[str, Json]:
     files, unrecorded = changed
-    told = {"name": result.name, "ok": result.ok, "content": result.content, "user_message": result.user_message}
-    return {**told, "changed": files, "unrecorded": unrecorded}
+    note = {"name": result.name, "ok": result.ok, "content": result.content, "user_message": result.user_message}
+    return {**note, "changed": files, "unrecorded": unrecorded}

@@ -1,4 +1,4 @@
-"""What came out otherwise than it was recorded: the first line of two transcripts that differs."""
+"""Compare two transcripts and describe the first difference."""
 
 from __future__ import annotations
 
@@ -19,30 +19,29 @@ from adapter.recording.transcript import (
 
 
 def first_difference(expected: Transcript, got: Transcript) -> str:
-    """The first line that is not as recorded, in words; "" when all are equal."""
+    """Describe the first line that differs from the recording; "" if all are equal."""
     if expected.header.workspace and expected.header.workspace != got.header.workspace:
         return "the workspace could not be restored as it was recorded"
-    # Ids are made from the text of a call: of redacted text they are others.
+    # Ids are derived from the text of a call, so redaction changes them.
     is_redacted = REDACTED in expected.to_text()
-    wanted, found = _compared(expected.lines, is_redacted), _compared(got.lines, is_redacted)
-    for number, (want, have) in enumerate(zip(wanted, found, strict=False), start=1):
-        if want != have:
-            return f"step {number} ({want['kind']}): {_describe_difference(want, have)}"
+    wanted, found = _comparable_lines(expected.lines, is_redacted), _comparable_lines(got.lines, is_redacted)
+    for number, (expected_row, actual_row) in enumerate(zip(wanted, found, strict=False), start=1):
+        if expected_row != actual_row:
+            return f"step {number} ({expected_row['kind']}): {_describe_difference(expected_row, actual_row)}"
     if len(wanted) != len(found):
-        which, rest = ("recorded", wanted[len(found) :]) if len(wanted) > len(found) else ("new", found[len(wanted) :])
-        return f"step {min(len(wanted), len(found)) + 1}: only in the {which} run: {_short(rest[0])}"
+        run, rest = ("recorded", wanted[len(found) :]) if len(wanted) > len(found) else ("new", found[len(wanted) :])
+        return f"step {min(len(wanted), len(found)) + 1}: only in the {run} run: {_short(rest[0])}"
     return ""
 
 
-def _compared(lines: Sequence[Line], is_redacted: bool) -> list[dict[str, Json]]:
-    """What must be equal: everything but what is given, text and results inside of others, and when it was; if redacted
-    not the ids.
+def _comparable_lines(lines: Sequence[Line], is_redacted: bool) -> list[dict[str, Json]]:
+    """Return the lines to compare: without chunks, nested calls and times, and without ids if redacted.
 
-    Of questions without a result between them no order is right: calls of a batch run at the same time.
+    The order of approvals without a result between them does not matter: calls of a batch run at the same time.
     """
     compared: list[Line] = []
-    told = (line for line in lines if not isinstance(line, ChunkLine | NestedCallLine))
-    for is_question, group in groupby(told, key=lambda line: isinstance(line, ApprovalLine)):
+    compared_lines = (line for line in lines if not isinstance(line, ChunkLine | NestedCallLine))
+    for is_question, group in groupby(compared_lines, key=lambda line: isinstance(line, ApprovalLine)):
         compared += sorted(group, key=repr if is_question else lambda _line: "")
     rows = [line.model_dump(mode="json", exclude={"at_s"}) for line in compared]
     if not is_redacted:
@@ -54,11 +53,11 @@ def _compared(lines: Sequence[Line], is_redacted: bool) -> list[dict[str, Json]]
     return renamed
 
 
-def _describe_difference(want: dict[str, Json], have: dict[str, Json]) -> str:
-    if want["kind"] != have["kind"]:
-        return f"recorded {_short(want)}, now {_short(have)}"
-    key = next(key for key in want if want[key] != have.get(key))
-    return f"{key}: recorded {_short(want[key])}, now {_short(have.get(key))}"
+def _describe_difference(expected_row: dict[str, Json], actual_row: dict[str, Json]) -> str:
+    if expected_row["kind"] != actual_row["kind"]:
+        return f"recorded {_short(expected_row)}, now {_short(actual_row)}"
+    key = next(key for key in expected_row if expected_row[key] != actual_row.get(key))
+    return f"{key}: recorded {_short(expected_row[key])}, now {_short(actual_row.get(key))}"
 
 
 def _short(value: Json) -> str:

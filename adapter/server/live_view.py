@@ -82,7 +82,7 @@ class LiveView:
                     return _json(await asyncio.to_thread(self.live.changes, self._since(http)))
                 case "GET", ["found"]:
                     words = http.query_params.get("words", "")
-                    return _json({"numbers": await asyncio.to_thread(self.live.holding, words)})
+                    return _json({"numbers": await asyncio.to_thread(self.live.search, words)})
                 case "GET", ["events"]:
                     return await self._events(http)
                 case "GET", ["exchanges", number] if number.isdecimal() and len(number) < 16:
@@ -121,7 +121,7 @@ class LiveView:
 
     async def _exchange(self, number: int, query: Mapping[str, str]) -> Response:
         try:
-            reparse = ReparseOptions.named(query.get("format"), query.get("policy"))
+            reparse = ReparseOptions.from_names(query.get("format"), query.get("policy"))
         except UsageError as error:
             raise RequestError(str(error)) from error
         async with self._detail_lock:  # one at a time, as parsing may take long

@@ -1,4 +1,4 @@
-"""What a tool is: its definition and schema, the names it answers to, and the way from a call to a valid one."""
+"""Tools: definitions and schemas, name matching, and validation of calls."""
 
 __all__ = [
     "argument_synonyms",

@@ -1,7 +1,7 @@
-"""What models call common arguments, whatever the tool calls them: one list of names for each meaning.
+"""Names that models use for common arguments, one list for each meaning.
 
-A dialect takes all of a list for its own name, `adapter.tools.call_resolution` for tools of anybody. Names that mean
-something else in other tools (``from`` is a path when moving) stand beside the list where they are taken.
+A dialect accepts a whole list as aliases of its own name; `adapter.tools.call_resolution` does so for any tool.
+Names with another meaning in other tools (``from`` is a path when moving) are added where a list is used.
 """
 
 from __future__ import annotations
@@ -18,6 +18,6 @@ PATTERN = ("pattern", "query", "regex", "search", "search_term", "search_query",
 COMMAND = ("command", "cmd", "command_line", "shell_command", "script")
 
 
-def aliases_besides(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names beside ``name``."""
-    return tuple(each for each in names if each != name)
+def normalize_key(name: str) -> str:
+    """Drop case and separators, in which spellings of the same name differ."""
+    return name.replace("_", "").replace("-", "").lower()

@@ -1,11 +1,11 @@
-"""From a JSON value to the calls it holds, in the shapes that models give them.
+"""Extract calls from decoded JSON, in all shapes that models use.
 
 ::
 
     {"name": N, "arguments": {...}}                      the common shape
-    {"function": {"name": N, "arguments": "{...}"}}      OpenAI's, as seen on the wire
-    {"tool_calls": [...]}, [...]                         several
-    {"tool": N, "path": ...}, {"N": {...}}               flat, or the name as the key
+    {"function": {"name": N, "arguments": "{...}"}}      OpenAI's format
+    {"tool_calls": [...]}, [...]                         several calls
+    {"tool": N, "path": ...}, {"N": {...}}               flat, or with the name as the key
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
 
 Normalise: TypeAlias = Callable[[str, JsonObject], tuple[str, JsonObject, tuple[str, ...]]]
-"""Matches a name and arguments to the session's tools, as far as that is certain; adds fixes."""
+"""Normalizes a name and arguments for the session's tools; returns them with the fixes."""
 
 NAME_KEYS = ("name", "tool_name", "tool", "function", "function_name", "action", "recipient_name", "call")
 ARGUMENT_KEYS = (
     "arguments", "parameters", "args", "input", "params", "kwargs", "tool_input", "action_input", "inputs",
 )  # fmt: skip
 NESTING_KEYS = ("function", "function_call", "tool_call", "tool")
-"""Keys of an object that is the whole call."""
+"""Keys whose value is the whole call."""
 
 ABOUT_KEYS = ("id", "type", "index", "call_id", "tool_call_id")
 
 
 class DecodedCall(NamedTuple):
-    """One call as the text has it: a name and arguments nobody has matched to a tool yet.
+    """A decoded call that has not been matched to a tool yet.
 
-    ``end``: offset in the body's text just after the call, None when calls share a value.
+    ``end``: offset in the body's text just after the call, None if calls share a value.
     """
 
     name: str
@@ -43,7 +43,7 @@ class DecodedCall(NamedTuple):
 
 
 def looks_like_call(value: Json) -> bool:
-    """Whether ``value`` has both a name and arguments, under any of their usual keys."""
+    """Return whether ``value`` has both a name and arguments, under any of their usual keys."""
     if not isinstance(value, dict):
         return False
     if isinstance(value.get("tool_calls"), list) or isinstance(value.get("function"), dict):
@@ -55,10 +55,11 @@ def looks_like_call(value: Json) -> bool:
 
 
 def extract_calls(value: Json, arguments_key: str, known: Collection[str] = ()) -> list[DecodedCall]:
-    """The calls that ``value`` holds.
+    """Return the calls in ``value``.
 
-    ``arguments_key`` is the format's own; ``known`` the tools' names, which decide
-    whether a lone key can be a name. Raises FormatError saying what is missing.
+    ``arguments_key``: the format's own key for arguments. ``known``: names of tools, which decide whether a lone key is
+    a
+    name. Raises FormatError that names the missing part.
     """
     if isinstance(value, list):
         return [call for item in value for call in extract_calls(item, arguments_key, known)]
@@ -82,7 +83,7 @@ def _one_call(value: JsonObject, arguments_key: str, known: Collection[str]) -> 
         if len(value) == 1 and (only := next(iter(value))) in known and isinstance(value[only], dict):
             return DecodedCall(only, value[only], ("name-as-key",))
         keys = ", ".join(map(repr, value)) or "none"
-        raise FormatError(f"the call has no name: its keys are {keys}; expected 'name' and {arguments_key!r}")
+        raise FormatError(f"the call has no name: expected 'name' and {arguments_key!r}, got the keys {keys}")
     fixes = [] if name_key == "name" else ["name-key"]
     arguments, more = _arguments(value, name_key, arguments_key)
     bare = name.strip()
@@ -105,14 +106,14 @@ def _arguments(value: JsonObject, name_key: str, arguments_key: str) -> tuple[Js
 
 
 def _is_schema(value: Json) -> bool:
-    """Whether these are the parameters of a tool's definition, which models echo from their prompt."""
+    """Return whether ``value`` looks like the parameters of a tool definition, which models echo from their prompt."""
     return isinstance(value, dict) and value.get("type") == "object" and isinstance(value.get("properties"), dict)
 
 
 def parse_arguments(value: Json) -> tuple[JsonObject, list[str]]:
-    """``value`` as arguments, and the fixes it took: JSON in a string, null and one-item lists are unwrapped."""
+    """Decode ``value`` as arguments: unwrap JSON in a string, null and one-item lists. Return them and the fixes."""
     fixes: list[str] = []
-    for _ in range(2):  # encoded once by habit, twice by a template and the model both
+    for _ in range(2):  # models encode once; a template may encode again
         if not isinstance(value, str):
             break
         if not value.strip():

@@ -1,4 +1,4 @@
-"""What a JSON Schema says about one value: its types, and conversions that lose nothing."""
+"""Coerce values to the types of a JSON Schema, without losing information."""
 
 from __future__ import annotations
 
@@ -25,42 +25,47 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def schema_types(schema: Json) -> frozenset[str]:
-    """The JSON types that ``schema``, in which nothing is left to follow, admits; empty when it does not say."""
+    """Return the JSON types that a dereferenced ``schema`` admits; empty if it does not restrict them."""
     if not isinstance(schema, Mapping):
         return frozenset()
     types: frozenset[str] = frozenset()
-    for said in (_declared(schema), _listed(schema), _of_branches(schema, "anyOf"), _of_branches(schema, "oneOf")):
-        types = _of_both(types, said) if types and said else types or said
+    for found in (
+        _declared_types(schema),
+        _enum_types(schema),
+        _branch_types(schema, "anyOf"),
+        _branch_types(schema, "oneOf"),
+    ):
+        types = _intersect_types(types, found) if types and found else types or found
     implied = "object" if "properties" in schema else "array" if "items" in schema else None
     return types or (frozenset({implied}) if implied else types)
 
 
-def _declared(schema: Mapping[str, Json]) -> frozenset[str]:
+def _declared_types(schema: Mapping[str, Json]) -> frozenset[str]:
     declared = schema.get("type")
     names = declared if isinstance(declared, list) else [declared]
     return frozenset(name for name in names if isinstance(name, str))
 
 
-def _listed(schema: Mapping[str, Json]) -> frozenset[str]:
+def _enum_types(schema: Mapping[str, Json]) -> frozenset[str]:
     values = [schema["const"]] if "const" in schema else schema.get("enum")
     return frozenset(map(type_name, values)) if isinstance(values, list) else frozenset()
 
 
-def _of_branches(schema: Mapping[str, Json], keyword: str) -> frozenset[str]:
-    """Those of any of the branches; none when one of them may be anything."""
+def _branch_types(schema: Mapping[str, Json], keyword: str) -> frozenset[str]:
+    """Return the types of all branches; empty if one of them admits anything."""
     branches = schema.get(keyword)
     found = [schema_types(branch) for branch in branches if branch is not False] if isinstance(branches, list) else []
     return frozenset().union(*found) if all(found) else frozenset()
 
 
-def _of_both(types: frozenset[str], others: frozenset[str]) -> frozenset[str]:
-    """What both admit; the first, where that is nothing: ``{"type": "string", "enum": [1, 2]}``."""
+def _intersect_types(types: frozenset[str], others: frozenset[str]) -> frozenset[str]:
+    """Intersect two sets of types; the first one if they are disjoint: ``{"type": "string", "enum": [1, 2]}``."""
     integers = {"integer"} & (types | others) if "number" in types | others else frozenset()
     return (types & others) | integers if types & others or integers else types
 
 
 def select_branch(schema: Json, name: str) -> Mapping[str, Json]:
-    """The part of ``schema`` that says what a value of the type ``name`` holds: itself, or one of its branches."""
+    """Return the part of ``schema`` for values of type ``name``: a branch of it, or the schema itself."""
     if not isinstance(schema, Mapping):
         return {}
     branches = [each for key in ("anyOf", "oneOf") for each in schema.get(key) or () if name in schema_types(each)]
@@ -68,15 +73,15 @@ def select_branch(schema: Json, name: str) -> Mapping[str, Json]:
 
 
 def has_schema_type(value: Json, schema: Json) -> bool:
-    """Whether ``value`` is what ``schema`` asks for, as far as types, choices, properties and items say."""
+    """Return whether ``value`` matches the types, choices, properties and items of ``schema``."""
     if not isinstance(schema, Mapping):
         return schema is not False
     types = schema_types(schema)
     if types and not is_instance_of_types(value, types):
         return False
-    if "const" in schema and not _same(value, schema["const"]):
+    if "const" in schema and not _is_same(value, schema["const"]):
         return False
-    if isinstance(listed := schema.get("enum"), list) and not any(_same(value, each) for each in listed):
+    if isinstance(listed := schema.get("enum"), list) and not any(_is_same(value, each) for each in listed):
         return False
     for keyword in ("anyOf", "oneOf"):
         branches = schema.get(keyword)
@@ -93,8 +98,8 @@ def has_schema_type(value: Json, schema: Json) -> bool:
     return True
 
 
-def _same(value: Json, other: Json) -> bool:
-    """Whether both are the same JSON: ``True`` is not 1, as it is in Python."""
+def _is_same(value: Json, other: Json) -> bool:
+    """Compare as JSON: ``True`` is not 1, as it is in Python."""
     return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)
 
 
@@ -105,29 +110,31 @@ def _member_schemas(schema: Mapping[str, Json]) -> Mapping[str, Json]:
 
 def _item_schemas(schema: Mapping[str, Json], count: int) -> list[Json]:
     first, rest = schema.get("prefixItems"), schema.get("items", {})
-    if isinstance(rest, list):  # how tuples were written before prefixItems
+    if isinstance(rest, list):  # the older syntax of prefixItems
         first, rest = rest, {}
     first = first[:count] if isinstance(first, list) else []
     return [*first, *[rest] * (count - len(first))]
 
 
 def type_name(value: Json) -> str:
-    """The JSON type of a value: ``string``, ``integer``, ``number``, ``boolean``, ``array``, ``object``, ``null``."""
+    """Return the name of a value's JSON type: ``string``, ``integer``, ``array`` and so on."""
     return _TYPE_NAMES.get(type(value), "string")
 
 
 def is_instance_of_types(value: Json, types: frozenset[str]) -> bool:
-    """Whether ``value`` is of one of the types as JSON Schema counts them (an integer is a number too)."""
+    """Return whether ``value`` has one of the JSON Schema types; an integer is also a number."""
     name = type_name(value)
     return name in types or (name == "integer" and "number" in types)
 
 
 def coerce_text(text: str, schema: Json) -> Json:
-    """The value of a parameter that was written as bare text, as XML formats do.
+    """Convert a parameter that was written as bare text, as in XML formats.
 
-    A parameter that may be a string stays the text as it is, except for ``null`` where that is allowed, for a
-    choice, and for JSON that is exactly the list or object which it may be as well. Text that does not read as a
-    declared type stays text. ``null`` for what is null by default, and no text, is null.
+    Text for a parameter that may be a string stays unchanged, with three exceptions: ``null`` if it is allowed, a
+    choice,
+    and JSON that is exactly a list or object of the schema. Text that is not a value of a declared type also stays
+    text.
+    ``null``, or no text, becomes null if the default is null.
     """
     if not isinstance(schema, Mapping):
         return text
@@ -138,23 +145,23 @@ def coerce_text(text: str, schema: Json) -> Json:
             if not isinstance(value, str) and json.dumps(value) == bare:
                 return value
     is_null_by_default = "string" not in types and schema.get("default", "") is None
-    if bare in _WORDS_FOR_NULL and ("null" in types or is_null_by_default):
+    if bare in _NULL_WORDS and ("null" in types or is_null_by_default):
         return None
     if not types:
         return text
     if "string" in types:
-        return bare if isinstance(listed, list) and bare in listed else _container(bare, types, schema, text)
+        return bare if isinstance(listed, list) and bare in listed else _decode_container(bare, types, schema, text)
     value, _ = coerce_to_types(bare, types)
     if value == [bare] and not _are_items(coerce_to_schema(value, schema)[0], schema):
         return text
     return value if is_instance_of_types(value, types) else text
 
 
-_WORDS_FOR_NULL = ("null", "None")
+_NULL_WORDS = ("null", "None")
 
 
-def _container(bare: str, types: frozenset[str], schema: Mapping[str, Json], text: str) -> Json:
-    """The list or object that ``bare`` is by the schema; ``text`` when it is none."""
+def _decode_container(bare: str, types: frozenset[str], schema: Mapping[str, Json], text: str) -> Json:
+    """Decode ``bare`` as a list or object of the schema; return ``text`` if it is not one."""
     if not types & {"array", "object"} or bare[:1] not in ("{", "["):
         return text
     found = decode_strict(bare)
@@ -163,22 +170,22 @@ def _container(bare: str, types: frozenset[str], schema: Mapping[str, Json], tex
 
 
 def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
-    """``value`` as ``schema`` asks for it, and the names of the fixes; unchanged where that would lose something.
+    """Convert ``value`` to the types of ``schema`` where nothing is lost; return it with the fixes.
 
-    A value that fits is never touched.
+    A value that matches is never changed.
     """
-    if isinstance(value, str) and isinstance(schema, dict) and _takes_any_text(schema):
+    if isinstance(value, str) and isinstance(schema, dict) and _accepts_any_text(schema):
         return value, ()
     if not isinstance(schema, Mapping) or has_schema_type(value, schema):
         return value, ()
     for keyword in ("anyOf", "oneOf"):
         found = [coerce_to_schema(value, branch) for branch in schema.get(keyword) or ()]
         found = [(each, fixes) for each, fixes in found if has_schema_type(each, schema)]
-        if found and all(_same(each, found[0][0]) for each, _ in found):
+        if found and all(_is_same(each, found[0][0]) for each, _ in found):
             return found[0]
     converted, fix = coerce_to_types(value, schema_types(schema))
     fixes = dict.fromkeys([fix] if fix else [])
-    if isinstance(converted, str) and (choice := _choice(converted, schema)) is not None:
+    if isinstance(converted, str) and (choice := _match_choice(converted, schema)) is not None:
         converted, fixes["choice-spelling"] = choice, None
     items: list[tuple[Json, tuple[str, ...]]] = []
     if isinstance(converted, list):
@@ -195,22 +202,22 @@ def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
 
 
 def _are_items(items: list[Json], schema: Mapping[str, Json]) -> bool:
-    """Whether ``items`` are of the types that a list of ``schema`` may hold."""
+    """Return whether ``items`` have the types that a list of ``schema`` may hold."""
     types = map(schema_types, _item_schemas(schema, len(items)))
     return all(
         not admitted or is_instance_of_types(item, admitted) for item, admitted in zip(items, types, strict=True)
     )
 
 
-def _takes_any_text(schema: Mapping[str, Json]) -> bool:
-    return schema.get("type") == "string" and _CHOOSING.isdisjoint(schema)
+def _accepts_any_text(schema: Mapping[str, Json]) -> bool:
+    return schema.get("type") == "string" and _RESTRICTIONS.isdisjoint(schema)
 
 
-_CHOOSING = frozenset({"enum", "const", "anyOf", "oneOf"})
+_RESTRICTIONS = frozenset({"enum", "const", "anyOf", "oneOf"})
 
 
-def _choice(text: str, schema: Mapping[str, Json]) -> str | None:
-    """The one choice that ``text`` is in another letter case, or with white space around it."""
+def _match_choice(text: str, schema: Mapping[str, Json]) -> str | None:
+    """Return the only choice that differs from ``text`` in letter case or surrounding whitespace."""
     listed = [schema["const"]] if "const" in schema else schema.get("enum")
     if not isinstance(listed, list):
         return None
@@ -220,7 +227,7 @@ def _choice(text: str, schema: Mapping[str, Json]) -> str | None:
 
 
 def coerce_to_types(value: Json, types: frozenset[str]) -> tuple[Json, str | None]:
-    """``value`` as one of ``types``, and the name of the fix; unchanged when nothing fits without loss."""
+    """Convert ``value`` to one of ``types`` without loss, and return it with the fix; otherwise return it unchanged."""
     if not types or is_instance_of_types(value, types):
         return value, None
     if isinstance(value, str):
@@ -237,13 +244,13 @@ def coerce_to_types(value: Json, types: frozenset[str]) -> tuple[Json, str | Non
 
 
 def _is_echo(value: JsonObject, types: frozenset[str]) -> bool:
-    """Small models copy the schema and add the value: ``{"type": "string", "value": "Paris"}``."""
+    """Detect a copied schema with an added value, as small models write: ``{"type": "string", "value": "Paris"}``."""
     return "value" in value and isinstance(value.get("type"), str) and is_instance_of_types(value["value"], types)
 
 
 def _convert_text(text: str, types: frozenset[str]) -> tuple[Json, str | None]:
     bare = text.strip()
-    if "null" in types and bare in _WORDS_FOR_NULL:
+    if "null" in types and bare in _NULL_WORDS:
         return None, "coerced-type"
     if "boolean" in types and bare.lower() in _BOOLEANS:
         return _BOOLEANS[bare.lower()], "coerced-type"
@@ -254,7 +261,7 @@ def _convert_text(text: str, types: frozenset[str]) -> tuple[Json, str | None]:
             number = float(bare)
         except ValueError:
             number = float("nan")
-        if number - number == 0 and ("number" in types or number.is_integer()):  # not infinite, not not-a-number
+        if number - number == 0 and ("number" in types or number.is_integer()):  # neither infinite nor NaN
             return number if "number" in types else int(number), "coerced-type"
     if bare[:1] in ("{", "[") and types & {"object", "array"}:
         try:

@@ -1,4 +1,4 @@
-"""A right call of a tool as an example for the model, made from its schema and from what of a wrong call was right."""
+"""Build valid example calls of a tool for the model, from its schema and the valid arguments of an invalid call."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _BY_FORMAT: Mapping[str, Json] = {
     "duration": "PT1H",
     "uuid": "12345678-1234-4234-8234-123456789abc",
 }
-"""Texts that have one form; https://json-schema.org/draft/2020-12/json-schema-validation#section-7.3."""
+"""Strings of a fixed format; https://json-schema.org/draft/2020-12/json-schema-validation#section-7.3."""
 MAX_DEPTH = 4
-"""Of a sample; what lies deeper is left empty."""
+"""Maximum nesting depth of an example; deeper objects are left empty."""
 MAX_ITEMS = 8
-"""Of a list in a sample, however many are required."""
+"""Maximum number of items of a list in an example, even if more are required."""
 MAX_BOUND = 1e15
-"""Of a number in a sample: up to here a float has every integer."""
+"""Maximum absolute value of a number in an example: up to here floats represent every integer."""
 
 
 def example_call(tool: Tool, given: Mapping[str, Json] | None = None) -> JsonObject:
-    """Arguments that fit ``tool``: what it requires, and of ``given`` what fits its parameter.
+    """Return valid arguments for ``tool``: the required ones, and the valid ones of ``given``.
 
-    A text that only the model can know is told by its parameter's name: ``"your path"``.
+    A text that only the model can know is named after its parameter: ``"your path"``.
     """
-    kept = {key: value for key, value in (given or {}).items() if key in tool.properties}
-    kept = {key: value for key, value in kept.items() if has_schema_type(value, tool.properties[key])}
-    shown = tool.example if tool.example is not None and not kept else {}
-    needed = {key: _value(key, tool.properties.get(key, {}), 0) for key in tool.required}
-    return {**needed, **shown, **kept}
+    valid = {key: value for key, value in (given or {}).items() if key in tool.properties}
+    valid = {key: value for key, value in valid.items() if has_schema_type(value, tool.properties[key])}
+    example = tool.example if tool.example is not None and not valid else {}
+    required_values = {key: _value(key, tool.properties.get(key, {}), 0) for key in tool.required}
+    return {**required_values, **example, **valid}
 
 
 def _value(name: str, schema: Json, depth: int) -> Json:
@@ -45,8 +45,8 @@ def _value(name: str, schema: Json, depth: int) -> Json:
         if known in schema:
             return schema[known]
     for several in ("enum", "examples"):
-        if isinstance(listed := schema.get(several), list) and listed:
-            return listed[0]
+        if isinstance(values := schema.get(several), list) and values:
+            return values[0]
     types = schema_types(schema)
     if "string" in types or not types:
         return _BY_FORMAT.get(str(schema.get("format")), f"your {name}")
@@ -64,14 +64,14 @@ def _value(name: str, schema: Json, depth: int) -> Json:
     return next((_within(_BY_TYPE[kind], schema) for kind in sorted(types - {"null"}) if kind in _BY_TYPE), None)
 
 
-def _within(usual: Json, schema: Mapping[str, Json]) -> Json:
-    """``usual``, or where that is out of the bounds of ``schema`` a number at them, beside them or between them."""
+def _within(default: Json, schema: Mapping[str, Json]) -> Json:
+    """Return ``default``, or a number at, next to or between the bounds of ``schema`` if it is out of range."""
     bounds: dict[str, float] = {key: schema[key] for key in _BOUNDS if type(schema.get(key)) in (int, float)}
     bounds = {key: bound for key, bound in bounds.items() if abs(bound) <= MAX_BOUND}
     near = [bound + step for step in (0, 1, -1) for bound in bounds.values()]
-    between = [sum(bounds.values()) / 2] if isinstance(usual, float) else []
-    numbers = [number for number in [usual, *near, *between] if isinstance(usual, float) or number == int(number)]
-    return next((number for number in numbers if all(_BOUNDS[key](number, bounds[key]) for key in bounds)), usual)
+    between = [sum(bounds.values()) / 2] if isinstance(default, float) else []
+    numbers = [number for number in [default, *near, *between] if isinstance(default, float) or number == int(number)]
+    return next((number for number in numbers if all(_BOUNDS[key](number, bounds[key]) for key in bounds)), default)
 
 
 _BOUNDS: Mapping[str, Callable[[float, float], bool]] = {

@@ -1,4 +1,4 @@
-"""Tools of the user's own: a function, and what describes it to a model.
+"""Custom tools: a Python function with a description for the model.
 
 ::
 
@@ -13,8 +13,8 @@
     tool(Forecast, get_forecast)                    # a pydantic model, and a function that takes one
     tool(openai_or_mcp_definition, call_it)         # a definition, and a function that takes its parameters
 
-The function may be async. What it returns goes to the model: text as it is,
-everything else as JSON; what it raises becomes an error result.
+The function may be async. The model gets a returned string unchanged and any other value as JSON; an exception
+becomes an error result.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FunctionDescription: TypeAlias = "Function | type[BaseModel] | BaseModel | Mappi
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A validated call of a function."""
+    """A validated call of a custom tool."""
 
     call: CallFunction
 
@@ -59,102 +59,107 @@ class FunctionCall:
 
 @overload
 def tool(
-    described: FunctionDescription, function: Function | None = None, /, *, name: str = "", effect: Effect = "execute"
+    description: FunctionDescription, function: Function | None = None, /, *, name: str = "", effect: Effect = "execute"
 ) -> Tool: ...
 @overload
 def tool(*, name: str = "", effect: Effect = "execute") -> Callable[[Function], Tool]: ...
 def tool(
-    described: FunctionDescription | None = None,
+    description: FunctionDescription | None = None,
     function: Function | None = None,
     /,
     *,
     name: str = "",
     effect: Effect = "execute",
 ) -> Tool | Callable[[Function], Tool]:
-    """A tool that runs a function; see the module for its three forms. Also a decorator, with or without brackets.
+    """Make a tool from a function. Also a decorator, with or without parentheses; see the module for all forms.
 
-    ``effect`` says what the function does to the world; by default it is asked
-    for as a command is, ``"read"`` lets it run unasked. ``name``: other than the function's, model's or definition's.
-    Raises UsageError for a function whose parameters cannot be described.
+    ``effect``: the kind of effect that the function has. The default, ``"execute"``, needs approval like a command;
+    ``"read"`` runs without approval. ``name`` overrides the name of the function, model or definition.
+    Raises UsageError if the parameters cannot be described.
     """
     check_types("tool", name=(name, str))
     if not name.isprintable():
         raise UsageError(f"tool: name must be printable characters, got {name!r}")
     if effect not in get_args(Effect):
         raise UsageError(f"unknown effect {effect!r}; expected {', '.join(get_args(Effect))}")
-    if described is None:
+    if description is None:
         return lambda decorated: tool(decorated, name=name, effect=effect)
-    if isinstance(described, BaseModel):  # an MCP client's `Tool`
-        described = described.model_dump(by_alias=True, exclude_none=True)
-    if isinstance(described, Mapping | Tool):
-        made = _from_definition(Tool.from_definition(described), _required(described, function))
-    elif isinstance(described, type) and issubclass(described, BaseModel):
-        made = _from_model(described, _required(described, function))
+    if isinstance(description, BaseModel):  # an MCP client's `Tool`
+        description = description.model_dump(by_alias=True, exclude_none=True)
+    if isinstance(description, Mapping | Tool):
+        built = _from_definition(Tool.from_definition(description), _require_function(description, function))
+    elif isinstance(description, type) and issubclass(description, BaseModel):
+        built = _from_model(description, _require_function(description, function))
     else:
-        made = _from_function(described, name)
-    made = replace(made, name=name or made.name, effect=effect)
-    return _bound(made)
+        built = _from_function(description, name)
+    built = replace(built, name=name or built.name, effect=effect)
+    return _bind_operations(built)
 
 
-def with_runner(runner: str, made: Tool, notice: str = "") -> Tool:
-    """``made``, whose function only asks ``runner`` to do it: ``the MCP server 'git'``. ``notice``: see `Tool`."""
-    return _bound(replace(made, runner=runner, notice=notice))
+def with_runner(runner: str, built: Tool, notice: str = "") -> Tool:
+    """Mark ``built`` as run by ``runner``, such as ``the MCP server 'git'``. ``notice``: see `Tool`."""
+    return _bind_operations(replace(built, runner=runner, notice=notice))
 
 
-def _bound(made: Tool) -> Tool:
-    """The tool with its own name, effect and runner in the operations it makes."""
-    validate, function = made.validate, made.function
+def _bind_operations(built: Tool) -> Tool:
+    """Put the tool's name, effect and runner into the operations that it validates."""
+    validate, function = built.validate, built.function
     assert validate is not None
     assert function is not None
 
-    def checked(arguments: JsonObject) -> ValidatedCall:
+    def validate_and_bind(arguments: JsonObject) -> ValidatedCall:
         call = validate(arguments)
         assert isinstance(call, FunctionCall)
         return FunctionCall(
-            replace(call.call, name=made.name, effect=made.effect, runner=made.runner, notice=made.notice)
+            replace(call.call, name=built.name, effect=built.effect, runner=built.runner, notice=built.notice)
         )
 
-    return replace(made, validate=checked)
+    return replace(built, validate=validate_and_bind)
 
 
-def _required(described: object, function: Function | None) -> Function:
+def _require_function(description: object, function: Function | None) -> Function:
     if function is None:
-        raise UsageError(f"{described!r} describes a tool, but nothing runs it; give the function as second argument")
+        raise UsageError(
+            f"{description!r} describes a tool without a function; pass the function as the second argument"
+        )
     if not callable(function):
-        raise UsageError(f"the function of a tool must be a function, got {function!r}")
+        raise UsageError(f"a tool's function must be callable, got {function!r}")
     return function
 
 
 def _from_function(function: Function, name: str) -> Tool:
-    own = getattr(function, "__name__", "")
-    if not callable(function) or not (name or own.isidentifier()):
-        raise UsageError(f"{function!r} is no named function; give a function, a model or a definition, or a name")
-    name = name or own
+    function_name = getattr(function, "__name__", "")
+    if not callable(function) or not (name or function_name.isidentifier()):
+        raise UsageError(f"{function!r} is not a named function; pass a function, a model or a definition, or a name")
+    name = name or function_name
     from docstring_parser import parse
 
-    documented = parse(inspect.getdoc(function) or "")
-    texts = {parameter.arg_name: parameter.description or "" for parameter in documented.params}
+    docstring = parse(inspect.getdoc(function) or "")
+    texts = {parameter.arg_name: parameter.description or "" for parameter in docstring.params}
     try:
-        hints = get_type_hints(_annotated(function), include_extras=True)
+        hints = get_type_hints(_annotated_callable(function), include_extras=True)
         parameters = inspect.signature(function).parameters.values()
     except (NameError, TypeError, ValueError) as error:
         raise UsageError(
-            f"{name}: its types cannot be read: {error}; give a definition as the first argument"
+            f"{name}: cannot read the parameter types: {error}; pass a definition as the first argument"
         ) from error
     fields: dict[str, Any] = {}
     for parameter in parameters:
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise UsageError(f"{name}: {parameter} cannot be given by name; a tool takes named parameters only")
+            raise UsageError(f"{name}: {parameter} cannot be passed by name; a tool accepts named parameters only")
         if parameter.name not in hints:
-            raise UsageError(f"{name}: the parameter {parameter.name!r} has no type; a model must be told one")
-        fields[_GIVEN + parameter.name] = (hints[parameter.name], _field(parameter, texts.get(parameter.name, "")))
+            raise UsageError(f"{name}: the parameter {parameter.name!r} needs a type annotation")
+        fields[_FIELD_PREFIX + parameter.name] = (
+            hints[parameter.name],
+            _field(parameter, texts.get(parameter.name, "")),
+        )
     config = ConfigDict(extra="forbid", arbitrary_types_allowed=False, alias_generator=_parameter_name)
     try:
         model = create_model(name, __config__=config, **fields)
         schema = simplify_schema(model)
-    except PydanticUserError as error:  # a type that JSON has no value for, and the like
-        raise UsageError(f"{name}: its parameters cannot be described to a model: {error.message}") from error
-    description = "\n\n".join(filter(None, (documented.short_description, documented.long_description)))
+    except PydanticUserError as error:  # such as a type without a JSON value
+        raise UsageError(f"{name}: its parameters cannot be described as JSON Schema: {error.message}") from error
+    description = "\n\n".join(filter(None, (docstring.short_description, docstring.long_description)))
 
     def validate(arguments: JsonObject) -> ValidatedCall:
         values = model.model_validate(arguments)
@@ -165,18 +170,18 @@ def _from_function(function: Function, name: str) -> Tool:
     return Tool(name, description, schema, validate=validate, function=function)
 
 
-_GIVEN = "given_"
-"""Before the name of a parameter, which may be one that pydantic keeps for itself: ``model_config``, ``_any``."""
+_FIELD_PREFIX = "given_"
+"""Prefix of field names: pydantic reserves some that a parameter may have: ``model_config``, ``_any``."""
 
 
 def _parameter_name(field: str) -> str:
-    return field.removeprefix(_GIVEN)
+    return field.removeprefix(_FIELD_PREFIX)
 
 
-def _annotated(function: Function) -> object:
-    """What has the types of ``function``: itself, what a partial calls, or an object's ``__call__``."""
+def _annotated_callable(function: Function) -> object:
+    """Return the object with the annotations of ``function``: itself, the target of a partial, or ``__call__``."""
     if isinstance(function, partial):
-        return _annotated(function.func)
+        return _annotated_callable(function.func)
     return function if inspect.isroutine(function) or isinstance(function, type) else type(function).__call__
 
 
@@ -205,7 +210,7 @@ def _from_definition(defined: Tool, function: Function) -> Tool:
         problems += [
             {"type": "value_error", "loc": (key,), "input": value, "ctx": {"error": ValueError(problem)}}
             for key, value in arguments.items()
-            if (problem := _problem(value, defined.properties.get(key) or {}))
+            if (problem := _find_problem(value, defined.properties.get(key) or {}))
         ]
         if problems:
             raise ValidationError.from_exception_data(defined.name, problems)  # type: ignore[arg-type]
@@ -214,8 +219,8 @@ def _from_definition(defined: Tool, function: Function) -> Tool:
     return replace(defined, validate=validate, function=function)
 
 
-def _problem(value: Json, schema: Mapping[str, Json]) -> str:
-    """What is wrong with the value of a parameter, as far as the schema's type and choices say; "" for nothing."""
+def _find_problem(value: Json, schema: Mapping[str, Json]) -> str:
+    """Describe how a value violates the schema's type or choices; "" if it does not."""
     types = schema_types(schema)
     if types and not is_instance_of_types(value, types):
         return f"expected {' or '.join(sorted(types))}, got {value!r}"

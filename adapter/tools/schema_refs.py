@@ -1,7 +1,7 @@
-"""What a JSON Schema is put together of: ``$ref``, ``allOf``, and OpenAPI's ``nullable``.
+"""Resolve ``$ref``, ``allOf`` and OpenAPI's ``nullable`` in a JSON Schema.
 
-Whatever reads a schema (types, prompts, grammars) finds its way here, so that all follow the same.
-Only references into the schema itself are followed; others name nothing.
+Types, prompts and grammars all read schemas through this module, so that they agree. Only references within the
+schema are resolved; any other is treated as an empty schema.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from adapter.core.events import Json, JsonObject
 SCHEMAS_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
 SCHEMA = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
-"""Keywords that hold schemas: by name, in a list, and one."""
+"""Keywords that contain schemas: by name, as a list, and a single one."""
 
 MAX_STEPS = 16
-"""References that lead from one to the next."""
+"""Maximum number of references in a chain."""
 MAX_SCHEMAS = 2000
-"""That one schema is resolved to: references can make a short one grow without end."""
+"""Maximum number of subschemas in a resolved schema: references can make a short schema grow without end."""
 MAX_LEVELS = 32
-"""Of schemas in schemas; what is deeper may be anything."""
+"""Maximum nesting depth of subschemas; deeper ones become ``{}``, which admits anything."""
 
 
 def resolve_pointer(root: Mapping[str, Json], reference: str) -> Json:
-    """What ``#/a/b`` points at in ``root``; ``{}`` (anything) where it points nowhere."""
+    """Return the value at the JSON pointer ``#/a/b`` in ``root``; ``{}`` (anything) if it does not exist."""
     node: Json = root
     if not reference.startswith("#"):
         return {}
@@ -41,66 +41,66 @@ def resolve_pointer(root: Mapping[str, Json], reference: str) -> Json:
 
 
 def follow_ref(root: Mapping[str, Json], schema: Json) -> Json:
-    """``schema`` with what it refers to put in its place; what stands beside the reference counts more."""
+    """Replace the reference of ``schema`` by its target; keywords next to the reference take precedence."""
     for _ in range(MAX_STEPS):
         if not isinstance(schema, Mapping) or not isinstance(reference := schema.get("$ref"), str):
             break
         found = resolve_pointer(root, reference)
-        beside = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = merge_all_of({}, [found, beside])
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = merge_all_of({}, [found, siblings])
     return schema
 
 
 def merge_all_of(schema: Mapping[str, Json], parts: Sequence[Json]) -> JsonObject:
-    """``parts`` and ``schema`` without its ``allOf`` as one schema that all must hold to.
+    """Merge ``parts`` and ``schema``, without its ``allOf``, into one schema that requires all of them.
 
-    Properties and requirements add up, types, choices and properties of one name narrow each other; of anything
-    else the last one stays.
+    Properties and requirements are united; types, choices and properties of the same name are narrowed; of any other
+    keyword, the last value is used.
     """
     whole: JsonObject = {}
     rest = {key: value for key, value in schema.items() if key != "allOf"}
     for part in [*parts, rest]:
         if isinstance(part, Mapping):
-            whole = {**whole, **part, **_both(whole, part)}
+            whole = {**whole, **part, **_combine_keywords(whole, part)}
     return whole
 
 
-def _both(first: Mapping[str, Json], second: Mapping[str, Json]) -> JsonObject:
-    """The keywords of two schemas that both have, and that stand for both together."""
+def _combine_keywords(first: Mapping[str, Json], second: Mapping[str, Json]) -> JsonObject:
+    """Return the merged value of each keyword that both schemas have and that can be combined."""
     found: JsonObject = {}
     for key in first.keys() & second.keys():
-        one, other = first[key], second[key]
+        left, right = first[key], second[key]
         match key:
-            case "properties" if isinstance(one, Mapping) and isinstance(other, Mapping):
-                same = {name: merge_all_of({}, [one[name], other[name]]) for name in one.keys() & other.keys()}
-                found[key] = {**one, **other, **same}
-            case "required" if isinstance(one, list) and isinstance(other, list):
-                found[key] = [*one, *(name for name in other if name not in one)]
-            case "enum" if isinstance(one, list) and isinstance(other, list):
-                found[key] = [value for value in other if value in one] or other
+            case "properties" if isinstance(left, Mapping) and isinstance(right, Mapping):
+                same = {name: merge_all_of({}, [left[name], right[name]]) for name in left.keys() & right.keys()}
+                found[key] = {**left, **right, **same}
+            case "required" if isinstance(left, list) and isinstance(right, list):
+                found[key] = [*left, *(name for name in right if name not in left)]
+            case "enum" if isinstance(left, list) and isinstance(right, list):
+                found[key] = [value for value in right if value in left] or right
             case "type":
-                found[key] = _narrower(one, other)
+                found[key] = _intersect_types(left, right)
     return found
 
 
-def _narrower(one: Json, other: Json) -> Json:
-    """The types of both; an integer is a number too."""
-    ones, others = (value if isinstance(value, list) else [value] for value in (one, other))
-    both = [name for name in others if name in ones or (name == "integer" and "number" in ones)]
-    both += [name for name in ones if name == "integer" and "number" in others and name not in both]
-    return both[0] if len(both) == 1 else both or other
+def _intersect_types(left: Json, right: Json) -> Json:
+    """Intersect two ``type`` values; an integer is also a number."""
+    left_types, right_types = (value if isinstance(value, list) else [value] for value in (left, right))
+    both = [name for name in right_types if name in left_types or (name == "integer" and "number" in left_types)]
+    both += [name for name in left_types if name == "integer" and "number" in right_types and name not in both]
+    return both[0] if len(both) == 1 else both or right
 
 
 def dereference(schema: Mapping[str, Json]) -> JsonObject:
-    """``schema`` with nothing left to follow: references replaced, ``allOf`` merged, ``nullable`` a type.
+    """Resolve ``schema`` completely: references replaced, ``allOf`` merged, ``nullable`` converted to a type.
 
-    What refers to itself ends as ``{}``, and so does what is too deep or too much.
+    Recursive references, and parts beyond the limits, become ``{}``.
     """
     return _Resolution(schema).resolve(schema, ())
 
 
 def resolve_references(schema: Mapping[str, Json]) -> JsonObject:
-    """``schema`` with its references replaced, and nothing lost: also what `resolved` would merge."""
+    """Replace references only; nothing that `dereference` would merge is lost."""
     return _Resolution(schema, merges=False).resolve(schema, ())
 
 
@@ -111,7 +111,7 @@ class _Resolution:
     _count: int = 0
 
     def resolve(self, schema: Json, path: tuple[str, ...]) -> JsonObject:
-        """``path``: a step a level, those by reference by what they refer to."""
+        """Resolve a subschema. ``path``: the keywords and references that lead to it."""
         self._count += 1
         if not isinstance(schema, Mapping) or len(path) > MAX_LEVELS or self._count > MAX_SCHEMAS:
             return {}
@@ -119,17 +119,19 @@ class _Resolution:
             if reference in path:
                 return {}
             found = self.resolve(resolve_pointer(self.root, reference), (*path, reference))
-            beside = {key: value for key, value in schema.items() if key != "$ref"}
-            return merge_all_of({}, [found, self.resolve(beside, path)]) if beside else found
-        made = {key: self._within(key, value, path) for key, value in schema.items() if key not in _DEFINITIONS}
-        if self.merges and isinstance(parts := made.get("allOf"), list):
-            made = merge_all_of(made, parts)
-        if self.merges and made.get("nullable") is True and isinstance(made.get("type"), str):
-            made["type"] = [made["type"], "null"]
-        return made
+            siblings = {key: value for key, value in schema.items() if key != "$ref"}
+            return merge_all_of({}, [found, self.resolve(siblings, path)]) if siblings else found
+        resolved = {
+            key: self._resolve_keyword(key, value, path) for key, value in schema.items() if key not in _DEFINITIONS
+        }
+        if self.merges and isinstance(parts := resolved.get("allOf"), list):
+            resolved = merge_all_of(resolved, parts)
+        if self.merges and resolved.get("nullable") is True and isinstance(resolved.get("type"), str):
+            resolved["type"] = [resolved["type"], "null"]
+        return resolved
 
-    def _within(self, key: str, value: Json, path: tuple[str, ...]) -> Json:
-        """The value of a keyword, the schemas in it resolved."""
+    def _resolve_keyword(self, key: str, value: Json, path: tuple[str, ...]) -> Json:
+        """Resolve the schemas in the value of a keyword."""
         deeper = (*path, key)
         if key in SCHEMAS_BY_NAME and isinstance(value, Mapping):
             return {name: self.resolve(each, deeper) for name, each in value.items()}

@@ -1,10 +1,8 @@
-"""JSON Schema as small models and constrained decoders take it.
+"""Simplify JSON Schemas for small models and constrained decoders.
 
-llama.cpp's and Ollama's grammars know no ``$ref``, no ``type`` lists and little
-of ``anyOf`` (ollama: "cannot unmarshal array into ... type string"). So
-references are put inline, titles are dropped, and a value that may be null is
-just a value that need not be given. Of a model that holds itself the inner one is
-described by its type alone.
+The grammars of llama.cpp and Ollama support neither ``$ref`` nor ``type`` lists, and little of ``anyOf`` (ollama:
+"cannot unmarshal array into ... type string"). So references are inlined, titles are dropped, and a nullable value
+becomes an optional one. A recursive model's inner occurrence is described only by its type.
 """
 
 from __future__ import annotations
@@ -14,36 +12,36 @@ from pydantic import BaseModel
 from adapter.core.events import Json, JsonObject
 
 REQUIRED_KEY = "x-required"
-"""``Field(json_schema_extra={REQUIRED_KEY: True})``: documented as required, tolerated when missing."""
+"""``Field(json_schema_extra={REQUIRED_KEY: True})``: documented as required, but tolerated when missing."""
 
 _DROPPED = {"title", REQUIRED_KEY, "$defs"}
 
 
 def simplify_schema(model: type[BaseModel]) -> JsonObject:
-    """The schema of ``model`` as type object: inline, without titles, Optional collapsed."""
+    """Return the schema of ``model`` as type object: inlined, without titles, Optional collapsed."""
     full = model.model_json_schema()
-    schema: JsonObject = _simplified(full, full.get("$defs", {}))
-    schema.pop("description", None)  # the tool's own, it stands beside the parameters
+    schema: JsonObject = _simplify(full, full.get("$defs", {}))
+    schema.pop("description", None)  # the tool has its own description
     return {"type": "object", "properties": {}} | schema
 
 
-def _simplified(schema: Json, definitions: JsonObject) -> Json:
+def _simplify(schema: Json, definitions: JsonObject) -> Json:
     if isinstance(schema, list):
-        return [_simplified(item, definitions) for item in schema]
+        return [_simplify(item, definitions) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
-        # A model's docstring is for us; what the property is for is said at the property.
+        # A model's docstring is for developers; the property has its own description.
         name = schema["$ref"].rpartition("/")[2]
         target = definitions[name] | {"description": None}
         within = definitions | {name: {key: target[key] for key in ("type",) if key in target}}
-        return _simplified(target | {key: value for key, value in schema.items() if key != "$ref"}, within)
+        return _simplify(target | {key: value for key, value in schema.items() if key != "$ref"}, within)
     choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
     if len(choices) == 1:
         rest = {key: value for key, value in schema.items() if key != "anyOf"}
-        return _simplified(choices[0] | rest, definitions)
+        return _simplify(choices[0] | rest, definitions)
     simplified = {
-        key: _properties(value, definitions) if key == "properties" else _simplified(value, definitions)
+        key: _simplify_properties(value, definitions) if key == "properties" else _simplify(value, definitions)
         for key, value in schema.items()
         if key not in _DROPPED and not (value is None or (key == "default" and schema.get(REQUIRED_KEY)))
     }
@@ -57,9 +55,9 @@ def _is_required(name: str, schema: JsonObject) -> bool:
     return name in schema.get("required", ()) or bool(schema["properties"][name].get(REQUIRED_KEY))
 
 
-def _properties(properties: JsonObject, definitions: JsonObject) -> JsonObject:
-    """Names of properties are no keywords: one may be called ``title``."""
+def _simplify_properties(properties: JsonObject, definitions: JsonObject) -> JsonObject:
+    """Simplify properties by name: a property may be called ``title``, like a dropped keyword."""
     return {
-        name: {key: value for key, value in _simplified(schema, definitions).items() if key != "additionalProperties"}
+        name: {key: value for key, value in _simplify(schema, definitions).items() if key != "additionalProperties"}
         for name, schema in properties.items()
     }

@@ -1,7 +1,7 @@
-"""What a tool is: the one definition that describes, validates, encodes and constrains its calls.
+"""Tool definitions: `Tool` describes, validates, encodes and constrains calls; `ToolSet` looks tools up by name.
 
-`Tool` is plain data, so that a parser can use it without knowing where it came
-from: a dialect's class, an OpenAI tool definition, an MCP tool, a function.
+`Tool` is plain data, so that a parser can use tools of any source: a dialect's class, an OpenAI tool definition, an MCP
+tool, a function.
 """
 
 from __future__ import annotations
@@ -12,44 +12,43 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from adapter.core.arguments import check_types, shown
+from adapter.core.arguments import check_types, format_value
 from adapter.core.callbacks import require_sync
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.truncate import MAX_LINES
 from adapter.tools.schema_refs import dereference
 
-if TYPE_CHECKING:  # a parser needs tools, but none of what they do
+if TYPE_CHECKING:  # a parser needs tools, but not their operations
     from adapter.tools.operations import Effect, Operation, Outcome
     from adapter.tools.operations.capabilities import Capability
 
 
 class ValidatedCall(Protocol):
-    """A validated call: knows the operation it asks for and how to word its result."""
+    """A validated call: returns its operation and renders the result."""
 
     def operation(self) -> Operation: ...
 
-    def render(self, outcome: Outcome) -> tuple[str, Json]:
-        """The text for the model and, where documented, the result's fields as JSON."""
+    def render(self, outcome: Outcome, /) -> tuple[str, Json]:
+        """Return the text for the model and, where documented, the result's fields as JSON."""
         ...
 
     def notes(self) -> tuple[str, ...]:
-        """What was assumed because an argument was missing or too large, one sentence each."""
+        """Return assumptions about missing or oversized arguments, one sentence each."""
         ...
 
 
-Failure: TypeAlias = Callable[[JsonObject, ToolError], Json]
-"""From the arguments that were given, some of which may be missing, and the error."""
+FailureRenderer: TypeAlias = Callable[[JsonObject, ToolError], Json]
+"""Renders an error as JSON. Takes the call's arguments, which may be incomplete, and the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool as a model sees it.
+    """A tool: its name, description and JSON Schema, and the functions that validate and run it.
 
-    ``parameters`` is a JSON Schema of type object. ``argument_aliases`` maps a
-    parameter to the other names it is accepted under. ``validate`` raises
-    pydantic's ValidationError; it is None for tools that only a client can run.
-    ``needs``: what the host must have for the tool to be offered.
+    ``parameters`` is a JSON Schema of type object. ``argument_aliases`` maps a parameter to its other accepted names.
+    ``validate`` raises pydantic's ValidationError; None for tools that only a client can run.
+    ``needs``: the host capability without which the tool is not offered.
     """
 
     name: str
@@ -60,48 +59,48 @@ class Tool:
     effect: Effect = "read"
     example: JsonObject | None = None
     unlisted: tuple[str, ...] = ()
-    """Arguments that are taken although ``parameters`` does not show them."""
+    """Accepted arguments that ``parameters`` does not list."""
     validate: Callable[[JsonObject], ValidatedCall] | None = None
     needs: Capability | None = None
     program: str = ""
-    """What it runs, where it is offered only if that is installed."""
+    """Program that the tool runs; the tool is offered only if it is installed."""
     max_lines: int = MAX_LINES
-    """A longer result is truncated."""
+    """Maximum number of lines of a result; a longer one is truncated."""
     function: Callable[..., object] | None = None
-    """What a tool of the user's runs; see `adapter.tools.function_tools`."""
+    """Function of a custom tool; see `adapter.tools.function_tools`."""
     runner: str = ""
-    """Of such a tool: who performs it, where that is not this program."""
+    """Name of the external runner of a custom tool, such as an MCP server."""
     notice: str = ""
-    """Of such a tool: why it is asked about until it was allowed once, whatever it says that it does."""
+    """Reason to request approval for a custom tool until it was allowed once, regardless of its effect."""
     label: str = ""
-    """The argument in which the model says what the call is for: shown to whoever approves it."""
+    """Argument in which the model states the purpose of a call; it is shown to the approver."""
     polls: bool = False
-    """Asking the same again is what it is for: no repetition that a session refuses."""
-    failure: Failure | None = None
-    """The result as JSON of a call that failed, where it is documented."""
+    """True if repeated identical calls are expected; loop detection ignores them."""
+    failure: FailureRenderer | None = None
+    """Renders a failed call as JSON, where that is documented."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise UsageError(f"Tool: name must be a string, got {shown(self.name)}")
+            raise UsageError(f"Tool: name must be a string, got {format_value(self.name)}")
 
     def __call__(self, *args: object, **kwargs: object) -> object:
         """Call the function itself, so that ``@tool`` leaves it usable."""
         if self.function is None:
-            raise UsageError(f"{self.name} is no function: run it in a Workspace")
+            raise UsageError(f"{self.name} has no function of its own; run it in a Workspace")
         return self.function(*args, **kwargs)
 
     def require_sync(self) -> None:
-        """Raises UsageError where ``validate`` or ``failure`` is async; ``function`` may be."""
+        """Raise UsageError if ``validate`` or ``failure`` is async; ``function`` may be."""
         for name in ("validate", "failure"):
             if (callback := getattr(self, name)) is not None:
                 require_sync(callback, f"Tool.{name}")
 
     _resolved: list[JsonObject] = field(default_factory=list, init=False, repr=False, compare=False)
-    """``parameters`` with nothing left to follow, once somebody has asked."""
+    """``parameters`` with references resolved, computed on first use."""
 
     @property
     def properties(self) -> JsonObject:
-        """The parameters by name, each a JSON Schema in which nothing is left to follow."""
+        """Parameters by name, each a JSON Schema with its references resolved."""
         properties: JsonObject = self._schema().get("properties") or {}
         return properties
 
@@ -115,7 +114,7 @@ class Tool:
         return self._resolved[0]
 
     def to_openai(self) -> JsonObject:
-        """The definition as OpenAI's chat completions take it."""
+        """Return the definition in the format of OpenAI's chat completions."""
         return {
             "type": "function",
             "function": {"name": self.name, "description": self.description, "parameters": self.parameters},
@@ -123,15 +122,16 @@ class Tool:
 
     @classmethod
     def from_definition(cls, definition: Tool | Mapping[str, Json]) -> Tool:
-        """Accept a Tool, an OpenAI definition (nested or flat), an Anthropic or an MCP one.
+        """Build a Tool from an OpenAI definition (nested or flat), an Anthropic or an MCP one; return a Tool unchanged.
 
-        Raises UsageError when no name can be found, and for parameters that are no schema.
+        Raises UsageError if the name is missing or the parameters are not a JSON object.
         """
         if isinstance(definition, Tool):
             return definition
         if not isinstance(definition, Mapping):
             raise UsageError(
-                f"a tool definition is an object or a Tool, got {repr(definition)[:80]}; adapter.tool(f) makes one"
+                f"a tool definition must be a dict or a Tool, got {repr(definition)[:80]}; "
+                "for a function use adapter.tool"
             )
         inner = definition.get("function", definition)
         if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
@@ -154,20 +154,23 @@ class Tool:
 
 
 def _effect_by(hints: Mapping[str, Json]) -> Effect:
-    """By MCP's annotations. A tool without any counts as one that only reads: its client decides what it may do."""
+    """Read the effect from MCP's annotations.
+
+    Without annotations a tool counts as "read": its client decides about permissions.
+    """
     if hints.get("readOnlyHint") is not False:
         return "read"
     return "delete" if hints.get("destructiveHint") else "write"
 
 
 MAX_LISTED = 40
-"""Tools whose names a message lists; the nearest come first where there are more."""
+"""Maximum number of tool names in a message; the nearest come first if there are more."""
 
 ToolDefinitions: TypeAlias = "ToolSet | Iterable[Tool | Mapping[str, Json]]"
 
 
 class ToolSet(Mapping[str, Tool]):
-    """The tools of one session by name. Iterates over the names in definition order."""
+    """The tools of one session by name, in definition order."""
 
     def __init__(self, definitions: ToolDefinitions = ()) -> None:
         each = definitions.values() if isinstance(definitions, ToolSet) else definitions
@@ -192,12 +195,12 @@ class ToolSet(Mapping[str, Tool]):
 
     @cached_property
     def lower_names(self) -> frozenset[str]:
-        """The names in lower case."""
+        """Names in lower case."""
         return frozenset(name.lower() for name in self._tools)
 
     def match(self, name: str) -> Tool | None:
-        """The tool that ``name`` spells: exactly, by an alias, in another case or with other separators,
-        with a namespace before it or ``Tool`` behind it. Never a merely similar one: None then."""
+        """Return the tool that ``name`` spells: exactly, by an alias, in another case, with other separators, with a
+        namespace in front or ``Tool`` at the end. Return None for merely similar names."""
         if name in self._tools:
             return self._tools[name]
         bare = _SPECIAL_TOKEN.sub("", name).strip()
@@ -209,14 +212,14 @@ class ToolSet(Mapping[str, Tool]):
         return None
 
     def nearest(self, name: str, count: int = 3) -> list[str]:
-        """The names most like ``name``, for a message. They are never called in its stead."""
+        """Return the names most similar to ``name``, for messages only."""
         from rapidfuzz import fuzz, process
 
         found = process.extract(name, list(self._tools), scorer=fuzz.WRatio, processor=_spelling, limit=count)
         return [match for match, score, _ in found if score >= 60]
 
     def explain_unknown(self, name: str) -> str:
-        """Why ``name`` cannot be called, for the model: what there is, and what is nearest."""
+        """Explain to the model that ``name`` is unknown: list the available tools and the nearest names."""
         near = self.nearest(name)
         hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
         listed = list(self) if len(self) <= MAX_LISTED else [*near, *(each for each in self if each not in near)]

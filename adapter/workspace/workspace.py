@@ -10,8 +10,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from types import NoneType
 
-from adapter.core.arguments import NONE, PATH, check_types, shown
-from adapter.core.callbacks import require_answer, require_sync, tool_observer, wrong_answer
+from adapter.core.arguments import NONE, PATH, check_types, format_value
+from adapter.core.callbacks import require_result, require_sync, result_error, wrap_tool_observer
 from adapter.core.errors import FormatError, ToolError, UsageError
 from adapter.core.events import Json, JsonObject, ToolCall, ToolResult
 from adapter.core.turn import HasCalls
@@ -110,7 +110,7 @@ class Workspace:
         self.edits = resolve_edit_mode(edits)
         self.encoding = encoding_named(encoding)
         self._state = None if state is None else os.fspath(state)
-        self._echo = None if echo is None else tool_observer(echo, "echo")
+        self._echo = None if echo is None else wrap_tool_observer(echo, "echo")
         self._whole = whole if only is None else select_tools(whole, only)
         self._desk = self._new_desk(WorkspaceRoot(root), ())
         self._hosted = SessionCapabilities(self.host, self._desk.root, self)
@@ -177,7 +177,7 @@ class Workspace:
         if self._approvals.ask is not None:
             asking = watch(self._approvals.ask)
             if not callable(asking):
-                raise wrong_answer(watch, "watch", asking, "an approver")
+                raise result_error(watch, "watch", asking, "an approver")
             require_sync(asking, "the approver")
             self._approvals.ask = asking
 
@@ -219,7 +219,9 @@ class Workspace:
         of all are taken back. Commands cannot be, so none is run then.
         """
         if not hasattr(turn, "calls"):
-            raise UsageError(f"Workspace.run_calls takes a Turn, got {shown(turn)}; adapter.parse(text) makes one")
+            raise UsageError(
+                f"Workspace.run_calls takes a Turn, got {format_value(turn)}; adapter.parse(text) makes one"
+            )
         if atomic:
             return run_atomically(self._desk, turn.calls, self.run, self._check_undoable)
         return [replace(self.run(call.name, call.arguments), call_id=call.id) for call in turn.calls]
@@ -361,7 +363,7 @@ class Workspace:
         except FormatError:
             given = {}
         data = tool.failure(normalize_call(name, given, self._whole)[1], error)
-        require_answer(tool.failure, "Tool.failure", data, (dict, list, str, int, float, NoneType), "JSON")
+        require_result(tool.failure, "Tool.failure", data, (dict, list, str, int, float, NoneType), "JSON")
         return data
 
     def _check_present(self, name: str) -> None:

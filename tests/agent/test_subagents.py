@@ -249,13 +249,13 @@ def test_a_parent_and_its_sub_agent(root):
 
 def test_a_conversation_with_a_sub_agent_replays(root, monkeypatch):
     """Its report comes from the record, no model is asked again; answers stay with the questions they were to."""
-    monkeypatch.setitem(dialects._HOMES, "hosted", "tests.hosted_dialect")
+    monkeypatch.setitem(dialects._MODULES, "hosted", "tests.hosted_dialect")
     monkeypatch.setattr(hosted_dialect, "DIALECT", HOSTED, raising=False)
     lines: list[str] = []
     child = Script(call("run_command", command="true", cwd="."), "It says one.")
     parent = Script(call("task", prompt="Look", kind="general"), call("write_file", path="b", content="x"), "Done.")
     recording = SessionRecorder(TranscriptWriter(lines.append), root)
-    ask = recording.asking(lambda approval: approval.command is None)
+    ask = recording.wrap_approver(lambda approval: approval.command is None)
     with Workspace(root, HOSTED, "ask", ask, host=Host(agents=SubagentRunner(child))) as workspace:
         agent = Agent(workspace, parent, observe=recording)
         recording.begin(agent, "Look", approve="ask")

@@ -411,7 +411,7 @@ def test_parse_explains_each_piece(tmp_path):
     )
     shown = adapter("parse", text, "--explain").stdout
     assert "content    0-18          Not `<tool_call>`:\n" in shown
-    assert "- no call at 5-16: it stands in inline code\n" in shown
+    assert "- no call at 5-16: it is in inline code\n" in shown
     assert '= read_file({"path": "a.py"})\n' in shown
     assert "* trailing-comma: a comma before a closing bracket was dropped\n" in shown
     assert "\x1b" not in shown
@@ -420,7 +420,7 @@ def test_parse_explains_each_piece(tmp_path):
     assert [(span["kind"], span["start"], span["end"]) for span in spans] == [
         ("content", 0, 18), ("markup", 18, 19), ("call", 19, 97),
     ]  # fmt: skip
-    assert spans[0]["rejected"] == [{"start": 5, "end": 16, "reason": "inline-code", "why": "it stands in inline code"}]
+    assert spans[0]["rejected"] == [{"start": 5, "end": 16, "reason": "inline-code", "why": "it is in inline code"}]
     assert set(spans[2]["fixes"]) == {"trailing-comma", "argument-alias"}
 
 

@@ -85,20 +85,20 @@ def test_every_option_of_add_is_written(run, here):
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        ([*ADD], 2, "has a tool 'Greet' already"),
+        ([*ADD], 2, "already has a tool 'Greet'"),
         ([*ADD[:2], "--id", "x", "--name", "y"], 2, "--command"),
         ([*ADD, "--config-file", "n.json", "--parameters", "{"], 2, "the parameters are no JSON"),
         ([*ADD, "--config-file", "n.json", "--parameters", "{}", "--parameters-file", "x"], 2, "not both"),
         ([*ADD, "--config-file", "n.json", "--parameters-file", "x"], 2, "cannot read x"),
-        ([*ADD, "--config-file", "n.json", "--argument-template", "{{x}}"], 2, "is none of its parameters"),
+        ([*ADD, "--config-file", "n.json", "--argument-template", "{{x}}"], 2, "is not one of its parameters"),
         (["tool", "view", "Gret"], 3, "did you mean 'Greet'"),
         (["tool", "remove", "Gret", "--force"], 3, "did you mean 'Greet'"),
         (["tool", "remove", "Greet", "--config-file", "none.json"], 3, "there are: none"),
         (["tool", "remove", "Greet"], 1, "--force removes it"),
-        (["tool", "list", "--tools", "missing"], 2, "no tools file missing.json"),
+        (["tool", "list", "--tools", "missing"], 2, "tools file not found: neither missing.json"),
         (["tool", "list", "--include-tools", "zzz"], 2, "no tool's name contains 'zzz'"),
         (["prompt", "--include-tools", "x"], 2, "of --dialect promptly, not of 'blade'"),
-        (["run", "hi", "--dialect", "promptly", "--tools", "missing"], 2, "no tools file missing.json"),
+        (["run", "hi", "--dialect", "promptly", "--tools", "missing"], 2, "tools file not found: neither missing.json"),
     ],
 )
 def test_what_cannot_be_done_says_why(run, here, words, code, says):

@@ -72,7 +72,7 @@ def file(tmp_path: Path, text: str) -> Iterator[str]:
 
 def recording() -> PageData:
     told = (exchange(DRAFTED + CALL, said="Read <¤|im_end|> a.py"), exchange(BARE), exchange("<tool_call>{", calls=()))
-    return view_exchanges(told, "said.jsonl", ReparseOptions.named(None, "lenient"))
+    return view_exchanges(told, "said.jsonl", ReparseOptions.from_names(None, "lenient"))
 
 
 def transcript() -> PageData:

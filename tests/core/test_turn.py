@@ -49,7 +49,7 @@ REJECTED = {
 
 
 @pytest.mark.parametrize(("reason", "text"), [(reason, text) for reason in REJECTED for text in REJECTED[reason]])
-def test_what_is_not_taken_is_told(reason, text):
+def test_explain_lists_rejected_calls(reason, text):
     """Where it begins, and why."""
     turn = parse(text, TOOLS)
     assert not turn.calls

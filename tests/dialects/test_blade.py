@@ -247,8 +247,8 @@ def test_replace_all_is_taken_inside_a_list(run, directory):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, "give old_text and new_text, or a list of patches"),
-        ({"patches": []}, "give old_text and new_text, or a list of patches"),
+        ({}, "pass old_text and new_text, or a list of"),
+        ({"patches": []}, "pass old_text and new_text, or a list of"),
         ({"old_text": "a", "new_text": "b", "patches": [{"old_text": "a", "new_text": "b"}]}, "not both"),
         ({"old_text": "a"}, "new_text is missing"),
         ({"new_text": "a"}, "old_text is missing"),
@@ -285,7 +285,7 @@ def test_structure_honours_depth_and_limit(run, directory):
     """C270 to C273, D12: at most 200, which is said when more was asked for."""
     for index in range(300):
         (directory / f"{index:03}").write_text("")
-    assert run("get_workspace_structure", limit=3).startswith("./\n  000\n  001\n  002\n(showing 3 entries; 297 more")
+    assert run("get_workspace_structure", limit=3).startswith("./\n  000\n  001\n  002\n(showing 3 entries, 297 more")
     assert "(showing 50 entries" in run("get_workspace_structure")
     assert "(showing 200 entries" in run("get_workspace_structure", limit=250)
     (directory / "d" / "e" / "f").mkdir(parents=True)

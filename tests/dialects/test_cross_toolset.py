@@ -55,11 +55,11 @@ def test_a_foreign_call_is_taken_where_nothing_is_lost(directory, dialect, name,
         return
     assert result.ok, result.content
     assert result.name == taken
-    taken_so = any(note.endswith(f"it was taken as {taken}") for note in result.notes)
+    taken_so = any(note.endswith(f"it was run as {taken}") for note in result.notes)
     assert taken_so == (get_dialect(dialect).tools.match(name) is None)
 
 
-def test_what_was_written_is_what_was_meant(directory):
+def test_translated_call_has_the_same_operation(directory):
     """The file is changed as the call says, whichever names it used."""
     answer(directory, "proxyai", "apply_edit", {"path": "a.txt", "old": "one", "new": "1"})
     assert (directory / "a.txt").read_text() == "1\ntwo\n"
@@ -216,7 +216,7 @@ def test_a_patch_does_only_what_the_session_could(directory):
     """Without a tool that deletes nothing is deleted; with one it is asked for as a deletion."""
     patch = {"input": "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch"}
     refused = answer(directory, "proxyai", "apply_patch", patch)
-    assert "this session has no tool that deletes files; leave a.txt out of the patch" in refused.content
+    assert "this session has no tool that deletes files; remove a.txt from the patch" in refused.content
     moved = answer(directory, "proto", "apply_patch", {"input": PATCH.replace("@@", "*** Move to: c.txt\n@@")})
     assert "no tool that moves files" in moved.content
     assert "no tool that edits" in answer(directory, "maki", "apply_patch", {"input": PATCH}, only=["read"]).content

@@ -206,7 +206,7 @@ def test_what_needs_a_host_is_offered_with_it(directory):
         absent = {"question", "webfetch", "websearch", "task", "memory", "skill"}
         assert set(DOCUMENTED) - set(workspace.tools) == absent
         result = workspace.run("question", {"questions": ["Why?"]})
-        assert "nobody can be asked in this session. Decide yourself" in result.content
+        assert "the user cannot be asked in this session. Decide yourself" in result.content
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_lines_are_numbered_from_one(run, directory):
     make_files(directory, "empty")
     assert run("read", path="f") == "1: a\n2:   b\n3: c\n4: d"
     assert run("read", path="f", offset=3) == "3: c\n4: d"
-    assert run("read", path="f", offset=2, limit=2) == "2:   b\n3: c\n(lines 2-3 of 4; read on with offset=4)"
+    assert run("read", path="f", offset=2, limit=2) == "2:   b\n3: c\n(lines 2-3 of 4; continue with offset=4)"
     assert run("read", path="f", offset=0, limit=1).startswith("1: a\n")
     assert run("read", path="empty") == "(empty is empty)"
 
@@ -299,7 +299,7 @@ def test_two_thousand_lines_are_the_default(run, directory):
     (directory / "f").write_text("".join(f"{number}\n" for number in range(1, 2_501)))
     lines = run("read", path="f").split("\n")
     assert lines[:-1] == [f"{number}: {number}" for number in range(1, 2_001)]
-    assert lines[-1] == "(lines 1-2000 of 2500; read on with offset=2001)"
+    assert lines[-1] == "(lines 1-2000 of 2500; continue with offset=2001)"
     assert run("read", path="f", offset=2001).split("\n")[-1] == "2500: 2500"
     assert run("read", path="f", limit=2_500).split("\n")[-1] == "2500: 2500"
 
@@ -326,7 +326,7 @@ def test_a_directory_is_listed(run, directory):
     """C155, C156, C160, X19: directories first; offset and limit count its entries."""
     make_files(directory, "d/b", "d/a", "d/sub/x")
     assert run("read", path="d") == "d/\nsub/\na\nb"
-    assert run("read", path="d", limit=2) == "d/\nsub/\na\n(entries 1-2 of 3; read on with offset=3)"
+    assert run("read", path="d", limit=2) == "d/\nsub/\na\n(entries 1-2 of 3; continue with offset=3)"
     assert run("read", path="d", offset=3) == "d/\nb\n(entries 3-3 of 3)"
     assert run("read", path=str(directory / "d" / "sub")) == "d/sub/\nx"
 
@@ -815,7 +815,7 @@ def test_what_searches_the_workspace_says_so(call, run, directory):
     text = run("websearch", host=host, query="server ports")
     assert "listens on 8000" in text
     assert text.endswith(note)
-    assert run("websearch", host=host, query="zebra") == f"Nothing was found for 'zebra'.\n{note}"
+    assert run("websearch", host=host, query="zebra") == f"No results for 'zebra'.\n{note}"
     with Workspace(directory, "maki", host=host) as workspace:
         prompt = system_prompt("maki", tools=workspace.tools)
     assert "websearch(query, num_results = 8) - Search the documents in the workspace" in prompt
@@ -897,7 +897,7 @@ def test_the_todo_list_is_replaced(call):
     assert result.content == "1 of 4 completed.\n[x] a (high)\n[>] b (low)\n[ ] c (medium)\n[-] d (medium)"
     assert result.data[1] == {"content": "b", "status": "in_progress", "priority": "low"}
     assert call("todowrite", todos=[]).content == "The todo list is empty."
-    assert "is no status" in call("todowrite", todos=[{"content": "a", "status": "maybe"}]).content
+    assert "is not a status" in call("todowrite", todos=[{"content": "a", "status": "maybe"}]).content
     assert not call("todowrite", todos=[{"content": "a", "priority": "urgent"}]).ok
 
 
@@ -911,7 +911,7 @@ def test_memory_survives_the_session(directory, tmp_path):
             return workspace.run("memory", arguments).content
 
     assert memory(command="view") == "Memory is empty."
-    assert memory(command="write", path="build/how.md", content="make\n") == "Noted build/how.md (5 bytes)."
+    assert memory(command="write", path="build/how.md", content="make\n") == "Saved build/how.md to memory (5 bytes)."
     assert memory(command="view") == "build/how.md (5 bytes)"
     assert memory(command="view", path="build/how.md") == "make\n"
     assert memory(where=other, command="view") == "Memory is empty."
@@ -976,8 +976,8 @@ def test_words_for_nothing_are_nothing_and_extras_are_left_out(call, directory):
     """X33, X34: optional values alone; what is left out is noted."""
     make_files(directory, "f", text="a\n")
     result = call("read", path="f", offset="null", limit=None, encoding="utf-8")
-    assert result.content == "1: a\n(note: read has no argument 'encoding': it was left out)"
-    assert result.notes == ("read has no argument 'encoding': it was left out",)
+    assert result.content == "1: a\n(note: read has no argument 'encoding'; it was ignored)"
+    assert result.notes == ("read has no argument 'encoding'; it was ignored",)
 
 
 def test_values_are_converted_and_not_trimmed(run, directory):

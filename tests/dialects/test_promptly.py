@@ -119,12 +119,12 @@ def test_a_value_is_never_an_option(template, value):
     """D11: refused before anything runs, also as one of several."""
     if "{{a}}" not in str(template):
         template = ["{{a}}", *template]  # a `--` behind it does not help
-    with pytest.raises(ToolError, match=r"would take for an option\. Nothing was run"):
+    with pytest.raises(ToolError, match=r"would treat as an option\. Nothing was run"):
         arguments([template], {"a": value, "b": ""})
 
 
 @pytest.mark.parametrize("template", [["--", "{{a}}"], ["--regexp={{a}}"], ["-e{{a}}"], ["-{{a}}"], ["x{{a}}"]])
-def test_where_the_template_leaves_no_doubt_it_is_given(template):
+def test_value_with_leading_dash_is_passed_if_unambiguous(template):
     """After `--`, and behind text that belongs to the token."""
     assert arguments([template], {"a": "-rf"})[-1].endswith("-rf")
     assert arguments([["--"], ["{{a}}"]], {"a": "-rf"}) == ["--", "-rf"]
@@ -164,7 +164,7 @@ def workspace(tmp_path):
         ({"name": "a", "count": "3"}, "a 3"),
         ({"name": "a", "tags": "x"}, "a x"),
         ({"name": "a", "count": None, "kind": "two"}, "a two"),
-        ({"name": "a", "unknown": 1}, "a\n(note: T has no argument 'unknown': it was left out)"),
+        ({"name": "a", "unknown": 1}, "a\n(note: T has no argument 'unknown'; it was ignored)"),
         ({"arguments": {"name": "a"}}, "a"),
     ],
 )
@@ -204,15 +204,18 @@ def test_arguments_that_do_not_fit_are_named(workspace, given, says):
         ({"executable": ""}, "'executable': must have at least 1 character"),
         ({"executable": ...}, "'executable' is missing"),
         ({"optin": True}, "unknown field 'optin'; did you mean 'optIn'?"),
-        ({"zzz": True}, "unknown field 'zzz'; there are: ['name', 'description', 'executable'"),
+        ({"zzz": True}, "unknown field 'zzz'; expected one of ['name', 'description', 'executable'"),
         ({"optIn": "yes"}, "'optIn': must be a boolean"),
         ({"argumentTemplate": ["a"]}, "'argumentTemplate[0]': must be a list"),
-        ({"argumentTemplate": [["{(pth)}"]]}, "argumentTemplate[0]: the placeholder in '{(pth)}' is none of its "),
+        ({"argumentTemplate": [["{(pth)}"]]}, "argumentTemplate[0]: the placeholder in '{(pth)}' is not one of its "),
         ({"argumentTemplate": [["{(pth)}"]]}, "(did you mean 'path'?)"),
         ({"parameters": {"type": "array"}}, "'parameters': describes 'array'; expected an object"),
-        ({"parameters": {"properties": {"path": {"type": "strin"}}}}, "'parameters': is no JSON Schema: prop"),
-        ({"parameters": {"properties": {"path": {"pattern": "("}}}}, "'parameters': is no JSON Schema: prop"),
-        ({"parameters": {"properties": {"path": {}}, "required": ["pat"]}}, "requires 'pat', which is none of its par"),
+        ({"parameters": {"properties": {"path": {"type": "strin"}}}}, "'parameters': is not a valid JSON Schema: prop"),
+        ({"parameters": {"properties": {"path": {"pattern": "("}}}}, "'parameters': is not a valid JSON Schema: prop"),
+        (
+            {"parameters": {"properties": {"path": {}}, "required": ["pat"]}},
+            "requires 'pat', which is not one of its par",
+        ),
     ],
 )
 def test_a_wrong_entry_names_file_tool_and_field(change, says):
@@ -229,7 +232,12 @@ def test_a_wrong_entry_names_file_tool_and_field(change, says):
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("{", "is no JSON"), ("5", "must hold"), ("[" * 100_000, "is no JSON"), ('{"shellCommands": 5}', "must hold")],
+    [
+        ("{", "is not valid JSON"),
+        ("5", "must hold"),
+        ("[" * 100_000, "is not valid JSON"),
+        ('{"shellCommands": 5}', "must hold"),
+    ],
 )
 def test_a_file_that_holds_no_tools_says_what_it_must_hold(text, says):
     """Never a traceback."""
@@ -277,9 +285,9 @@ def test_opt_in_tools_wait_for_a_matching_include():
 
 def test_filters_that_leave_nothing_are_errors():
     """With the names that there are."""
-    with pytest.raises(UsageError, match=r"no tool's name contains 'Xy'; there are: .*ReadOne"):
+    with pytest.raises(UsageError, match=r"no tool's name contains 'Xy'; available: .*ReadOne"):
         make_dialect([entry(name="ReadOne")], ["Xy"])
-    with pytest.raises(UsageError, match="no tool is left"):
+    with pytest.raises(UsageError, match="include and exclude leave no tool"):
         make_dialect([entry(name="ReadOne")], ["ReadOne"], ["Read"])
 
 

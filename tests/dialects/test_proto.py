@@ -225,7 +225,7 @@ def test_a_long_listing_says_what_is_left_out(run, directory):
     make_files(directory, *(f"{number:04}" for number in range(1_100)))
     text = run("list_directory", path=".")
     assert text.startswith("./\n0000\n")
-    assert "(entries 1-1000 of 1100; ask for less" in text
+    assert "(entries 1-1000 of 1100; narrow it" in text
 
 
 # ----------------------------------------------------------------------- read_file
@@ -245,7 +245,7 @@ def test_lines_count_from_zero(run, directory):
     assert run("read_file", path="f", offset=0, limit=4) == "0\n1\n2\n3\n"
     assert run("read_file", path="f", offset=2, limit=2) == "2\n3\n"
     assert run("read_file", path="f", offset="3", limit="1") == "3\n"
-    page = "Showing lines 2-2 of 4 (offset 2 is line 3; read on with offset 2 and limit 1).\n---\n1\n"
+    page = "Showing lines 2-2 of 4 (offset 2 is line 3; continue with offset 2 and limit 1).\n---\n1\n"
     assert run("read_file", path="f", offset=1, limit=1) == page
     assert run("read_file", path="f", limit=1).endswith("---\n0\n")
 
@@ -254,8 +254,8 @@ def test_an_offset_without_a_limit_is_taken_and_noted(call, directory):
     """C099, X3: it requires a limit, but what is meant is clear."""
     make_files(directory, "f", text="0\n1\n2\n")
     result = call("read_file", path="f", offset=1)
-    assert result.content == "1\n2\n(note: offset requires limit: without one 1000 lines were read)"
-    assert result.notes == ("offset requires limit: without one 1000 lines were read",)
+    assert result.content == "1\n2\n(note: offset requires limit; 1000 lines were read by default)"
+    assert result.notes == ("offset requires limit; 1000 lines were read by default",)
     assert call("read_file", path="f", offset=1, limit=2).notes == ()
 
 
@@ -443,8 +443,8 @@ def test_unknown_arguments_are_left_out_and_contradictions_refused(call, directo
     """X34: dropped with a note; two names with two values are an error."""
     make_files(directory, "f", text="0\n")
     result = call("read_file", path="f", encoding="utf-8")
-    assert result.content == "0\n(note: read_file has no argument 'encoding': it was left out)"
-    assert result.notes == ("read_file has no argument 'encoding': it was left out",)
+    assert result.content == "0\n(note: read_file has no argument 'encoding'; it was ignored)"
+    assert result.notes == ("read_file has no argument 'encoding'; it was ignored",)
     assert "mean the same but differ" in call("read_file", path="f", file_path="g").content
 
 
@@ -464,5 +464,5 @@ def test_numbers_of_lines_are_those_that_were_asked_for(tmp_path):
         page = workspace.run("read_file", {"path": "a.txt", "offset": 2, "limit": 2})
     assert beyond.error == "offset 9 (lines count from 0 there) is beyond the end: a.txt has 9 lines"
     assert page.content.startswith(
-        "Showing lines 3-4 of 9 (offset 4 is line 5; read on with offset 4 and limit 2).\n---\nline 3\nline 4\n"
+        "Showing lines 3-4 of 9 (offset 4 is line 5; continue with offset 4 and limit 2).\n---\nline 3\nline 4\n"
     )

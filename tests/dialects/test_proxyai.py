@@ -308,12 +308,12 @@ def test_read_gives_numbered_lines_and_the_documented_fields(run, directory):
 def test_read_takes_a_window(run, error_of):
     """C010, C011, C012, X3: offset counts from 1, limit is a number of lines, and what is left out is said."""
     window = run("Read", file_path="a.py", offset=2, limit=2)
-    assert window.content == "2\ttwo\n3\tthree\n(there are more lines; go on with offset 4)"
+    assert window.content == "2\ttwo\n3\tthree\n(there are more lines; continue with offset 4)"
     fields = {key: window.data[key] for key in ("lineCount", "truncated", "startLine", "endLine")}
     assert fields == {"lineCount": 2, "truncated": True, "startLine": 2, "endLine": 3}
     rest = run("Read", file_path="a.py", offset=3)
     assert (rest.data["content"], rest.data["truncated"], rest.data["endLine"]) == ("3\tthree\n4\tfour", False, None)
-    assert "lines count from 1" in error_of("Read", file_path="a.py", offset=0)["error"]
+    assert "lines are 1-based" in error_of("Read", file_path="a.py", offset=0)["error"]
     assert "4 lines" in error_of("Read", file_path="a.py", offset=9)["error"]
 
 
@@ -326,7 +326,7 @@ def test_read_has_limits_of_its_own(run, directory):
     assert wide.content == wide.data["content"] + "\n(note: line 1 was cut to 2000 characters)"
     (directory / "long").write_text("z\n" * 2_500)
     page = run("Read", file_path="long")
-    assert page.content.endswith("\n2000\tz\n(there are more lines; go on with offset 2001)")
+    assert page.content.endswith("\n2000\tz\n(there are more lines; continue with offset 2001)")
     long = page.data
     assert (long["lineCount"], long["truncated"], long["endLine"]) == (2_000, True, 2_000)
     assert run("Read", file_path="long", limit=2_400).data["lineCount"] == 2_400
@@ -516,10 +516,8 @@ def test_bash_counts_in_milliseconds(run, workspace):
     assert workspace.operation_of("Bash", {"command": "x"}).timeout_s == 60
     assert workspace.operation_of("Bash", {"command": "x", "timeout": 1500}).timeout_s == 1.5
     assert workspace.operation_of("Bash", {"command": "x", "timeout": 10**9}).timeout_s == 600
-    assert run("Bash", command="true", timeout=10**9).notes == (
-        "the timeout was cut to 600000 ms, the most that is possible",
-    )
-    assert "is no time" in str(workspace.run("Bash", {"command": "true", "timeout": 0}).error)
+    assert run("Bash", command="true", timeout=10**9).notes == ("the timeout was reduced to 600000 ms, the maximum",)
+    assert "must be positive" in str(workspace.run("Bash", {"command": "true", "timeout": 0}).error)
 
 
 def test_a_command_in_the_background_is_watched_and_ended(run, directory):
@@ -610,7 +608,7 @@ def test_libraries_are_found_and_read(run, error_of, provider):
     assert provider.read_with == ("/org/lib", "code", None, 1)
     assert docs.data["libraryId"] == "/org/lib"
     assert (docs.data["docMode"], docs.data["page"]) == ("code", 1)
-    assert docs.data["documentation"].startswith("d" * 10_000 + "\n(cut off")
+    assert docs.data["documentation"].startswith("d" * 10_000 + "\n(truncated")
     run("GetLibraryDocs", context7CompatibleLibraryID="/org/lib", mode="info", topic="t", page=10)
     assert provider.read_with == ("/org/lib", "info", "t", 10)
     for wrong in ({"page": 11}, {"context7CompatibleLibraryID": "lib"}):
@@ -683,9 +681,9 @@ def test_todos_are_a_formatted_list(directory):
         )
     assert result.content == (
         "Fix the parser at: 1 of 3 done\n[x] Write a test\n[>] Fixing it\n[ ] Tidy up\n"
-        "(note: the title was cut to 4 words)"
+        "(note: the title was truncated to 4 words)"
     )
-    assert result.notes == ("the title was cut to 4 words",)
+    assert result.notes == ("the title was truncated to 4 words",)
     assert seen[0].title == "Fix the parser at"
     assert [todo.active_form for todo in seen[0].todos][1] == "Fixing it"
 

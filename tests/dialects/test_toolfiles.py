@@ -23,7 +23,7 @@ from adapter.workspace import Workspace
 
 
 @pytest.mark.parametrize("is_installed", [False, True])
-def test_what_is_not_installed_is_offered_nowhere(tmp_path, monkeypatch, is_installed):
+def test_shipped_tool_is_offered_only_if_its_program_is_installed(tmp_path, monkeypatch, is_installed):
     """The library, the command line and a session agree about the shipped tools; a call says what is missing."""
     (tmp_path / "bin").mkdir()
     if is_installed:
@@ -95,7 +95,7 @@ def test_another_basename_is_another_set(places):
 @pytest.mark.parametrize(
     ("basename", "says"),
     [
-        ("missing", "no tools file missing.json here and no .*promptly/missing.json"),
+        ("missing", "tools file not found: neither missing.json nor .*promptly/missing.json exists"),
         ("../x", "base name"),
         ("", "base"),
     ],
@@ -163,17 +163,17 @@ def test_a_list_stays_a_list(places):
     assert json.loads(file.read_text()) == [entry("A"), entry("B")]
 
 
-def test_nothing_is_written_when_it_would_be_wrong(places):
+def test_add_tool_writes_nothing_for_invalid_entries(places):
     """A duplicate, a wrong entry, a broken file: the bytes stay."""
     file = places("local", entry("A"))
     before = file.read_bytes()
-    with pytest.raises(UsageError, match="has a tool 'A' already"):
+    with pytest.raises(UsageError, match="already has a tool 'A'"):
         add_tool(entry("A"), file)
     with pytest.raises(UsageError, match=r"the new tool \(C\): unknown field"):
         add_tool(entry("C", optin=True), file)
     assert file.read_bytes() == before
     file.write_text("{broken")
-    with pytest.raises(UsageError, match="is no JSON"):
+    with pytest.raises(UsageError, match="is not valid JSON"):
         add_tool(entry("C"), file)
     assert file.read_text() == "{broken"
 
@@ -192,7 +192,7 @@ def test_installing_never_overwrites(places):
     assert file == Path.home() / ".config/promptly/tools.json"
     assert "ShowFileTree" in file.read_text()
     file.write_text("{}")
-    with pytest.raises(UsageError, match="is there already; nothing was changed"):
+    with pytest.raises(UsageError, match="already exists; nothing was changed"):
         install_defaults()
     assert file.read_text() == "{}"
     assert install_defaults("mine").name == "mine.json"

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from adapter.core.errors import UsageError
-from adapter.recording.chat_store import MAX_TALKS, ChatStore, OpenChat
+from adapter.recording.chat_store import MAX_CHATS, ChatStore, OpenChat
 from adapter.recording.resume import REFUSED, restore_chat
 from adapter.recording.transcript import (
     CallLine,
@@ -42,7 +42,7 @@ def begun(talks, *lines):
 def test_a_chat_is_found_by_its_beginning_or_as_the_last_one(tmp_path):
     """What is not clear is said, with the nearest."""
     talks = ChatStore(tmp_path)
-    with pytest.raises(UsageError, match="begin one with `adapter chat`"):
+    with pytest.raises(UsageError, match="start one with `adapter chat`"):
         talks.find(None)
     first, second = begun(talks), begun(talks, UserMessageLine(text="and"))
     for number, talk in enumerate((second, first)):
@@ -50,20 +50,20 @@ def test_a_chat_is_found_by_its_beginning_or_as_the_last_one(tmp_path):
     assert first.id != second.id
     assert talks.find(None).path == first.path
     assert talks.find(second.id).messages == 2
-    assert [kept.first for kept in talks.kept()] == ["First", "First"]
+    assert [kept.first for kept in talks.list_chats()] == ["First", "First"]
     with pytest.raises(UsageError, match="2 chats begin with '2'"):
         talks.find("2")
-    with pytest.raises(UsageError, match=r"no chat '1999' is kept of this folder; did you mean \d+-"):
+    with pytest.raises(UsageError, match=r"this folder has no saved chat '1999'; did you mean \d+-"):
         talks.find("1999")
 
 
 def test_the_oldest_are_forgotten(tmp_path):
     """When another begins; what is no chat is not listed."""
-    for number in range(MAX_TALKS + 5):
+    for number in range(MAX_CHATS + 5):
         (tmp_path / f"{number:03}.jsonl").write_text(dump_line(HEADER) if number else "nonsense")
         os.utime(tmp_path / f"{number:03}.jsonl", (number, number))
     talk = begun(ChatStore(tmp_path))
-    assert len(list(tmp_path.glob("*.jsonl"))) == MAX_TALKS
+    assert len(list(tmp_path.glob("*.jsonl"))) == MAX_CHATS
     assert talk.path.stat().st_mode & 0o777 == 0o600
     assert not (tmp_path / "005.jsonl").exists()
     assert (tmp_path / "006.jsonl").exists()
@@ -89,10 +89,10 @@ def test_a_full_disk_is_said_once(tmp_path):
         write = talk.writer(said.append)
         write("one\n")
         write("two\n")
-    assert said == ["the rest of this chat is not kept: No space left on device"]
+    assert said == ["the rest of this chat is not saved: No space left on device"]
 
 
-def test_what_was_said_is_recalled():
+def test_restore_chat_returns_messages_and_notes():
     """Answers that were asked again are not; a call without a result was refused, or stopped; what was told comes with
     the next message."""
     call, result = CallLine(id="1", name="read_file", arguments={"path": "a"}), ResultLine
@@ -129,4 +129,4 @@ def test_what_was_said_is_recalled():
     assert [[each.content for each in results] for _, results in first] == [["text"], [REFUSED], []]
     assert [turn.content for turn, _ in second] == ["Once up"]
     assert third == []
-    assert past.told == ["[redone]"]
+    assert past.notes == ["[redone]"]

@@ -49,9 +49,9 @@ def test_shipped_transcripts_replay_equal(path):
     assert replay_file(path).difference == ""
 
 
-def test_what_is_no_transcript_is_refused():
+def test_replay_rejects_values_other_than_transcripts():
     """A path, mostly."""
-    with pytest.raises(UsageError, match=r"got 'talk.jsonl'; Transcript\.from_text"):
+    with pytest.raises(UsageError, match=r"got 'talk.jsonl'; use Transcript\.from_text"):
         replay("talk.jsonl")  # type: ignore[arg-type]
 
 
@@ -212,8 +212,10 @@ def recorded(root: Path, dialect, *answers: str, ask=lambda approval: True, inne
     lines: list[str] = []
     recording = SessionRecorder(TranscriptWriter(lines.append), root)
     world = Once()
-    given = Host(search=world, docs=world, questions=world, events=recording.inner if inner else None, **host)
-    with Workspace(root, dialect, "ask", recording.asking(ask), tools=tools, host=given) as workspace:
+    given = Host(
+        search=world, docs=world, questions=world, events=recording.record_host_event if inner else None, **host
+    )
+    with Workspace(root, dialect, "ask", recording.wrap_approver(ask), tools=tools, host=given) as workspace:
         agent = Agent(workspace, Script(*answers, "Done."), observe=recording)
         recording.begin(agent, "Do it", approve="ask")
         agent.run("Do it")
@@ -325,13 +327,13 @@ def test_a_file_that_a_batch_saw_half_written_comes_out_whole(root, monkeypatch)
         half.wait(60)
         return "seen"
 
-    inner = SessionRecorder.inner
+    inner = SessionRecorder.record_host_event
 
     def recording_inner(recording: SessionRecorder, event: HostEvent) -> None:
         inner(recording, event)
         looked.set()
 
-    monkeypatch.setattr(SessionRecorder, "inner", recording_inner)
+    monkeypatch.setattr(SessionRecorder, "record_host_event", recording_inner)
     transcript = recorded(root, "maki", in_batch(("deploy", {}), ("look", {})), tools=[deploy, look])
     first, second = (line for line in transcript.lines if isinstance(line, NestedCallLine))
     assert [first.changed["west.log"], second.changed["west.log"]] == [StoredFile(text="we"), StoredFile(text="west")]
@@ -390,7 +392,7 @@ def test_the_transcript_of_a_sub_agent_replays(root, kind):
     transcript = Transcript.from_text("".join(written[1]))
     contents = [line.content for line in transcript.lines if isinstance(line, ResultLine)]
     assert ("only reads" in contents[0]) == (kind == "research")
-    assert "nobody can be asked" in contents[3]
+    assert "the user cannot be asked" in contents[3]
     check(transcript)
 
 
@@ -408,12 +410,12 @@ def test_skills_of_the_users_come_from_the_record(root, tmp_path):
         check(transcript)
 
 
-def test_what_was_not_recorded_is_said(root):
+def test_replay_reports_unrecorded_results(root):
     """Without the session's events what is inside is lost; the difference says what to do about it."""
     transcript = recorded(root, "maki", in_batch(("websearch", {"query": "a"})), inner=False)
     assert not replay(transcript).is_equal
     result = next(line for line in rerun_session(transcript).lines if isinstance(line, ResultLine))
-    assert "record with Host(events=recording.inner)" in result.content
+    assert "record with Host(events=recording.record_host_event)" in result.content
 
 
 def test_changes_that_are_too_many_to_record_are_said(root, monkeypatch):
@@ -459,7 +461,7 @@ def test_a_command_without_a_recorded_result_is_not_run(root):
     bare = Transcript(transcript.header, tuple(one for one in transcript.lines if not isinstance(one, ResultLine)))
     (result,) = of_today(bare)
     assert not result.ok
-    assert "does not say" in result.content
+    assert "has no result" in result.content
     assert "out-42" not in result.content
 
 
@@ -494,7 +496,9 @@ def test_commands_run_again_in_a_sandbox_or_not_at_all(root, monkeypatch):
     """Where there is none the replay does not begin."""
     transcript = recorded(root, "blade", run_command("cat a.txt"))
     monkeypatch.setattr(
-        sandbox, "missing", lambda level: None if level == "none" else UnavailableReason("not here", "none")
+        sandbox,
+        "why_unavailable",
+        lambda level, _writable=(): None if level == "none" else UnavailableReason("not here", "none"),
     )
     with pytest.raises(UsageError, match="there is none"):
         replay(transcript, commands=CommandReplayPolicy("yolo"))
@@ -505,7 +509,7 @@ def test_commands_run_again_in_a_sandbox_or_not_at_all(root, monkeypatch):
     ("name", "stored", "message"),
     [
         ("a\0b", {"text": "x"}, "NUL"),
-        ("a", {"base64": "x"}, "no base64"),
+        ("a", {"base64": "x"}, "not valid base64"),
         ("", {"text": "x"}, "empty"),
         ("../a", {"text": "x"}, "outside"),
     ],

@@ -26,7 +26,7 @@ from adapter.protocols.recorded_exchange import Observation, RecordedCall, Recor
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
-from adapter.recording.exchange_log import QUICK, ExchangeLog, difference, reparsed_calls
+from adapter.recording.exchange_log import SYNC_CHARACTERS, ExchangeLog, difference, reparsed_calls
 from tests.grammars.test_passes import BROKEN, GOOD, enforce
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, ScriptedServer, as_json, as_stream, delta
@@ -127,17 +127,17 @@ def test_a_record_that_fails_later_takes_no_answer_away(scripted, client, tmp_pa
     scripted.on(CHAT, as_json(200, completion(CALL)))
     answer = wrapped.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS)
     assert answer.choices[0].message.tool_calls
-    assert "was not recorded" in caplog.text
+    assert "cannot record an exchange" in caplog.text
 
 
 def test_a_large_exchange_is_written_beside_what_else_is_done(tmp_path):
     """Credentials in a long text are looked for in another thread; the line stands there by the end."""
     log = ExchangeLog(tmp_path / "said.jsonl", Redactor({}))
-    for text in ("x " * QUICK, "short"):
+    for text in ("x " * SYNC_CHARACTERS, "short"):
         sent: JsonObject = {"messages": [{"role": "user", "content": text}]}
         log(RecordedExchange(format="hermes", policy="safe", sent=sent, tools=(), text=text))
-    log._beside.shutdown()
-    assert sorted(len(line.text) for line in written(tmp_path / "said.jsonl")) == [5, 2 * QUICK]
+    log._background.shutdown()
+    assert sorted(len(line.text) for line in written(tmp_path / "said.jsonl")) == [5, 2 * SYNC_CHARACTERS]
 
 
 def test_reasoning_that_the_server_split_off_is_kept():
@@ -188,7 +188,7 @@ class Heard:
         self.told.append(("ended", exchange.calls if exchange else why))
 
 
-def test_who_listens_hears_each_answer_from_the_request_on():
+def test_listener_gets_each_exchange_from_its_request_on():
     """Pieces as they were read; what was asked again, and what never came, too."""
     heard = Heard()
     answer = StreamedCompletion(asked(observation=Observation(listen=heard))[0])
@@ -304,7 +304,7 @@ def test_one_exchange_is_explained(tmp_path):
     file.write_text(json.dumps(heard[0].model_dump(mode="json")) + "\n")
     code, output = run("parse", str(file), "--exchange", "1", "--explain")
     assert code == 0
-    assert "it stands in inline code" in output
+    assert "it is in inline code" in output
     assert 'read_file({"path": "a.py"})' in output
     code, output = run("parse", str(file), "--exchange", "1", "--json")
     assert [call["name"] for call in json.loads(output)["calls"]] == ["read_file"]

@@ -92,9 +92,9 @@ def test_a_template_that_rewrites_the_past_is_told():
     def render(messages, tools, begins):
         return "".join(f"{len(messages)}{message['content']}" for message in messages) + ">" * begins
 
-    with pytest.raises(UnrepresentableSample, match="otherwise"):
+    with pytest.raises(UnrepresentableSample, match="differently"):
         to_templated_text(sample("x"), render)
-    with pytest.raises(UnrepresentableSample, match="leaves the answer out"):
+    with pytest.raises(UnrepresentableSample, match="omits the response"):
         to_templated_text(sample("x"), lambda messages, tools, begins: "the same")
 
 
@@ -116,7 +116,7 @@ def test_filters_name_what_is_wrong(given, rejected):
     assert failing_filter(sample(**given), parse_filters("valid, unfixed,calls")) == rejected
 
 
-def test_what_nobody_approved_is_not_approved():
+def test_approved_filter_rejects_samples_without_approval():
     """A server's recording says nothing of it, nor does a conversation in which everything was allowed unasked."""
     assert failing_filter(sample(), ["approved"]) == "approved"
     refused = Transcript.from_text((TRANSCRIPTS / "smollm2-edit-refused.jsonl").read_text(encoding="utf-8"))
@@ -127,7 +127,7 @@ def test_what_nobody_approved_is_not_approved():
         parse_filters("valid,nice")
 
 
-def test_nothing_is_left_out_in_silence(tmp_path):
+def test_export_counts_skipped_samples_by_reason(tmp_path):
     """Every answer is a line or a count with its reason; keys stay redacted."""
     given = [exchange("[redacted KEY]"), exchange(""), exchange(sent={"prompt": "x"}), exchange(finish_reason="length")]
     made, said = exported(tmp_path, given, "--only", "valid")
@@ -135,7 +135,7 @@ def test_nothing_is_left_out_in_silence(tmp_path):
     assert said.splitlines() == [
         "1 samples, 3 answers left out",
         "     2  not valid",
-        "     1  a completion of a text, without messages",
+        "     1  a text completion, without messages",
     ]
 
 

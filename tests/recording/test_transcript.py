@@ -10,7 +10,7 @@ from adapter.recording.transcript import ChunkLine, Header, RequestLine, StoredF
 HEADER = Header(task="t", system="s", dialect="blade", format="hermes", tools=("read_file",), files={})
 
 
-def test_what_was_written_is_read_back():
+def test_transcript_round_trips_through_text():
     """Text out, text in: the same transcript, surrogates, line breaks and all."""
     lines = (RequestLine(number=1, messages=({"role": "user", "content": "é\n\u2028"},)), ChunkLine(text="a\x00b"))
     transcript = Transcript(HEADER.model_copy(update={"files": {"x": StoredFile(text="1")}}), lines)

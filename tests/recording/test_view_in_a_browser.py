@@ -55,7 +55,7 @@ def test_an_exchange_is_shown_with_what_it_was_taken_for(chrome, tmp_path):
     assert texts(chrome, "#shown mark") == ["¤"]
     assert texts(chrome, ".call .made") == ['read_file {\n  "path": "a.py"\n}']
     assert texts(chrome, ".call li") == ["trailing-comma: a comma before a closing bracket was dropped"]
-    assert texts(chrome, ".reasoning li") == ["no call: <tool_call>{}</tool_call>? – it was drafted in reasoning"]
+    assert texts(chrome, ".reasoning li") == ["no call: <tool_call>{}</tool_call>? – it is a draft in the reasoning"]
     assert texts(chrome, "details pre") == []
     chrome.find_element("css selector", "summary").click()
     wait = pytest.importorskip("selenium.webdriver.support.wait")
@@ -103,12 +103,14 @@ def test_marks_tools_and_models_are_filters(chrome, tmp_path):
 def test_a_transcript_has_its_diffs_and_what_is_new_in_each_prompt(chrome, tmp_path):
     """What stood in the prompt before is folded."""
     text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
-    opened(chrome, tmp_path, view_transcript(Transcript.from_text(text), "f", ReparseOptions.named(None, "strict")))
+    opened(
+        chrome, tmp_path, view_transcript(Transcript.from_text(text), "f", ReparseOptions.from_names(None, "strict"))
+    )
     press(chrome, "j")
     assert "4 messages as in the exchange before" not in texts(chrome, "summary")
     assert "2 messages as in the exchange before" in texts(chrome, "summary")
     assert texts(chrome, ".diff .removed")[-1:] == ["-port = 8000\n"]
-    assert texts(chrome, ".readings h3") == ["As read then", "As read now: strict"]
+    assert texts(chrome, ".readings h3") == ["As recorded", "Parsed again: strict"]
 
 
 def test_it_is_there_in_the_dark_and_on_a_phone(chrome, tmp_path):

@@ -298,7 +298,7 @@ def test_running_exchange_is_streamed(open_one, stream):
     assert [piece["text"] for piece in shown["readings"][0]["spans"]] == [f"To {name}."]
     assert ("first piece" in dict(shown["about"]), "took" in dict(shown["about"])) == (True, True)
     again = get(url, f"/view/exchanges/{row['number']}?format=hermes&policy=strict", known)
-    assert [each["name"] for each in again["readings"]] == ["As read then", "As read now: hermes, strict"]
+    assert [each["name"] for each in again["readings"]] == ["As recorded", "Parsed again: hermes, strict"]
 
 
 def test_client_disconnect_is_reported(open_one):

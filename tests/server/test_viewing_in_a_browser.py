@@ -65,12 +65,12 @@ def test_running_exchange_is_shown_live(chrome):
         asking = threads.submit(ask, url, CHAT, {"Authorization": f"Bearer {API_KEY}"}, "POST", body)
         assert model.next() == "a"
         eventually(lambda: texts(chrome, ".row .chip") == ["writing"])
-        eventually(lambda: texts(chrome, "#shown h3") == ["What the model was sent", "The answer so far"])
+        eventually(lambda: texts(chrome, "#shown h3") == ["Messages sent to the model", "The answer so far"])
         chrome.find_element("css selector", "#shown summary").click()
         model.may_end["a"].set()
         assert asking.result(100)[0] == 200
         eventually(lambda: texts(chrome, ".row .chip") == ["no call"])
-        eventually(lambda: texts(chrome, "#shown h3")[1] == "The answer, as read")
+        eventually(lambda: texts(chrome, "#shown h3")[1] == "The parsed answer")
         assert texts(chrome, ".content pre") == ["To a."]
         assert texts(chrome, "#shown h2") == ["1. To a."]
         assert len(texts(chrome, "details[open]")) == 1
@@ -164,9 +164,9 @@ def test_answer_can_be_reparsed_with_another_policy(chrome, live):
     over(live, BARE)
     with page_of(live) as address:
         chrome.get(address)
-        eventually(lambda: texts(chrome, ".readings h3") == ["The answer, as read"])
+        eventually(lambda: texts(chrome, ".readings h3") == ["The parsed answer"])
         chrome.find_element("id", "policy").send_keys("lenient")
-        eventually(lambda: texts(chrome, ".readings h3") == ["As read then", "As read now: lenient"])
+        eventually(lambda: texts(chrome, ".readings h3") == ["As recorded", "Parsed again: lenient"])
         assert "read otherwise" in texts(chrome, "#shown .chip")
 
 

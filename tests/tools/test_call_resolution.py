@@ -163,20 +163,20 @@ def test_unknown_arguments_are_left_out_with_a_note():
     """X34: a call is not refused for an argument too many, but the model is told."""
     invocation = resolve_call("read_file", {"path": "a.py", "encoding": "utf-8"}, SET)
     assert invocation.arguments == {"path": "a.py"}
-    assert invocation.left_out == ("read_file has no argument 'encoding': it was left out",)
+    assert invocation.left_out == ("read_file has no argument 'encoding'; it was ignored",)
 
 
 @pytest.mark.parametrize(
     "extra", [{"append": True}, {"mode": "a"}, {"dry_run": "true"}, {"startLine": 3}, {"end-line": "9"}]
 )
-def test_what_would_be_another_change_is_not_made(extra):
+def test_resolve_call_rejects_arguments_that_change_the_effect(extra):
     """A file is not overwritten by what was to be appended."""
-    with pytest.raises(ToolError, match=r"write_file has no argument '.*': nothing was done"):
+    with pytest.raises(ToolError, match=r"write_file has no argument '.*'\. Nothing was done"):
         resolve_call("write_file", {"path": "a.py", "content": "x"} | extra, ToolSet([WRITE]))
 
 
 @pytest.mark.parametrize("extra", [{"append": False}, {"mode": "w"}, {"encoding": "utf-8"}, {"why": "to append"}])
-def test_what_asks_for_nothing_else_is_left_out(extra):
+def test_resolve_call_ignores_harmless_unknown_arguments(extra):
     invocation = resolve_call("write_file", {"path": "a.py", "content": "x"} | extra, ToolSet([WRITE]))
     assert invocation.arguments == {"path": "a.py", "content": "x"}
     assert len(invocation.left_out) == 1

@@ -57,7 +57,7 @@ def test_types_of_a_schema(schema, types):
         ({"type": "string", "value": "Paris"}, "string", "Paris", "echoed-schema"),
     ],
 )
-def test_what_converts_without_loss(value, types, converted, fix):
+def test_coerce_to_schema_converts_without_loss(value, types, converted, fix):
     """A value that is another spelling of the declared type is converted and said."""
     found, name = coerce_to_types(value, frozenset({types}))
     assert (found, type(found), name) == (converted, type(converted), fix)
@@ -93,7 +93,7 @@ def test_what_converts_without_loss(value, types, converted, fix):
         ("true", "string"),
     ],
 )
-def test_what_would_lose_or_guess_stays(value, types):
+def test_coerce_to_schema_keeps_values_that_would_lose_information(value, types):
     """What is no plain spelling of the type stays as it came, for validation to refuse or accept."""
     assert coerce_to_types(value, frozenset({types})) == (value, None)
 

@@ -105,7 +105,7 @@ def test_a_call_is_validated_converted_and_run(call):
 def test_the_decorated_function_can_still_be_called():
     """`@tool` takes nothing away."""
     assert get_weather("Bern") == "Bern 1 C None"
-    with pytest.raises(UsageError, match="is no function"):
+    with pytest.raises(UsageError, match="has no function"):
         Tool("x")()
 
 
@@ -267,17 +267,17 @@ def test_functions_that_cannot_be_described_are_refused():
         """X."""
 
     for function, said in [
-        (untyped, "'a' has no type"),
-        (starred, "cannot be given by name"),
-        (unknown, "unknown: its types cannot be read: name 'Nowhere' is not defined"),
-        (unspoken, "unspoken: its parameters cannot be described to a model: .*CallableSchema"),
-        (int, "its types cannot be read"),
+        (untyped, "'a' needs a type annotation"),
+        (starred, "cannot be passed by name"),
+        (unknown, "unknown: cannot read the parameter types: name 'Nowhere' is not defined"),
+        (unspoken, "unspoken: its parameters cannot be described as JSON Schema: .*CallableSchema"),
+        (int, "cannot read the parameter types"),
     ]:
         with pytest.raises(UsageError, match=said):
             tool(function)  # type: ignore[call-overload]
-    with pytest.raises(UsageError, match="no named function"):
+    with pytest.raises(UsageError, match="not a named function"):
         tool(lambda: 1)
-    with pytest.raises(UsageError, match="nothing runs it"):
+    with pytest.raises(UsageError, match="a tool without a function"):
         tool(OPENAI)
     with pytest.raises(UsageError, match="unknown effect 'reed'; expected read, state"):
         tool(get_weather, effect="reed")  # type: ignore[call-overload]
@@ -296,7 +296,7 @@ def test_parameters_may_have_any_name(call):
     assert "'_from' is missing (integer)" in call(odd, model_config=2).content
 
 
-def test_what_has_no_name_is_given_one(call):
+def test_tool_name_argument_names_an_anonymous_function(call):
     """A partial, an object that can be called, and a lambda without parameters."""
 
     class Double:

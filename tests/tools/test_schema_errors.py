@@ -64,7 +64,7 @@ def test_a_wrong_call_is_answered_with_a_right_one():
         resolve_call("walk", {"path": "a"}, ToolSet([TOOL]))
 
 
-def test_of_many_tools_the_nearest_are_listed_first():
+def test_explain_unknown_lists_nearest_tools_first():
     """Eighty names would bury the one that is meant."""
     tools = ToolSet(Tool(f"tool_{number}_x") for number in range(80))
     said = tools.explain_unknown("tool_77_y")

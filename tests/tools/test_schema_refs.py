@@ -181,7 +181,7 @@ def has_whole_float(value):
 
 
 @given(SCHEMAS, SPELLINGS)
-def test_what_is_valid_is_never_touched_and_what_is_changed_is_no_worse(schema, value):
+def test_coercion_keeps_valid_values_and_never_worsens_invalid_ones(schema, value):
     """By the judgement of jsonschema, for any schema with references, and any value but whole numbers with a point."""
     assume(not has_whole_float(value))
     whole = {"$defs": DEFS, **schema}

@@ -96,9 +96,9 @@ def test_a_definition_needs_a_name(definition):
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [(print, r"got <built-in function print>; adapter\.tool\(f\) makes one"), ("f", "got 'f';")],
+    [(print, r"got <built-in function print>; for a function use adapter\.tool"), ("f", "got 'f';")],
 )
-def test_what_is_no_definition_is_refused(given, said):
+def test_from_definition_rejects_invalid_definitions(given, said):
     """A function, a name: with the next step."""
     with pytest.raises(UsageError, match=said):
         ToolSet([given])

@@ -39,7 +39,7 @@ from adapter.conversation.guardrails.response_checks import (
 )
 from adapter.conversation.guardrails.retry_messages import Encode, Wordings
 from adapter.core.arguments import check_types
-from adapter.core.callbacks import text_function
+from adapter.core.callbacks import wrap_text_function
 from adapter.core.events import ContentReclassified, Event, InvalidToolCall, Json, TextDelta, ToolCall
 from adapter.core.turn import Turn
 from adapter.parsing.formats.hermes import encode_calls
@@ -111,7 +111,7 @@ class Guardrails:
         self.tools = tools if isinstance(tools, ToolSet) else ToolSet(tools)
         self.on, self.steps = validate_guardrails(on), parse_steps(steps)
         self.retries = validate_retries(retries)
-        self.encode = text_function(encode, "encode")
+        self.encode = wrap_text_function(encode, "encode")
         self._tries: Counter[str] = Counter()
 
     @property

@@ -1,6 +1,6 @@
-"""JSON as models write it: strict first, then a tolerant reading that names each fix.
+"""Decode JSON written by models: strictly first, then with repairs, each of which is named.
 
-Valid JSON is never touched, and does not load the tolerant reader.
+Valid JSON never reaches the repairer and does not load it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ _BETWEEN = re.compile(r"(?:[ \t\r\n\ufeff\u200b\u2060,;}\]]|```[A-Za-z]*)*")
 
 
 def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJson:
-    """The JSON value at ``start``, mended where that is certain.
+    """Decode the JSON value at ``start``, repaired if the repair is unambiguous.
 
-    ``closed``: the value's end is known from outside (a closing marker), so that
-    missing closing brackets may be added. Raises FormatError with the reason and
-    the place; UnterminatedError when the text ends inside a string.
+    ``closed``: the end of the value is known from a closing marker, so that missing closing brackets may be added.
+    Raises FormatError with the reason and position; UnterminatedError if the text ends inside a string.
     """
     decoded = decode_strict(text, start)
     if decoded is not None:
@@ -36,7 +35,7 @@ def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJso
     reader = JsonRepairer(text, start, closed)
     value = reader.value(0)
     if not closed and {"unescaped-quote", "missing-bracket"} <= reader.fixes.keys():
-        # A cut text whose strings are read out of step looks just like this.
+        # Truncated text whose strings are read out of step looks exactly like this.
         raise UnterminatedError("brackets are missing after a stray quote")
     if not is_encodable(json.dumps(value, ensure_ascii=False)):
         value = replace_surrogates(value)
@@ -45,18 +44,18 @@ def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJso
 
 
 def decode_values(text: str, *, closed: bool = True) -> tuple[list[DecodedJson], tuple[str, ...]]:
-    """All JSON values in ``text``, one after the other, and the fixes between them.
+    """Decode all consecutive JSON values in ``text``; return them and the fixes between them.
 
-    Code fences around them, commas or semicolons between them and closing
-    brackets that close nothing are passed over. Raises FormatError when there is
-    anything else, or no value at all.
+    Code fences, commas and semicolons around the values and unmatched closing brackets are skipped. Raises FormatError
+    for
+    any other text, or if there is no value.
     """
     values: list[DecodedJson] = []
     fixes: dict[str, None] = {}
     position = 0
     while True:
         gap = _BETWEEN.match(text, position)
-        assert gap is not None  # the pattern matches the empty string
+        assert gap is not None  # the pattern also matches an empty string
         if "```" in gap.group():
             fixes["code-fence"] = None
         if values and ("}" in gap.group() or "]" in gap.group()):

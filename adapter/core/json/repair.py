@@ -1,7 +1,7 @@
-"""A tolerant reading of JSON that names each fix.
+"""A tolerant JSON parser that names each repair.
 
-A text that ends inside a string is never completed: half a file must not become a file. When two readings are
-possible the text is refused, not guessed at. Cost is linear in the text for any input.
+Text that ends inside a string is never completed: half a file must not become a file. Ambiguous text is rejected, not
+guessed at. Time is linear in the length of any input.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LOOSE_LITERALS = {
     "None": None, "NULL": None, "Null": None, "undefined": None,
 }  # fmt: skip
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_QUOTE_ESCAPES = {"'": "'", "`": "`"}  # not JSON, and never meant otherwise
+_QUOTE_ESCAPES = {"'": "'", "`": "`"}  # not JSON, but unambiguous
 
 # Delimiters by the character that opens a string: the characters that may close it, and the fix to name.
 _QUOTES = {
@@ -37,9 +37,9 @@ _QUOTES = {
 }
 _PLAIN = {opening: re.compile(f"[^{re.escape(closing)}\\\\\x00-\x1f]+") for opening, (closing, _) in _QUOTES.items()}
 _VALID = re.compile(r'(?:[^"”“\\\x00-\x1f]++|\\["\\/bfnrt])++')
-"""A part of a JSON string that `json` reads as it is."""
+"""A part of a JSON string that `json` decodes unchanged."""
 
-# What may follow a quote that really closes a string. `gap` admits comments.
+# Patterns for text that follows a real closing quote. `gap` admits comments.
 _GAP = r"(?:[ \t\r\n]|\\[nrt]|//[^\n]{0,200}|/\*.{0,200}?\*/)*+"
 _A_KEY = (
     r"(?:\"(?:[^\"\\\n]|\\.){0,80}\"|'(?:[^'\\\n]|\\.){0,80}'|[\"“”](?:[^\"“”\\\n]|\\.){0,80}[\"“”]"
@@ -54,7 +54,7 @@ _AFTER_SCALAR = re.compile(rf"{_GAP}(?:$|[,}}\]]|[\"'“”]|[A-Za-z_$][\w$.-]*[
 
 
 class JsonRepairer:
-    """One pass over the text, recursing once per level of nesting."""
+    """Parse a value in one pass over the text, recursing once per level of nesting."""
 
     def __init__(self, text: str, start: int, closed: bool) -> None:
         self.text = text
@@ -69,7 +69,7 @@ class JsonRepairer:
         return FormatError(f"expected {expected}, got {excerpt(self.text, self.position)}")
 
     def peek(self) -> str:
-        """The next character that is not space, comment or stray escape; "" at the end."""
+        """Return the next character after spaces, comments and stray escapes; "" at the end."""
         while (skipped := _SKIP.match(self.text, self.position)) is not None:
             if skipped.group().startswith("\\"):
                 self.fix("escaped-newline")
@@ -125,7 +125,7 @@ class JsonRepairer:
             self.separator("]")
 
     def closes(self, own: str, other: str, char: str) -> bool:
-        """Whether the container ends here; adds the bracket that is missing."""
+        """Consume the end of a container and return whether it ends here; a missing bracket counts as read."""
         if char == own:
             self.position += 1
             return True
@@ -147,7 +147,7 @@ class JsonRepairer:
             if self.peek() == closing:
                 self.fix("trailing-comma")
             elif not self.peek():
-                self.position = comma  # a comma at the very end: let `closes` decide
+                self.position = comma  # a comma at the very end: `closes` decides
                 self.position += 1
         elif char and char not in "}]":
             self.fix("missing-comma")
@@ -218,7 +218,7 @@ class JsonRepairer:
             parts.append(self.escape())
 
     def escape(self) -> str:
-        """The escape sequence here; an invalid one stays as it was written."""
+        """Read an escape sequence; an invalid one stays verbatim."""
         char = self.text[self.position + 1 : self.position + 2]
         if not char:
             raise UnterminatedError("the text ends inside a string")
@@ -264,7 +264,7 @@ class JsonRepairer:
         if not _AFTER_SCALAR.match(self.text, number.end()):
             raise self.fail("a plain number (expressions are not JSON)")
         if len(spelling) > MAX_DIGITS:
-            raise FormatError(f"a number of {len(spelling)} characters; at most {MAX_DIGITS} are read")
+            raise FormatError(f"number too long: {len(spelling)} characters, limit {MAX_DIGITS}")
         exact = _JSON_NUMBER.fullmatch(spelling)
         if exact is None:
             self.fix("number-spelling")

@@ -1,7 +1,4 @@
-"""JSON as the standard has it, and what no value may have: the first reading of every text.
-
-Cost is linear in the text for any input.
-"""
+"""Decode standard JSON, with limits on depth and number length. Time is linear in the length of any input."""
 
 from __future__ import annotations
 
@@ -14,14 +11,13 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json
 
 MAX_DEPTH = 64
-"""Levels of nesting; real arguments use under ten, and the reader recurses."""
+"""Maximum number of nesting levels; real arguments use fewer than ten, and the repairer recurses."""
 
 MAX_DIGITS = 400
-"""Digits of an integer; converting more costs quadratic time in CPython."""
-
+"""Maximum number of digits of an integer; converting more takes quadratic time in CPython."""
 
 LONG = 4096
-"""Characters from which on a faster decoder is worth its import."""
+"""Minimum length, in characters, at which a faster decoder is worth its import."""
 
 
 class UnterminatedError(FormatError):
@@ -29,7 +25,7 @@ class UnterminatedError(FormatError):
 
 
 class DecodedJson(NamedTuple):
-    """A value, the offset just after it, and the fixes that reading it took."""
+    """A decoded value, the offset after it, and the repairs that it needed."""
 
     value: Json
     end: int
@@ -37,9 +33,9 @@ class DecodedJson(NamedTuple):
 
 
 def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | None:
-    """The JSON value at ``start`` exactly as the standard reads it, or None when it is not valid JSON.
+    """Decode the JSON value at ``start``, or return None if it is not valid JSON.
 
-    ``before``: what usually stands after the value, a hint that makes reading a long one faster.
+    ``before``: text that usually follows the value, a hint that speeds up decoding of a long one.
     """
     start = _SPACE.match(text, start).end()  # type: ignore[union-attr]
     found = _whole_value(text, start, text.find(before, start)) if before else None
@@ -55,10 +51,9 @@ def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | 
 
 
 def _whole_value(text: str, start: int, end: int) -> tuple[Json, int] | None:
-    """The value that fills ``text[start:end]``; None when it is short, or when that is not certain.
+    """Decode ``text[start:end]`` with jiter; None if it is short, or if `json` could decode it differently.
 
-    jiter, which pydantic brings, reads a long string three times as fast as `json` and reads nothing differently
-    that it does not refuse.
+    jiter, a dependency of pydantic, decodes a long string three times as fast as `json`, and accepts a subset of it.
     """
     if end - start < LONG:
         return None
@@ -72,7 +67,7 @@ def _whole_value(text: str, start: int, end: int) -> tuple[Json, int] | None:
 
 
 def _has_usual_numbers(value: Json) -> bool:
-    """Whether no number in ``value`` is one that the strict reading might refuse for its size."""
+    """Return whether the strict decoder accepts the size of every number in ``value``."""
     match value:
         case dict():
             return all(map(_has_usual_numbers, value.values()))
@@ -92,12 +87,12 @@ def _refuse_constant(name: str) -> Json:
 
 def _bounded_int(digits: str) -> int:
     if len(digits) > MAX_DIGITS:
-        raise ValueError(f"an integer of {len(digits)} digits")
+        raise ValueError(f"integer of {len(digits)} digits")
     return int(digits)
 
 
 def parse_finite_float(spelling: str) -> float:
-    """The number. Raises ValueError for one that only infinity is near to."""
+    """Parse a float. Raises ValueError if it overflows to infinity."""
     value = float(spelling)
     if value in (float("inf"), float("-inf")):
         raise ValueError("too large")
@@ -105,9 +100,9 @@ def parse_finite_float(spelling: str) -> float:
 
 
 def _is_shallow(value: Json, brackets: int) -> bool:
-    """Whether ``value``, written with so many opening brackets, is nested at most MAX_DEPTH levels deep.
+    """Return whether ``value`` is nested at most MAX_DEPTH levels deep. ``brackets``: the opening brackets in its text.
 
-    Without this bound it would depend on the caller's stack whether a text can be read.
+    Without this limit, the result would depend on the depth of the caller's stack.
     """
     if brackets <= MAX_DEPTH:
         return True
@@ -129,7 +124,7 @@ _SPACE = re.compile(r"[ \t\r\n\ufeff\u200b\u2060]*")
 
 
 def excerpt(text: str, position: int) -> str:
-    """What stands at ``position``, for a message."""
+    """Quote the text at ``position`` for a message."""
     if position >= len(text):
         return "the end of the text"
     piece = text[position : position + 30]
@@ -137,7 +132,7 @@ def excerpt(text: str, position: int) -> str:
 
 
 def is_encodable(text: str) -> bool:
-    """Whether ``text`` can be written as UTF-8: a lone surrogate cannot."""
+    """Return whether ``text`` can be encoded as UTF-8; lone surrogates cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -146,7 +141,7 @@ def is_encodable(text: str) -> bool:
 
 
 def replace_surrogates(value: Json) -> Json:
-    """``value`` with surrogate pairs joined and lone surrogates replaced, so that it can be written."""
+    """Join surrogate pairs in ``value`` and replace lone surrogates, so that it can be encoded."""
     match value:
         case str():
             return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,4 +1,4 @@
-"""What is done with text of any kind: lines, differences, cuts, and what must not be shown or written."""
+"""Text utilities: lines, diffs, truncation, redaction, display escaping and bounded regular expressions."""
 
 __all__ = [
     "delimiters",

@@ -1,10 +1,10 @@
-"""A text taken apart at words that are known to stand in it."""
+"""Split a text at delimiters that occur once."""
 
 from __future__ import annotations
 
 
 def split_around(text: str, *words: str) -> list[str] | None:
-    """What stands around the words, of which each must come once and in this order; None where they do not."""
+    """Split ``text`` at the words, each of which must occur exactly once and in order; otherwise return None."""
     pieces = []
     for word in words:
         piece, found, text = text.partition(word)

@@ -1,7 +1,7 @@
-"""Unified diffs whose cost stays small on large files.
+"""Unified diffs that stay fast on large files.
 
-Lines are split at line feeds only, as git and patch do, so that a changed
-carriage return shows as a changed line and the diff can be applied by them.
+Lines end at line feeds only, as in git and patch, so that a changed carriage return is a changed line and these
+programs can apply the diff.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from adapter.core.text.plurals import pluralize
 
 CONTEXT_LINES = 3
 MAX_COMPARISONS = 400_000_000
-"""Changed lines before times after. rapidfuzz compares 64 of them at a step: some 0.1 s, 50 MB.
-Above it the whole differing middle is shown as replaced."""
+"""Maximum product of the changed lines before and after. rapidfuzz compares 64 at a time: about 0.1 s, 50 MB.
+Above it, the whole middle part is shown as replaced."""
 _UNCLOSED = "\n\\ No newline at end of file"
-MAX_SAID = 5
-"""Places named in a sentence."""
-STRETCH = 500
-"""Lines compared at a time."""
+MAX_LISTED = 5
+"""Maximum number of changes listed in a sentence."""
+BLOCK_LINES = 500
+"""Number of lines that are compared at a time."""
 
 
 class LineChange(NamedTuple):
@@ -33,38 +33,40 @@ class LineChange(NamedTuple):
     new_end: int
 
 
-def unified_diff(before: str, after: str, path: str = "", stretches: Sequence[LineChange] | None = None) -> str:
-    """What turns ``before`` into ``after``, empty when they are equal. ``stretches``: where they
-    differ, in order, when that is known; nothing outside is compared."""
+def unified_diff(before: str, after: str, path: str = "", regions: Sequence[LineChange] | None = None) -> str:
+    """Return a unified diff, empty for equal texts.
+
+    ``regions``: the changed regions in order, if known; nothing outside of them is compared.
+    """
     if before == after:
         return ""
     old = _diff_lines(before)
-    new = _diff_lines(after) if stretches is None else _changed_lines(old, after, stretches)
+    new = _diff_lines(after) if regions is None else _changed_lines(old, after, regions)
     header = [f"--- a/{path}\n", f"+++ b/{path}\n"] if path else ["--- before\n", "+++ after\n"]
-    changed = changes(old, new) if stretches is None else _within(old, new, stretches)
+    changed = changes(old, new) if regions is None else _within(old, new, regions)
     hunks = (_hunk(old, new, group) for group in _groups(changed))
     return "".join([*header, *(line for hunk in hunks for line in hunk)])
 
 
 def changed_lines(before: str, after: str) -> str:
-    """Where ``after`` is different, in words and in its line numbers: ``lines 3-5 changed, line 9 removed``."""
+    """Describe the changed lines by their numbers in ``after``: ``lines 3-5 changed, line 9 added``."""
     if before == after:
         return "nothing changed"
-    said = []
+    parts = []
     for change in changes(_diff_lines(before), _diff_lines(after)):
         first, last = change.new_start + 1, change.new_end
         if change.new_start == change.new_end:
             count = change.end - change.start
-            said.append(f"{count} line{'s' if count > 1 else ''} removed after line {change.new_start}")
+            parts.append(f"{pluralize(count, 'line')} removed after line {change.new_start}")
         else:
             verb = "added" if change.start == change.end else "changed"
-            said.append(f"line {first} {verb}" if first == last else f"lines {first}-{last} {verb}")
-    more = [f"and {pluralize(len(said) - MAX_SAID, 'more place')}"] if len(said) > MAX_SAID else []
-    return ", ".join(said[:MAX_SAID] + more)
+            parts.append(f"line {first} {verb}" if first == last else f"lines {first}-{last} {verb}")
+    more = [f"and {pluralize(len(parts) - MAX_LISTED, 'more place')}"] if len(parts) > MAX_LISTED else []
+    return ", ".join(parts[:MAX_LISTED] + more)
 
 
 def changes(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
-    """A shortest list of changes between two lists of lines, in order."""
+    """Return a shortest list of changes between two lists of lines, in order."""
     head = _common_prefix(old, new)
     tail = _common_prefix(old[head:][::-1], new[head:][::-1])
     middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
@@ -75,8 +77,8 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
     return list(_joined_opcodes(middle_old, middle_new, head))
 
 
-def _within(old: Sequence[str], new: Sequence[str], stretches: Sequence[LineChange]) -> Iterator[LineChange]:
-    for start, end, new_start, new_end in stretches:
+def _within(old: Sequence[str], new: Sequence[str], regions: Sequence[LineChange]) -> Iterator[LineChange]:
+    for start, end, new_start, new_end in regions:
         for change in changes(old[start:end], new[new_start:new_end]):
             yield LineChange(
                 change.start + start, change.end + start, change.new_start + new_start, change.new_end + new_start
@@ -84,7 +86,7 @@ def _within(old: Sequence[str], new: Sequence[str], stretches: Sequence[LineChan
 
 
 def _joined_opcodes(old: Sequence[str], new: Sequence[str], offset: int) -> Iterator[LineChange]:
-    """rapidfuzz tells insertions from deletions; side by side they are one change here."""
+    """Join adjacent insertions and deletions, which rapidfuzz reports separately."""
     open_change: LineChange | None = None
     for code in LCSseq.opcodes(old, new):
         if code.tag == "equal":
@@ -100,39 +102,39 @@ def _joined_opcodes(old: Sequence[str], new: Sequence[str], offset: int) -> Iter
 
 
 def _common_prefix(left: Sequence[str], right: Sequence[str]) -> int:
-    """Whole stretches are compared first: that is many times faster than line by line."""
+    """Compare whole blocks first: that is many times faster than line by line."""
     shorter, index = min(len(left), len(right)), 0
-    while index + STRETCH <= shorter and left[index : index + STRETCH] == right[index : index + STRETCH]:
-        index += STRETCH
+    while index + BLOCK_LINES <= shorter and left[index : index + BLOCK_LINES] == right[index : index + BLOCK_LINES]:
+        index += BLOCK_LINES
     while index < shorter and left[index] == right[index]:
         index += 1
     return index
 
 
 def _diff_lines(text: str) -> list[str]:
-    """The lines without their line feeds; a last one that has none says so, as in a diff."""
+    """Split at line feeds; the last line gets the diff's marker if it has none."""
     lines = text.split("\n")
     last = lines.pop()
     return [*lines, last + _UNCLOSED] if last else lines
 
 
-def _changed_lines(old: Sequence[str], after: str, stretches: Sequence[LineChange]) -> list[str]:
-    """The lines of ``after``; outside of the stretches those of ``old``, which need not be split once more."""
+def _changed_lines(old: Sequence[str], after: str, regions: Sequence[LineChange]) -> list[str]:
+    """Return the lines of ``after``, taking those outside the regions from ``old`` instead of splitting them again."""
     lines: list[str] = []
     position = offset = 0
-    for start, end, new_start, new_end in stretches:
-        kept = old[position:start]
-        offset += sum(map(len, kept)) + len(kept)
+    for start, end, new_start, new_end in regions:
+        unchanged = old[position:start]
+        offset += sum(map(len, unchanged)) + len(unchanged)
         stop = offset
         for _ in range(new_start, new_end):
             stop = after.find("\n", stop) + 1 or len(after)
-        lines += (*kept, *_diff_lines(after[offset:stop]))
+        lines += (*unchanged, *_diff_lines(after[offset:stop]))
         position, offset = end, stop
     return [*lines, *old[position:]]
 
 
 def _groups(changed: Iterable[LineChange]) -> Iterator[list[LineChange]]:
-    """Changes whose context would touch share a hunk."""
+    """Group changes whose context lines would touch into one hunk."""
     group: list[LineChange] = []
     for change in changed:
         if group and change.start - group[-1].end > 2 * CONTEXT_LINES:
@@ -152,21 +154,21 @@ def _hunk(old: Sequence[str], new: Sequence[str], group: Sequence[LineChange]) -
     yield f"@@ -{old_range} +{new_range} @@\n"
     position = first.start - lead
     for change in group:
-        yield from _marked(" ", old[position : change.start])
-        yield from _marked("-", old[change.start : change.end])
-        yield from _marked("+", new[change.new_start : change.new_end])
+        yield from _prefix_lines(" ", old[position : change.start])
+        yield from _prefix_lines("-", old[change.start : change.end])
+        yield from _prefix_lines("+", new[change.new_start : change.new_end])
         position = change.end
-    yield from _marked(" ", old[position : last.end + trail])
+    yield from _prefix_lines(" ", old[position : last.end + trail])
 
 
 def _range(start: int, end: int) -> str:
-    """``first line,count`` as diff writes it: the line before when there is no line."""
+    """Format ``first line,count`` as diff does: the line before if the range is empty."""
     length = end - start
     if length == 1:
         return str(start + 1)
     return f"{start + 1 if length else start},{length}"
 
 
-def _marked(mark: str, lines: Sequence[str]) -> Iterator[str]:
+def _prefix_lines(mark: str, lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         yield f"{mark}{line}\n"

@@ -1,7 +1,7 @@
-"""What counts as a line here: text up to a line feed, a carriage return and line feed, or a lone carriage return.
+"""Split text into lines, which end at a line feed, a carriage return with line feed, or a lone carriage return.
 
-``str.splitlines`` also breaks at form feeds, U+2028 and others, which editors,
-compilers and ``grep -n`` do not count, so nothing in this package uses it on files.
+``str.splitlines`` also splits at form feeds, U+2028 and others, which editors, compilers and ``grep -n`` do not
+count, so this package never uses it on files.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines with their line ends; joined they give ``text`` back. No text, no lines."""
+    """Split into lines with their line ends; joined they restore ``text``. Empty text has no lines."""
     return _LINE.findall(text)
 
 
 def line_texts(text: str) -> list[str]:
-    """The lines without their line ends, as many as `split_lines` gives."""
+    """Split into lines without their line ends, as many as `split_lines` returns."""
     lines = _LINE_END.split(text)
     return lines if lines[-1] else lines[:-1]
 
 
 def line_end(line: str) -> str:
-    """The line end that ``line`` closes with, or an empty string."""
+    """Return the line end of ``line``, or an empty string."""
     if line.endswith("\r\n"):
         return "\r\n"
     return line[-1:] if line.endswith(("\n", "\r")) else ""
@@ -35,5 +35,5 @@ def without_end(line: str) -> str:
 
 
 def to_lf(text: str) -> str:
-    """``text`` with every line end as a line feed."""
+    """Convert every line end to a line feed."""
     return _LINE_END.sub("\n", text) if "\r" in text else text

@@ -1,7 +1,7 @@
-"""Keeps credentials out of what is written down or reported: transcripts, error messages, answers to clients.
+"""Redact credentials in transcripts, error messages and responses.
 
-What counts as one: the value of an environment variable whose name says so, and
-text of a shape that only credentials have. It is replaced by ``[redacted ...]``.
+Credentials are the values of environment variables whose names suggest it, and text in a form that only credentials
+have. They are replaced by ``[redacted ...]``.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import overload
 from adapter.core.events import Json
 
 SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL", re.IGNORECASE)
-"""Names of variables, as people choose them."""
+"""Names of environment variables that hold credentials."""
 MIN_LENGTH = 6
-"""Shorter values (``1``, ``true``, ``us``) stand in any text without meaning anything."""
+"""Minimum length of a value; shorter ones (``1``, ``true``, ``us``) occur in any text."""
 MIN_LINE = 20
-"""Characters of a line of a value with several, a key file's, that is sought by itself."""
-MAX_HELD = 4_096
-"""Characters without a space that are held back because they may be the beginning of a credential."""
+"""Minimum length of a line of a multi-line value, such as a key file, that is redacted on its own."""
+MAX_BUFFERED = 4_096
+"""Maximum number of characters that are buffered because they may be the start of a credential."""
 
 REDACTED = "[redacted"
-"""How what stands for a credential begins; a variable's name may follow."""
+"""Start of the replacement of a credential; a variable's name may follow."""
 
 _SHAPES = re.compile(
     r"""(?ix)
@@ -47,40 +47,41 @@ _SHAPES = re.compile(
     """
 )
 """Headers, fields of JSON, addresses with a password or a key, JSON Web Tokens, and the marks that GitHub, GitLab,
-OpenAI, Slack and others give their keys. What tells of one stands in a group."""
-_TELLING = (
+OpenAI, Slack and others put on their keys. The text that identifies one is in a group."""
+_KEYWORDS = (
     "authorization", "apikey", "api-key", "api_key", "bearer", "token", "secret", "passw", "cookie", "://",
     "key=", "sig=", "auth=", "signature=", "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
     "glpat-", "hf_", "xox", "akia", "asia", "aiza", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "npm_",
     "pypi-", "gsk_", "eyj", "-----begin ",
 )  # fmt: skip
-"""What every such shape has one of, in lower case: a hundred times as fast to look for."""
+"""Substrings, in lower case, of which every such form has one; searching for them is a hundred times as fast."""
 _WINDOW, _LONGEST = 32_768, 12_288
-"""Characters that are searched at a time, so that other threads have their turn, and more than any shape has."""
+"""Window size of the search, so that other threads can run, and an upper limit for the length of a match, in
+characters."""
 _BEGINNING = re.compile(r"(?i)(?:authorization|api[-_]?key|bearer|token|secret|passw|cookie)[^\n]{0,20}\S{0,2000}\Z")
 _FIELD = re.compile(
     r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|(?:[\w-]{0,40}[-_])?(?:api[-_]?key|secret|passw(?:or)?d)"
     r"|[\w-]{0,40}(?:access|auth|refresh|id|session|private|secret)[-_]?(?:token|key)"
 )
-"""Names of fields whose text is a credential, whatever its shape."""
+"""Names of fields whose text is always a credential."""
 MIN_FIELD = 8
-"""Characters of such a text."""
+"""Minimum length of such a text."""
 _BLOCK_BEGIN, _BLOCK_END = "-----BEGIN ", re.compile(r"-----END [^-]{0,60}-----")
 MAX_BLOCK = 12_000
-"""Characters of a private key, from its first line to its last."""
+"""Maximum length of a private key, from its first line to its last."""
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-"""What addresses do not encode (RFC 3986, 2.3)."""
+"""Characters that URLs do not encode (RFC 3986, 2.3)."""
 
 
 class Redactor:
-    """What is not to be written down: of ``environment`` the values whose names say so, ``known``, and the shapes."""
+    """Redacts credentials: secret values of ``environment``, the ``known`` ones, and known forms."""
 
     def __init__(self, environment: Mapping[str, str], known: Iterable[str | None] = ()) -> None:
         values = {value: name for name, value in environment.items() if SECRET_NAME.search(name)}
         values |= {value: "" for value in known if value}
         self._names: dict[str, str] = {}
         for value, name in values.items():
-            # A path of a socket or a folder (SSH_AUTH_SOCK, PASSWORD_STORE_DIR) is no secret.
+            # A path of a socket or a folder (SSH_AUTH_SOCK, PASSWORD_STORE_DIR) is not a secret.
             if len(value) >= MIN_LENGTH and not re.fullmatch(r"(?:/[\w.@+-]+){2,}/?", value):
                 self._names |= dict.fromkeys(_spellings(value), name)
         longest_first = sorted(self._names, key=len, reverse=True)
@@ -92,7 +93,7 @@ class Redactor:
     @overload
     def redact(self, value: Json) -> Json: ...
     def redact(self, value: Json) -> Json:
-        """``value`` without credentials: text, or JSON with all the text in it."""
+        """Redact text, or every string in a JSON value."""
         if isinstance(value, str):
             return "".join(self.redact_pieces([value]))
         if isinstance(value, Mapping):
@@ -107,28 +108,28 @@ class Redactor:
         return f"{REDACTED}]" if is_secret and REDACTED not in redacted else redacted
 
     def redact_bytes(self, content: bytes) -> bytes:
-        """`redact` for the bytes of a file, text or not."""
+        """Redact the bytes of a file, text or binary."""
         return self.redact(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def redact_pieces(self, pieces: Sequence[str]) -> list[str]:
-        """Text in pieces: what stands for a credential is in the piece where that began."""
+        """Redact text that is split into pieces. A replacement goes into the piece in which the credential begins."""
         text = "".join(pieces)
-        found = list(self._spans(text))
+        spans = list(self._spans(text))
         redacted, end = [], 0
         for piece in pieces:
             start, end = end, end + len(piece)
             kept, at = [], start
-            for _, first, last, instead in found:
+            for _, first, last, replacement in spans:
                 if last <= start or first >= end:
                     continue
                 kept.append(text[at : max(first, at)])
-                kept.append(instead if first >= start else "")
+                kept.append(replacement if first >= start else "")
                 at = min(last, end)
             redacted.append("".join(kept) + text[at:end])
         return redacted
 
     def safe_prefix(self, pieces: Sequence[str]) -> set[int]:
-        """After how many of ``pieces`` the text can be cut: the redaction before does not depend on what follows."""
+        """Return the numbers of ``pieces`` after which the text can be split without affecting redaction."""
         text = "".join(pieces)
         limit, spans = self._limit(text), list(self._spans(text))
         ends = enumerate(accumulate(map(len, pieces)), start=1)
@@ -137,10 +138,10 @@ class Redactor:
         }
 
     def _limit(self, text: str) -> int:
-        """Where what may yet become a part of a credential begins."""
+        """Return the start of text that may become part of a credential."""
         starts = [_word_start(text, len(text))]
-        if begun := _BEGINNING.search(text, max(len(text) - 2 * MAX_HELD, 0)):
-            starts.append(_word_start(text, begun.start()))  # "client_secret" tells, and "secret" alone does not
+        if lead := _BEGINNING.search(text, max(len(text) - 2 * MAX_BUFFERED, 0)):
+            starts.append(_word_start(text, lead.start()))  # "client_secret" is a keyword, "secret" alone is not
         block = text.rfind(_BLOCK_BEGIN, max(len(text) - MAX_BLOCK, 0))
         if block >= 0 and not _BLOCK_END.search(text, block):
             starts.append(block)
@@ -149,38 +150,39 @@ class Redactor:
         return min(starts)
 
     def _spans(self, text: str) -> Iterator[tuple[int, int, int, str]]:
-        """Credentials in order: where what tells of one begins, where it itself does, its end, what to put there."""
-        found = [
-            (match.start(), match.start(), match.end(), self._instead(match[0]))
+        """Yield credentials in order: start of the identifying text, start of the credential, its end, and the
+        replacement."""
+        spans = [
+            (match.start(), match.start(), match.end(), self._replacement(match[0]))
             for match in self._values.finditer(text)
         ]
         for match in _shapes(text):
             lead = match[match.lastindex] if match.lastindex else ""
-            found.append((match.start(), match.start() + len(lead), match.end(), f"{REDACTED}]"))
+            spans.append((match.start(), match.start() + len(lead), match.end(), f"{REDACTED}]"))
         end = 0
-        for begin, start, last, instead in sorted(found, key=lambda span: span[1]):
+        for lead_start, start, last, replacement in sorted(spans, key=lambda span: span[1]):
             if start >= end:
-                yield begin, start, last, instead
+                yield lead_start, start, last, replacement
                 end = last
 
-    def _instead(self, value: str) -> str:
+    def _replacement(self, value: str) -> str:
         name = self._names.get(value, "")
         return f"{REDACTED} {name}]" if name else f"{REDACTED}]"
 
 
 def _word_start(text: str, end: int) -> int:
-    """Where what stands before ``end`` without a space begins, at most `MAX_HELD` before."""
-    head = text[max(end - MAX_HELD, 0) : end]
+    """Return the start of the word that ends at ``end``, at most `MAX_BUFFERED` characters before."""
+    head = text[max(end - MAX_BUFFERED, 0) : end]
     return end if not head or head[-1].isspace() else end - len(head.rsplit(None, 1)[-1])
 
 
 def _shapes(text: str) -> Iterator[re.Match[str]]:
-    """As ``_SHAPES.finditer``."""
+    """Find matches of ``_SHAPES`` window by window."""
     at = 0
     for start in range(0, len(text), _WINDOW):
         stop, end = start + _WINDOW, start + _WINDOW + _LONGEST
         folded = text[start:end].casefold()
-        if not any(telling in folded for telling in _TELLING):
+        if not any(keyword in folded for keyword in _KEYWORDS):
             continue
         for match in _SHAPES.finditer(text, max(at, start), end):
             if match.start() >= stop:
@@ -190,7 +192,7 @@ def _shapes(text: str) -> Iterator[re.Match[str]]:
 
 
 def _spellings(value: str) -> Iterator[str]:
-    """``value`` as it is, in JSON and in an address; of several lines each long one, too."""
+    """Yield ``value`` verbatim, in JSON and in a URL, and each long line of a multi-line one."""
     yield value
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]

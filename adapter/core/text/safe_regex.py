@@ -1,4 +1,4 @@
-"""Regular expressions from a model: compiled within bounds, refused with the place of the mistake."""
+"""Compile regular expressions from models within limits; errors give the position of the mistake."""
 
 from __future__ import annotations
 
@@ -9,98 +9,99 @@ import regex
 from adapter.core.errors import ToolError
 
 MAX_PATTERN = 1_000
-"""Characters of a regular expression."""
+"""Maximum length of a regular expression, in characters."""
 MAX_REPEATS = 20_000
-"""Product of nested ``{n,m}``. The regex package unrolls them while compiling, where no
-timeout applies: ``((a{1000}){1000}){10}`` took 10 s and over 2 GB."""
+"""Maximum product of nested ``{n,m}``. The regex package unrolls them while compiling, without a timeout:
+``((a{1000}){1000}){10}`` took 10 s and over 2 GB."""
 
 MAX_CAPTURING = 20
-"""Groups of a pattern that refers back to what they took. The regex package keeps each repetition of each group: with
-nine around one another a line of 3 MB took 700 MB."""
+"""Maximum number of groups in a pattern with back-references. The regex package stores every repetition of every group:
+nine nested groups took 700 MB on a line of 3 MB."""
 MAX_CAPTURED = 100_000
-"""Characters of a text that such a pattern is tried on."""
+"""Maximum length of the text that such a pattern is matched against."""
 
 _COUNTED = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
 
 def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[str]:
-    """The pattern for searching one line. Raises ToolError that names the position and a way out."""
+    """Compile a pattern for searching single lines. Raises ToolError with the position of a mistake and a fix."""
     if not pattern:
-        raise ToolError("the pattern is empty; give the text or regular expression to look for")
+        raise ToolError("the pattern is empty; pass the text or regular expression to search for")
     if len(pattern) > MAX_PATTERN:
-        raise ToolError(f"the pattern has {len(pattern)} characters; at most {MAX_PATTERN} are possible")
+        raise ToolError(f"the pattern is too long: {len(pattern)} characters, limit {MAX_PATTERN}")
     if _repeats(pattern) > MAX_REPEATS:
-        raise ToolError(f"the pattern repeats more than {MAX_REPEATS} times; use smaller counts or * and +")
-    if _CALLS.search(pattern):
+        raise ToolError(f"the pattern repeats more than {MAX_REPEATS} times; use smaller counts, or * and +")
+    if _RECURSION.search(pattern):
         raise ToolError(
-            f"{pattern!r} calls itself or a group, (?R) or (?1), which is not possible here; "
-            "write the group out as often as it is nested"
+            f"{pattern!r} is recursive, (?R) or (?1), which is not supported; "
+            "repeat the group for each level of nesting"
         )
     flags = regex.IGNORECASE if ignore_case else 0
     try:
         compiled = regex.compile(pattern, flags)
-        if compiled.groups and _may_forget(pattern):
+        if compiled.groups and _needs_no_captures(pattern):
             return regex.compile(_without_captures(pattern), flags)
     except (regex.error, OverflowError, RecursionError) as error:
         raise ToolError(_explanation(pattern, error)) from None
     if compiled.groups > MAX_CAPTURING:
         raise ToolError(
-            f"the pattern refers back to groups and has {compiled.groups}; at most {MAX_CAPTURING} are possible then. "
-            "Write (?:...) for those that nothing refers to"
+            f"the pattern has back-references and {compiled.groups} groups, limit {MAX_CAPTURING}. "
+            "Write (?:...) for groups without a back-reference"
         )
     return compiled
 
 
 def search_with_limits(pattern: regex.Pattern[str], text: str) -> str:
-    """As much of ``text`` as the pattern is tried on: all, unless it keeps what its groups took."""
+    """Return the part of ``text`` to search: all of it, unless the pattern captures groups."""
     return text[:MAX_CAPTURED] if pattern.groups else text
 
 
-_CALLS = re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:R|[-+]?\d|&|P>)")
-"""Recursion and calls of groups. They take hundreds of megabytes within any time limit."""
-_REFERS = re.compile(r"\\[1-9g]|\(\?(?:P=|\(|\||[A-Za-z]*[xV])|\(\*|\[\[")
-"""What needs the groups, or spells patterns otherwise (``(?x)``, ``(?V1)``, ``[[a]--[b]]``)."""
+_RECURSION = re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:R|[-+]?\d|&|P>)")
+"""Recursion and subroutine calls. They take hundreds of megabytes within any time limit."""
+_NEEDS_CAPTURES = re.compile(r"\\[1-9g]|\(\?(?:P=|\(|\||[A-Za-z]*[xV])|\(\*|\[\[")
+"""Syntax that needs captures, or changes the pattern syntax (``(?x)``, ``(?V1)``, ``[[a]--[b]]``)."""
 _OPENS = re.compile(r"\((?:\?P?<[A-Za-z_]\w*>|(?!\?))")
 
 
-def _may_forget(pattern: str) -> bool:
-    """Whether nothing in it depends on what a group took."""
-    return not _REFERS.search(pattern)
+def _needs_no_captures(pattern: str) -> bool:
+    return not _NEEDS_CAPTURES.search(pattern)
 
 
 def _without_captures(pattern: str) -> str:
-    """The same pattern, whose groups keep nothing: what they took is never asked for here."""
-    written, position = [], 0
+    """Make capturing groups non-capturing: their captures are never used here."""
+    parts, position = [], 0
     while position < len(pattern):
         opening = _OPENS.match(pattern, position)
         token = opening or _TOKEN.match(pattern, position)
-        written.append("(?:" if opening else pattern[position : token.end()] if token else pattern[position])
+        parts.append("(?:" if opening else pattern[position : token.end()] if token else pattern[position])
         position = token.end() if token else position + 1
-    return "".join(written)
+    return "".join(parts)
 
 
-# What means something else in a whole text than in each of its lines: ends of the text,
-# looking around, and whatever does not give back what it has taken.
+# Syntax with another meaning in a multi-line text than in a single line: ends of the text, lookaround, and possessive
+# matching.
 _NEEDS_LINES = re.compile(r"\\[AZzGKRXNmM]|\(\?(?!:|P<)|[*+?}]\+|\(\*")
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d*,?\d*\}|.", re.DOTALL)
 _SPELLED = re.compile(r"\\[xuUNpPkgL0-9]|\[:|\{[^\d,}]")
-"""What is not the text it looks like: code points, references, ``[:alpha:]``, ``{e<=1}``."""
+"""Escapes and classes that do not match their own text: code points, references, ``[:alpha:]``, ``{e<=1}``."""
 
 
 def compile_for_text(pattern: str, ignore_case: bool = False) -> regex.Pattern[str] | None:
-    """The pattern for a whole text of lines: it matches at or before every line that ``pattern`` matches
-    (and perhaps elsewhere). None when it cannot be known to."""
+    """Compile a pattern for a multi-line text that matches at or before every line that ``pattern`` matches.
+
+    It may also match elsewhere. Return None if that cannot be guaranteed.
+    """
     if _NEEDS_LINES.search(pattern):
         return None
     if regex.compile(pattern).groups:
-        if not _may_forget(pattern):
+        if not _needs_no_captures(pattern):
             return None
         pattern = _without_captures(pattern)
     return regex.compile(pattern, regex.MULTILINE | (regex.IGNORECASE if ignore_case else 0))
 
 
 def required_texts(pattern: str) -> tuple[str, ...]:
-    """Plain texts of which one stands in everything that ``pattern`` matches; empty when nothing is known."""
+    """Return literal texts, one of which occurs in every match of ``pattern``; empty if unknown."""
     if _NEEDS_LINES.search(pattern) or _SPELLED.search(pattern):
         return ()
     alternatives = [[""]]
@@ -115,7 +116,7 @@ def required_texts(pattern: str) -> tuple[str, ...]:
         elif token == "|":
             alternatives.append([""])
         elif token in ("?", "*") or (token[0] == "{" and len(token) > 1):
-            runs[-1] = runs[-1][:-1]  # what is repeated may be absent
+            runs[-1] = runs[-1][:-1]  # a repeated item may be absent
             runs.append("")
         elif token in (".", "^", "$", "+") or token[0] == "[" or (token[0] == "\\" and token[-1].isalnum()):
             runs.append("")
@@ -131,12 +132,12 @@ def _explanation(pattern: str, error: Exception) -> str:
     reason = getattr(error, "msg", str(error))
     escaped = regex.escape(pattern, special_only=True, literal_spaces=True)
     return (
-        f"{pattern!r} is not a regular expression: {reason}{where}. To search for this very text, escape it: {escaped}"
+        f"{pattern!r} is not a valid regular expression: {reason}{where}. To search for the literal text, use {escaped}"
     )
 
 
 def _repeats(pattern: str) -> int:
-    """The largest product of counted repeats that are nested in one another."""
+    """Return the largest product of nested counted repeats."""
     products = [1]
     previous = largest = position = 1
     position = 0

@@ -1,13 +1,13 @@
-"""A text that comes in thousands of small pieces, each of which by itself would weigh ten times its characters."""
+"""Build a string from thousands of small pieces without the memory overhead of a string object for each."""
 
 from __future__ import annotations
 
-JOINED = 64
-"""Pieces that become one."""
+JOIN_AT = 64
+"""Number of pieces that are joined at a time."""
 
 
 class StringBuilder:
-    """``size``: characters so far. Adding costs the same however many there are."""
+    """Collects pieces of text. ``size``: characters so far. Adding takes amortized constant time."""
 
     __slots__ = ("_joined", "_new", "size")
 
@@ -19,10 +19,9 @@ class StringBuilder:
     def add(self, text: str) -> None:
         self.size += len(text)
         self._new.append(text)
-        if len(self._new) >= JOINED:
+        if len(self._new) >= JOIN_AT:
             self._joined.append("".join(self._new))
             self._new.clear()
 
     def __str__(self) -> str:
-        """All of it."""
         return "".join((*self._joined, *self._new))

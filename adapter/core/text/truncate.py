@@ -1,8 +1,8 @@
-"""Results cut to what a small context window can hold, with the next step said.
+"""Truncate tool results to fit a small context window, with a hint about the next step.
 
-The rule of the Zaguan Blade document: over 50 KB or over 2,000 lines, the first
-100 and the last 50 lines are shown. A line rule alone lets one 1 MB line pass,
-so a byte budget follows that cuts inside lines: the result never exceeds it.
+The rule is from the Zaguan Blade document: over 50 KB or 2,000 lines, the first 100 and last 50 lines are shown.
+A line limit alone would let a line of 1 MB pass, so a byte limit that also cuts lines follows: the result never exceeds
+it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from adapter.core.text.display_escaping import replace_lone_surrogates
 from adapter.core.text.lines import split_lines
 
 MAX_BYTES = 51_200
-"""Of a result that a model is given."""
+"""Maximum size of a result, in bytes."""
 MAX_LINES = 2_000
-"""Of a result that a model is given, unless its tool has more."""
+"""Maximum number of lines of a result, unless its tool sets another."""
 HEAD_LINES = 100
-"""Kept of the beginning of a longer result."""
+"""Lines kept from the start of a longer result."""
 TAIL_LINES = 50
-"""Kept of the end of a longer result."""
-_NEXT_STEP = "Ask for less: a line range, a narrower path or a more specific pattern."
+"""Lines kept from the end of a longer result."""
+_NEXT_STEP = "Request less: a line range, a narrower path or a more specific pattern."
 
 
 def truncate(
@@ -30,10 +30,10 @@ def truncate(
     head: int = HEAD_LINES,
     tail: int = TAIL_LINES,
 ) -> str:
-    """``text`` unchanged when it is within both limits, else its head and tail around a message.
+    """Return ``text`` if it is within both limits, otherwise its head and tail around a message.
 
-    The result is at most ``max_bytes`` bytes of valid UTF-8, no character is
-    split, and lone surrogates are replaced. Linear in ``text``.
+    The result is valid UTF-8 of at most ``max_bytes`` bytes; no character is split, and lone surrogates are replaced.
+    Linear in the length of ``text``.
     """
     text = replace_lone_surrogates(text)
     size = len(text.encode())
@@ -50,22 +50,25 @@ def truncate(
 
 
 def with_notes(text: str, notes: Sequence[str], max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES) -> str:
-    """``text``, truncated, with a line below for each note that it does not say itself; as short as without."""
+    """Append notes to the truncated ``text``, a line each, without exceeding the limits.
+
+    A note that is part of the text is not repeated.
+    """
     notes = tuple(map(replace_lone_surrogates, notes))
     below = "".join(f"\n(note: {note})" for note in notes if note not in text)
     shown = truncate(text, max_bytes - len(below.encode()), max_lines)
     # A note in the middle of a long text may have been cut away.
-    unsaid = "".join(f"\n(note: {note})" for note in notes if note not in shown)
-    if len(unsaid) > len(below):
-        shown = truncate(text, max_bytes - len(unsaid.encode()), max_lines)
-    return shown.removesuffix("\n") + unsaid if unsaid else shown
+    missing = "".join(f"\n(note: {note})" for note in notes if note not in shown)
+    if len(missing) > len(below):
+        shown = truncate(text, max_bytes - len(missing.encode()), max_lines)
+    return shown.removesuffix("\n") + missing if missing else shown
 
 
 def _ends(lines: Sequence[str], head: int, tail: int) -> tuple[str, str]:
-    """The text to show before and after the message, as far as the byte budget allows."""
+    """Return the text before and after the message, before the byte limit is applied."""
     if len(lines) > head + tail:
         return "".join(lines[:head]), "".join(lines[len(lines) - tail :])
-    # Few but long lines: all of them, for the byte budget to cut inside.
+    # Few but long lines: keep all of them, the byte limit cuts inside.
     text = "".join(lines)
     return text[: len(text) // 2], text[len(text) // 2 :]
 
@@ -76,7 +79,7 @@ def _message(size: int, lines: int, head: int, tail: int) -> str:
 
 
 def _fit(upper: str, lower: str, budget: int) -> tuple[str, str]:
-    """Share ``budget`` bytes: what one part does not need, the other may use; two thirds go to the start."""
+    """Share ``budget`` bytes: two thirds go to the start, and each part may use the other's unused share."""
     upper_size, lower_size = len(upper.encode()), len(lower.encode())
     if upper_size + lower_size <= budget:
         return upper, lower
@@ -86,11 +89,11 @@ def _fit(upper: str, lower: str, budget: int) -> tuple[str, str]:
 
 
 def keep_start(text: str, max_bytes: int) -> str:
-    """The longest start of ``text`` that is at most ``max_bytes`` of UTF-8."""
+    """Return the longest prefix of ``text`` of at most ``max_bytes`` bytes in UTF-8."""
     return text.encode()[: max(max_bytes, 0)].decode("utf-8", "ignore")
 
 
 def keep_end(text: str, max_bytes: int) -> str:
-    """The longest end of ``text`` that is at most ``max_bytes`` of UTF-8."""
+    """Return the longest suffix of ``text`` of at most ``max_bytes`` bytes in UTF-8."""
     data = text.encode()
     return data[max(len(data) - max_bytes, 0) :].decode("utf-8", "ignore")

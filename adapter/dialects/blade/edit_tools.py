@@ -1,4 +1,4 @@
-"""Blade: changing files."""
+"""Blade's tools that change files."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.dialects import result_formatting
 from adapter.dialects.blade.parameters import FilePath
-from adapter.dialects.tool_class import Aliases, NestedModel, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.tool_class import (
+    Aliases,
+    NestedModel,
+    Rendered,
+    ToolClass,
+    ToolMetadata,
+    render_as,
+    require_outcome,
+)
 from adapter.editing.notations.parse_edits import parse_file_edits, parse_patches
 from adapter.editing.notations.registry import is_known_notation
-from adapter.tools.argument_synonyms import (
-    CONTENT,
-    DESTINATION,
-    DIRECTORY,
-    NEW_TEXT,
-    OLD_TEXT,
-    PATH,
-    SOURCE,
-)
+from adapter.tools.argument_synonyms import CONTENT, DESTINATION, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, SOURCE
 from adapter.tools.operations import (
     Copy,
     Delete,
@@ -52,14 +52,14 @@ Destination = Annotated[
 ]
 
 
-StartHint = Annotated[int | None, Field(description="First line (1-indexed), to tell equal places apart")]
+StartHint = Annotated[int | None, Field(description="First line (1-indexed), to select one of several matches")]
 
 
-EndHint = Annotated[int | None, Field(description="Last line (1-indexed), to tell equal places apart")]
+EndHint = Annotated[int | None, Field(description="Last line (1-indexed), to select one of several matches")]
 
 
 ReplaceAll = SkipJsonSchema[bool]
-"""Blade's edits have no such argument, but models know it from elsewhere: taken, and not shown."""
+"""Not in Blade's document, but models know it from other tools: accepted without being listed."""
 
 
 class BladeWriteFile(ToolClass):
@@ -78,8 +78,7 @@ class BladeWriteFile(ToolClass):
     def operation(self) -> Operation:
         return WriteText(self.path, self.content)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.written_text(require_outcome(outcome, FileWritten)), None
+    render = render_as(FileWritten, result_formatting.format_written)
 
 
 _EDIT_FILE_NAMES = ParameterNames("old_content", "new_content", start_line=None)
@@ -107,8 +106,7 @@ class EditFile(ToolClass):
         patch = Patch(self.old_content, self.new_content, replace_all=self.replace_all)
         return PatchText(self.path, (patch,), names=_EDIT_FILE_NAMES)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
+    render = render_as(FilePatched, result_formatting.format_patched)
 
 
 class PatchArguments(NestedModel):
@@ -153,24 +151,24 @@ class ApplyEdit(ToolClass):
 
     @model_validator(mode="before")
     @classmethod
-    def _notation_as_patches(cls, given: Json) -> Json:
-        """A diff, an envelope or SEARCH/REPLACE blocks may stand in the list, or in place of it."""
-        written = given.get("patches") if isinstance(given, dict) else None
-        if isinstance(written, list) and len(written) == 1:
-            written = written[0]
-        return {**given, "patches": written} if isinstance(written, str) and is_known_notation(written) else given
+    def _accept_notation(cls, value: Json) -> Json:
+        """Accept a diff, an envelope or SEARCH/REPLACE blocks in place of the list, or as its only item."""
+        patches = value.get("patches") if isinstance(value, dict) else None
+        if isinstance(patches, list) and len(patches) == 1:
+            patches = patches[0]
+        return {**value, "patches": patches} if isinstance(patches, str) and is_known_notation(patches) else value
 
     @model_validator(mode="after")
-    def _one_form(self) -> ApplyEdit:
+    def _check_form(self) -> ApplyEdit:
         single = self.old_text is not None or self.new_text is not None
         if isinstance(self.patches, str):
             self._check_text(self.patches)
         elif not self.path:
             raise ValueError("'path' is missing (string)")
         if single and self.patches:
-            raise ValueError("give either old_text and new_text, or patches, not both")
+            raise ValueError("pass either old_text and new_text, or patches, not both")
         if not single and not self.patches:
-            raise ValueError("give old_text and new_text, or a list of patches with at least one patch")
+            raise ValueError("pass old_text and new_text, or a list of at least one patch")
         if single and (self.old_text is None or self.new_text is None):
             raise ValueError(f"{'old_text' if self.old_text is None else 'new_text'} is missing")
         return self
@@ -189,15 +187,15 @@ class ApplyEdit(ToolClass):
                 return PatchText(self.path, parse_patches(self.patches))
             return PatchFiles(parse_file_edits(self.patches))
         if self.patches:
-            given = tuple(Patch(**dict(item)) for item in self.patches)
+            value = tuple(Patch(**dict(item)) for item in self.patches)
         else:
-            given = (Patch(self.old_text or "", self.new_text or "", self.start_line, self.end_line, self.replace_all),)
-        return PatchText(self.path or "", given)
+            value = (Patch(self.old_text or "", self.new_text or "", self.start_line, self.end_line, self.replace_all),)
+        return PatchText(self.path or "", value)
 
     def render(self, outcome: Outcome) -> Rendered:
         if isinstance(outcome, FilesPatched):
-            return result_formatting.files_patched_text(outcome), None
-        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
+            return result_formatting.format_patched(outcome), None
+        return result_formatting.format_patched(require_outcome(outcome, FilePatched)), None
 
 
 class DeleteFile(ToolClass):
@@ -215,8 +213,7 @@ class DeleteFile(ToolClass):
     def operation(self) -> Operation:
         return Delete(self.path, self.recursive)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.deleted_text(require_outcome(outcome, OperationDone)), None
+    render = render_as(OperationDone, result_formatting.format_deleted)
 
 
 class MoveFile(ToolClass):
@@ -234,8 +231,7 @@ class MoveFile(ToolClass):
     def operation(self) -> Operation:
         return Move(self.source, self.destination)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.moved_text(require_outcome(outcome, OperationDone)), None
+    render = render_as(OperationDone, result_formatting.format_moved)
 
 
 class CopyFile(ToolClass):
@@ -253,8 +249,7 @@ class CopyFile(ToolClass):
     def operation(self) -> Operation:
         return Copy(self.source, self.destination)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.copied_text(require_outcome(outcome, OperationDone)), None
+    render = render_as(OperationDone, result_formatting.format_copied)
 
 
 class CreateDirectory(ToolClass):
@@ -271,5 +266,4 @@ class CreateDirectory(ToolClass):
     def operation(self) -> Operation:
         return MakeDirectory(self.path)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_directory_created(require_outcome(outcome, OperationDone)), None
+    render = render_as(OperationDone, result_formatting.format_directory_created)

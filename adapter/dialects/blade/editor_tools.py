@@ -1,4 +1,4 @@
-"""Blade: the user's editor."""
+"""Blade's tools for the user's editor."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ from pydantic import Field
 
 from adapter.core.events import JsonObject
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
-from adapter.tools.argument_synonyms import (
-    CONTENT,
-    PATH,
-)
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, render_as, require_outcome
+from adapter.tools.argument_synonyms import CONTENT, PATH
 from adapter.tools.operations import (
     EditorState,
     FilePatched,
@@ -31,7 +28,7 @@ from adapter.tools.operations import (
 
 
 def _state_fields(outcome: Outcome) -> JsonObject:
-    """The seven documented fields."""
+    """Return the seven documented fields."""
     fields = asdict(require_outcome(outcome, EditorState))
     fields.pop("notes")
     return fields
@@ -89,8 +86,8 @@ class GoToLineTool(ToolClass):
 
     def render(self, outcome: Outcome) -> Rendered:
         state = require_outcome(outcome, EditorState)
-        place = f"line {state.cursor_line}, column {state.cursor_column}"
-        return f"The cursor is in {place} of {state.active_file}.", _state_fields(outcome)
+        position = f"line {state.cursor_line}, column {state.cursor_column}"
+        return f"The cursor is at {position} of {state.active_file}.", _state_fields(outcome)
 
 
 class GetSelectionTool(ToolClass):
@@ -116,8 +113,7 @@ class ReplaceSelectionTool(ToolClass):
     def operation(self) -> Operation:
         return ReplaceSelection(self.content)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
+    render = render_as(FilePatched, result_formatting.format_patched)
 
 
 class InsertAtCursorTool(ToolClass):
@@ -135,5 +131,4 @@ class InsertAtCursorTool(ToolClass):
     def operation(self) -> Operation:
         return InsertAtCursor(self.content)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
+    render = render_as(FilePatched, result_formatting.format_patched)

@@ -1,4 +1,4 @@
-"""What several kinds of Blade's tools share."""
+"""The path parameter that Blade's tools share."""
 
 from __future__ import annotations
 
@@ -7,12 +7,6 @@ from typing import Annotated
 from pydantic import Field
 
 from adapter.dialects.tool_class import Aliases
-from adapter.tools.argument_synonyms import (
-    DIRECTORY,
-    PATH,
-)
+from adapter.tools.argument_synonyms import PATH
 
 FilePath = Annotated[str, Field(description="File path (relative to workspace or absolute)"), Aliases(*PATH)]
-
-
-AnyPath = Annotated[str, Field(description="Path"), Aliases(*PATH, *DIRECTORY)]

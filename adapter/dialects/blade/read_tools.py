@@ -1,4 +1,4 @@
-"""Blade: reading files."""
+"""Blade's tools that read files."""
 
 from __future__ import annotations
 
@@ -10,19 +10,9 @@ from pydantic import Field
 
 from adapter.dialects import result_formatting
 from adapter.dialects.blade.parameters import FilePath
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
-from adapter.tools.argument_synonyms import (
-    DIRECTORY,
-    PATH,
-)
-from adapter.tools.operations import (
-    FileInfo,
-    FileText,
-    Operation,
-    Outcome,
-    ReadText,
-    Stat,
-)
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, render_as, require_outcome
+from adapter.tools.argument_synonyms import DIRECTORY, PATH
+from adapter.tools.operations import FileInfo, FileText, Operation, Outcome, ReadText, Stat
 
 
 class BladeReadFile(ToolClass):
@@ -36,8 +26,7 @@ class BladeReadFile(ToolClass):
     def operation(self) -> Operation:
         return ReadText(self.path)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_file(require_outcome(outcome, FileText)), None
+    render = render_as(FileText, result_formatting.format_file)
 
 
 class ReadFileRange(ToolClass):
@@ -58,8 +47,7 @@ class ReadFileRange(ToolClass):
     def operation(self) -> Operation:
         return ReadText(self.path, self.start_line, self.end_line, self.context_lines)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_numbered_lines(require_outcome(outcome, FileText)), None
+    render = render_as(FileText, result_formatting.format_numbered_lines)
 
 
 class GetFileInfo(ToolClass):

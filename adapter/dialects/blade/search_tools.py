@@ -1,4 +1,4 @@
-"""Blade: finding files and text."""
+"""Blade's tools that search for files and text."""
 
 from __future__ import annotations
 
@@ -7,26 +7,12 @@ from typing import Annotated
 from pydantic import Field
 
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
-from adapter.tools.argument_synonyms import (
-    DIRECTORY,
-    PATH,
-    PATTERN,
-)
-from adapter.tools.operations import (
-    FindByName,
-    Glob,
-    Grep,
-    GrepResult,
-    Listing,
-    Operation,
-    Outcome,
-    PathList,
-    Tree,
-)
+from adapter.dialects.tool_class import Aliases, ToolClass, ToolMetadata, render_as
+from adapter.tools.argument_synonyms import DIRECTORY, PATH, PATTERN
+from adapter.tools.operations import FindByName, Glob, Grep, GrepResult, Listing, Operation, PathList, Tree
 
 MAX_STRUCTURE_ENTRIES = 200
-"""Of `get_workspace_structure`, as its document says."""
+"""Maximum number of entries of `get_workspace_structure`, from its document."""
 
 
 CONTEXT_LINES = 2
@@ -50,8 +36,7 @@ class BladeListDirectory(ToolClass):
     def operation(self) -> Operation:
         return Tree(self.path, self.max_depth)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_tree(require_outcome(outcome, Listing)), None
+    render = render_as(Listing, result_formatting.format_tree)
 
 
 class GetWorkspaceStructure(ToolClass):
@@ -69,13 +54,12 @@ class GetWorkspaceStructure(ToolClass):
     def operation(self) -> Operation:
         return Tree(self.path, self.depth, self._limit, skip_common=True, gitignore=True)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_tree(require_outcome(outcome, Listing)), None
+    render = render_as(Listing, result_formatting.format_tree)
 
     def notes(self) -> tuple[str, ...]:
         if self.limit == self._limit:
             return ()
-        return (f"limit {self.limit} is not possible, {self._limit} was taken: 1 to {MAX_STRUCTURE_ENTRIES} are",)
+        return (f"limit {self.limit} is out of range (1-{MAX_STRUCTURE_ENTRIES}); using {self._limit}",)
 
     @property
     def _limit(self) -> int:
@@ -99,8 +83,7 @@ class BladeFindFiles(ToolClass):
     def operation(self) -> Operation:
         return FindByName(self.pattern, self.path, self.max_depth)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_paths(require_outcome(outcome, PathList), self.pattern), None
+    render = render_as(PathList, result_formatting.format_paths, "pattern")
 
 
 class FindFilesGlob(ToolClass):
@@ -119,8 +102,7 @@ class FindFilesGlob(ToolClass):
     def operation(self) -> Operation:
         return Glob(self.pattern, self.path, self.case_sensitive)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_paths(require_outcome(outcome, PathList), self.pattern), None
+    render = render_as(PathList, result_formatting.format_paths, "pattern")
 
 
 class BladeGrepSearch(ToolClass):
@@ -138,8 +120,7 @@ class BladeGrepSearch(ToolClass):
     def operation(self) -> Operation:
         return Grep(self.pattern, self.path)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_matches(require_outcome(outcome, GrepResult), self.pattern), None
+    render = render_as(GrepResult, result_formatting.format_matches, "pattern")
 
 
 class CodebaseSearch(ToolClass):
@@ -160,5 +141,4 @@ class CodebaseSearch(ToolClass):
         patterns = tuple(part.strip() for part in (self.file_pattern or "").split(",") if part.strip())
         return Grep(self.query, ".", patterns, CONTEXT_LINES, self.max_results)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_matches_with_context(require_outcome(outcome, GrepResult), self.query), None
+    render = render_as(GrepResult, result_formatting.format_matches_with_context, "query")

@@ -1,4 +1,4 @@
-"""Blade: running commands."""
+"""Blade's tool that runs commands."""
 
 from __future__ import annotations
 
@@ -8,16 +8,8 @@ from pydantic import Field
 
 from adapter.dialects import result_formatting
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
-from adapter.tools.argument_synonyms import (
-    COMMAND,
-    WORKING_DIRECTORY,
-)
-from adapter.tools.operations import (
-    CommandOutput,
-    Operation,
-    Outcome,
-    RunCommand,
-)
+from adapter.tools.argument_synonyms import COMMAND, WORKING_DIRECTORY
+from adapter.tools.operations import CommandOutput, Operation, Outcome, RunCommand
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
 
@@ -45,4 +37,4 @@ class RunCommandLine(ToolClass):
         return result_formatting.format_command(run), {"exit_code": run.exit_code, "timed_out": run.timed_out}
 
     def notes(self) -> tuple[str, ...]:
-        return () if "cwd" in self.model_fields_set else ("cwd was missing, so '.' (the workspace root) was used",)
+        return () if "cwd" in self.model_fields_set else ("cwd was missing; '.' (the workspace root) was used",)

@@ -1,7 +1,7 @@
-"""The tools of Maki, as its page "Tools" documents them.
+"""The tools of Maki, from its "Tools" documentation page.
 
-Paths are documented as absolute; relative ones mean the workspace root, which
-is what results name them by. All times are seconds, lines count from 1.
+Paths are documented as absolute; relative ones start at the workspace root, and results use relative paths. Times are
+in seconds, lines are 1-based.
 """
 
 from __future__ import annotations

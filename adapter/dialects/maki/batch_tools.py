@@ -1,4 +1,4 @@
-"""Maki: calls within calls."""
+"""Maki's tools that make further calls: batch, code and sub-agent."""
 
 from __future__ import annotations
 
@@ -9,8 +9,17 @@ from pydantic import BeforeValidator, Field, model_validator
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.dialects import result_formatting
-from adapter.dialects.maki.parameters import Unsigned, _lower
-from adapter.dialects.tool_class import Aliases, NestedModel, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.maki.parameters import lowercase
+from adapter.dialects.tool_class import (
+    Aliases,
+    NestedModel,
+    Rendered,
+    ToolClass,
+    ToolMetadata,
+    Unsigned,
+    render_as,
+    require_outcome,
+)
 from adapter.tools.call_shapes import parse_arguments
 from adapter.tools.operations import (
     AgentReport,
@@ -27,7 +36,8 @@ from adapter.tools.schema_simplify import REQUIRED_KEY
 
 
 class BatchItem(NestedModel):
-    """One call: ``parameters`` under any customary name, as an object, as its JSON text, or beside the name."""
+    """One call. ``parameters`` may have any common name, be an object or its JSON text, or be flat next to the tool's
+    name."""
 
     tool: Annotated[
         str, Field(description="Name of the tool"), Aliases("name", "tool_name", "function", "function_name")
@@ -40,17 +50,17 @@ class BatchItem(NestedModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _parameters(cls, written: Json) -> Json:
-        given = cls.renamed(written)
-        if isinstance(given, dict) and isinstance(given.get("tool"), dict):
-            given = cls.renamed(given["tool"])  # {"function": {"name": ..., "arguments": ...}} as in OpenAI's calls
-        if not isinstance(given, dict):
-            return given
-        called = given.get("tool")
-        if "parameters" not in given:
-            return {"tool": called, "parameters": {key: value for key, value in given.items() if key != "tool"}}
+    def _parameters(cls, value: Json) -> Json:
+        call = cls.rename_keys(value)
+        if isinstance(call, dict) and isinstance(call.get("tool"), dict):
+            call = cls.rename_keys(call["tool"])  # {"function": {"name": ..., "arguments": ...}} as in OpenAI's calls
+        if not isinstance(call, dict):
+            return call
+        name = call.get("tool")
+        if "parameters" not in call:
+            return {"tool": name, "parameters": {key: value for key, value in call.items() if key != "tool"}}
         try:
-            return given | {"parameters": parse_arguments(given["parameters"])[0]}
+            return call | {"parameters": parse_arguments(call["parameters"])[0]}
         except FormatError as error:
             raise ValueError(str(error)) from error
 
@@ -79,7 +89,7 @@ class Batch(ToolClass):
     def render(self, outcome: Outcome) -> Rendered:
         batch = require_outcome(outcome, BatchResults)
         fields = [{"tool": each.name, "ok": each.ok, "output": each.content} for each in batch.results]
-        return result_formatting.batch_text(batch), fields
+        return result_formatting.format_batch(batch), fields
 
 
 class CodeExecution(ToolClass):
@@ -104,8 +114,7 @@ class CodeExecution(ToolClass):
     def operation(self) -> Operation:
         return RunCode(self.code, float(self.timeout))
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.code_text(require_outcome(outcome, CodeOutput)), None
+    render = render_as(CodeOutput, result_formatting.format_code)
 
 
 class MakiTask(ToolClass):
@@ -138,7 +147,7 @@ class MakiTask(ToolClass):
         Literal["current", "strong", "medium", "weak"],
         Field(description="strong, medium or weak (default: the current model)"),
         Aliases("tier", "model"),
-        BeforeValidator(_lower),
+        BeforeValidator(lowercase),
     ] = "current"
 
     def operation(self) -> Operation:

@@ -1,4 +1,4 @@
-"""Maki: changing files."""
+"""Maki's tools that change files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from pydantic import Field
 
 from adapter.dialects import result_formatting
 from adapter.dialects.maki.parameters import FilePath
-from adapter.dialects.tool_class import Aliases, NestedModel, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.tool_class import (
+    Aliases,
+    NestedModel,
+    ToolClass,
+    ToolMetadata,
+    render_as,
+)
 from adapter.tools.argument_synonyms import CONTENT, NEW_TEXT, OLD_TEXT
 from adapter.tools.operations import (
     FilePatched,
     FileWritten,
     Operation,
-    Outcome,
     ParameterNames,
     Patch,
     PatchText,
@@ -52,8 +57,7 @@ class MakiWrite(ToolClass):
     def operation(self) -> Operation:
         return WriteText(self.path, self.content)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.written_text(require_outcome(outcome, FileWritten)), None
+    render = render_as(FileWritten, result_formatting.format_written)
 
 
 class MakiEdit(ToolClass):
@@ -82,12 +86,11 @@ class MakiEdit(ToolClass):
         patch = Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True)
         return PatchText(self.path, (patch,), names=_NAMES)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
+    render = render_as(FilePatched, result_formatting.format_patched)
 
 
 class EditItem(NestedModel):
-    """One replacement of several."""
+    """One replacement of a list."""
 
     old_string: OldString
     new_string: NewString
@@ -122,5 +125,4 @@ class MultiEdit(ToolClass):
         )
         return PatchText(self.path, patches, basis="sequence", names=_NAMES)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
+    render = render_as(FilePatched, result_formatting.format_patched)

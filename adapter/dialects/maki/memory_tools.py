@@ -1,4 +1,4 @@
-"""Maki: memory and skills."""
+"""Maki's tools for memory and skills."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from adapter.core.events import Json
 from adapter.dialects import result_formatting
-from adapter.dialects.maki.parameters import _lower
+from adapter.dialects.maki.parameters import lowercase
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import CONTENT, PATH
 from adapter.tools.operations import (
@@ -27,8 +27,8 @@ from adapter.tools.operations import (
 _COMMANDS = {"read": "view", "list": "view", "create": "write", "save": "write", "update": "write", "remove": "delete"}
 
 
-def _command(given: Json) -> Json:
-    command = _lower(given)
+def _normalize_command(value: Json) -> Json:
+    command = lowercase(value)
     return _COMMANDS.get(command, command) if isinstance(command, str) else command
 
 
@@ -45,14 +45,14 @@ class MakiMemory(ToolClass):
     command: Annotated[
         Literal["view", "write", "delete"],
         Field(description="view, write or delete"),
-        BeforeValidator(_command),
+        BeforeValidator(_normalize_command),
         Aliases("action", "operation", "cmd"),
     ]
     path: Annotated[str | None, Field(description="Relative path (omit to list all)"), Aliases(*PATH, "name")] = None
     content: Annotated[str | None, Field(description="Content for write"), Aliases(*CONTENT)] = None
 
     @model_validator(mode="after")
-    def _whole(self) -> MakiMemory:
+    def _check_arguments(self) -> MakiMemory:
         if self.command != "view" and not self.path:
             raise ValueError(f"{self.command} needs the path of the note")
         if self.command == "write" and self.content is None:
@@ -71,9 +71,9 @@ class MakiMemory(ToolClass):
     def render(self, outcome: Outcome) -> Rendered:
         match outcome:
             case MemoryList() | MemoryNote() | MemoryChanged():
-                return result_formatting.memory_text(outcome), None
+                return result_formatting.format_memory(outcome), None
             case _:
-                raise TypeError(f"expected an outcome of memory, got {type(outcome).__name__}")
+                raise TypeError(f"expected a memory outcome, got {type(outcome).__name__}")
 
 
 class SkillTool(ToolClass):

@@ -1,4 +1,4 @@
-"""Maki: reading files."""
+"""Maki's tools that read files."""
 
 from __future__ import annotations
 
@@ -8,26 +8,18 @@ from pydantic import Field
 
 from adapter.core.text.truncate import MAX_BYTES
 from adapter.dialects import result_formatting
-from adapter.dialects.maki.parameters import FilePath, Unsigned
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.maki.parameters import FilePath
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, Unsigned, require_outcome
 from adapter.outline.formatter import format_outline
 from adapter.tools.argument_synonyms import DIRECTORY, PATH
-from adapter.tools.operations import (
-    FileOutline,
-    FileText,
-    Listing,
-    Operation,
-    Outcome,
-    Outline,
-    ReadText,
-)
+from adapter.tools.operations import FileOutline, FileText, Listing, Operation, Outcome, Outline, ReadText
 
 MAX_PAGE_BYTES = MAX_BYTES - 2_000
-"""Of a page of `Read`: room is left for what is said below it. It is cut by ``limit`` and by bytes, never by lines."""
+"""Maximum size of a page of `Read`, in bytes, with room for the hint below it. Lines are limited only by ``limit``."""
 
 
 MAX_LINE_CHARACTERS = 2_000
-"""Of a line; the rest of it is left out."""
+"""Maximum length of a line; the rest is omitted."""
 
 
 class Read(ToolClass):
@@ -56,19 +48,19 @@ class Read(ToolClass):
 
     @property
     def _first(self) -> int | None:
-        """Models that count from 0 mean the first line."""
+        """Return the first line; an offset of 0 means line 1."""
         return None if self.offset is None else max(self.offset, 1)
 
     def render(self, outcome: Outcome) -> Rendered:
         def read_on(line: int) -> str:
-            return f"read on with offset={line}"
+            return f"continue with offset={line}"
 
         if isinstance(outcome, Listing):
             return result_formatting.format_listing(outcome, self._first or 1, self.limit, read_on), None
         return result_formatting.format_numbered_page(require_outcome(outcome, FileText), MAX_PAGE_BYTES, read_on), None
 
     def notes(self) -> tuple[str, ...]:
-        return () if self.offset == self._first else (f"offset {self.offset} was taken as 1: lines count from 1",)
+        return () if self.offset == self._first else (f"offset {self.offset} was treated as 1: lines are 1-based",)
 
 
 class Index(ToolClass):

@@ -1,4 +1,4 @@
-"""Maki: finding files and text."""
+"""Maki's tools that search for files and text."""
 
 from __future__ import annotations
 
@@ -7,23 +7,16 @@ from typing import Annotated
 from pydantic import Field
 
 from adapter.dialects import result_formatting
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.tool_class import Aliases, ToolClass, ToolMetadata, render_as
 from adapter.tools.argument_synonyms import DIRECTORY, PATH, PATTERN
-from adapter.tools.operations import (
-    Glob,
-    Grep,
-    GrepResult,
-    Operation,
-    Outcome,
-    PathList,
-)
+from adapter.tools.operations import Glob, Grep, GrepResult, Operation, PathList
 
 MAX_PATHS = 100
-"""Of a glob."""
+"""Maximum number of paths for a glob."""
 
 
 MAX_MATCHES = 100
-"""Of a search."""
+"""Maximum number of matches for a search."""
 
 
 SearchedDirectory = Annotated[
@@ -43,8 +36,7 @@ class MakiGlobTool(ToolClass):
     def operation(self) -> Operation:
         return Glob(self.pattern, self.path, case_sensitive=True, limit=MAX_PATHS, gitignore=True, order="newest")
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_paths(require_outcome(outcome, PathList), self.pattern), None
+    render = render_as(PathList, result_formatting.format_paths, "pattern")
 
 
 class GrepTool(ToolClass):
@@ -69,5 +61,4 @@ class GrepTool(ToolClass):
         included = (self.include,) if self.include else ()
         return Grep(self.pattern, self.path, included, max_results=MAX_MATCHES, order="newest")
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_grouped_matches(require_outcome(outcome, GrepResult), self.pattern), None
+    render = render_as(GrepResult, result_formatting.format_grouped_matches, "pattern")

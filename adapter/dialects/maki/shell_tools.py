@@ -1,4 +1,4 @@
-"""Maki: running commands."""
+"""Maki's tool that runs commands."""
 
 from __future__ import annotations
 
@@ -7,15 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from adapter.dialects import result_formatting
-from adapter.dialects.maki.parameters import Unsigned
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, Unsigned, require_outcome
 from adapter.tools.argument_synonyms import COMMAND, WORKING_DIRECTORY
-from adapter.tools.operations import (
-    CommandOutput,
-    Operation,
-    Outcome,
-    RunCommand,
-)
+from adapter.tools.operations import CommandOutput, Operation, Outcome, RunCommand
 
 
 class MakiBash(ToolClass):

@@ -1,4 +1,4 @@
-"""Maki: what the user sees and is asked."""
+"""Maki's tools that ask the user and show the todo list."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from adapter.core.events import Json
 from adapter.dialects import result_formatting
-from adapter.dialects.maki.parameters import _lower
+from adapter.dialects.maki.parameters import lowercase
 from adapter.dialects.tool_class import Aliases, NestedModel, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.operations import (
     AskUser,
@@ -27,7 +27,7 @@ from adapter.tools.operations.agent_state import TodoPriority, TodoStatus, todo_
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
 MAX_QUESTIONS = 20
-"""Of one call. For these four the document names no number."""
+"""Maximum number of questions per call; the document has no limit."""
 
 
 class OptionItem(NestedModel):
@@ -38,15 +38,15 @@ class OptionItem(NestedModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_text(cls, given: Json) -> Json:
-        return given if isinstance(given, dict) else {"label": given if isinstance(given, str) else str(given)}
+    def _from_text(cls, value: Json) -> Json:
+        return value if isinstance(value, dict) else {"label": value if isinstance(value, str) else str(value)}
 
 
 Options = Annotated[list[OptionItem], WithJsonSchema({"type": "array", "items": {"type": "string"}})]
 
 
 class QuestionItem(NestedModel):
-    """One question; a text alone is one."""
+    """One question, as an object or only its text."""
 
     question: Annotated[str, Field(description="The question"), Aliases("text", "prompt", "query")]
     options: Annotated[Options, Field(description="Answers to choose from"), Aliases("choices")] = Field(
@@ -59,8 +59,8 @@ class QuestionItem(NestedModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_text(cls, given: Json) -> Json:
-        return {"question": given} if isinstance(given, str) else given
+    def _from_text(cls, value: Json) -> Json:
+        return {"question": value} if isinstance(value, str) else value
 
 
 class QuestionTool(ToolClass):
@@ -76,7 +76,7 @@ class QuestionTool(ToolClass):
     questions: Annotated[list[QuestionItem], Field(description="The questions"), Aliases("question")]
 
     def operation(self) -> Operation:
-        asked = [
+        questions = [
             Question(
                 one.question,
                 one.header,
@@ -85,10 +85,10 @@ class QuestionTool(ToolClass):
             )
             for one in self.questions
         ]
-        # The document has no headers; answers are told apart by the whole question where its beginning is not enough.
-        keys = Counter(question.key for question in asked)
+        # The document has no headers: questions with the same beginning are identified by their whole text.
+        keys = Counter(question.key for question in questions)
         distinct = tuple(
-            Question(one.text, one.text, one.options, one.multiple) if keys[one.key] > 1 else one for one in asked
+            Question(one.text, one.text, one.options, one.multiple) if keys[one.key] > 1 else one for one in questions
         )
         return AskUser(distinct, max_questions=MAX_QUESTIONS)
 
@@ -96,7 +96,7 @@ class QuestionTool(ToolClass):
         answers = require_outcome(outcome, UserAnswers)
         pairs = zip(answers.questions, answers.chosen, strict=True)
         fields = [{"question": question.text, "answers": list(chosen)} for question, chosen in pairs]
-        return result_formatting.answers_text(answers), fields
+        return result_formatting.format_answers(answers), fields
 
 
 class TodoItem(NestedModel):
@@ -106,13 +106,13 @@ class TodoItem(NestedModel):
     status: Annotated[
         TodoStatus,
         Field(description="pending, in_progress, completed or cancelled", json_schema_extra={REQUIRED_KEY: True}),
-        BeforeValidator(lambda given: todo_status(given) if isinstance(given, str) else given),
+        BeforeValidator(lambda value: todo_status(value) if isinstance(value, str) else value),
         Aliases("state"),
     ] = "pending"
     priority: Annotated[
         TodoPriority,
         Field(description="high, medium or low", json_schema_extra={REQUIRED_KEY: True}),
-        BeforeValidator(_lower),
+        BeforeValidator(lowercase),
     ] = "medium"
 
 
@@ -133,4 +133,4 @@ class MakiTodoWrite(ToolClass):
     def render(self, outcome: Outcome) -> Rendered:
         todos = require_outcome(outcome, TodoList)
         fields = [{"content": each.content, "status": each.status, "priority": each.priority} for each in todos.todos]
-        return result_formatting.todos_text(todos), fields
+        return result_formatting.format_todos(todos), fields

@@ -1,4 +1,4 @@
-"""Maki: the web."""
+"""Maki's tools for the web."""
 
 from __future__ import annotations
 
@@ -8,18 +8,10 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from adapter.dialects import result_formatting
-from adapter.dialects.maki.parameters import Unsigned, _lower
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.maki.parameters import lowercase
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, Unsigned, render_as, require_outcome
 from adapter.tools.argument_synonyms import PATTERN
-from adapter.tools.operations import (
-    FetchPage,
-    Operation,
-    Outcome,
-    Page,
-    PageFormat,
-    SearchHits,
-    SearchWeb,
-)
+from adapter.tools.operations import FetchPage, Operation, Outcome, Page, PageFormat, SearchHits, SearchWeb
 
 
 class WebFetch(ToolClass):
@@ -33,7 +25,7 @@ class WebFetch(ToolClass):
         needs="web",
     )
     url: Annotated[str, Field(description="URL to fetch"), Aliases("uri", "link", "href", "address")]
-    format: Annotated[PageFormat, Field(description="Output format"), BeforeValidator(_lower)] = "markdown"
+    format: Annotated[PageFormat, Field(description="Output format"), BeforeValidator(lowercase)] = "markdown"
     timeout: Annotated[
         Unsigned, Field(description="Timeout in seconds"), Aliases("timeout_s", "timeout_secs", "timeout_seconds")
     ] = 30
@@ -41,8 +33,7 @@ class WebFetch(ToolClass):
     def operation(self) -> Operation:
         return FetchPage(self.url, self.format, float(self.timeout))
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.page_text(require_outcome(outcome, Page)), None
+    render = render_as(Page, result_formatting.format_page)
 
 
 class MakiWebSearch(ToolClass):
@@ -64,4 +55,4 @@ class MakiWebSearch(ToolClass):
 
     def render(self, outcome: Outcome) -> Rendered:
         found = require_outcome(outcome, SearchHits)
-        return result_formatting.search_text(found), [asdict(hit) for hit in found.hits]
+        return result_formatting.format_search(found), [asdict(hit) for hit in found.hits]

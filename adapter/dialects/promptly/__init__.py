@@ -1,4 +1,4 @@
-"""Promptly's shell tools: programs that a user allows, each an entry in a JSON file.
+"""Promptly's tools: built-in ones, and shell tools, which run programs as defined by entries of a JSON file.
 
 ::
 
@@ -10,16 +10,15 @@
       "echoOutput": false, "truncateOutput": true, "exclusiveArgumentTemplate": false, "optIn": false
     }]}
 
-Each group of ``argumentTemplate`` is kept when all its placeholders have a value
-and dropped otherwise; with ``exclusiveArgumentTemplate`` only the first that can
-be kept is used. ``{{name}}`` stands for a value, ``{(name)}`` for a path inside
-the workspace. There is no shell: one token is one argument, whatever is in it. A
-token that holds an array is repeated for each item; an empty array is a missing
-value, and a missing one with a ``default`` has that. A value is never taken for an option: where a token begins with a
-placeholder, a value that begins with ``-`` is refused unless ``--`` stands before it.
+A group of ``argumentTemplate`` is used if all its placeholders have a value, and dropped otherwise; with
+``exclusiveArgumentTemplate`` only the first complete group is used. ``{{name}}`` is replaced by a value, ``{(name)}``
+by a path inside the workspace. There is no shell: one token is one argument, whatever it contains. A token with an
+array is repeated for each item; an empty array counts as a missing value, and a missing value is replaced by its
+``default``. A value never becomes an option: if a token begins with a placeholder, a value that begins with ``-`` is
+rejected unless ``--`` precedes it.
 
-A file may also hold a plain list of entries, or one entry. Source: Promptly's
-"Shell tools" document; where it is silent, the program.
+A file may also hold a plain list of entries, or a single entry. Source: Promptly's "Shell tools" document and, for
+undocumented details, the program.
 """
 
 from __future__ import annotations
@@ -70,18 +69,19 @@ BUILT_IN = (
 
 
 OPT_IN = frozenset({RipGrepIncludingHidden.naming.name})
-"""Of the built-in ones those that wait for an ``include``."""
+"""Built-in tools that are offered only if an ``include`` names them."""
 
 
 @cache
 def default_text() -> str:
-    """The shipped tools file."""
+    """Return the text of the shipped tools file."""
     return files("adapter.dialects").joinpath("promptly_tools.json").read_text(encoding="utf-8")
 
 
 class DefaultTool(ShellTool):
-    """An entry of ours: who has not installed its program is not offered it. What users define is always offered,
-    so that a program they lack is told."""
+    """A shipped entry, offered only if its program is installed. User-defined tools are always offered, so that a
+    missing
+    program is reported."""
 
     def tool(self) -> Tool:
         return replace(super().tool(), program=self.executable)
@@ -93,13 +93,11 @@ def default_entries() -> list[ShellTool]:
 
 
 def make_dialect(entries: Iterable[ShellTool], include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Dialect:
-    """The dialect with the built-in tools and ``entries``, of which the first of a name counts, also before a
-    built-in one.
+    """Build the dialect from the built-in tools and ``entries``; the first entry of a name replaces any other tool.
 
-    ``include``: only tools whose names contain one of these, opt-in ones among
-    them; without it all but the opt-in ones. ``exclude``: none whose names
-    contain one of these. Letters count as they are. Raises UsageError when
-    an ``include`` matches nothing, and when no tool is left.
+    ``include``: only tools whose names contain one of these strings, even opt-in ones; by default all but the opt-in
+    ones. ``exclude``: no tools whose names contain one of these. Matching is case-sensitive. Raises UsageError if an
+    ``include`` matches nothing, or if no tool remains.
     """
     first: dict[str, ShellTool] = {}
     for entry in entries:
@@ -109,7 +107,7 @@ def make_dialect(entries: Iterable[ShellTool], include: Sequence[str] = (), excl
     }
     for wanted in include:
         if not any(wanted in name for name in offered):
-            raise UsageError(f"no tool's name contains {wanted!r}; there are: {', '.join(offered)}")
+            raise UsageError(f"no tool's name contains {wanted!r}; available: {', '.join(offered)}")
     chosen = {
         name
         for name, opt_in in offered.items()
@@ -117,7 +115,7 @@ def make_dialect(entries: Iterable[ShellTool], include: Sequence[str] = (), excl
         and not any(unwanted in name for unwanted in exclude)
     }
     if not chosen:
-        raise UsageError(f"no tool is left of: {', '.join(offered)}; include or exclude others")
+        raise UsageError(f"include and exclude leave no tool of: {', '.join(offered)}")
     return Dialect(
         name="promptly",
         title="Promptly",

@@ -1,4 +1,4 @@
-"""Promptly: the tools that need no program."""
+"""Promptly's built-in tools, which need no program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 from adapter.core.text.truncate import MAX_BYTES, MAX_LINES
 from adapter.dialects import result_formatting
 from adapter.dialects.promptly.tool_entry import MAX_ENTRIES
-from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, render_as, require_outcome
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN, SOURCE
 from adapter.tools.operations import (
     Copy,
@@ -39,7 +39,7 @@ from adapter.tools.operations import (
 )
 
 MAX_PAGE_BYTES = MAX_BYTES - 2_000
-"""Of a page of a file: room is left for what is said above it."""
+"""Maximum size of a page of a file, in bytes, with room for the hint above it."""
 
 
 class WriteToFile(ToolClass):
@@ -52,8 +52,7 @@ class WriteToFile(ToolClass):
     def operation(self) -> Operation:
         return WriteText(self.file, self.content)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.written_text(require_outcome(outcome, FileWritten)), None
+    render = render_as(FileWritten, result_formatting.format_written)
 
 
 class SearchAndReplace(ToolClass):
@@ -72,8 +71,7 @@ class SearchAndReplace(ToolClass):
         patch = Patch(self.search, self.replace, replace_all=True)
         return PatchText(self.file, (patch,), names=ParameterNames("search", "replace", start_line=None))
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
+    render = render_as(FilePatched, result_formatting.format_patched)
 
 
 class MakeDirectories(ToolClass):
@@ -85,8 +83,7 @@ class MakeDirectories(ToolClass):
     def operation(self) -> Operation:
         return MakeDirectory(self.dir)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_directory_created(require_outcome(outcome, OperationDone)), None
+    render = render_as(OperationDone, result_formatting.format_directory_created)
 
 
 class RemoveFiles(ToolClass):
@@ -98,36 +95,33 @@ class RemoveFiles(ToolClass):
     def operation(self) -> Operation:
         return Delete(self.target, recursive=True)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.deleted_text(require_outcome(outcome, OperationDone)), None
+    render = render_as(OperationDone, result_formatting.format_deleted)
 
 
 class MoveFiles(ToolClass):
     """Move or rename a file or directory."""
 
     naming = ToolMetadata("MoveFiles", effect="write", example={"source": "a.txt", "destination": "docs/a.txt"})
-    source: Annotated[str, Field(description="What to move"), Aliases(*SOURCE)]
+    source: Annotated[str, Field(description="Path to move"), Aliases(*SOURCE)]
     destination: Annotated[str, Field(description="Its new path"), Aliases(*DESTINATION)]
 
     def operation(self) -> Operation:
         return Move(self.source, self.destination)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.moved_text(require_outcome(outcome, OperationDone)), None
+    render = render_as(OperationDone, result_formatting.format_moved)
 
 
 class CopyFiles(ToolClass):
     """Copy a file, or a directory with all that is in it."""
 
     naming = ToolMetadata("CopyFiles", effect="write", example={"source": "a.txt", "destination": "b.txt"})
-    source: Annotated[str, Field(description="What to copy"), Aliases(*SOURCE)]
+    source: Annotated[str, Field(description="Path to copy"), Aliases(*SOURCE)]
     destination: Annotated[str, Field(description="The path of the copy"), Aliases(*DESTINATION)]
 
     def operation(self) -> Operation:
         return Copy(self.source, self.destination)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.copied_text(require_outcome(outcome, OperationDone)), None
+    render = render_as(OperationDone, result_formatting.format_copied)
 
 
 class SearchText(ToolClass):
@@ -140,8 +134,7 @@ class SearchText(ToolClass):
     def operation(self) -> Operation:
         return Grep(self.pattern, self.path)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_matches(require_outcome(outcome, GrepResult), self.pattern), None
+    render = render_as(GrepResult, result_formatting.format_matches, "pattern")
 
 
 class RipGrep(SearchText):
@@ -163,7 +156,7 @@ class RipGrepWithGlob(SearchText):
 
 
 class RipGrepIncludingHidden(SearchText):
-    """Find the lines that match a regular expression, in hidden and ignored files, too."""
+    """Find the lines that match a regular expression, also in hidden and ignored files."""
 
     naming = ToolMetadata("RipGrepIncludingHidden", example={"pattern": "TODO|FIXME", "path": "src"})
 
@@ -182,8 +175,7 @@ class ListFiles(ToolClass):
     def operation(self) -> Operation:
         return Tree(self.path, limit=MAX_ENTRIES, details=True)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_listing(require_outcome(outcome, Listing)), None
+    render = render_as(Listing, result_formatting.format_listing)
 
 
 class PromptlyFindFiles(ToolClass):
@@ -196,8 +188,7 @@ class PromptlyFindFiles(ToolClass):
     def operation(self) -> Operation:
         return Glob(f"**/{self.pattern}", self.path, case_sensitive=True, limit=MAX_ENTRIES, directories=True)
 
-    def render(self, outcome: Outcome) -> Rendered:
-        return result_formatting.format_paths(require_outcome(outcome, PathList), self.pattern), None
+    render = render_as(PathList, result_formatting.format_paths, "pattern")
 
 
 class ShowFileContents(ToolClass):
@@ -221,7 +212,7 @@ class ShowFileContents(ToolClass):
             return f"for more: startLine={line - 1}"
 
         read = require_outcome(outcome, FileText)
-        if read.end_line - read.start_line + 1 == self.lineCount:  # all that was asked for
+        if read.end_line - read.start_line + 1 == self.lineCount:  # the whole requested range
             read = replace(read, truncated=False)
         return result_formatting.format_plain_page(read, MAX_PAGE_BYTES, read_on), None
 

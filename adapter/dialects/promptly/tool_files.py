@@ -1,9 +1,8 @@
-"""Promptly's tools files: where they are, which of their tools count, and how they are changed.
+"""Find, load and change Promptly's tools files.
 
-In the order in which the first tool of a name counts: ``tools.json`` in the
-current directory, ``~/.config/promptly/tools.json``, and the file that ships
-with the program. With another basename than ``tools`` the shipped one is left
-out, and one of the two others must be there.
+The first tool of a name counts, in this order: ``tools.json`` in the current directory,
+``~/.config/promptly/tools.json``, and the shipped file. With another basename than ``tools`` the shipped file is not
+used, and one of the other two must exist.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ DEFAULT_BASENAME = "tools"
 
 @dataclass(frozen=True, slots=True)
 class DefinedTool:
-    """A tool and the file that defines it; ``file`` is None for one that ships with the program."""
+    """A tool and the file that defines it; ``file`` is None for a shipped one."""
 
     tool: ShellTool
     file: Path | None
@@ -42,7 +41,7 @@ class DefinedTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolSelection:
-    """Which tools a command line asks for."""
+    """Tools that a command line selects."""
 
     basename: str = DEFAULT_BASENAME
     include: Sequence[str] = field(default_factory=tuple)
@@ -58,76 +57,76 @@ def user_file(basename: str = DEFAULT_BASENAME) -> Path:
 
 
 def find_tools(basename: str = DEFAULT_BASENAME) -> list[DefinedTool]:
-    """All tools, those that count before those of the same name that do not. Raises UsageError for a file
-    that cannot be used."""
-    places = [file for file in (local_file(basename), user_file(basename)) if file.is_file()]
-    found = [DefinedTool(tool, file) for file in places for tool in parse_entries(_text(file), str(file))]
+    """Return all tools, active ones before those that they override. Raises UsageError for an invalid file."""
+    existing = [file for file in (local_file(basename), user_file(basename)) if file.is_file()]
+    found = [DefinedTool(tool, file) for file in existing for tool in parse_entries(_read_text(file), str(file))]
     if _file_name(basename) == _file_name(DEFAULT_BASENAME):
         return [*found, *(DefinedTool(tool, None) for tool in default_entries())]
-    if not places:
-        raise UsageError(f"no tools file {local_file(basename)} here and no {user_file(basename)}")
+    if not existing:
+        raise UsageError(f"tools file not found: neither {local_file(basename)} nor {user_file(basename)} exists")
     return found
 
 
-def load_dialect(choice: ToolSelection | None = None) -> Dialect:
-    """The dialect of these tools."""
-    choice = choice or ToolSelection()
-    return make_dialect([each.tool for each in find_tools(choice.basename)], choice.include, choice.exclude)
+def load_dialect(selection: ToolSelection | None = None) -> Dialect:
+    """Load the dialect with the selected tools."""
+    selection = selection or ToolSelection()
+    return make_dialect([each.tool for each in find_tools(selection.basename)], selection.include, selection.exclude)
 
 
 def target_file(config_file: Path | None) -> Path:
-    """The file that a change goes to: the one named, else the local one if it is there, else the user's."""
+    """Return the file to change: the given one, else the local one if it exists, else the user's."""
     if config_file is not None:
         return config_file
     return local_file() if local_file().is_file() else user_file()
 
 
 def add_tool(entry: JsonObject, file: Path) -> None:
-    """Add an entry to ``file``, which is created if need be. Raises UsageError when it is wrong or there already."""
+    """Add an entry to ``file``, which is created if necessary. Raises UsageError for an invalid entry or a duplicate
+    name."""
     tool = parse_entry(entry, "the new tool")
-    entries = _entries(file) if file.exists() else []
+    entries = _read_entries(file) if file.exists() else []
     if any(isinstance(other, dict) and other.get("name") == tool.name for other in entries):
-        raise UsageError(f"{file} has a tool {tool.name!r} already; remove it first, or choose another id")
+        raise UsageError(f"{file} already has a tool {tool.name!r}; remove it first, or choose another name")
     _save(file, [*entries, entry])
 
 
 def remove_tool(name: str, file: Path) -> bool:
-    """Take the entry out of ``file``. False when it holds none of that name."""
+    """Remove an entry from ``file``. Return False if it has none of that name."""
     if not file.exists():
         return False
-    entries = _entries(file)
-    kept = [entry for entry in entries if entry["name"] != name]
-    if len(kept) == len(entries):
+    entries = _read_entries(file)
+    remaining = [entry for entry in entries if entry["name"] != name]
+    if len(remaining) == len(entries):
         return False
-    _save(file, kept)
+    _save(file, remaining)
     return True
 
 
 def install_defaults(basename: str = DEFAULT_BASENAME) -> Path:
-    """Write the shipped tools file to the user's configuration. Raises UsageError when one is there."""
+    """Write the shipped tools file to the user's configuration. Raises UsageError if the file exists."""
     file = user_file(basename)
     if file.exists():
-        raise UsageError(f"{file} is there already; nothing was changed. Move it away to get the shipped one")
+        raise UsageError(f"{file} already exists; nothing was changed. Move it away to install the shipped one")
     _write(file, default_text())
     return file
 
 
 def _file_name(basename: str) -> str:
     if not basename or Path(basename).name != basename:
-        raise UsageError(f"--tools takes the base name of a file, such as 'tools', not {basename!r}")
+        raise UsageError(f"--tools takes the base name of a file, such as 'tools', got {basename!r}")
     return basename if basename.endswith(".json") else f"{basename}.json"
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {file}: {reason(error)}") from error
 
 
-def _entries(file: Path) -> list[Json]:
-    """The entries as they are written, once they are known to be right."""
-    text = _text(file)
+def _read_entries(file: Path) -> list[Json]:
+    """Return the entries verbatim after validating them."""
+    text = _read_text(file)
     parse_entries(text, str(file))
     content = json.loads(text)
     if isinstance(content, dict):
@@ -136,10 +135,10 @@ def _entries(file: Path) -> list[Json]:
 
 
 def _save(file: Path, entries: Sequence[Json]) -> None:
-    """Keep the form of the file, and what else stands in it."""
+    """Save the entries, keeping the form of the file and its other keys."""
     content: Json = {ENTRIES_KEY: list(entries)}
     if file.exists():
-        old = json.loads(_text(file))
+        old = json.loads(_read_text(file))
         if isinstance(old, list):
             content = list(entries)
         elif ENTRIES_KEY in old:
@@ -148,7 +147,7 @@ def _save(file: Path, entries: Sequence[Json]) -> None:
 
 
 def _write(file: Path, text: str) -> None:
-    """All of it or nothing; through a link, to the file it leads to."""
+    """Write atomically; a link is followed to its target."""
     file = file.resolve()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,8 @@
-"""The tools of ProxyAI, as its "Tools" reference documents them.
+"""The tools of ProxyAI, from its "Tools" reference.
 
-Names, arguments, defaults and result fields are the document's. Each result is
-a text for the model and, as ``data``, the documented fields; of a failed call
-the fields that the document gives for errors. Paths are echoed as they were
-given. Aliases are ProxyAI's own for foreign agents, and customary ones.
+Names, arguments, defaults and result fields follow the document. Each result is a text for the model with the
+documented fields as ``data``; a failed call has the document's error fields. Paths are returned as they were given.
+Aliases are ProxyAI's own names for other agents' tools, and common ones.
 """
 
 from __future__ import annotations

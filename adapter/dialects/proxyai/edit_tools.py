@@ -1,4 +1,4 @@
-"""ProxyAI: changing files."""
+"""ProxyAI's tools that change files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from adapter.dialects import result_formatting
-from adapter.dialects.proxyai.parameters import FilePath, _file_error
+from adapter.dialects.proxyai.parameters import FilePath, render_file_error
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import CONTENT, NEW_TEXT, OLD_TEXT
 from adapter.tools.operations import (
@@ -23,7 +23,7 @@ from adapter.tools.operations import (
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
 PREVIEW_CHARACTERS = 200
-"""Of a line in a search result."""
+"""Maximum length of the previews of an edit's old and new text."""
 
 
 class ProxyAIEdit(ToolClass):
@@ -40,7 +40,7 @@ class ProxyAIEdit(ToolClass):
             "short_description": "Raise the number of retries",
         },
         label="short_description",
-        failure=_file_error,
+        failure=render_file_error,
     )
     file_path: FilePath
     old_string: Annotated[str, Field(description="Text to replace, exactly as in the file"), Aliases(*OLD_TEXT)]
@@ -65,8 +65,8 @@ class ProxyAIEdit(ToolClass):
             "filePath": self.file_path,
             "replacementsMade": count,
             "message": message,
-            "oldStringPreview": _preview(self.old_string),
-            "newStringPreview": _preview(self.new_string),
+            "oldStringPreview": _shorten_preview(self.old_string),
+            "newStringPreview": _shorten_preview(self.new_string),
             "editLocations": [
                 {"line": place.line, "column": place.column, "context": place.context} for place in patched.places
             ],
@@ -74,7 +74,7 @@ class ProxyAIEdit(ToolClass):
         return message, fields
 
 
-def _preview(text: str) -> str | None:
+def _shorten_preview(text: str) -> str | None:
     return text if len(text) <= PREVIEW_CHARACTERS else text[: PREVIEW_CHARACTERS - 3] + "..."
 
 
@@ -86,7 +86,7 @@ class ProxyAIWrite(ToolClass):
         aliases=("WriteFile", "create_file", "save_file"),
         effect="write",
         example={"file_path": "/project/notes.txt", "content": "first line\n"},
-        failure=_file_error,
+        failure=render_file_error,
     )
     file_path: FilePath
     content: Annotated[str, Field(description="The whole contents of the file"), Aliases(*CONTENT)]
@@ -96,7 +96,7 @@ class ProxyAIWrite(ToolClass):
 
     def render(self, outcome: Outcome) -> Rendered:
         written = require_outcome(outcome, FileWritten)
-        message = result_formatting.written_text(written)
+        message = result_formatting.format_written(written)
         fields = {
             "filePath": self.file_path,
             "bytesWritten": written.size,

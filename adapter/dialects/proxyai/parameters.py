@@ -1,4 +1,4 @@
-"""What several kinds of ProxyAI's tools share."""
+"""Parameter types and error results that several of ProxyAI's tools share."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from adapter.tools.argument_synonyms import PATH
 FilePath = Annotated[str, Field(description="Absolute path of the file"), Aliases(*PATH)]
 
 
-def _file_error(given: JsonObject, error: ToolError) -> Json:
-    return {"filePath": given.get("file_path"), "error": str(error)}
+def render_file_error(arguments: JsonObject, error: ToolError) -> Json:
+    return {"filePath": arguments.get("file_path"), "error": str(error)}
 
 
-def _message(_given: JsonObject, error: ToolError) -> Json:
+def render_message(_arguments: JsonObject, error: ToolError) -> Json:
     return {"message": str(error)}

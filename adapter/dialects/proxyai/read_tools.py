@@ -1,4 +1,4 @@
-"""ProxyAI: reading files."""
+"""ProxyAI's tool that reads files."""
 
 from __future__ import annotations
 
@@ -7,21 +7,16 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from adapter.core.text.lines import split_lines, without_end
-from adapter.dialects.proxyai.parameters import FilePath, _file_error
+from adapter.dialects.proxyai.parameters import FilePath, render_file_error
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
-from adapter.tools.operations import (
-    FileText,
-    Operation,
-    Outcome,
-    ReadText,
-)
+from adapter.tools.operations import FileText, Operation, Outcome, ReadText
 
 READ_LINES = 2_000
-"""Of a file that is read without a range."""
+"""Default number of lines of a read."""
 
 
 LINE_CHARACTERS = 2_000
-"""Of a line that is read; the rest of it is left out."""
+"""Maximum length of a line; the rest is omitted."""
 
 
 _FILE_TYPES = {
@@ -44,7 +39,7 @@ class ProxyAIReadFile(ToolClass):
         aliases=("ReadFile", "view", "cat", "open_file"),
         example={"file_path": "/project/src/main.py", "offset": 10, "limit": 50},
         max_lines=READ_LINES + 1,
-        failure=_file_error,
+        failure=render_file_error,
     )
     file_path: FilePath
     offset: Annotated[int | None, Field(description="First line to read (1-indexed)"), Aliases("line")] = None
@@ -52,10 +47,10 @@ class ProxyAIReadFile(ToolClass):
 
     @field_validator("offset", "limit")
     @classmethod
-    def _positive(cls, given: int | None) -> int | None:
-        if given is not None and given < 1:
-            raise ValueError(f"{given} is not possible; lines count from 1")
-        return given
+    def _check_positive(cls, value: int | None) -> int | None:
+        if value is not None and value < 1:
+            raise ValueError(f"{value} is out of range; lines are 1-based")
+        return value
 
     def operation(self) -> Operation:
         return ReadText(
@@ -77,5 +72,5 @@ class ProxyAIReadFile(ToolClass):
         }
         if not lines:
             return f"({file.path} is empty)", fields
-        more = f"\n(there are more lines; go on with offset {file.end_line + 1})" if file.truncated else ""
+        more = f"\n(there are more lines; continue with offset {file.end_line + 1})" if file.truncated else ""
         return numbered + more, fields

@@ -1,4 +1,4 @@
-"""ProxyAI: finding files, text and symbols."""
+"""ProxyAI's tool that searches for files and symbols."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class IntelliJSearch(ToolClass):
     ] = None
     caseSensitive: Annotated[bool, Field(description="Heed upper and lower case")] = False
     regex: Annotated[bool, Field(description="The pattern is a regular expression")] = False
-    wholeWords: Annotated[bool, Field(description="The match must not go on in the name")] = False
-    outputMode: Annotated[Literal["content", "files_with_matches", "count"], Field(description="What to give")] = (
+    wholeWords: Annotated[bool, Field(description="Match only whole words of the name")] = False
+    outputMode: Annotated[Literal["content", "files_with_matches", "count"], Field(description="Output format")] = (
         "content"
     )
     limit: Annotated[
@@ -69,16 +69,16 @@ class IntelliJSearch(ToolClass):
 
     @field_validator("context")
     @classmethod
-    def _known(cls, given: str | None) -> str | None:
+    def _check_context(cls, given: str | None) -> str | None:
         if given is not None and given.strip().lower() not in _CONTEXTS:
-            raise ValueError(f"{given!r} is no context; expected any, files, classes, functions or variables")
+            raise ValueError(f"unknown context {given!r}; expected any, files, classes, functions or variables")
         return given
 
     @field_validator("limit")
     @classmethod
-    def _some(cls, given: int) -> int:
+    def _check_limit(cls, given: int) -> int:
         if given < 1:
-            raise ValueError(f"{given} matches are none; give 1 or more")
+            raise ValueError(f"limit must be at least 1, got {given}")
         return given
 
     def operation(self) -> Operation:
@@ -96,13 +96,13 @@ class IntelliJSearch(ToolClass):
 
     def render(self, outcome: Outcome) -> Rendered:
         found = require_outcome(outcome, SymbolMatches)
-        given = found.matches if self.outputMode == "content" else ()
+        matches = found.matches if self.outputMode == "content" else ()
         text = self._summary(found)
         fields = {
             "pattern": self.pattern,
             "scope": self.scope,
-            "totalMatches": len(given) if self.outputMode == "content" else found.total,
-            "matches": [_match_fields(match) for match in given],
+            "totalMatches": len(matches) if self.outputMode == "content" else found.total,
+            "matches": [_match_fields(match) for match in matches],
             "output": text,
         }
         return text, fields
@@ -118,8 +118,8 @@ class IntelliJSearch(ToolClass):
             case "count":
                 counts = [f"{path}: {count}" for path, count in files]
                 return "\n".join([f"{found.total} in all", *counts, *more])
-        left_out = found.total - len(found.matches)
-        rest = [f"({left_out} more; be more specific, or raise limit)"] if left_out else []
+        omitted = found.total - len(found.matches)
+        rest = [f"({omitted} more; be more specific, or raise limit)"] if omitted else []
         return "\n".join(
             [*(f"{one.path}:{one.line}:{one.column}: {one.text} ({one.context})" for one in found.matches), *rest]
         )

@@ -1,4 +1,4 @@
-"""ProxyAI: skills, sub-agents and the end."""
+"""ProxyAI's tools for skills, sub-agents and the end of a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from adapter.dialects.proxyai.parameters import _message
+from adapter.dialects.proxyai.parameters import render_message
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.argument_synonyms import WORKING_DIRECTORY
 from adapter.tools.operations import (
@@ -31,7 +31,7 @@ class LoadSkillTool(ToolClass):
         effect="skill",
         example={"skill_name": "Release"},
         needs="skills",
-        failure=_message,
+        failure=render_message,
     )
     skill_name: Annotated[str, Field(description="Title of the skill, from the list"), Aliases("name", "title")]
 

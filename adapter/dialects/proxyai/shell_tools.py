@@ -1,4 +1,4 @@
-"""ProxyAI: running commands."""
+"""ProxyAI's tools that run commands."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from adapter.tools.operations import (
 )
 
 DEFAULT_TIMEOUT_MS = 60_000
-"""Of a command, unless the model names another."""
+"""Default timeout of a command, in milliseconds; from the program, not its document."""
 
 
 MAX_TIMEOUT_MS = 600_000
-"""Of a command. These five are not in the document; the program itself tells them to its model."""
+"""Maximum timeout of a command, in milliseconds; from the program, not its document."""
 
 
-def _not_run(given: JsonObject, error: ToolError) -> Json:
+def _render_run_error(given: JsonObject, error: ToolError) -> Json:
     return {"command": given.get("command"), "exitCode": None, "output": str(error), "bash_id": None}
 
 
-def _unread(given: JsonObject, error: ToolError) -> Json:
+def _render_read_error(given: JsonObject, error: ToolError) -> Json:
     if isinstance(error, DeniedError):
         return _output_fields(given.get("bash_id"), "", "", "denied", None)
     return {"bash_id": given.get("bash_id"), "error": str(error)}
 
 
-def _not_killed(given: JsonObject, error: ToolError) -> Json:
+def _render_kill_error(given: JsonObject, error: ToolError) -> Json:
     return {"bash_id": given.get("bash_id"), "success": False, "message": str(error)}
 
 
@@ -56,7 +56,7 @@ class ProxyAIBash(ToolClass):
         effect="execute",
         example={"command": "python -m pytest -q", "timeout": 60000, "description": "Run the tests"},
         label="description",
-        failure=_not_run,
+        failure=_render_run_error,
     )
     command: Annotated[str, Field(description="Shell command to execute"), Aliases(*COMMAND)]
     timeout: Annotated[float, Field(description="Timeout in milliseconds"), Aliases("timeout_ms")] = DEFAULT_TIMEOUT_MS
@@ -65,20 +65,20 @@ class ProxyAIBash(ToolClass):
         bool | None, Field(description="Do not wait for its end; watch it with BashOutput"), Aliases("background")
     ] = None
     workingDirectory: SkipJsonSchema[str] = "."
-    """Not in the document, but in the program."""
+    """Undocumented parameter of the program."""
 
     @model_validator(mode="before")
     @classmethod
-    def _as_line(cls, given: Json) -> Json:
-        """A list of words is one line, as ProxyAI takes it."""
+    def _join_command(cls, given: Json) -> Json:
+        """Join a list of words into one line, as ProxyAI does."""
         command = given.get("command") if isinstance(given, dict) else None
         return given | {"command": " ".join(map(str, command))} if isinstance(command, list) else given
 
     @field_validator("timeout")
     @classmethod
-    def _some_time(cls, given: float) -> float:
+    def _check_timeout(cls, given: float) -> float:
         if given <= 0:
-            raise ValueError(f"{given:g} ms is no time; leave it out for {DEFAULT_TIMEOUT_MS}")
+            raise ValueError(f"timeout must be positive, got {given:g} ms; omit it for {DEFAULT_TIMEOUT_MS}")
         return given
 
     def operation(self) -> Operation:
@@ -98,7 +98,7 @@ class ProxyAIBash(ToolClass):
     def notes(self) -> tuple[str, ...]:
         if self.timeout <= MAX_TIMEOUT_MS or self.run_in_background:
             return ()
-        return (f"the timeout was cut to {MAX_TIMEOUT_MS} ms, the most that is possible",)
+        return (f"the timeout was reduced to {MAX_TIMEOUT_MS} ms, the maximum",)
 
 
 BashId = Annotated[
@@ -114,7 +114,7 @@ class BashOutput(ToolClass):
         aliases=("get_output", "shell_output"),
         example={"bash_id": "shell_1"},
         is_polling=True,
-        failure=_unread,
+        failure=_render_read_error,
     )
     bash_id: BashId
     filter: Annotated[
@@ -146,7 +146,7 @@ class KillShell(ToolClass):
     """Stop a command that runs in the background."""
 
     naming = ToolMetadata(
-        "KillShell", aliases=("kill_bash", "stop_command"), example={"bash_id": "shell_1"}, failure=_not_killed
+        "KillShell", aliases=("kill_bash", "stop_command"), example={"bash_id": "shell_1"}, failure=_render_kill_error
     )
     bash_id: BashId
 

@@ -1,4 +1,4 @@
-"""ProxyAI: what the user sees and is asked."""
+"""ProxyAI's tools that ask the user and show the todo list."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from adapter.core.events import Json
-from adapter.dialects.proxyai.parameters import _message
+from adapter.dialects.proxyai.parameters import render_message
 from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
 from adapter.tools.operations import (
     AskUser,
@@ -28,12 +28,12 @@ TITLE_WORDS = 4
 
 class OptionArguments(BaseModel):
     label: Annotated[str, Field(description="The answer")]
-    description: Annotated[str, Field(description="What it means")] = ""
+    description: Annotated[str, Field(description="Its meaning")] = ""
 
     @model_validator(mode="before")
     @classmethod
-    def _label_alone(cls, given: Json) -> Json:
-        return {"label": given} if isinstance(given, str) else given
+    def _from_text(cls, value: Json) -> Json:
+        return {"label": value} if isinstance(value, str) else value
 
 
 class QuestionArguments(BaseModel):
@@ -61,7 +61,7 @@ class AskUserQuestion(ToolClass):
             ]
         },
         needs="questions",
-        failure=_message,
+        failure=render_message,
     )
     questions: Annotated[list[QuestionArguments], Field(description="One to four questions")]
     answers: Annotated[dict[str, str | list[str]] | None, Field(description="Answers known already, by header")] = None
@@ -89,7 +89,7 @@ class AskUserQuestion(ToolClass):
 
 
 class TodoArguments(BaseModel):
-    content: Annotated[str, Field(description="What is to be done")]
+    content: Annotated[str, Field(description="The task")]
     status: Annotated[
         str,
         Field(
@@ -97,12 +97,12 @@ class TodoArguments(BaseModel):
             json_schema_extra={"enum": ["pending", "in_progress", "completed"]},
         ),
     ] = "pending"
-    activeForm: Annotated[str, Field(description="How to say that it is being done")] = ""
+    activeForm: Annotated[str, Field(description="Label while it is in progress")] = ""
 
     @field_validator("status")
     @classmethod
-    def _known(cls, given: str) -> str:
-        return todo_status(given)
+    def _normalize_status(cls, value: str) -> str:
+        return todo_status(value)
 
 
 _MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
@@ -145,4 +145,4 @@ class ProxyAITodoWrite(ToolClass):
     def notes(self) -> tuple[str, ...]:
         if len(self.title.split()) <= TITLE_WORDS:
             return ()
-        return (f"the title was cut to {TITLE_WORDS} words",)
+        return (f"the title was truncated to {TITLE_WORDS} words",)

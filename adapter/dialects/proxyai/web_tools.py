@@ -1,4 +1,4 @@
-"""ProxyAI: the web, and the documentation of libraries."""
+"""ProxyAI's tools for the web and library documentation."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from adapter.tools.operations import (
 )
 
 DOCS_CHARACTERS = 10_000
-"""Likewise."""
+"""Maximum length of a page of documentation, in characters."""
 
 
-def _error(_given: JsonObject, error: ToolError) -> Json:
+def _render_error(_arguments: JsonObject, error: ToolError) -> Json:
     return {"error": str(error)}
 
 
@@ -38,7 +38,7 @@ class ProxyAIWebSearch(ToolClass):
         example={"query": "python 3.14 release date"},
         needs="search",
     )
-    query: Annotated[str, Field(description="What to search for"), Aliases(*PATTERN)]
+    query: Annotated[str, Field(description="Search query"), Aliases(*PATTERN)]
     allowed_domains: Annotated[list[str] | None, Field(description="Only results from these domains")] = None
     blocked_domains: Annotated[list[str] | None, Field(description="No results from these domains")] = None
 
@@ -58,7 +58,7 @@ class ProxyAIWebSearch(ToolClass):
             "sources": sources,
         }
         if not found.hits:
-            return f"Nothing was found for {self.query!r}.", fields
+            return f"No results for {self.query!r}.", fields
         return "\n\n".join(f"{link}\n{hit.content}" for link, hit in zip(sources, found.hits, strict=True)), fields
 
 
@@ -70,7 +70,7 @@ class ResolveLibraryId(ToolClass):
         aliases=("resolve-library-id",),
         example={"library_name": "mongodb"},
         needs="docs",
-        failure=_error,
+        failure=_render_error,
     )
     library_name: Annotated[str, Field(description="Name of the library"), Aliases("libraryName", "name", "query")]
 
@@ -104,13 +104,13 @@ class GetLibraryDocs(ToolClass):
         aliases=("get-library-docs",),
         example={"context7CompatibleLibraryID": "/mongodb/docs", "topic": "indexes"},
         needs="docs",
-        failure=_error,
+        failure=_render_error,
     )
     context7CompatibleLibraryID: Annotated[
         str, Field(description="Library id: /org/project or /org/project/version"), Aliases("library_id", "libraryId")
     ]
     mode: Annotated[Literal["code", "info"], Field(description="code: its interface; info: about it")] = "code"
-    topic: Annotated[str | None, Field(description="Only what is about this")] = None
+    topic: Annotated[str | None, Field(description="Only text about this")] = None
     page: Annotated[int, Field(description="Page, 1 to 10")] = 1
 
     def operation(self) -> Operation:
@@ -120,5 +120,5 @@ class GetLibraryDocs(ToolClass):
         docs = require_outcome(outcome, LibraryDocs)
         text = docs.text
         if len(text) > DOCS_CHARACTERS:
-            text = text[:DOCS_CHARACTERS] + "\n(cut off here; name a topic, or take the next page)"
+            text = text[:DOCS_CHARACTERS] + "\n(truncated; pass a topic, or request the next page)"
         return text, {"libraryId": docs.library_id, "documentation": text, "docMode": docs.mode, "page": docs.page}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from adapter.backends.profiles import ProfileScore
-from adapter.core.callbacks import observer
+from adapter.core.callbacks import wrap_observer
 from adapter.core.errors import TransportError
 from adapter.evaluation.probe.task_runner import TaskOutcome, TaskRunner
 from adapter.evaluation.probe.tasks import TASKS, ProbeTask
@@ -141,7 +141,7 @@ def probe_model(
     Ctrl-C and the time limit end it, and what is known by then counts. Raises TransportError where the
     server fails altogether: with every setup.
     """
-    observe = observer(observe, "observe")
+    observe = wrap_observer(observe, "observe")
     found = Probe([SetupTrial(setup) for setup in setups])
     began, done = time.monotonic(), 0
     going = list(found.trials)

@@ -25,7 +25,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
-from adapter.core.callbacks import observer
+from adapter.core.callbacks import wrap_observer
 from adapter.core.errors import AdapterError, UsageError
 from adapter.core.version import __version__
 from adapter.integrations.batch import jsonl
@@ -60,7 +60,7 @@ def process_files(
 
     Raises UsageError where the output is there already, or is another run's, and AdapterError where a process dies.
     """
-    told = observer(told, "told")
+    told = wrap_observer(told, "told")
     RowParser(settings)  # what is wrong with them is said before anything begins
     if sources[0].target is None:
         return _to_stream(sources[0], settings, jobs, told)

@@ -30,7 +30,7 @@ from adapter.backends.small_model_check import SmallModelCheck
 from adapter.backends.template_files import TemplateWorker, load_chat_template
 from adapter.conversation.guardrails.engine import RETRIES
 from adapter.conversation.guardrails.registry import parse_guardrails
-from adapter.core.arguments import NONE, PATH, check_types, shown
+from adapter.core.arguments import NONE, PATH, check_types, format_value
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 from adapter.core.text.redaction import Redactor
@@ -112,7 +112,7 @@ def wrap(
     from openai import AsyncOpenAI, OpenAI
 
     if not isinstance(client, OpenAI | AsyncOpenAI):
-        raise UsageError(f"wrap() takes an OpenAI or AsyncOpenAI client, got {shown(client)}")
+        raise UsageError(f"wrap() takes an OpenAI or AsyncOpenAI client, got {format_value(client)}")
     check_types(
         "wrap",
         profile=(profile, str),

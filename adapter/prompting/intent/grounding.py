@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from adapter.core.callbacks import failure, require_items
+from adapter.core.callbacks import callback_error, require_items
 from adapter.core.events import Json
 from adapter.grammars.schema_ir import Choices
 from adapter.prompting.intent.bm25 import PATHS, is_risky, value_kinds_of
@@ -63,7 +63,7 @@ def _call_ground(
     try:
         values = ground(tool, argument, messages)
     except Exception as error:
-        raise failure(ground, "ground", error, "Nothing was asked") from error
+        raise callback_error(ground, "ground", error, "Nothing was asked") from error
     if values is not None:
         require_items(ground, "ground", values, str, "a list of texts, or None")
     return values

@@ -1,3 +1,3 @@
-"""The page of `adapter view`: recorded exchanges as rows, and live answers."""
+"""The page of `adapter view`: recorded exchanges as rows, and live responses."""
 
 __all__ = ["answer_rows", "live_feed", "page", "page_data", "page_server"]

@@ -1,4 +1,4 @@
-"""What the page shows of one answer: its row in the list, what it took, its pieces and what each was taken for."""
+"""Format a response for the page of `adapter view`: its row in the list, its statistics and its classified spans."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ INVALID, REJECTED, FAILED, OTHERWISE, ASKED_AGAIN, NO_ANSWER = (
     "invalid call", "rejected", "failed", "read otherwise", "asked again", "no answer"
 )  # fmt: skip
 BAD = [INVALID, FAILED, OTHERWISE, NO_ANSWER]
-LOOKED_LIKE = 300
-"""Characters of a text that is no call which are shown beside the reason."""
+MAX_REJECTED = 300
+"""Maximum length of a rejected call that is shown with the reason, in characters."""
 TITLE = 120
-"""Characters of what an exchange is called in the list."""
+"""Maximum length of an exchange's title in the list, in characters."""
 MAX_NAMES = 50
-"""Tools called in one answer that the list names."""
+"""Maximum number of called tools per response in the list."""
 MAX_PIECES = 2_000
-"""Of an answer that are shown apart, and texts in it that look like calls: what follows is one piece."""
+"""Maximum number of spans, and of rejected calls, per response; the rest is one span."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExchangeStats:
-    """What an exchange took, as far as that is known. ``first_s``: until the first piece of the answer. ``retry``:
-    answers that were asked again before."""
+    """Duration and token counts of an exchange, as far as known.
+
+    ``first_s``: time to the first chunk. ``retry``: number of retries before it.
+    """
 
     first_s: float | None = None
     duration_s: float | None = None
@@ -40,23 +42,23 @@ class ExchangeStats:
 
     @property
     def cost(self) -> str:
-        """In the list."""
+        """Summary for the list."""
         counted = [f"{count:,}" for count in (self.prompt_tokens, self.written_tokens) if count is not None]
         seconds = [f"{self.duration_s:.1f} s"] if self.duration_s is not None else []
         return ", ".join([*([f"{' + '.join(counted)} tokens"] if counted else []), *seconds])
 
     @property
     def about(self) -> list[tuple[str, str]]:
-        told = []
+        rows = []
         if self.first_s is not None:
-            told.append(("first piece", f"after {self.first_s:.2f} s"))
+            rows.append(("first piece", f"after {self.first_s:.2f} s"))
         if self.duration_s is not None:
-            told.append(("took", f"{self.duration_s:.2f} s"))
+            rows.append(("took", f"{self.duration_s:.2f} s"))
         if self.prompt_tokens is not None:
-            told.append(("prompt", f"{self.prompt_tokens:,} tokens"))
+            rows.append(("prompt", f"{self.prompt_tokens:,} tokens"))
         if self.written_tokens is not None:
-            told.append(("written", f"{self.written_tokens:,} tokens{self._speed()}"))
-        return [*told, ("retry", str(self.retry))] if self.retry else told
+            rows.append(("written", f"{self.written_tokens:,} tokens{self._speed()}"))
+        return [*rows, ("retry", str(self.retry))] if self.retry else rows
 
     def _speed(self) -> str:
         writing_s = (self.duration_s or 0.0) - (self.first_s or 0.0)
@@ -69,9 +71,10 @@ UNKNOWN = ExchangeStats()
 def exchange_row(
     title: str, time: str, model: str, figures: ExchangeStats, marks: Sequence[str], calls: Counter[str]
 ) -> JsonObject:
-    """What the list shows of an exchange. ``calls``: how many of each tool."""
+    """Build the row of an exchange. ``calls``: number of calls per tool."""
     return {
-        "title": escape_for_display(" ".join(title[: TITLE * 10].split())[:TITLE]), "time": escape_for_display(time[:19].replace("T", " ")),
+        "title": escape_for_display(" ".join(title[: TITLE * 10].split())[:TITLE]),
+        "time": escape_for_display(time[:19].replace("T", " ")),
         "model": escape_for_display(model), "cost": figures.cost,
         "figures": {name: value for name, value in asdict(figures).items() if value is not None},
         "marks": list(dict.fromkeys(map(escape_for_display, marks))),
@@ -80,24 +83,26 @@ def exchange_row(
 
 
 def spans_of(turn: Turn) -> list[JsonObject]:
-    """The pieces of an answer, in order, and all that it looked like."""
+    """Return the spans of a response, in order, with their rejected calls."""
     pieces = turn.explain()
     text = "".join(piece.text for piece in pieces)
-    spans, left = [], MAX_PIECES
+    spans, remaining = [], MAX_PIECES
     for piece in pieces[:MAX_PIECES]:
-        rejected = [[_beginning(text, each), REJECTION_REASONS[each.reason]] for each in piece.rejected[:left]]
-        left -= len(rejected)
+        rejected = [
+            [_quote_rejected(text, each), REJECTION_REASONS[each.reason]] for each in piece.rejected[:remaining]
+        ]
+        remaining -= len(rejected)
         spans.append(span(piece.kind, piece.text, piece.call, piece.error, rejected))
     if len(pieces) > MAX_PIECES:
         rest = pieces[MAX_PIECES:]
         calls = sum(piece.call is not None for piece in rest)
-        told = f"{len(rest):,} more pieces, {calls:,} calls among them, are not shown apart"
-        spans.append(span("markup", text[rest[0].start :]) | {"error": told})
+        rows = f"{len(rest):,} more pieces with {calls:,} calls, shown as one"
+        spans.append(span("markup", text[rest[0].start :]) | {"error": rows})
     return spans
 
 
-def _beginning(text: str, rejected: RejectedCall) -> str:
-    end = min(rejected.end, rejected.start + LOOKED_LIKE)
+def _quote_rejected(text: str, rejected: RejectedCall) -> str:
+    end = min(rejected.end, rejected.start + MAX_REJECTED)
     return truncate_for_page(text[rejected.start : end]) + ("…" if end < rejected.end else "")
 
 
@@ -105,14 +110,16 @@ def span(
     kind: str, text: str, call: ToolCall | None = None, error: str | None = None, rejected: Sequence[Json] = ()
 ) -> JsonObject:
     return {
-        "kind": kind, "text": truncate_for_page(text), "call": f"{escape_for_display(call.name)} {pretty_json(call.arguments)}" if call else "",
+        "kind": kind, "text": truncate_for_page(text),
+        "call": f"{escape_for_display(call.name)} {pretty_json(call.arguments)}" if call else "",
         "fixes": [[fix, REPAIRS[fix]] for fix in call.fixes] if call else [], "error": truncate_for_page(error or ""),
         "rejected": rejected,
     }  # fmt: skip
 
 
 def turn_badges(turns: Sequence[Turn]) -> list[str]:
-    """By what an exchange can be found; ``turns``: as read then, and now where that is asked for."""
+    """Return the badges of an exchange, by which it can be filtered. ``turns``: as recorded, and as parsed again if
+    requested."""
     turn = turns[0]
     then, now = ([(call.name, call.arguments) for call in each.calls] for each in (turn, turns[-1]))
     has_fixes = any(call.fixes for call in turn.calls)
@@ -121,13 +128,13 @@ def turn_badges(turns: Sequence[Turn]) -> list[str]:
 
 
 def exchange_badges(*, calls: object, fixes: object, invalid: object, rejected: object) -> list[str]:
-    """Of what there is."""
+    """Return the badges for the properties that are set."""
     marks = {"calls": calls, "no call": not calls, "fixes": fixes, INVALID: invalid, REJECTED: rejected}
     return [mark for mark, holds in marks.items() if holds]
 
 
 def title_of(turn: Turn) -> str:
-    """What an answer says, or else asks for first."""
+    """Return the title of a response: its content, or its first call."""
     if turn.content.strip() or not turn.calls:
         return turn.content
     return title_of_call(turn.calls[0])
@@ -142,5 +149,5 @@ def pretty_json(value: Json) -> str:
 
 
 def truncate_for_page(text: str) -> str:
-    """With what hides spelled out, lines kept."""
+    """Escape hidden characters, keeping line breaks and tabs."""
     return escape_for_display(text, keep="\n\t")

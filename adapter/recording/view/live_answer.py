@@ -1,4 +1,4 @@
-"""An answer while it comes: what the list shows of it so far, and its last pieces."""
+"""A response while it is streamed: its row in the list, and its last spans."""
 
 from __future__ import annotations
 
@@ -21,28 +21,31 @@ from adapter.core.events import (
     ToolCallDelta,
     ToolCallProgress,
 )
-from adapter.core.text.redaction import MAX_BLOCK, MAX_HELD, Redactor
+from adapter.core.text.redaction import MAX_BLOCK, MAX_BUFFERED, Redactor
 from adapter.core.turn import Span, Turn
 from adapter.recording.view.answer_rows import exchange_badges, span, title_of_call
 
 MAX_TAIL = 8_000
-"""Characters of an answer, from its end, that are shown while it comes."""
+"""Maximum number of characters, from the end of a response, that are shown while it is streamed."""
 MAX_TAIL_EVENTS = 1_000
-"""Events of an answer that are kept while it comes, for those."""
+"""Maximum number of events that are kept for that."""
 MAX_HEAD = 400
-"""Characters of an answer, from its beginning, that its title is made of; of a name likewise."""
-MAX_CALLED = 200
-"""Names of tools that are counted in an answer."""
+"""Maximum number of characters, from the start of a response, for its title; also of a name."""
+MAX_TOOL_NAMES = 200
+"""Maximum number of tool names that are counted per response."""
 
 WRITING = "writing"
-"""The kind of a piece, and a mark: more comes."""
+"""Kind of a span, and badge, of a response that is still being written."""
 
 _BLOCK_END = re.compile(r"-----END [^-]{0,60}-----")
 
 
 @dataclass(slots=True)
 class LiveAnswer:
-    """`take` is on the way of the stream to its client; all else is for who looks. ``size``: characters so far."""
+    """State of one streamed response. ``size``: characters so far.
+
+    `take` runs in the stream's path to its client; everything else runs only for viewers.
+    """
 
     size: int = 0
     calls: Counter[str] = field(default_factory=Counter)
@@ -50,8 +53,8 @@ class LiveAnswer:
     _content: str = ""
     _reasoning: str = ""
     _first_call: ToolCall | None = None
-    _written: str = ""
-    """The tool that a call is written of."""
+    _tool_name: str = ""
+    """Tool of the call that is being written."""
     _has_fixes: bool = False
     _has_invalid: bool = False
     _has_rejected: bool = False
@@ -66,13 +69,13 @@ class LiveAnswer:
                 self.size += len(text)
                 if len(self._reasoning) < MAX_HEAD:
                     self._reasoning += text[:MAX_HEAD]
-                event = ReasoningDelta(text, text)  # also where the server had taken it out of the text
+                event = ReasoningDelta(text, text)  # also if the server had removed it from the text
             case ToolCallProgress(text=text, name=name):
                 self.size += len(text)
-                self._written = (name or "")[:MAX_HEAD] or self._written
+                self._tool_name = (name or "")[:MAX_HEAD] or self._tool_name
             case ToolCall(name=name, fixes=fixes):
                 self._first_call = self._first_call or event
-                if name in self.calls or len(self.calls) < MAX_CALLED:
+                if name in self.calls or len(self.calls) < MAX_TOOL_NAMES:
                     self.calls[name[:MAX_HEAD]] += 1
                 self._has_fixes = self._has_fixes or bool(fixes)
             case InvalidToolCall():
@@ -81,7 +84,7 @@ class LiveAnswer:
                 self._reasoning, self._content = self._reasoning + self._content, ""
             case ReasoningReclassified():
                 self._reasoning, self._content = "", self._reasoning + self._content
-            case RejectedCall():  # its place is one in the whole text
+            case RejectedCall():  # its position refers to the whole text
                 self._has_rejected = True
                 return
             case ToolCallDelta():
@@ -92,71 +95,71 @@ class LiveAnswer:
 
     @property
     def marks(self) -> list[str]:
-        """Those that it would have if it were over."""
+        """The badges that it would have if it ended now."""
         return exchange_badges(
             calls=self.calls, fixes=self._has_fixes, invalid=self._has_invalid, rejected=self._has_rejected
         )
 
     @property
     def title(self) -> str:
-        """The beginning of what it says, or else asks for first."""
+        """The start of its content, or else its first call."""
         if self._content.strip():
             return self._content
         if self._first_call is not None:
             return title_of_call(self._first_call)[:MAX_HEAD]
-        return f"{self._written} " if self._written else ""
+        return f"{self._tool_name} " if self._tool_name else ""
 
     def close(self) -> None:
-        """No more comes, and what came is kept elsewhere."""
-        self._content, self._first_call, self._written = self.title, None, ""
+        """Release the events after the end; the exchange is stored elsewhere."""
+        self._content, self._first_call, self._tool_name = self.title, None, ""
         self.tail.clear()
 
 
 def tail_spans(tail: Sequence[Event], secrets: Redactor) -> list[JsonObject]:
-    """What the page shows of an answer that is not over. ``tail``: its last events."""
-    written = [each.text for each in takewhile(_is_progress, reversed(tail)) if isinstance(each, ToolCallProgress)]
+    """Return the spans to show for a response that has not ended. ``tail``: its last events."""
+    progress = [each.text for each in takewhile(_is_progress, reversed(tail)) if isinstance(each, ToolCallProgress)]
     pieces: list[tuple[str, str, Span | None]] = [
         (piece.kind, piece.text, piece) for piece in Turn.from_events(tail).explain() if piece.text
     ]
-    pieces += [(WRITING, "".join(reversed(written)), None)] if written else []
+    pieces += [(WRITING, "".join(reversed(progress)), None)] if progress else []
     last: list[tuple[str, str, Span | None]] = []
-    left = MAX_TAIL + MAX_BLOCK  # a credential may begin before what is shown
-    while pieces and left > 0:
+    remaining = MAX_TAIL + MAX_BLOCK  # a credential may begin before the shown part
+    while pieces and remaining > 0:
         kind, text, piece = pieces.pop()
-        last.append((kind, text[-left:], piece))
-        left -= len(text)
+        last.append((kind, text[-remaining:], piece))
+        remaining -= len(text)
     last.reverse()
     texts = [text for _, text, _ in last]
-    texts = secrets.redact_pieces(_cut(texts, len(safe_prefix("".join(texts)))))
+    texts = secrets.redact_pieces(_truncate_all(texts, len(safe_prefix("".join(texts)))))
     spans: list[JsonObject] = []
-    left = MAX_TAIL
+    remaining = MAX_TAIL
     for (kind, _, piece), text in zip(reversed(last), reversed(texts), strict=True):
-        if left > 0 and text:
-            spans.append(_span(kind, text[-left:], piece, secrets))
-            left -= len(text)
+        if remaining > 0 and text:
+            spans.append(_span(kind, text[-remaining:], piece, secrets))
+            remaining -= len(text)
     return spans[::-1]
 
 
 def safe_prefix(text: str) -> str:
-    """Without what may yet become a credential: the last word, and a private key that is not closed."""
-    text = text[: 1 + max(text.rfind(blank, max(0, len(text) - MAX_HELD)) for blank in " \n\t")]
-    begun = text.rfind("-----BEGIN ")
-    return text if begun < 0 or _BLOCK_END.search(text, begun) else text[:begun]
+    """Cut the end of ``text`` that may become part of a credential: the last word, or an unclosed private key."""
+    text = text[: 1 + max(text.rfind(blank, max(0, len(text) - MAX_BUFFERED)) for blank in " \n\t")]
+    start = text.rfind("-----BEGIN ")
+    return text if start < 0 or _BLOCK_END.search(text, start) else text[:start]
 
 
 def _is_progress(event: Event) -> bool:
     return isinstance(event, ToolCallProgress)
 
 
-def _cut(texts: Sequence[str], size: int) -> list[str]:
-    """Their first ``size`` characters in all."""
-    kept: list[str] = []
+def _truncate_all(texts: Sequence[str], size: int) -> list[str]:
+    """Truncate the texts to ``size`` characters in total."""
+    prefixes: list[str] = []
     for text in texts:
-        kept.append(text[:size])
-        size -= len(kept[-1])
-    return kept
+        prefixes.append(text[:size])
+        size -= len(prefixes[-1])
+    return prefixes
 
 
 def _span(kind: str, text: str, piece: Span | None, secrets: Redactor) -> JsonObject:
-    told = span(kind, text, piece.call if piece else None, piece.error if piece else None)
-    return told | {name: secrets.redact(told[name][:MAX_TAIL]) for name in ("call", "error")}
+    row = span(kind, text, piece.call if piece else None, piece.error if piece else None)
+    return row | {name: secrets.redact(row[name][:MAX_TAIL]) for name in ("call", "error")}

@@ -1,8 +1,9 @@
-"""The last exchanges of a server while it serves, within bounds, for pages that look on.
+"""The latest exchanges of a running server, within limits, for viewers.
 
-`LiveExchanges.listen` is told of them, from any thread, and puts off all that it can until somebody looks: an event of a stream
-costs a few list operations. Each change has a version, and who looks asks for what is newer than the last one seen.
-Nothing is kept for him: one who does not read costs nothing.
+`LiveExchanges.listen` gets their events, from any thread, and defers all work until a viewer asks: a streamed event
+costs
+a few list operations. Each change has a version, and a viewer requests the changes after the last version that it has
+seen. There is no state per viewer.
 """
 
 from __future__ import annotations
@@ -28,26 +29,30 @@ from adapter.recording.view.answer_rows import NO_ANSWER, UNKNOWN, ExchangeStats
 from adapter.recording.view.live_answer import MAX_HEAD, WRITING, LiveAnswer, safe_prefix, tail_spans
 from adapter.recording.view.page_data import ReparseOptions, exchange_stats, retry_badges, view_exchanges
 
-MAX_KEPT = 5_000
-"""Exchanges that the page of a server shows; those go first that changed longest ago."""
-MAX_KEPT_BYTES = 64_000_000
-"""Of what they were sent and said, compressed, and what of it can be searched."""
+MAX_EXCHANGES = 5_000
+"""Maximum number of exchanges on the page of a server; the least recently changed are dropped first."""
+MAX_TOTAL_BYTES = 64_000_000
+"""Maximum total size of the compressed requests and responses, and of their searchable text."""
 MAX_ROWS = 500
-"""Told at a time of what has changed."""
-MAX_SAID = 20_000
-"""Characters of an answer, and of its reasoning, that can be searched."""
-MAX_WHY = 2_000
-"""Characters of why there was no answer."""
+"""Maximum number of changed rows per response."""
+MAX_SEARCHABLE = 20_000
+"""Maximum searchable length of a response, and of its reasoning, in characters."""
+MAX_REASON = 2_000
+"""Maximum length of the reason for a missing response, in characters."""
 PACK_S = 0.2
-"""After the end of an exchange until it is compressed, with those that end meanwhile."""
+"""Delay from the end of an exchange to its compression, so that several are compressed together."""
 
 WAITING = "waiting"
-"""The mark of what nothing was answered to yet."""
+"""Badge of a request without a response so far."""
 
 
 @dataclass(slots=True)
-class _RetainedAnswer:
-    """``record``: what was asked, and the answer once ``is_over``; compressed soon after. ``why``: no answer came."""
+class _LiveEntry:
+    """An exchange in the feed.
+
+    ``record``: the request, and the response once ``is_over``; compressed soon after. ``failure``: reason of a missing
+    response.
+    """
 
     number: int
     time: str
@@ -55,179 +60,190 @@ class _RetainedAnswer:
     record: RecordedExchange | bytes
     version: int = 0
     is_over: bool = False
-    why: str = ""
-    figures: ExchangeStats = UNKNOWN
-    asking: Sequence[str] = ()
-    coming: LiveAnswer = field(default_factory=LiveAnswer)
-    said: str = ""
-    """What is searched, in lower case; once it is over."""
+    failure: str = ""
+    stats: ExchangeStats = UNKNOWN
+    retries: Sequence[str] = ()
+    response: LiveAnswer = field(default_factory=LiveAnswer)
+    searchable: str = ""
+    """Searchable text in lower case, once it is over."""
     row: JsonObject | None = None
-    """Once it is over, and somebody looked."""
+    """The finished row, once it is over and was viewed."""
 
     @property
     def size(self) -> int:
-        """Of what is kept for long; 0 until that is."""
-        return len(self.record) + len(self.said) if isinstance(self.record, bytes) else 0
+        """Size of the compressed record; 0 before the compression."""
+        return len(self.record) + len(self.searchable) if isinstance(self.record, bytes) else 0
 
     @property
     def marks(self) -> list[str]:
-        if self.why:
+        if self.failure:
             return [NO_ANSWER]
         if self.is_over:
-            return [*self.coming.marks, *self.asking]
-        there = [mark for mark in self.coming.marks if mark != "no call"]
-        return [WRITING if self.coming.size else WAITING, *there]
+            return [*self.response.marks, *self.retries]
+        badges = [mark for mark in self.response.marks if mark != "no call"]
+        return [WRITING if self.response.size else WAITING, *badges]
 
 
 class _ExchangeListener:
-    """Told of one exchange while it comes."""
+    """Listener for the events of one exchange."""
 
-    def __init__(self, live: LiveExchanges, kept: _RetainedAnswer) -> None:
-        self._live, self._kept = live, kept
+    def __init__(self, live: LiveExchanges, entry: _LiveEntry) -> None:
+        self._live, self._entry = live, entry
 
     def take(self, events: Sequence[Event]) -> None:
-        self._live.took(self._kept, events)
+        self._live.on_events(self._entry, events)
 
-    def end(self, exchange: RecordedExchange | None, why: str) -> None:
-        self._live.ended(self._kept, exchange, why)
+    def end(self, exchange: RecordedExchange | None, failure: str) -> None:
+        self._live.on_end(self._entry, exchange, failure)
 
 
 class LiveExchanges:
-    """``hidden``: what nobody gets to see. ``version``: of the last change; of another ``epoch`` it means nothing.
-    ``size``: bytes that are kept."""
+    """The live exchanges of a server.
 
-    def __init__(self, hidden: Redactor, max_kept: int = MAX_KEPT, max_bytes: int = MAX_KEPT_BYTES) -> None:
-        self._hidden, self._max_kept, self._max_bytes = hidden, max_kept, max_bytes
-        self._kept: OrderedDict[int, _RetainedAnswer] = OrderedDict()  # what changed last stands last
+    ``secrets_to_hide``: redacts credentials. ``version``: of the latest change; it is valid only within one ``epoch``.
+    ``size``: stored bytes.
+    """
+
+    def __init__(
+        self, secrets_to_hide: Redactor, max_kept: int = MAX_EXCHANGES, max_bytes: int = MAX_TOTAL_BYTES
+    ) -> None:
+        self._secrets, self._max_kept, self._max_bytes = secrets_to_hide, max_kept, max_bytes
+        self._entries: OrderedDict[int, _LiveEntry] = OrderedDict()  # the most recently changed last
         self._lock = threading.Lock()
         self._packing = ThreadPoolExecutor(1, "view")
-        self._unpacked: list[_RetainedAnswer] = []
+        self._unpacked: list[_LiveEntry] = []
         self._number = self.size = self.version = 0
         self._redacted = lru_cache(2 * MAX_ROWS)(self._redact)
         self.epoch = secrets.token_hex(4)
 
-    def listen(self, asked: RecordedExchange) -> _ExchangeListener:
-        """As of `adapter.protocols.translation_options.TranslationOptions`."""
+    def listen(self, request: RecordedExchange) -> _ExchangeListener:
+        """Listener factory, see `adapter.protocols.translation_options.TranslationOptions`."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._lock:
             self._number += 1
-            kept = _RetainedAnswer(self._number, now, asked.model[:MAX_HEAD], asked)
-            self._changed(kept)
-        return _ExchangeListener(self, kept)
+            entry = _LiveEntry(self._number, now, request.model[:MAX_HEAD], request)
+            self._mark_changed(entry)
+        return _ExchangeListener(self, entry)
 
-    def took(self, kept: _RetainedAnswer, events: Sequence[Event]) -> None:
+    def on_events(self, entry: _LiveEntry, events: Sequence[Event]) -> None:
         with self._lock:
             for event in events:
-                kept.coming.take(event)
-            self._changed(kept)
+                entry.response.take(event)
+            self._mark_changed(entry)
 
-    def ended(self, kept: _RetainedAnswer, exchange: RecordedExchange | None, why: str) -> None:
+    def on_end(self, entry: _LiveEntry, exchange: RecordedExchange | None, failure: str) -> None:
         with self._lock:
             if exchange is not None:
-                kept.record = exchange
-                kept.said = f"{exchange.text[:MAX_SAID]}\n{exchange.reasoning[:MAX_SAID]}".lower()
-                kept.figures, kept.asking = exchange_stats(exchange), retry_badges(exchange)
+                entry.record = exchange
+                entry.searchable = f"{exchange.text[:MAX_SEARCHABLE]}\n{exchange.reasoning[:MAX_SEARCHABLE]}".lower()
+                entry.stats, entry.retries = exchange_stats(exchange), retry_badges(exchange)
             else:
-                kept.why = (why if len(why) < MAX_WHY else safe_prefix(why[:MAX_WHY])) or "it ended without one"
-            kept.is_over = True
-            self._changed(kept)
-            self._unpacked.append(kept)
+                entry.failure = (
+                    failure if len(failure) < MAX_REASON else safe_prefix(failure[:MAX_REASON])
+                ) or "it ended without a response"
+            entry.is_over = True
+            self._mark_changed(entry)
+            self._unpacked.append(entry)
             is_first = len(self._unpacked) == 1
         if is_first:
             with suppress(RuntimeError):  # the server stops
                 self._packing.submit(self._pack)
 
     def close(self, *, wait: bool = False) -> None:
-        """``wait``: until all is as small as it becomes."""
+        """Stop compressing. ``wait``: finish it first."""
         self._packing.shutdown(wait=wait, cancel_futures=not wait)
 
     def changes(self, since: int) -> JsonObject:
-        """The rows that changed after the version ``since``, those that did so first and not too many at a time, and
-        the version that is then known. ``oldest``: of what changed before that, and is not told of, nothing is kept.
-        ``is_part``: there may be more."""
+        """Return the rows that changed after version ``since``, oldest first, and the version that they lead to.
+
+        ``oldest``: version before which changes are no longer available. ``is_part``: there may be more rows.
+        """
         with self._lock:
-            newer = takewhile(lambda kept: kept.version > since, reversed(self._kept.values()))
-            found = [(kept, kept.version) for kept in islice(reversed(list(newer)), MAX_ROWS)]
-            oldest = next(iter(self._kept.values())).version if self._kept else 0
+            newer = takewhile(lambda entry: entry.version > since, reversed(self._entries.values()))
+            found = [(entry, entry.version) for entry in islice(reversed(list(newer)), MAX_ROWS)]
+            oldest = next(iter(self._entries.values())).version if self._entries else 0
         version = found[-1][1] if found else since
-        rows = [{**self._row(kept), "version": at} for kept, at in found]
+        rows = [{**self._build_row(entry), "version": at} for entry, at in found]
         is_part = len(found) == MAX_ROWS
         return {"epoch": self.epoch, "version": version, "oldest": oldest, "rows": rows, "is_part": is_part}
 
     def detail(
-        self, number: int, again: ReparseOptions | None = None, *, answer_only: bool = False
+        self, number: int, options: ReparseOptions | None = None, *, answer_only: bool = False
     ) -> JsonObject | None:
-        """One exchange as the page of `adapter view` has it, with its parts; None where it is kept no more.
-        ``answer_only``: not what was asked, as long as the answer comes."""
+        """Return one exchange as on the page of `adapter view`, with its parts; None if it is no longer available.
+
+        ``answer_only``: omit the request while the response is streamed.
+        """
         with self._lock:
-            kept = self._kept.get(number)
-            if kept is None:
+            entry = self._entries.get(number)
+            if entry is None:
                 return None
-            tail, record, version, is_over = list(kept.coming.tail), kept.record, kept.version, kept.is_over
-        own = {**self._row(kept), "version": version, "is_over": is_over}
+            tail, record, version, is_over = list(entry.response.tail), entry.record, entry.version, entry.is_over
+        own = {**self._build_row(entry), "version": version, "is_over": is_over}
         if not is_over:
-            own |= {"notes": [], "readings": [{"name": "The answer so far", "spans": tail_spans(tail, self._hidden)}]}
+            own |= {"notes": [], "readings": [{"name": "The answer so far", "spans": tail_spans(tail, self._secrets)}]}
             if answer_only:
                 return own
-        elif kept.why:
-            own |= {"notes": [truncate_for_page(f"No answer came: {self._redacted(kept.why)}")], "readings": []}
-        said = json.loads(zlib.decompress(record)) if isinstance(record, bytes) else record.model_dump(mode="json")
-        said = self._hidden.redact(said | {"time": kept.time})
-        data = view_exchanges([RecordedExchange.model_validate(said)], "", again).data
+        elif entry.failure:
+            own |= {"notes": [truncate_for_page(f"No answer: {self._redacted(entry.failure)}")], "readings": []}
+        fields = json.loads(zlib.decompress(record)) if isinstance(record, bytes) else record.model_dump(mode="json")
+        fields = self._secrets.redact(fields | {"time": entry.time})
+        data = view_exchanges([RecordedExchange.model_validate(fields)], "", options).data
         found = data["exchanges"][0]
-        if is_over and not kept.why:
+        if is_over and not entry.failure:
             own["marks"] = list(dict.fromkeys([*own["marks"], *found["marks"]]))
         return {**found, **own, "parts": data["parts"]}
 
-    def holding(self, words: str) -> list[int]:
-        """The numbers of those that are over, and whose answer holds ``words``, in lower case or not."""
+    def search(self, words: str) -> list[int]:
+        """Return the numbers of finished exchanges whose response contains ``words``, ignoring case."""
         with self._lock:
-            every = list(self._kept.values())
-        return [kept.number for kept in every if words.lower() in kept.said]
+            every = list(self._entries.values())
+        return [entry.number for entry in every if words.lower() in entry.searchable]
 
-    def _changed(self, kept: _RetainedAnswer) -> None:
+    def _mark_changed(self, entry: _LiveEntry) -> None:
         self.version += 1
-        kept.version = self.version
-        if kept.number in self._kept:
-            self._kept.move_to_end(kept.number)
+        entry.version = self.version
+        if entry.number in self._entries:
+            self._entries.move_to_end(entry.number)
         else:
-            self._kept[kept.number] = kept
-            self._bound()
+            self._entries[entry.number] = entry
+            self._evict()
 
-    def _bound(self) -> None:
-        while len(self._kept) > self._max_kept or (self.size > self._max_bytes and len(self._kept) > 1):
-            _, gone = self._kept.popitem(last=False)
-            self.size -= gone.size
+    def _evict(self) -> None:
+        while len(self._entries) > self._max_kept or (self.size > self._max_bytes and len(self._entries) > 1):
+            _, evicted = self._entries.popitem(last=False)
+            self.size -= evicted.size
 
     def _pack(self) -> None:
-        """Beside the streams, and several at once: each time that a thread wakes they wait."""
+        """Compress finished exchanges in the background, several at a time, because each thread switch delays the
+        streams."""
         time.sleep(PACK_S)
         with self._lock:
             over, self._unpacked = self._unpacked, []
-        for kept in over:
-            kept.coming.close()
-            assert isinstance(kept.record, RecordedExchange)
-            record = zlib.compress(json.dumps(kept.record.model_dump(mode="json")).encode(), 1)
+        for entry in over:
+            entry.response.close()
+            assert isinstance(entry.record, RecordedExchange)
+            record = zlib.compress(json.dumps(entry.record.model_dump(mode="json")).encode(), 1)
             with self._lock:
-                kept.record = record
-                if kept.number in self._kept:
-                    self.size += kept.size
-                    self._bound()
+                entry.record = record
+                if entry.number in self._entries:
+                    self.size += entry.size
+                    self._evict()
 
-    def _row(self, kept: _RetainedAnswer) -> JsonObject:
-        if kept.row is not None:
-            return kept.row
-        is_over, head = kept.is_over, kept.coming.title
+    def _build_row(self, entry: _LiveEntry) -> JsonObject:
+        if entry.row is not None:
+            return entry.row
+        is_over, head = entry.is_over, entry.response.title
         is_whole = is_over and len(head) < MAX_HEAD
-        title = self._redacted(head if is_whole else safe_prefix(head)) or self._redacted(kept.why)
-        calls = Counter({self._redacted(name): times for name, times in kept.coming.calls.copy().items()})
-        made = exchange_row(title, kept.time, self._redacted(kept.model), kept.figures, kept.marks, calls)
-        made |= {"number": kept.number, "is_over": is_over}
+        title = self._redacted(head if is_whole else safe_prefix(head)) or self._redacted(entry.failure)
+        calls = Counter({self._redacted(name): times for name, times in entry.response.calls.copy().items()})
+        row = exchange_row(title, entry.time, self._redacted(entry.model), entry.stats, entry.marks, calls)
+        row |= {"number": entry.number, "is_over": is_over}
         if is_over:
-            kept.row = made
-        elif kept.coming.size:
-            made["cost"] = f"{kept.coming.size:,} characters so far"
-        return made
+            entry.row = row
+        elif entry.response.size:
+            row["cost"] = f"{entry.response.size:,} characters so far"
+        return row
 
     def _redact(self, text: str) -> str:
-        return self._hidden.redact(text)
+        return self._secrets.redact(text)

@@ -1,4 +1,4 @@
-"""The page of `adapter view`: its data stands in an element that no browser runs."""
+"""Render the page of `adapter view`, with its data in an element that no browser executes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ ORDERS = (
     ("first_s", "by seconds to the first piece"), ("prompt_tokens", "by tokens of the prompt"),
     ("written_tokens", "by tokens written"), ("retry", "by retries"),
 )  # fmt: skip
-"""How the list can be sorted: the names of figures, the most first, and what they are called."""
+"""Sort orders of the list: names of figures (largest first) and their labels."""
 
 
 def page(data: JsonObject) -> str:
-    """``data``: of `adapter.recording.view.page_data`."""
-    return _rendered(data, page_asset("view.js"))
+    """Render a page for ``data`` from `adapter.recording.view.page_data`."""
+    return _render(data, page_asset("view.js"))
 
 
 def live_page(name: str) -> str:
-    """The page that asks the server which it is from. ``name``: what stands above it."""
+    """Render the page that loads its data from its own server. ``name``: its heading."""
     data = PageData(name, "live").data | {"live": True, "formats": sorted(FORMATS), "policies": sorted(POLICIES)}
-    return _rendered(data, page_asset("view.js") + page_asset("live.js"), connects=True)
+    return _render(data, page_asset("view.js") + page_asset("live.js"), connects=True)
 
 
-def _rendered(data: JsonObject, script: str, *, connects: bool = False) -> str:
+def _render(data: JsonObject, script: str, *, connects: bool = False) -> str:
     return render_page(
         "view.html", connects=connects, data=data, orders=ORDERS, style=page_asset("view.css"), script=script,
         version=__version__,

@@ -1,8 +1,8 @@
-"""What the page of `adapter view` shows, as JSON: exchanges and transcripts, each answer with what it was taken for.
+"""Build the JSON data of the page of `adapter view`: exchanges and transcripts, with classified responses.
 
 ::
 
-    {"name": "said.jsonl", "kind": "recording", "prompt": "What the model was sent", "goes_on": true,
+    {"name": "said.jsonl", "kind": "recording", "prompt": "Messages sent to the model", "goes_on": true,
      "bad": ["invalid call", ...], "parts": [{"role": "user", "text": ...}, ...],
      "exchanges": [{"time", "model", "title", "cost", "figures": {name: number}, "marks": [...],
                     "calls": [[name, times], ...], "about": [[name, value], ...], "notes": [...],
@@ -10,8 +10,8 @@
                     "readings": [{"name", "spans": [{"kind", "text", "call", "fixes", "error", "rejected"}]}],
                     "results": [{"name", "ok", "text", "diffs"}]}]}
 
-A part (a message, a tool's definition) that comes in many exchanges stands there once. What hides in texts is spelled
-out (`adapter.core.text.display_escaping`).
+A part (a message, a tool's definition) of several exchanges is stored once. Hidden characters are escaped
+(`adapter.core.text.display_escaping`).
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from adapter.recording.transcript import (
     RequestLine,
     ResultLine,
     Transcript,
+    group_by_request,
 )
 from adapter.recording.view.answer_rows import (
     ASKED_AGAIN,
@@ -64,8 +65,7 @@ from adapter.tools.tool import ToolSet
 
 @dataclass(frozen=True, slots=True)
 class ReparseOptions:
-    """How answers are read once more. ``format``: any when None, as for those that were recorded. Raises UsageError
-    for a policy that does not exist."""
+    """Options for parsing responses again. ``format``: None for any. Raises UsageError for an unknown policy."""
 
     format: Format | None = None
     policy: str | None = None
@@ -75,36 +75,38 @@ class ReparseOptions:
             get_policy(self.policy)
 
     @classmethod
-    def named(cls, format: str | None, policy: str | None) -> ReparseOptions | None:
-        """None where neither is given. ``format``: a name, or auto."""
+    def from_names(cls, format: str | None, policy: str | None) -> ReparseOptions | None:
+        """Build the options; None if neither is given. ``format``: a name, or auto."""
         if format is None and policy is None:
             return None
         return cls(None if format in (None, "auto") else get_format(str(format)), policy)
 
     @property
     def name(self) -> str:
-        told = [self.format.name if self.format else "", self.policy or ""]
-        return f"As read now: {', '.join(filter(None, told)) or 'any format'}"
+        names = [self.format.name if self.format else "", self.policy or ""]
+        return f"Parsed again: {', '.join(filter(None, names)) or 'any format'}"
 
 
 class PageData:
-    """Gathers what a page shows; `data` is all of it. ``prompt``: what stands above an exchange's messages.
-    ``goes_on``: what an exchange has from the one before is of less interest."""
+    """Collects the data of a page. ``prompt``: heading of an exchange's messages. ``goes_on``: True if parts repeated
+    from the previous exchange are less interesting."""
 
-    def __init__(self, name: str, kind: str, prompt: str = "What the model was sent", *, goes_on: bool = True) -> None:
+    def __init__(
+        self, name: str, kind: str, prompt: str = "Messages sent to the model", *, goes_on: bool = True
+    ) -> None:
         self._head: JsonObject = {
             "name": escape_for_display(name), "kind": kind, "prompt": prompt, "goes_on": goes_on, "bad": BAD,
         }  # fmt: skip
         self._parts: list[JsonObject] = []
-        self._places: dict[tuple[str, str], int] = {}
+        self._part_indices: dict[tuple[str, str], int] = {}
         self._exchanges: list[JsonObject] = []
 
     def part(self, role: str, text: str) -> int:
-        """The place of this text among the parts."""
-        if (role, text) not in self._places:
-            self._places[role, text] = len(self._parts)
+        """Return the index of this text among the parts."""
+        if (role, text) not in self._part_indices:
+            self._part_indices[role, text] = len(self._parts)
             self._parts.append({"role": escape_for_display(role), "text": truncate_for_page(text)})
-        return self._places[role, text]
+        return self._part_indices[role, text]
 
     def messages(self, messages: Iterable[JsonObject]) -> list[int]:
         return [self.part(str(message.get("role")), message_text(message)) for message in messages]
@@ -132,20 +134,20 @@ class PageData:
 
 
 def message_text(message: JsonObject) -> str:
-    """What a message of a chat says, with its calls; of images and the like their size."""
+    """Return the text of a chat message with its calls; for images and the like, their size."""
     content = message.get("content")
     parts = [each if isinstance(each, str) else _part_text(each) for each in _as_list(content)]
     for call in _as_list(message.get("tool_calls")):
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
             arguments = function.get("arguments")
-            told = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-            parts.append(f"-> {function.get('name')}({told})")
+            names = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            parts.append(f"-> {function.get('name')}({names})")
     return "\n".join(filter(None, parts))
 
 
 def view_exchanges(exchanges: Sequence[RecordedExchange], name: str, again: ReparseOptions | None = None) -> PageData:
-    """What a server or a wrapped client recorded."""
+    """Build the page of exchanges recorded by a server or a wrapped client."""
     view = PageData(name, "recording")
     for exchange in exchanges:
         turn, changed = reparse(exchange)
@@ -165,7 +167,7 @@ def view_exchanges(exchanges: Sequence[RecordedExchange], name: str, again: Repa
                 ("policy", exchange.policy), ("ended", exchange.finish_reason or ""),
                 ("conversation", exchange.conversation),
             ],
-            notes=[f"The calls are read otherwise today: {changed}" if changed else ""],
+            notes=[f"The parser now reads other calls: {changed}" if changed else ""],
         )  # fmt: skip
     return view
 
@@ -176,21 +178,21 @@ def exchange_stats(exchange: RecordedExchange) -> ExchangeStats:
 
 
 def retry_badges(exchange: RecordedExchange) -> list[str]:
-    """Whether it was asked again, and is that itself."""
+    """Return the badges of a retried exchange, and of a retry."""
     asked = f"{ASKED_AGAIN}: {exchange.guardrail}" if exchange.guardrail else ASKED_AGAIN
     return [*([asked] if exchange.asked_again else []), *(["retry"] if exchange.retry else [])]
 
 
 def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | None = None) -> PageData:
-    """One conversation of `adapter run`: an exchange for each answer."""
-    view, header, edited = PageData(name, "transcript"), transcript.header, EditDiffs(transcript.header.files)
+    """Build the page of a transcript, with an exchange for each response."""
+    view, header, edit_diffs = PageData(name, "transcript"), transcript.header, EditDiffs(transcript.header.files)
     try:
         offered = dialect_of(header).tools
     except UsageError:
         offered = ToolSet()
     tools = ToolSet([offered[tool] for tool in header.tools if tool in offered])
     definitions = [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in tools.values()]
-    for request, lines in _by_request(transcript.lines):
+    for request, lines in group_by_request(transcript.lines):
         chunks = [line for line in lines if isinstance(line, ChunkLine)]
         text, reasoning = "".join(line.text for line in chunks), "".join(line.reasoning for line in chunks)
         finish_reason = next((line.finish_reason for line in reversed(chunks) if line.finish_reason), None)
@@ -200,37 +202,37 @@ def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | N
             )
             for way in ([ReparseOptions()] if again is None else [ReparseOptions(), again])
         ]
-        made = {line.id: line for line in lines if isinstance(line, CallLine)}
-        note = _changed(made.values(), turns[0], lines)
-        given = [line for line in lines if isinstance(line, ResultLine)]
+        recorded_calls = {line.id: line for line in lines if isinstance(line, CallLine)}
+        note = _describe_changed_calls(recorded_calls.values(), turns[0], lines)
+        result_lines = [line for line in lines if isinstance(line, ResultLine)]
         results: list[JsonObject] = []
-        for line in given:
-            call = made.get(line.call_id)
+        for line in result_lines:
+            call = recorded_calls.get(line.call_id)
             tool = tools.get(call.name) if call else None
-            diffs = edited.diffs(tool, call.arguments, line.changed) if call and line.ok else []
+            diffs = edit_diffs.diffs(tool, call.arguments, line.changed) if call and line.ok else []
             results.append({
                 "name": escape_for_display(line.name), "ok": line.ok, "text": truncate_for_page(line.content),
                 "diffs": [truncate_for_page(diff) for diff in diffs],
             })  # fmt: skip
-        ended = [f"{line.reason} {line.content}".rstrip() for line in lines if isinstance(line, EndLine)]
-        failed = [FAILED] if any(not line.ok for line in given) else []
+        end_texts = [f"{line.reason} {line.content}".rstrip() for line in lines if isinstance(line, EndLine)]
+        failed = [FAILED] if any(not line.ok for line in result_lines) else []
         view.add(
             title=title_of(turns[0]), model=header.model, calls=[call.name for call in turns[0].calls],
-            time=_later(header.time, request.at_s), figures=_figures(request, chunks),
+            time=_add_seconds(header.time, request.at_s), figures=_response_stats(request, chunks),
             prompt=view.messages(request.messages), tools=view.definitions(definitions), results=results,
             readings=_readings(turns, reasoning, again),
             marks=[*turn_badges(turns), *failed, *([OTHERWISE] if note else [])],
             about=[
                 ("task", header.task), ("model", header.model), ("server", header.server), ("dialect", header.dialect),
-                ("format", header.format), ("ended", finish_reason or ""), ("conversation", "".join(ended)),
+                ("format", header.format), ("ended", finish_reason or ""), ("conversation", "".join(end_texts)),
             ],
             notes=[note],
         )  # fmt: skip
     return view
 
 
-def _figures(request: RequestLine, chunks: Sequence[ChunkLine]) -> ExchangeStats:
-    """Of one answer; ``chunks``: all of it."""
+def _response_stats(request: RequestLine, chunks: Sequence[ChunkLine]) -> ExchangeStats:
+    """Return the statistics of one response from all its chunks."""
     counted = next((line for line in reversed(chunks) if line.prompt_tokens), ChunkLine())
     ends = [chunk.at_s for chunk in chunks if chunk.at_s is not None]
     first_s, duration_s = (
@@ -239,38 +241,28 @@ def _figures(request: RequestLine, chunks: Sequence[ChunkLine]) -> ExchangeStats
     return ExchangeStats(first_s, duration_s, counted.prompt_tokens, counted.written_tokens)
 
 
-def _later(time: str, seconds: float | None) -> str:
-    """The ISO 8601 time so much after another; "" where one of them is unknown."""
+def _add_seconds(time: str, seconds: float | None) -> str:
+    """Add seconds to an ISO 8601 time; "" if it is unknown."""
     try:
         return (datetime.fromisoformat(time) + timedelta(seconds=seconds or 0.0)).isoformat() if time else ""
     except (ValueError, OverflowError):
         return time
 
 
-def _by_request(lines: Sequence[Line]) -> list[tuple[RequestLine, list[Line]]]:
-    found: list[tuple[RequestLine, list[Line]]] = []
-    for line in lines:
-        if isinstance(line, RequestLine):
-            found.append((line, []))
-        elif found:
-            found[-1][1].append(line)
-    return found
-
-
-def _changed(made: Iterable[CallLine], turn: Turn, lines: Iterable[Line]) -> str:
-    """What the record says of the calls where the text reads otherwise today."""
-    recorded = [(call.name, call.arguments) for call in made]
+def _describe_changed_calls(recorded_calls: Iterable[CallLine], turn: Turn, lines: Iterable[Line]) -> str:
+    """Describe the recorded calls if the current parser reads other ones."""
+    recorded = [(call.name, call.arguments) for call in recorded_calls]
     if recorded == [(call.name, call.arguments) for call in turn.calls]:
         return ""
     refused = [line.error for line in lines if isinstance(line, InvalidLine)]
-    told = [f"{name}({json.dumps(arguments, ensure_ascii=False)})" for name, arguments in recorded]
-    return f"The calls are read otherwise today. Recorded: {', '.join(told) or 'no call'}. {' '.join(refused)}".rstrip()
+    names = [f"{name}({json.dumps(arguments, ensure_ascii=False)})" for name, arguments in recorded]
+    return f"The parser now reads other calls. Recorded: {', '.join(names) or 'no call'}. {' '.join(refused)}".rstrip()
 
 
 def _readings(turns: Sequence[Turn], reasoning: str, again: ReparseOptions | None) -> list[JsonObject]:
-    """``reasoning``: what the server had taken out of the text."""
+    """Return the parsed spans of a response. ``reasoning``: text that the server had removed from it."""
     apart = [span("reasoning", reasoning)] if reasoning else []
-    names = ["The answer, as read"] if again is None else ["As read then", again.name]
+    names = ["The parsed answer"] if again is None else ["As recorded", again.name]
     return [{"name": name, "spans": apart + spans_of(turn)} for name, turn in zip(names, turns, strict=True)]
 
 

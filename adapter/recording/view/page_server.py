@@ -1,7 +1,7 @@
-"""Serves one page to a browser on this machine.
+"""Serve one page to a browser on this machine.
 
-Other programs here may ask, too, and a page from elsewhere may have its name lead here: so the address holds a word
-that nobody guesses, and nothing else is answered.
+Other local programs, and web pages whose host name resolves to this machine, could also request it: so the address has
+an unguessable path, and any other path is not found.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import cast
 
 
 class PageServer(ThreadingHTTPServer):
-    """``text``: the page. It listens on 127.0.0.1, on a port that is free. ``address``: where the page is."""
+    """Serves the page ``text`` on 127.0.0.1 and a free port. ``address``: the URL of the page."""
 
     daemon_threads = True
 
@@ -42,9 +42,9 @@ class _PageHandler(BaseHTTPRequestHandler):
         self.send_header("Content-Security-Policy", "frame-ancestors 'none'")
         self.send_header("Cache-Control", "no-store")
         self.send_header("X-Content-Type-Options", "nosniff")
-        with suppress(ConnectionError):  # the browser went on
+        with suppress(ConnectionError):  # the browser disconnected
             self.end_headers()
             self.wfile.write(server.page)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: the terminal is for the address."""
+        """Log nothing: the terminal is for the address."""

@@ -1,10 +1,9 @@
-"""What tools can do, as values: the canonical operations and their results.
+"""Operations that tools perform, and their results, as values.
 
-A dialect turns a validated call into one of these; the workspace performs it
-and gives the matching result; the dialect words that result for its model.
-Paths are strings as the model wrote them: only the workspace's path gate
-decides what they mean. Lines are 1-based, times are seconds. ``notes`` of an
-outcome say what was tolerated, guessed or left out, one sentence each.
+A dialect turns a validated call into an operation; the workspace performs it and returns the matching result; the
+dialect formats the result for its model. Paths are strings as the model wrote them: only the workspace's path resolver
+interprets them. Lines are 1-based, times are seconds. ``notes`` of an outcome list tolerated, assumed or omitted
+details, one sentence each.
 """
 
 from __future__ import annotations
@@ -271,7 +270,7 @@ EFFECTS: dict[type, Effect] = {
     RunProgram: "execute",
     StartCommand: "execute",
     ReadCommandOutput: "read",
-    KillCommand: "read",  # ends only what the session itself was allowed to start
+    KillCommand: "read",  # ends only commands that the session was allowed to start
     AskUser: "state",
     Finish: "state",
     GetEditorState: "read",
@@ -285,7 +284,7 @@ EFFECTS: dict[type, Effect] = {
     WriteMemory: "state",
     DeleteMemory: "state",
     LoadSkill: "skill",
-    RunBatch: "state",  # its calls are asked for themselves, as those of code and of a sub-agent
+    RunBatch: "state",  # each inner call needs its own approval
     RunCode: "state",
     RunSubagent: "state",
     FetchPage: "network",
@@ -317,7 +316,7 @@ HostOperation: TypeAlias = (
     | FindLibrary
     | ReadLibraryDocs
 )
-"""What needs more than files and processes: a person, an editor, a model, a network, or the session itself."""
+"""Operations that need a person, an editor, a model, a network or the session itself, not just files and processes."""
 
 HostOutcome: TypeAlias = (
     UserAnswers
@@ -386,7 +385,7 @@ Outcome: TypeAlias = (
 
 
 def effect_of(operation: Operation) -> Effect:
-    """What it does to the world: several edits the gravest of theirs, a user's function what its tool declares."""
+    """Return the effect of an operation: the most severe one of several edits, the declared one of a custom tool."""
     if isinstance(operation, CallFunction):
         return operation.effect
     if isinstance(operation, PatchFiles) and any(edit.action == "delete" for edit in operation.files):

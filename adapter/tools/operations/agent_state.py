@@ -1,4 +1,4 @@
-"""What an agent keeps for itself: todo list, memory, skills; with their outcomes."""
+"""Operations on the agent's own state, the todo list, memory and skills, and their outcomes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Literal, TypeAlias, get_args
 TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed", "cancelled"]
 TodoPriority: TypeAlias = Literal["high", "medium", "low"]
 Delivery: TypeAlias = Literal["result", "message"]
-"""How a skill reaches the model: as the tool's result, or as a new user message."""
+"""Delivery of a skill to the model: as the tool's result, or as a new user message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """``active_form`` is what to show while it is in progress ("Running the tests")."""
+    """``active_form``: label while it is in progress ("Running the tests")."""
 
     content: str
     status: TodoStatus = "pending"
@@ -23,7 +23,7 @@ class Todo:
 
 @dataclass(frozen=True, slots=True)
 class SetTodos:
-    """Put these in place of the whole list."""
+    """Replace the whole list."""
 
     todos: tuple[Todo, ...]
     title: str = ""
@@ -41,7 +41,7 @@ class TodoList:
 
 @dataclass(frozen=True, slots=True)
 class ViewMemory:
-    """One note, or with None the list of all."""
+    """Show one note, or with None the list of all."""
 
     path: str | None = None
 
@@ -89,7 +89,7 @@ class LoadSkill:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """Instructions from a ``SKILL.md``. ``folder`` holds the files it may speak of."""
+    """Instructions from a ``SKILL.md``. ``folder``: path of the files that they refer to."""
 
     name: str
     title: str
@@ -106,16 +106,18 @@ class SkillLoaded:
 
     @property
     def text(self) -> str:
-        """What the model is to follow."""
+        """Instructions for the model."""
         return f"# {self.skill.title}\n\n{self.skill.body.strip()}\n\n(the skill's files are in {self.skill.folder})"
 
 
-def todo_status(written: str) -> TodoStatus:
-    """The status that ``written`` spells in any case, with blanks or hyphens. Raises ValueError that names all."""
-    plain = "_".join(written.replace("-", " ").replace("_", " ").lower().split())
-    plain = {"todo": "pending", "done": "completed", "complete": "completed", "canceled": "cancelled"}.get(plain, plain)
-    plain = "in_progress" if plain == "inprogress" else plain
+def todo_status(text: str) -> TodoStatus:
+    """Parse a status in any case, with blanks or hyphens. Raises ValueError that lists all."""
+    spelling = "_".join(text.replace("-", " ").replace("_", " ").lower().split())
+    spelling = {"todo": "pending", "done": "completed", "complete": "completed", "canceled": "cancelled"}.get(
+        spelling, spelling
+    )
+    spelling = "in_progress" if spelling == "inprogress" else spelling
     for status in get_args(TodoStatus):
-        if plain == status:
+        if spelling == status:
             return status  # type: ignore[no-any-return]
-    raise ValueError(f"{written!r} is no status; expected one of {', '.join(get_args(TodoStatus))}")
+    raise ValueError(f"{text!r} is not a status; expected one of {', '.join(get_args(TodoStatus))}")

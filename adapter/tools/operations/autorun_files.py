@@ -1,7 +1,7 @@
-"""Files by which a program of the user's runs something later, without being asked to: changes of them are asked about
-where the mode allows edits. (A Makefile or a test does as much, but only for those who call it.)
+"""Files that other programs run automatically later, such as shell profiles and CI configuration.
 
-SECURITY.md shows this table; a test holds the two together.
+Changes of them need approval even if the mode allows edits. (A Makefile or a test also runs code, but only when it is
+invoked.) SECURITY.md shows this table; a test keeps the two in sync.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RUN_LATER: dict[str, tuple[str, ...]] = {
         *(".zprofile", ".zlogin", ".zlogout", ".inputrc", ".config/fish/"),
     ),
     "shells that enter the folder run it (direnv, mise, asdf)": (".envrc", ".mise.toml", "mise.toml", ".mise/"),
-    "git runs it, or is told by it what to run": (
+    "git runs it, or reads from it what to run": (
         *(".gitmodules", ".gitconfig", ".git-hooks/", ".githooks/", ".husky/", ".pre-commit-config.yaml"),
         *("lefthook.yml", ".lefthook.yml", ".lefthook/", ".lintstagedrc*", ".overcommit.yml"),
     ),
@@ -36,7 +36,7 @@ RUN_LATER: dict[str, tuple[str, ...]] = {
             ".dir-locals.el",
         ),
     ),
-    "package managers run its scripts, or fetch from where it says": (
+    "package managers run its scripts, or fetch packages from its URLs": (
         *("package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn/", ".pnpmfile.cjs", "pnpm-workspace.yaml"),
         *(".pypirc", ".cargo/config", ".cargo/config.toml", ".mvn/", ".bundle/config"),
     ),
@@ -45,7 +45,7 @@ RUN_LATER: dict[str, tuple[str, ...]] = {
         *("azure-pipelines.yml", ".travis.yml", "bitbucket-pipelines.yml", ".drone.yml", ".woodpecker.yml"),
         *(".woodpecker/", ".buildkite/", ".forgejo/workflows/", ".gitea/workflows/", "appveyor.yml", ".appveyor.yml"),
     ),
-    "coding agents take it for your words, or start the servers that it names": (
+    "coding agents follow it as your instructions, or start the servers that it names": (
         *("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", ".claude/", ".cursor/", ".cursorrules", ".gemini/"),
         *(".windsurfrules", ".windsurf/", ".clinerules", ".roo/", ".codex/", ".github/copilot-instructions.md"),
         *(".mcp.json", "mcp.json"),
@@ -54,15 +54,15 @@ RUN_LATER: dict[str, tuple[str, ...]] = {
     "Python, or a debugger, runs it whenever it starts there": (
         *("sitecustomize.py", "usercustomize.py", "*.pth", ".pdbrc", ".gdbinit", ".lldbinit"),
     ),
-    "programs log in, or choose whom to trust, by it": (".ssh/", ".netrc", ".ripgreprc", ".curlrc", ".wgetrc"),
+    "programs take credentials or trusted hosts from it": (".ssh/", ".netrc", ".ripgreprc", ".curlrc", ".wgetrc"),
 }
 """Patterns as in `.gitignore`, at any depth and in any case, by the reason."""
 
-GIT_DATA = "it is git's own data, or names what git runs: your next `git status` may run what stands there"
+GIT_DATA = "it is git's own data, or names programs that git runs: your next `git status` may run them"
 
 
 def autorun_reason(paths: Iterable[str]) -> str:
-    """Why a change of ``paths`` is asked about; "" when it need not be."""
+    """Return the reason why a change of ``paths`` needs approval; "" if it does not."""
     for path in paths:
         for reason, spec in _specs():
             if spec.match_file(path.casefold()) or spec.match_file(f"{path.casefold()}/"):

@@ -1,4 +1,4 @@
-"""What a session's host may be able to give, and why a tool is not there when it cannot."""
+"""Capabilities that a session's host may have, and the explanation for a missing one."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from importlib.util import find_spec
 from typing import Literal, TypeAlias
 
 Capability: TypeAlias = Literal["questions", "editor", "agents", "search", "docs", "web", "code", "skills", "memory"]
-"""What a tool may need; see `ABSENT`."""
+"""Capability that a tool may need; see `ABSENT`."""
 
 ABSENT: Mapping[Capability, tuple[str, str]] = {
     "questions": (
-        "nobody can be asked in this session",
-        "Decide yourself, say in your answer what you assumed, or end with the question as your answer",
+        "the user cannot be asked in this session",
+        "Decide yourself and state your assumptions, or end with the question as your answer",
     ),
     "editor": ("no editor is attached to this session", "Use the file tools, with a path and line numbers"),
     "agents": ("this session cannot start sub-agents", "Do the task yourself, step by step"),
     "search": (
         "no web search is configured in this session",
-        "Search the workspace's files, or answer from what you know",
+        "Search the workspace's files, or answer from your own knowledge",
     ),
     "docs": ("no library documentation is configured", "Read the library's source or README with the file tools"),
-    "web": ("this session has no access to the web", "Work with the files that are here, or ask for the text"),
+    "web": ("this session has no access to the web", "Work with the workspace's files, or ask the user for the text"),
     "code": ("no Python sandbox is installed", "Make the calls one by one"),
-    "skills": ("this session has no skills", "Go on without; nothing is missing"),
-    "memory": ("this session keeps no memory", "Write what should last into a file of the workspace"),
+    "skills": ("this session has no skills", "Continue without skills"),
+    "memory": ("this session has no memory", "Write lasting notes to a file in the workspace"),
 }
-"""By capability: why its tools are not there, and what to do instead."""
+"""For each capability, the reason why its tools are missing, and an alternative."""
 
 WITHOUT_CONFIGURATION: tuple[Capability, ...] = ("editor", "docs", "web", "code", "memory")
-"""What a host that is left as it is can give."""
+"""Capabilities of a host with the default configuration."""
 _PACKAGES: Mapping[Capability, str] = {"web": "markdownify", "code": "pydantic_monty"}
 
 
 def is_installed(capability: Capability) -> bool:
-    """Whether the packages are there that ``capability`` needs."""
+    """Return whether the packages that ``capability`` needs are installed."""
     return capability not in _PACKAGES or find_spec(_PACKAGES[capability]) is not None
 
 
-def usual_capabilities() -> frozenset[Capability]:
-    """What tools may count on where nobody configured a host."""
+def default_capabilities() -> frozenset[Capability]:
+    """Return the capabilities of a host with the default configuration on this machine."""
     return frozenset(filter(is_installed, WITHOUT_CONFIGURATION))

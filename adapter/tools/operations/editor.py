@@ -41,7 +41,7 @@ class InsertAtCursor:
 
 @dataclass(frozen=True, slots=True)
 class EditorState:
-    """What is open and where the cursor is. ``active_tab_index`` is 0-based, -1 when nothing is open."""
+    """Open files, cursor and selection. ``active_tab_index`` is 0-based, -1 if nothing is open."""
 
     active_file: str | None = None
     open_files: tuple[str, ...] = ()

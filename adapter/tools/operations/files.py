@@ -10,13 +10,13 @@ MediaKind: TypeAlias = Literal["image", "pdf", "audio", "video"]
 
 @dataclass(frozen=True, slots=True)
 class ReadText:
-    """Read a text file, whole or the lines ``start_line`` to ``end_line`` (inclusive)
-    widened by ``context_lines`` on both sides.
+    """Read a text file, or its lines ``start_line`` to ``end_line`` (inclusive) with ``context_lines`` on both sides.
 
-    At most ``max_lines`` lines are given, and of each line ``max_line_characters``.
-    ``or_list``: a directory is no mistake, its Listing is given. ``media``: the kinds
-    that the model takes as they are, set by the workspace; a PDF that it does not take is given as
-    its text, other media are refused in a sentence.
+    At most ``max_lines`` lines are returned, and ``max_line_characters`` of each line. ``or_list``: return the Listing
+    of
+    a directory instead of an error. ``media``: kinds that the model accepts natively, set by the workspace; any other
+    PDF
+    is returned as its text, and other media are refused.
     """
 
     path: str
@@ -27,13 +27,13 @@ class ReadText:
     max_line_characters: int | None = None
     or_list: bool = False
     counts_from: Literal[0, 1] = 1
-    """What the caller calls the first line: messages give its numbers back."""
+    """Number of the first line for the caller, used in messages."""
     media: frozenset[MediaKind] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class WriteText:
-    """Create or overwrite a file; missing parent directories are made."""
+    """Create or overwrite a file; missing parent directories are created."""
 
     path: str
     content: str
@@ -41,9 +41,10 @@ class WriteText:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One replacement. The lines are hints that decide between equal places;
-    ``replace_all`` takes every place instead of the only one. ``exact``: only the
-    very characters count, and the new text goes in as it is written."""
+    """One replacement. The line numbers are hints that select one of several matches.
+
+    ``replace_all``: replace every match. ``exact``: match and insert the characters verbatim.
+    """
 
     old_text: str
     new_text: str
@@ -55,30 +56,32 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Hunk(Patch):
-    """A patch in a notation of lines, such as a diff: both texts are whole lines.
+    """A patch in a line-based notation, such as a diff: both texts are whole lines.
 
     Without old text it inserts before ``start_line`` or at the end; with neither it fills an empty file.
     """
 
     below: tuple[str, ...] = ()
-    """Lines that stand above its place, from the outermost in, each at an unknown distance. With a
-    ``start_line`` they are what a diff tool found there, and only tell equal places apart."""
+    """Lines that occur above the match, from the outermost in, each at an unknown distance.
+
+    With a ``start_line`` they are the heading that a diff tool found, and only select one of several matches.
+    """
     at_end: bool = False
     """Its last line is the last one of the file."""
     final_newline: bool | None = None
-    """Whether the file is to end with a line end, where the notation says so."""
+    """True if the file ends with a line end afterwards, False if not; None if the notation does not specify it."""
     others: tuple[Hunk, ...] = ()
-    """What the same text can also be read as; the one that stands in the file was meant."""
+    """Alternative interpretations of the same text; the one that matches the file is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeFileRewrite(Patch):
-    """The file as a whole, in ``new_text``; a line such as ``# ... existing code ...`` stands for lines that stay."""
+    """The whole new file in ``new_text``; a line such as ``# ... existing code ...`` stands for unchanged lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterNames:
-    """What the calling tool names the parts of a patch, for messages; None for what it does not have."""
+    """The calling tool's parameter names for the parts of a patch, for messages; None for a part that it lacks."""
 
     old_text: str = "old_text"
     new_text: str = "new_text"
@@ -87,14 +90,14 @@ class ParameterNames:
 
 
 PatchBasis: TypeAlias = Literal["original", "sequence"]
-"""What a patch is sought in: the text as it was, or as the patches before it left it."""
+"""Text that a patch is matched against: the original, or the result of the previous patches."""
 
 Edits: TypeAlias = Literal["exact", "tolerant"]
-"""Whether an old text must stand in the file as it was given, or slips that are certain to be such are tolerated."""
+"""Matching of old text: verbatim, or tolerant of unambiguous mistakes."""
 
 EmptyOldText: TypeAlias = Literal["refuse", "create", "insert"]
-"""What a patch without old text does: nothing, fill a new or empty file, or insert at
-``start_line`` (without one, at the top)."""
+"""Effect of a patch without old text: an error, a new or empty file is filled, or an insertion at ``start_line`` (the
+top by default)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ FileAction: TypeAlias = Literal["update", "add", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """What is to happen to one file: patches for an update, which may move it, too; the ``content`` of a new one."""
+    """Edit of one file: patches for an update, which may also move it, or the ``content`` of a new file."""
 
     path: str
     action: FileAction = "update"
@@ -124,10 +127,7 @@ class FileEdit:
 
 @dataclass(frozen=True, slots=True)
 class PatchFiles:
-    """Edit, add, delete and move several files, all or none.
-
-    A file that is named again is taken as the edits before left it.
-    """
+    """Edit, add, delete and move several files, all or none. Repeated edits of a file build on each other."""
 
     files: tuple[FileEdit, ...]
     basis: PatchBasis = "original"
@@ -162,16 +162,16 @@ class MakeDirectory:
 class Stat:
     path: str
     count_lines: bool = False
-    """Of a file, also how many line feeds it has."""
+    """Also count the line feeds of a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """Lines ``start_line`` to ``end_line`` of a file that has ``total_lines``.
+    """Lines ``start_line`` to ``end_line`` of a file with ``total_lines`` lines.
 
-    ``text`` keeps the file's own line ends. An empty file has 0 lines.
-    ``total_lines`` is None for a large file that was not read to its end.
-    ``truncated``: a limit left out lines that were asked for; reading goes on at ``end_line`` + 1.
+    ``text`` keeps the file's own line ends. An empty file has 0 lines. ``total_lines``: None for a large file that
+    was
+    not read to its end. ``truncated``: a limit cut requested lines off; the next one is ``end_line`` + 1.
     """
 
     path: str
@@ -185,7 +185,7 @@ class FileText:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A file that is no text, as it is; ``mime`` such as ``image/png``."""
+    """The bytes of a file that is not text; ``mime`` such as ``image/png``."""
 
     path: str
     kind: MediaKind
@@ -198,7 +198,7 @@ class Media:
 class FileWritten:
     path: str
     size: int
-    """Bytes on disk afterwards."""
+    """Size of the file afterwards, in bytes."""
     created: bool
     diff: str
     notes: tuple[str, ...] = ()
@@ -206,7 +206,7 @@ class FileWritten:
 
 @dataclass(frozen=True, slots=True)
 class ChangedLine:
-    """A place as it is after a change, 1-based; ``context`` is its line and the ones around it."""
+    """A changed position, 1-based; ``context`` is its line with the surrounding ones."""
 
     line: int
     column: int
@@ -219,14 +219,14 @@ class FilePatched:
     count: int
     diff: str
     notes: tuple[str, ...] = ()
-    """What was tolerated, one sentence per loose match."""
+    """Tolerated differences, one sentence per inexact match."""
     places: tuple[ChangedLine, ...] = ()
-    """In the order of the file; none where patches were applied in sequence."""
+    """Changed positions in file order; empty if patches were applied in sequence."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilesPatched:
-    """``done`` names each edit: ``updated a.py``, ``added b.py``, ``deleted c.py``, ``moved d.py to e.py``."""
+    """``done`` lists each edit: ``updated a.py``, ``added b.py``, ``deleted c.py``, ``moved d.py to e.py``."""
 
     done: tuple[str, ...]
     diff: str
@@ -235,12 +235,12 @@ class FilesPatched:
 
 @dataclass(frozen=True, slots=True)
 class OperationDone:
-    """A change that has nothing more to say than which paths it touched."""
+    """A change with no result but the affected paths."""
 
     path: str
     destination: str | None = None
     entries: int = 1
-    """Files and directories deleted or copied."""
+    """Number of files and directories deleted or copied."""
     notes: tuple[str, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""Operations that make further calls: batches, code, sub-agents, functions of the user; with their outcomes."""
+"""Operations that make further calls (batches, code, sub-agents, custom functions), and their outcomes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Literal, TypeAlias
 from adapter.core.events import Json, JsonObject, ToolResult
 
 Effect: TypeAlias = Literal["read", "state", "write", "delete", "execute", "network", "skill"]
-"""What an operation does to the world: approval is decided by it. ``state`` changes only what
-the agent keeps for itself (todo list, memory, cursor); ``skill`` takes in instructions."""
+"""Kind of effect of an operation, on which approval depends.
+
+``state`` changes only the agent's own state (todo list, memory, cursor); ``skill`` loads instructions.
+"""
 
 MAX_BATCH = 25
-"""Maki's document: 1 to 25 calls."""
+"""Maximum number of calls, from Maki's document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class BatchCall:
 
 @dataclass(frozen=True, slots=True)
 class RunBatch:
-    """Run independent calls at the same time; of more than ``MAX_BATCH`` only the first."""
+    """Run independent calls in parallel, at most ``MAX_BATCH``; the rest is dropped."""
 
     calls: tuple[BatchCall, ...]
 
@@ -47,7 +49,7 @@ class RunCode:
 
 @dataclass(frozen=True, slots=True)
 class CodeOutput:
-    """What was printed, and the last expression as JSON text ("" for None)."""
+    """Printed output, and the last expression as JSON text ("" for None)."""
 
     output: str
     value: str = ""
@@ -56,8 +58,11 @@ class CodeOutput:
 
 @dataclass(frozen=True, slots=True)
 class RunSubagent:
-    """Let a sub-agent work on ``prompt``. ``kind`` is ``research`` (reads only), ``general`` or one of the
-    user's own; ``model`` what the dialect calls a model or a tier; ``cwd`` its folder in the workspace."""
+    """Run a sub-agent on ``prompt``.
+
+    ``kind``: ``research`` (reads only), ``general`` or a custom one. ``model``: the dialect's name of a model or tier.
+    ``cwd``: its folder in the workspace.
+    """
 
     prompt: str
     kind: str = "research"
@@ -68,7 +73,7 @@ class RunSubagent:
 
 @dataclass(frozen=True, slots=True)
 class AgentReport:
-    """``seconds`` of wall time; ``tokens`` None when the server did not say."""
+    """``seconds``: wall time. ``tokens``: None if the server did not report them."""
 
     kind: str
     description: str
@@ -81,21 +86,21 @@ class AgentReport:
 
 @dataclass(frozen=True, slots=True)
 class CallFunction:
-    """Call a function of the user's program, which may be async. ``effect`` is what its tool declares."""
+    """Call a function of the host program, which may be async. ``effect`` is declared by its tool."""
 
     name: str
     function: Callable[..., object]
     arguments: JsonObject = field(default_factory=dict)
     effect: Effect = "execute"
     runner: str = ""
-    """Who performs it, where that is not this program: ``the MCP server 'git'``."""
+    """Name of the external runner, such as ``the MCP server 'git'``; "" for this program."""
     notice: str = ""
-    """Why it is asked about until it was allowed once, whatever its effect; shown to whoever is asked."""
+    """Reason to request approval until it was allowed once, regardless of its effect; shown to the approver."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionResult:
-    """What a function gave: a text for the model, and the value as JSON where it is any."""
+    """Return value of a function: a text for the model, and the value as JSON if it has one."""
 
     text: str
     data: Json = None

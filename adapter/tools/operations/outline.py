@@ -1,4 +1,4 @@
-"""Operations that look at code by its names, and their outcomes."""
+"""Operations on the names declared in source code, and their outcomes."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import Literal, TypeAlias
 Section: TypeAlias = Literal[
     "imports", "mods", "consts", "types", "traits", "impls", "classes", "fns", "macros", "tests", "fields"
 ]
-"""Where an item stands in an outline; ``fields`` only within another item."""
+"""Section of an item in an outline; ``fields`` only within another item."""
 
 SymbolContext: TypeAlias = Literal["any", "files", "classes", "functions", "variables"]
-"""Which names a symbol search looks at: file names, types and modules, functions and
-methods, constants and fields, or all of them."""
+"""Kinds of names in a symbol search: file names, types and modules, functions and methods, constants and fields, or
+all."""
 
 SymbolScope: TypeAlias = Literal["project", "module", "directory", "file", "custom"]
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The skeleton of one source file: imports, types, signatures, with their lines."""
+    """Outline one source file: imports, types and signatures with their lines."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class FindSymbols:
-    """Files, types, functions and other symbols whose *name* fits ``pattern``.
+    """Find files, types, functions and other symbols whose *name* matches ``pattern``.
 
-    ``pattern``: words that must all be in the name (or its capitals, ``FiCh`` for
-    ``FileChange``); with ``regex`` a regular expression searched in the name.
-    ``whole_words``: what fits must not continue in the name's letters, digits or ``_``.
-    ``scope``: the project; the module around ``path`` (the nearest directory with a
-    ``pyproject.toml``, ``package.json`` or the like); the directory or the file ``path``;
-    or, for custom, the files that one of the comma-separated globs in ``path`` matches.
-    ``file_type``: a language's name or a file name extension.
+    ``pattern``: words that must all occur in the name (or its capitals, ``FiCh`` for ``FileChange``); with ``regex`` a
+    regular expression searched in the name. ``whole_words``: no letter, digit or ``_`` may follow the match.
+    ``scope``: the project; the module around ``path`` (the nearest directory with a ``pyproject.toml``,
+    ``package.json``
+    or the like); the directory or file ``path``; or, for custom, the files that match one of the comma-separated globs
+    in
+    ``path``. ``file_type``: a language's name or a file name extension.
     """
 
     pattern: str
@@ -50,7 +50,7 @@ class FindSymbols:
 
 @dataclass(frozen=True, slots=True)
 class OutlineName:
-    """A name that an item gives; ``line`` and ``column`` are 1-based, columns count characters."""
+    """A name that an item declares; ``line`` and ``column`` are 1-based, columns count characters."""
 
     text: str
     line: int
@@ -59,7 +59,7 @@ class OutlineName:
 
 @dataclass(frozen=True, slots=True)
 class OutlineItem:
-    """One declaration: lines ``start_line`` to ``end_line``, comments directly above it included."""
+    """One declaration: lines ``start_line`` to ``end_line``, including the comments directly above it."""
 
     section: Section
     text: str
@@ -76,19 +76,19 @@ class FileOutline:
     language: str
     total_lines: int
     items: tuple[OutlineItem, ...]
-    """In the order of the file."""
+    """Items in file order."""
     imports: tuple[str, ...] = ()
-    """What the file imports, one full path each, merged by common beginnings for display."""
+    """Full paths of the imports; they are merged by common prefixes for display."""
     separator: str = ""
-    """Between the components of an import; empty when they have none in common."""
+    """Separator of the components of an import; empty if they do not share one."""
     module_doc: tuple[int, int] | None = None
-    """First and last line of the comment about the file as a whole."""
+    """First and last line of the comment about the whole file."""
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolMatch:
-    """A name that fits. ``line`` and ``column`` are 1-based; a file's own name stands at 1, 1."""
+    """A matching name. ``line`` and ``column`` are 1-based; a file's own name is at 1, 1."""
 
     path: str
     line: int
@@ -97,7 +97,7 @@ class SymbolMatch:
     text: str
     """The line of code, or the file's path."""
     context: str
-    """What is named: ``file``, ``class Parser``, ``method of class Parser`` ..."""
+    """Kind of the named thing: ``file``, ``class Parser``, ``method of class Parser`` ..."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ Shell: TypeAlias = Literal["sh", "bash"]
 
 @dataclass(frozen=True, slots=True)
 class RunCommand:
-    """Run a shell command line in ``cwd``, for ``timeout_s`` seconds in all and ``idle_timeout_s`` without output.
+    """Run a shell command line in ``cwd``, for at most ``timeout_s`` seconds, and ``idle_timeout_s`` without output.
 
-    ``shell``: what the line is written for; where there is no bash, sh takes it.
+    ``shell``: the shell that the line is written for; sh replaces a missing bash.
     """
 
     command: str
@@ -24,7 +24,7 @@ class RunCommand:
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """``exit_code`` is 128 + signal for a command that was killed, None for one that was stopped, as by its timeout."""
+    """``exit_code``: 128 + signal for a killed command, None for a stopped one, such as by its timeout."""
 
     command: str
     output: str
@@ -50,10 +50,9 @@ class CommandStarted:
 
 @dataclass(frozen=True, slots=True)
 class ReadCommandOutput:
-    """What a background command has printed since it was last read.
+    """Read the output of a background command since the last read.
 
-    ``filter``: give only lines in which this regular expression matches; the
-    others count as read.
+    ``filter``: return only lines that match this regular expression; the others count as read.
     """
 
     id: str
@@ -61,7 +60,7 @@ class ReadCommandOutput:
 
 
 CommandStatus: TypeAlias = Literal["running", "completed", "terminated", "not_found", "denied"]
-"""completed: it ended by itself; terminated: it was killed; denied: for dialects that let a user refuse the look."""
+"""completed: it exited; terminated: it was killed; denied: for dialects in which the user can refuse the read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +70,20 @@ class CommandOutputDelta:
     stderr: str
     status: CommandStatus
     exit_code: int | None = None
-    """Of a completed command."""
+    """Exit code of a completed command."""
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class KillCommand:
-    """End a background command and all that it has started."""
+    """End a background command and all processes that it has started."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True)
 class CommandKilled:
-    """``success``: it was running and is gone."""
+    """``success``: it was running and has ended."""
 
     id: str
     success: bool
@@ -94,21 +93,22 @@ class CommandKilled:
 
 @dataclass(frozen=True, slots=True)
 class PathValue:
-    """A path as the model wrote it, for the path gate to resolve."""
+    """A path as the model wrote it, to be resolved and checked."""
 
     path: str
 
 
 ProgramArgument: TypeAlias = tuple[str | PathValue, ...]
-"""One argument of a program, in the pieces that it is put together from."""
+"""One argument of a program, as the pieces that form it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunProgram:
-    """Run a program in the workspace root, with these arguments and no shell in between.
+    """Run a program in the workspace root, without a shell.
 
-    ``echo``: show the user the output as it comes. ``slice_output``: of a long
-    output keep the head, the tail and the lines between that tell of trouble.
+    ``echo``: show the output to the user as it arrives. ``slice_output``: keep only the head, the tail and the lines
+    with
+    errors of a long output.
     """
 
     program: str
@@ -121,7 +121,7 @@ class RunProgram:
 
 @dataclass(frozen=True, slots=True)
 class ProgramOutput:
-    """``exit_code`` as in `CommandOutput`; ``skipped_lines`` and ``patterns`` tell how a long output was sliced."""
+    """``exit_code`` as in `CommandOutput`; ``skipped_lines`` and ``patterns`` describe the slicing of a long output."""
 
     output: str
     exit_code: int | None

@@ -1,4 +1,4 @@
-"""Operations that list and search, and their outcomes."""
+"""Operations that list and search files, and their outcomes."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from typing import Literal, TypeAlias
 
 TreeOrder: TypeAlias = Literal["path", "directories_first"]
 FileOrder: TypeAlias = Literal["path", "newest"]
-"""``newest``: by the time of the last change, the latest first."""
+"""``newest``: by modification time, the latest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A directory and what is below it, ``depth`` levels deep, at most ``limit`` entries."""
+    """List a directory and its contents, ``depth`` levels deep, at most ``limit`` entries."""
 
     path: str = "."
     depth: int = 1
     limit: int = 2000
     skip_common: bool = False
-    """Leave out the usual build and cache directories."""
+    """Skip common build and cache directories."""
     gitignore: bool = False
-    """Leave out what ``.gitignore`` files name."""
+    """Skip entries that ``.gitignore`` files exclude."""
     ignore: tuple[str, ...] = ()
-    """Leave out entries whose name, or path below ``path``, matches one of these globs."""
+    """Skip entries whose name, or path below ``path``, matches one of these globs."""
     order: TreeOrder = "path"
     details: bool = False
-    """Say how large each entry is and when it was changed."""
+    """Include the size and modification time of each entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class FindByName:
-    """Files and directories whose name contains ``text``."""
+    """Find files and directories whose name contains ``text``."""
 
     text: str
     path: str = "."
@@ -40,7 +40,8 @@ class FindByName:
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """Files, with ``directories`` those too, whose path below ``path`` matches a glob (``**`` crosses directories)."""
+    """Find files, and with ``directories`` also directories, whose path below ``path`` matches a glob (``**`` crosses
+    directories)."""
 
     pattern: str
     path: str = "."
@@ -53,7 +54,8 @@ class Glob:
 
 @dataclass(frozen=True, slots=True)
 class Grep:
-    """Lines that match a regular expression, in files that ``.gitignore`` does not name, with ``ignored`` in all.
+    """Find lines that match a regular expression, in files that ``.gitignore`` does not exclude; with ``ignored`` in
+    all.
 
     ``file_patterns``: only files whose name or relative path matches one of these globs; ``leave_out``: none of these.
     """
@@ -65,7 +67,7 @@ class Grep:
     max_results: int | None = None
     case_sensitive: bool = True
     order: FileOrder = "path"
-    """Of the files; the lines of one file stay together."""
+    """Order of the files; the lines of one file stay together."""
     leave_out: tuple[str, ...] = ()
     ignored: bool = False
 
@@ -74,7 +76,7 @@ class Grep:
 class ListingEntry:
     """One line of a listing; ``path`` is relative to the listed directory, with ``/``.
 
-    With details: ``size`` in bytes, and when it was ``modified`` in local time, as ``2026-01-31 12:00``.
+    With details: ``size`` in bytes, and ``modified`` in local time, as ``2026-01-31 12:00``.
     """
 
     path: str
@@ -89,13 +91,13 @@ class Listing:
     path: str
     entries: tuple[ListingEntry, ...]
     omitted: int = 0
-    """Entries beyond the limit."""
+    """Number of entries beyond the limit."""
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PathList:
-    """Paths relative to the workspace root, with ``/``; ``truncated`` when a limit cut them."""
+    """Paths relative to the workspace root, with ``/``; ``truncated`` if a limit cut the list."""
 
     paths: tuple[str, ...]
     truncated: bool = False
@@ -115,7 +117,7 @@ class GrepMatch:
 class GrepResult:
     hits: tuple[GrepMatch, ...]
     total: int
-    """Matches found, of which ``hits`` holds at most ``max_results``."""
+    """Number of matches, of which ``hits`` holds at most ``max_results``."""
     files: tuple[tuple[str, int], ...] = ()
-    """Every file with a match, and how many it has, also those that ``hits`` has no room for."""
+    """Every file with its number of matches, even if ``hits`` holds none of them."""
     notes: tuple[str, ...] = ()

@@ -1,9 +1,8 @@
-"""The words of a command line, for rules about commands.
+"""Split shell command lines into words, for permission rules.
 
-To *allow*, a line must be one simple command of plain words: whatever a shell
-could expand, chain or redirect is refused, so that what was compared is what
-will run. To *deny*, every place where a command could begin is looked at,
-quoted ones too: it is better to refuse once too often.
+To *allow*, a line must be one simple command of plain words: anything that a shell could expand, chain or redirect is
+rejected, so that the compared command is the one that runs. To *deny*, every position where a command could begin is
+checked, even in quotes: a false refusal is better than a missed command.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Iterator
 Words = tuple[str, ...]
 
 MAX_WORDS = 200
-"""Of one command that are looked at; what has more is not known well enough to be allowed unasked."""
+"""Maximum number of words of a command that are checked; a longer one always needs approval."""
 
 _PLAIN = r"[A-Za-z0-9_@%+=:,./-]"
 _WORD = rf"""(?:{_PLAIN}|'[^'\n]*'|"[^"$`\\!\n]*")+"""
@@ -23,8 +22,8 @@ _WORDS = re.compile(_WORD)
 _QUOTED = re.compile("""'([^'\n]*)'|"([^"\n]*)\"""")
 _QUOTES = re.compile("['\"\\\\]")
 _BREAKS = re.compile(r"\|\||&&|[;&|()\n`{}<>]|\$\(|\s-(?:exec|ok)(?:dir)?\s")
-_UNKNOWABLE = re.compile(r"[$`*?~\[\\]|<\(|>\(|<<|\{[^}\s]*[,.]|\beval\b|\bsource\b|\balias\b|(?:^|[\s;&|])\.\s")
-"""What a shell turns into other words than are written."""
+_EXPANSION = re.compile(r"[$`*?~\[\\]|<\(|>\(|<<|\{[^}\s]*[,.]|\beval\b|\bsource\b|\balias\b|(?:^|[\s;&|])\.\s")
+"""Syntax that a shell expands to other words."""
 _ASSIGNMENT = re.compile(r"\w+\+?=")
 _WRAPPERS = frozenset(
     [
@@ -33,11 +32,11 @@ _WRAPPERS = frozenset(
         *("sh", "bash", "dash", "zsh", "ksh", "busybox"),
     ]
 )
-"""Words behind which the command that matters may stand."""
+"""Words that may precede the actual command."""
 
 
 def simple_command(line: str) -> Words | None:
-    """The words of a line that is one command and nothing else, quotes removed; None for any other line."""
+    """Return the unquoted words of a line that is a single simple command; None for any other line."""
     if not _SIMPLE.fullmatch(line):
         return None
     words = tuple(_QUOTED.sub(lambda match: match[1] or match[2] or "", word) for word in _WORDS.findall(line))
@@ -45,29 +44,32 @@ def simple_command(line: str) -> Words | None:
 
 
 def possible_commands(line: str) -> Iterator[Words]:
-    """What the line may run, as far as it can be read: each with its folder and the words before it taken off."""
+    """Yield the commands that the line may run, each without its folder and the words before it."""
     for part in _BREAKS.split(line):
         words = _QUOTES.sub("", part).split(maxsplit=MAX_WORDS)[:MAX_WORDS]
         for start, word in enumerate(words):
             yield (word.rpartition("/")[2], *words[start + 1 :])
-            if not _passes_on(word):
+            if not _precedes_command(word):
                 break
 
 
 def is_dynamic(line: str) -> bool:
-    """Whether a shell could make other commands of the line than `possible_commands` gives."""
-    return _UNKNOWABLE.search(line) is not None or any(len(part.split()) > MAX_WORDS for part in _BREAKS.split(line))
+    """Return whether a shell could run other commands than `possible_commands` yields."""
+    return _EXPANSION.search(line) is not None or any(len(part.split()) > MAX_WORDS for part in _BREAKS.split(line))
 
 
-def _passes_on(word: str) -> bool:
-    """``FOO=1``, ``-n``, ``5`` and ``sudo`` may stand before the command."""
+def _precedes_command(word: str) -> bool:
+    """Return whether a word may precede the command: ``FOO=1``, ``-n``, ``5`` or ``sudo``."""
     name = word.rpartition("/")[2]
     return bool(_ASSIGNMENT.match(word)) or word.startswith("-") or word.isdecimal() or name in _WRAPPERS
 
 
 def rule_covers_command(rule: Words, command: Words) -> bool:
-    """Whether ``command`` begins with the rule's words; then further words that are options (``-x``) are covered only
-    by a rule that ends in ``*``: ``git log`` covers ``git log src``, not ``git log --output=f``."""
+    """Return whether ``command`` begins with the rule's words.
+
+    Further words that are options (``-x``) are covered only by a rule that ends in ``*``: ``git log`` covers
+    ``git log src``, but not ``git log --output=f``.
+    """
     is_open = rule[-1:] == ("*",)
     prefix = rule[:-1] if is_open else rule
     rest = command[len(prefix) :]
@@ -75,8 +77,8 @@ def rule_covers_command(rule: Words, command: Words) -> bool:
 
 
 def may_match_command(rule: Words, command: Words) -> bool:
-    """Whether the command is the rule's, and its other words follow somewhere in their order: ``git -C d push``
-    may be ``git push``."""
+    """Return whether the command is the rule's and contains its other words in order: ``git -C d push`` may be ``git
+    push``."""
     rest = iter(command[1:])
     words = rule[:-1] if rule[-1:] == ("*",) else rule
     return words[:1] in ((), command[:1]) and all(word in rest for word in words[1:])

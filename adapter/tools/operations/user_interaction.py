@@ -1,4 +1,4 @@
-"""Asking the person, and ending the run; with their outcomes."""
+"""Operations that ask the user or end the run, and their outcomes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 MAX_QUESTIONS = 4
-"""ProxyAI's document: one to four questions."""
+"""Maximum number of questions, from ProxyAI's document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +17,11 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question. Without options any text is an answer; ``allow_other``: also with them."""
+    """A question. Without options any text is accepted; with ``allow_other`` also in addition to them."""
 
     text: str
     header: str = ""
-    """A short name, the key of its answer; the first twelve characters of the text when empty."""
+    """Short name, used as the key of the answer; by default the first twelve characters of the text."""
     options: tuple[Option, ...] = ()
     multiple: bool = False
     allow_other: bool = True
@@ -33,7 +33,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class AskUser:
-    """Ask the user. ``answers`` holds what is answered already, by key: that is not asked."""
+    """Ask the user. ``answers``: known answers by key; those questions are skipped."""
 
     questions: tuple[Question, ...]
     answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class AskUser:
 
 @dataclass(frozen=True, slots=True)
 class UserAnswers:
-    """By question, in order: the labels chosen, or the user's own words."""
+    """Answers in the order of the questions: the chosen labels, or the user's own text."""
 
     questions: tuple[Question, ...]
     chosen: tuple[tuple[str, ...], ...]

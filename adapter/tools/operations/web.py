@@ -1,4 +1,4 @@
-"""Operations on what is known elsewhere: pages, search, library documentation; with their outcomes."""
+"""Operations on web pages, web search and library documentation, and their outcomes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class FetchPage:
     url: str
     format: PageFormat = "markdown"
     timeout_s: float = 30.0
-    """In all, redirects included."""
+    """Total time, including redirects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """``url`` is where the text came from, after redirects; ``status`` the HTTP status."""
+    """``url``: final URL after redirects; ``status``: HTTP status."""
 
     url: str
     content_type: str
@@ -30,7 +30,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class SearchWeb:
-    """Domains hold for their subdomains, too; a blocked one is never given."""
+    """Search the web. A domain includes its subdomains; blocked ones take precedence."""
 
     query: str
     limit: int = 8
@@ -59,7 +59,7 @@ class FindLibrary:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """``id`` is what `ReadLibraryDocs` takes: ``/org/project`` or ``/org/project/version``."""
+    """``id``: argument of `ReadLibraryDocs`, ``/org/project`` or ``/org/project/version``."""
 
     id: str
     title: str
@@ -76,7 +76,7 @@ class Libraries:
 
 @dataclass(frozen=True, slots=True)
 class ReadLibraryDocs:
-    """``page`` counts from 1."""
+    """``page`` is 1-based."""
 
     library_id: str
     mode: DocsMode = "code"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import NoneType
 from typing import TYPE_CHECKING
 
-from adapter.core.callbacks import require_answer, require_finished
+from adapter.core.callbacks import require_finished, require_result
 from adapter.core.errors import ToolError
 from adapter.core.text.diffs import unified_diff
 from adapter.core.text.display_escaping import escape_for_display
@@ -108,7 +108,7 @@ class CheckedEditor:
 
     def state(self) -> EditorState:
         state = self._editor.state()
-        require_answer(self._editor.state, "Host.editor", state, EditorState, "an EditorState")
+        require_result(self._editor.state, "Host.editor", state, EditorState, "an EditorState")
         return state
 
     def open(self, path: str, line: int | None = None) -> None:
@@ -119,7 +119,7 @@ class CheckedEditor:
 
     def selection(self) -> EditorRange | None:
         span = self._editor.selection()
-        require_answer(self._editor.selection, "Host.editor", span, (EditorRange, NoneType), "a Span or None")
+        require_result(self._editor.selection, "Host.editor", span, (EditorRange, NoneType), "a Span or None")
         return span
 
     def changed(self, path: str, line: int, column: int) -> None:

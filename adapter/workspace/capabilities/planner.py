@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol, TypeAlias, TypeVar, assert_never
 
-from adapter.core.callbacks import require_answer, require_items, tool_observer
+from adapter.core.callbacks import require_items, require_result, wrap_tool_observer
 from adapter.core.errors import ToolError
 from adapter.core.events import JsonObject, ToolResult
 from adapter.core.text.display_escaping import escape_for_display
@@ -132,7 +132,7 @@ class SessionCapabilities:
 
     def emit(self, event: HostEvent) -> None:
         if self.host.events is not None:
-            tool_observer(self.host.events, "Host.events")(event)
+            wrap_tool_observer(self.host.events, "Host.events")(event)
 
 
 OfCalls: TypeAlias = RunBatch | RunCode | RunSubagent | CallFunction
@@ -310,7 +310,7 @@ def _agent(hosted: SessionCapabilities, operation: RunSubagent) -> AgentReport:
     runner = _present(hosted.host.agents, "agents")
     hosted.emit(operation)
     report = runner.run(operation, hosted.workspace)
-    require_answer(runner.run, "Host.agents", report, AgentReport, "an AgentReport")
+    require_result(runner.run, "Host.agents", report, AgentReport, "an AgentReport")
     hosted.emit(report)
     return report
 
@@ -353,5 +353,5 @@ def _library_docs(hosted: SessionCapabilities, operation: ReadLibraryDocs) -> Li
         raise ToolError(f"page {operation.page} is not possible; pages go from 1 to {web_fetch.MAX_DOCS_PAGE}")
     provider = _present(hosted.docs, "docs")
     text = provider.read(operation.library_id, operation.mode, operation.topic, operation.page)
-    require_answer(provider.read, "Host.docs", text, str, "a text")
+    require_result(provider.read, "Host.docs", text, str, "a text")
     return LibraryDocs(operation.library_id, text, operation.mode, operation.page)

@@ -157,13 +157,13 @@ def test_brackets_are_added_only_where_the_end_is_known(text):
         ('{"a": 1e999}', "1e999"),
         ('{"a": Infinity}', "a JSON value"),
         ('{"a": NaN}', "a JSON value"),
-        ('{"a": ' + "9" * (MAX_DIGITS + 1) + "}", f"at most {MAX_DIGITS}"),
+        ('{"a": ' + "9" * (MAX_DIGITS + 1) + "}", f"limit {MAX_DIGITS}"),
         ("[" * (MAX_DEPTH + 2) + "]" * (MAX_DEPTH + 2), "levels deep"),
         ("[" * 100_000, "levels deep"),
         ("", "the text ends"),
     ],
 )
-def test_what_could_mean_two_things_is_refused(text, reason):
+def test_decode_json_rejects_ambiguous_text(text, reason):
     """A text with two readings is refused, and the message says where and what."""
     with pytest.raises(FormatError, match="(?s)" + reason.replace("(", r"\(").replace("*", r"\*")):
         decode_json(text)

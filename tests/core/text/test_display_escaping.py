@@ -60,7 +60,7 @@ def test_emoji_of_several_characters_stay(emoji):
     "text",
     ["a\ufe0f", "❤\ufe0f\ufe0f", "a\u200db", "👍\u200d", "🏴" + "".join(chr(0xE0000 + ord(c)) for c in "secret\x7f")],
 )
-def test_what_only_looks_like_emoji_does_not_hide(text):
+def test_escape_for_display_escapes_invalid_emoji_sequences(text):
     """A selector behind a letter, a second one, a joiner with nothing to join, a flag with a message in it."""
     assert not hidden_in(escape_for_display(text)) - OF_EMOJI
     assert escape_for_display(text) != text

@@ -76,7 +76,7 @@ PLAIN = [
 
 
 @pytest.mark.parametrize("text", SHAPES)
-def test_what_has_the_shape_of_a_credential_is_redacted(text):
+def test_redact_replaces_text_in_the_form_of_a_credential(text):
     """And only that: the words around it stay."""
     found = SECRETS.redact(f"before {text} after")
     assert found.startswith("before ")

@@ -39,12 +39,12 @@ PIECES = [
 )
 def test_recursion_is_refused(pattern):
     """In each of its spellings, with what to write instead."""
-    with pytest.raises(ToolError, match="calls itself or a group"):
+    with pytest.raises(ToolError, match="is recursive"):
         compile_pattern(pattern)
 
 
 @pytest.mark.parametrize("pattern", [r"\(\?R\)", r"\(\?1\)", "(?P<R>a)", "(?i)a", "(?:R)", "(?=R)"])
-def test_what_only_looks_like_recursion_is_not(pattern):
+def test_compile_pattern_accepts_escaped_recursion_syntax(pattern):
     """Escaped brackets and other groups."""
     assert compile_pattern(pattern)
 
@@ -66,5 +66,5 @@ def test_groups_that_are_referred_to_are_few_and_see_little():
     pattern = compile_pattern(r"(a)b\1")
     assert pattern.search(search_with_limits(pattern, "aba"))
     assert len(search_with_limits(pattern, "a" * 10 * MAX_CAPTURED)) == MAX_CAPTURED
-    with pytest.raises(ToolError, match="at most"):
+    with pytest.raises(ToolError, match="limit 20"):
         compile_pattern("(a)" * (MAX_CAPTURING + 1) + r"\1")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.core.text.string_builder import JOINED, StringBuilder
+from adapter.core.text.string_builder import JOIN_AT, StringBuilder
 
 
-@pytest.mark.parametrize("count", [0, 1, JOINED - 1, JOINED, JOINED + 1, 10 * JOINED + 7])
+@pytest.mark.parametrize("count", [0, 1, JOIN_AT - 1, JOIN_AT, JOIN_AT + 1, 10 * JOIN_AT + 7])
 def test_pieces_give_their_text_back(count):
     """However many there are, with halves of surrogate pairs and line ends as they came; and it can go on."""
     texts = ["a", "", "\r\n", "\ud83d", "日本"] * count

@@ -65,7 +65,7 @@ def test_two_thirds_of_the_bytes_go_to_the_start():
     assert start == (start + end) * 2 // 3
 
 
-def test_what_one_part_does_not_need_the_other_has():
+def test_truncate_gives_unused_bytes_to_the_other_part():
     """A short end stands there from its first character to its last, below as much of the start as fits; or the
     other way round."""
     short, long = [f"{i}\n" for i in range(1000, 3000)], [f"{i}{'~' * 2_000}\n" for i in range(1000, 1100)]
@@ -84,7 +84,7 @@ def test_lone_surrogates_become_encodable():
 
 def test_message_names_the_next_step():
     """A model told what to ask for asks for less."""
-    assert "Ask for less" in truncate("x\n" * 5000)
+    assert "Request less" in truncate("x\n" * 5000)
 
 
 def test_notes_stand_below_what_does_not_say_them():

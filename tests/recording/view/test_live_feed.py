@@ -151,7 +151,7 @@ def test_a_secret_is_never_seen(live, text):
     assert "the password [redacted MY_PASSWORD] is wrong" in seen
 
 
-def test_what_was_asked_again_and_what_never_came_are_told(live):
+def test_live_rows_mark_retries_and_missing_responses(live):
     asked, _ = request(live, constraints=ConstraintSettings(mode="arguments", enforce=enforce))
     whole = BufferedCompletion(asked)
     for text in (BROKEN["no JSON"], GOOD):
@@ -163,7 +163,7 @@ def test_what_was_asked_again_and_what_never_came_are_told(live):
     assert "retry" in second["marks"]
     assert (third["marks"], third["title"]) == (["no answer"], "503: nobody there")
     shown = detail(live, 3)
-    assert (shown["notes"], shown["readings"]) == (["No answer came: 503: nobody there"], [])
+    assert (shown["notes"], shown["readings"]) == (["No answer: 503: nobody there"], [])
 
 
 def test_it_is_read_again_otherwise(live):
@@ -172,18 +172,18 @@ def test_it_is_read_again_otherwise(live):
     answer = StreamedCompletion(asked)
     said(answer, BARE.replace("delete_file", "read_file"))
     finished(answer)
-    shown = detail(live, again=ReparseOptions.named(None, "lenient"))
-    assert [reading["name"] for reading in shown["readings"]] == ["As read then", "As read now: lenient"]
+    shown = detail(live, options=ReparseOptions.from_names(None, "lenient"))
+    assert [reading["name"] for reading in shown["readings"]] == ["As recorded", "Parsed again: lenient"]
     assert "read otherwise" in shown["marks"]
 
 
-def test_what_answers_hold_is_found(live):
+def test_search_finds_text_of_finished_responses(live):
     """And what their reasoning holds; of those that are over."""
     for text, reasoning in (("The Port is 8000.", ""), ("None.", "Maybe the PORT?"), ("None.", "")):
         live.listen(exchange()).end(exchange(text, reasoning=reasoning), "")
     live.listen(exchange()).take([TextDelta("The port ", "The port ")])
-    assert live.holding("pOrt") == [1, 2]
-    assert live.holding("no such") == []
+    assert live.search("pOrt") == [1, 2]
+    assert live.search("no such") == []
 
 
 class Page:
@@ -257,7 +257,7 @@ def test_rows_come_so_many_at_a_time_and_the_oldest_go():
     assert page.rows[1]["title"] == "At last."
 
 
-def test_of_a_very_long_answer_the_end_is_shown(live):
+def test_live_detail_shows_the_end_of_a_long_response(live):
     """And no more of it is kept than that needs."""
     going = live.listen(exchange())
     for number in range(3 * MAX_TAIL_EVENTS):

@@ -119,12 +119,12 @@ def test_an_exchange_says_what_each_piece_was_taken_for():
     assert call["call"] == 'read_file {\n  "path": "a.py"\n}'
     assert [name for name, _ in call["fixes"]] == ["trailing-comma"]
     (rejected,) = shown["readings"][0]["spans"][1]["rejected"]
-    assert rejected == ["<tool_call>{}</tool_call>?", "it was drafted in reasoning"]
+    assert rejected == ["<tool_call>{}</tool_call>?", "it is a draft in the reasoning"]
     assert shown["marks"] == ["calls", "fixes", "rejected"]
     assert (shown["calls"], shown["notes"]) == ([["read_file", 1]], [])
 
 
-def test_what_the_server_had_taken_out_stands_first():
+def test_reasoning_removed_by_the_server_comes_first():
     """Reasoning that came in a field of its own."""
     (shown,) = view_exchanges([exchange("Done.", reasoning="Hm.")], "f").data["exchanges"]
     assert spans(shown) == [("reasoning", "Hm."), ("content", "Done.")]
@@ -161,12 +161,12 @@ def test_a_transcript_says_when_each_answer_came():
     assert [each["figures"].get("written_tokens") for each in exchanges].count(7) == 1
 
 
-def test_of_very_many_pieces_and_remarks_some_stand_apart():
+def test_spans_beyond_the_limit_are_merged():
     """The rest is one piece: the text is whole, and the page no larger for it."""
     many, marked = view_exchanges([exchange(CALL * 3000), exchange(f"`{'<tool_call>' * 3000}`")], "f").data["exchanges"]
     found = spans(many)
     assert (len(found), "".join(text for _, text in found)) == (2001, CALL * 3000)
-    assert "1,000 more pieces, 1,000 calls among them" in many["readings"][0]["spans"][-1]["error"]
+    assert "1,000 more pieces with 1,000 calls" in many["readings"][0]["spans"][-1]["error"]
     assert many["calls"] == [["read_file", 3000]]
     assert sum(len(span["rejected"]) for span in marked["readings"][0]["spans"]) == 2000
 
@@ -192,14 +192,14 @@ def test_calls_that_are_read_otherwise_today_are_noted():
 
 def test_answers_are_read_again_beside_how_they_were_read():
     """With another policy, or another format."""
-    (shown,) = view_exchanges([exchange(BARE)], "f", ReparseOptions.named(None, "lenient")).data["exchanges"]
-    assert [reading["name"] for reading in shown["readings"]] == ["As read then", "As read now: lenient"]
+    (shown,) = view_exchanges([exchange(BARE)], "f", ReparseOptions.from_names(None, "lenient")).data["exchanges"]
+    assert [reading["name"] for reading in shown["readings"]] == ["As recorded", "Parsed again: lenient"]
     assert [[kind for kind, _ in spans(shown, number)].count("call") for number in (0, 1)] == [0, 1]
     assert "read otherwise" in shown["marks"]
-    (shown,) = view_exchanges([exchange()], "f", ReparseOptions.named("qwen3-coder", "strict")).data["exchanges"]
-    assert shown["readings"][1]["name"] == "As read now: qwen3_coder, strict"
+    (shown,) = view_exchanges([exchange()], "f", ReparseOptions.from_names("qwen3-coder", "strict")).data["exchanges"]
+    assert shown["readings"][1]["name"] == "Parsed again: qwen3_coder, strict"
     with pytest.raises(UsageError, match="unknown policy 'mild'"):
-        ReparseOptions.named(None, "mild")
+        ReparseOptions.from_names(None, "mild")
 
 
 def test_a_transcript_shows_results_and_diffs():
@@ -260,7 +260,7 @@ def test_runs_of_an_eval_are_shown():
         view_runs(lines + "[]x\n", "f")
 
 
-def test_nothing_gets_out_of_its_element():
+def test_page_data_cannot_leave_its_element():
     """Whatever the texts are, the page has the same elements, and its policy allows its own script alone."""
     plain, shown = (
         Elements(page(view_exchanges(exchanges, name).data))
@@ -278,7 +278,7 @@ def test_nothing_gets_out_of_its_element():
         assert f"{kind}-src 'sha256-{b64encode(hashlib.sha256(body.encode()).digest()).decode()}'" in text
 
 
-def test_what_hides_is_spelled_out():
+def test_page_escapes_hidden_characters():
     """Directions, zero widths and controls are seen as what they are."""
     (shown,) = view_exchanges([exchange("a\u202eb\x00\ud800")], "f").data["exchanges"]
     assert spans(shown) == [("content", "a\\u202eb\\x00\\ud800")]
@@ -301,14 +301,14 @@ def test_the_command_writes_the_page_for_its_owner_alone(tmp_path):
     """It holds conversations."""
     out = written(tmp_path, [exchange()], "--policy", "strict")
     assert out.stat().st_mode & 0o777 == 0o600
-    assert "As read now: strict" in out.read_text(encoding="utf-8")
+    assert "Parsed again: strict" in out.read_text(encoding="utf-8")
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):
     """With what was expected."""
     file = tmp_path / "notes.txt"
     file.write_text("hello")
-    with pytest.raises(UsageError, match=r"not a transcript line \(it is not JSON.*`eval` write can be shown"):
+    with pytest.raises(UsageError, match=r"not a transcript line \(it is not valid JSON.*`eval` write can be shown"):
         view(str(file), "--html", "x")
     file.write_text('{"eval": 1}\n')
     with pytest.raises(UsageError, match="leave out --format, --policy"):

@@ -156,7 +156,7 @@ def test_a_denied_subcommand_is_found_behind_options():
 
 
 @pytest.mark.parametrize("line", ["$x y", "{rm,x}", "eval $x", "a* b", "${x}", ". ./x"])
-def test_where_a_denied_command_may_hide_only_the_user_can_allow(line):
+def test_command_with_expansion_needs_the_user_if_commands_are_denied(line):
     """An expansion could be the denied one: yolo and a rule that allows all do not suffice."""
     assert verdict(command(line), "deny Bash(rm)", mode="yolo") == "ask"
     assert verdict(command(line), "deny Bash(rm)", "allow Bash", mode="yolo") == "ask"
@@ -176,7 +176,7 @@ def test_a_command_may_not_hide_behind_many_words():
 
 
 @given(st.text(alphabet="git status&;|$()`<>\"'\\\n*=-", max_size=40))
-def test_what_is_taken_for_one_command_has_no_shell_syntax(line):
+def test_simple_command_rejects_shell_syntax(line):
     """Whatever the line: if it has words, it has no operator outside quotes and no expansion."""
     words = simple_command(line)
     if words is not None:
@@ -274,7 +274,7 @@ def test_searches_leave_out_what_is_denied(root):
 
 def test_a_rule_for_a_tool_that_is_not_there_is_refused(root):
     """And one by an alias is the tool's."""
-    with pytest.raises(UsageError, match="names no tool"):
+    with pytest.raises(UsageError, match="names an unknown tool"):
         Workspace(root, rules=rules("deny Bsah(rm)"))
     with Workspace(root, approve="yolo", rules=rules("deny bash(rm)")) as ws:
         assert "'deny run_command(rm)' forbids it" in ws.run("run_command", {"command": "rm a.txt", "cwd": "."}).content
@@ -355,7 +355,7 @@ def test_a_decision_may_put_another_text_in_the_place(tmp_path, call, arguments,
     assert (tmp_path / "a.txt").exists() is (call != "apply_patch")
 
 
-def test_what_is_no_change_of_one_text_takes_no_other(root):
+def test_decision_content_is_rejected_unless_one_text_changes(root):
     """A command, a deletion and several files have no draft; a text for them is a mistake of the program's."""
     seen = []
 
@@ -431,9 +431,9 @@ def test_memory_is_no_path_of_the_workspace(root, tmp_path_factory):
 
 def test_a_rule_or_an_approver_that_is_none_is_refused_at_once(root):
     """Not when it is first asked, or never."""
-    with pytest.raises(UsageError, match="unknown verdict 'dney' of a rule; expected allow, ask or deny"):
+    with pytest.raises(UsageError, match="unknown rule verdict 'dney'; expected allow, ask or deny"):
         PermissionRule("dney", "read_file")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="'deny read_file' is no Rule"):
+    with pytest.raises(UsageError, match="'deny read_file' is not a Rule"):
         Workspace(root, rules=["deny read_file"])  # type: ignore[list-item]
     with pytest.raises(UsageError, match=r"unknown approve mode 5; expected ask, auto-edit, yolo, plan"):
         Workspace(root, approve=5)  # type: ignore[arg-type]

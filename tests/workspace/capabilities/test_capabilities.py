@@ -13,7 +13,7 @@ from adapter.core.errors import ToolError, UsageError
 from adapter.prompting.system_prompt import system_prompt
 from adapter.tools.operations import EFFECTS, CallFunction, HostOperation, Operation
 from adapter.tools.operations.agent_state import todo_status
-from adapter.tools.operations.capabilities import usual_capabilities
+from adapter.tools.operations.capabilities import default_capabilities
 from adapter.workspace import Workspace
 from adapter.workspace.capabilities.host import Host
 from adapter.workspace.capabilities.notes import NoteStore, project_folder, state_folder
@@ -74,13 +74,13 @@ def test_what_is_absent_is_neither_offered_nor_in_the_prompt(session):
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("ask", {"questions": []}, "nobody can be asked in this session. Decide yourself"),
+        ("ask", {"questions": []}, "the user cannot be asked in this session. Decide yourself"),
         ("task", {"prompt": "x"}, "cannot start sub-agents. Do the task yourself"),
-        ("skill", {"name": "x"}, "this session has no skills. Go on without"),
+        ("skill", {"name": "x"}, "this session has no skills. Continue without"),
         ("search", {"query": "x"}, "no web search is configured in this session. Search the workspace"),
         ("docs", {"id": "/x"}, "no library documentation is configured. Read the library's source"),
-        ("fetch", {"url": "x"}, "no access to the web. Work with the files"),
-        ("memory", {"command": "view"}, "keeps no memory. Write what should last into a file"),
+        ("fetch", {"url": "x"}, "no access to the web. Work with the workspace"),
+        ("memory", {"command": "view"}, "has no memory. Write lasting notes to a file"),
         ("open_file", {"path": "x"}, "no editor is attached to this session. Use the file tools"),
     ],
 )
@@ -95,7 +95,7 @@ def test_a_call_to_what_is_absent_says_why_and_what_instead(session, host, name,
 
 def test_a_host_without_a_configuration_gives_what_prompts_count_on():
     """What a prompt describes that is made without a session, and what a session has, are the same."""
-    assert Host().capabilities() == usual_capabilities()
+    assert Host().capabilities() == default_capabilities()
 
 
 @pytest.mark.parametrize(("package", "tool"), [("pydantic_monty", "code_execution"), ("markdownify", "fetch")])

@@ -101,7 +101,7 @@ def test_what_is_too_large_to_be_copied_is_refused_at_once(refusal, tree, monkey
 def test_create_directory_is_idempotent(run, refusal, tree):
     """C264, C265: mkdir -p."""
     assert run("create_directory", path="m/n/o") == "Created the directory m/n/o."
-    assert run("create_directory", path="m/n/o") == "m/n/o exists already."
+    assert run("create_directory", path="m/n/o") == "m/n/o already exists."
     assert (tree / "m" / "n" / "o").is_dir()
     assert "not a directory" in refusal("create_directory", path="src/a.txt")
     assert "not a directory" in refusal("create_directory", path="src/a.txt/x")
