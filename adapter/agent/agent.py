@@ -43,7 +43,7 @@ from adapter.parsing.formats import get_format, guess_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser
 from adapter.prompting.intent.assist import AssistSettings
-from adapter.prompting.intent.tool_shortlist import ToolShortlist, shortlist_tools
+from adapter.prompting.tool_shortlist import ToolShortlist, shortlist_tools
 from adapter.prompting.system_prompt import new_prompt_session, system_prompt
 from adapter.tools.call_resolution import is_valid
 from adapter.tools.operations.permissions import ApprovalRequest, Approver
@@ -358,7 +358,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     def _run_call(self, call: ToolCall) -> ToolResult:
         if self._few is not None and call.name == self._few.finder:
-            return ToolResult(call.name, True, self._few.found(call.arguments.get("query")), call_id=call.id)
+            return ToolResult(call.name, True, self._few.search(call.arguments.get("query")), call_id=call.id)
         (result,) = self.workspace.run_calls(RunTools((call,)))
         return result
 

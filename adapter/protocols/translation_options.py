@@ -17,7 +17,7 @@ from adapter.parsing.formats import DEFAULT_FORMAT, FROM_TEMPLATE, get_format
 from adapter.parsing.parse_policy import get_policy
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.intent.assist import AssistSettings
-from adapter.prompting.intent.grounding import Ground
+from adapter.protocols.grounding import Ground
 from adapter.prompting.system_prompt import system_prompt
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.recorded_exchange import Observation

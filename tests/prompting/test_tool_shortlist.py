@@ -9,7 +9,7 @@ import pytest
 
 from adapter.agent.agent import Agent
 from adapter.backends.chat_client import Chunk
-from adapter.prompting.intent.tool_shortlist import shortlist_tools
+from adapter.prompting.tool_shortlist import shortlist_tools
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import PromptSettings, TranslationOptions
