@@ -43,8 +43,8 @@ from adapter.parsing.formats import get_format, guess_format, resolve_format
 from adapter.parsing.parse_policy import APPROVED
 from adapter.parsing.parser import Parser
 from adapter.prompting.intent.assist import AssistSettings
-from adapter.prompting.tool_shortlist import ToolShortlist, shortlist_tools
 from adapter.prompting.system_prompt import new_prompt_session, system_prompt
+from adapter.prompting.tool_shortlist import ToolShortlist, shortlist_tools
 from adapter.tools.call_resolution import is_valid
 from adapter.tools.operations.permissions import ApprovalRequest, Approver
 from adapter.tools.tool import Tool, ToolSet

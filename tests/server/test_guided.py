@@ -220,7 +220,10 @@ def chat_with(scripted, texts) -> ChatClient:
     return ChatClient(Endpoint(f"{scripted.url}/v1", "llama.cpp"))
 
 
-@pytest.mark.parametrize("task", ["Clean up: delete the old file.", "Move the file", "Run it", "Delete everything"])
+@pytest.mark.parametrize(
+    "task",
+    ["Delete the old file.", "Move the file", "Run it", "Use delete_file to clean up", "Use move_file for the old one"],
+)
 def test_agent_offers_no_risky_tool_without_a_named_target(scripted, tmp_path, task):
     """The request shares words with a tool that deletes, moves or executes, but names no path and no command."""
     (tmp_path / "a.py").write_text("print(1)\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Match values to parameters by proximity: "a base of 10 and a height of 5", "parcel number 77 in Santa Clara county"."""
+"""Match values to parameters by proximity: "a base of 10 and a height of 5", "parcel number 77 in Ulster county"."""
 
 from __future__ import annotations
 

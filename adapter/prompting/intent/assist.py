@@ -14,6 +14,7 @@ from adapter.prompting.intent.bm25 import PATHS, ToolRanking, is_risky, tokens, 
 from adapter.prompting.intent.call_threshold import names_tool, should_call
 from adapter.prompting.intent.candidate_values import narrow
 from adapter.prompting.intent.text_values import find_known_paths, find_paths
+from adapter.tools.argument_synonyms import COMMAND
 from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool, ToolSet
 

@@ -84,17 +84,18 @@ def find_candidates(request: str, tool: Tool, name: str) -> Sequence[Json]:
     if "array" in types:
         return list(_find_lists(request, tool, schema))
     if _is_text(schema):
-        find = _find_targets if is_risky(tool) else _find_texts
-        return [] if schema.keys() & {"pattern", "const"} else find(request, name, schema)[:MAX_CHOICES]
+        found = [] if schema.keys() & {"pattern", "const"} else _find_texts(request, name, schema)
+        return [each for each in found if not is_risky(tool) or _is_target(each, request, name, tool)][:MAX_CHOICES]
     return list(dict.fromkeys(_find_numbers(request, name, schema)))[:MAX_CHOICES] if types & _NUMERIC else []
 
 
-def _find_targets(request: str, name: str, schema: JsonObject) -> list[str]:
-    """Return values for a tool that does harm: paths that the request spells out or quotes, and no stop words."""
-    is_path = PATHS & value_kinds_of(name, schema) or name in (*SOURCE, *DESTINATION)
-    if is_path and name not in COMMAND:
-        return spelled.find_paths(request) or spelled.find_quoted(request)
-    return [each for each in _find_texts(request, name, schema) if _may_be_value(each)]
+def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
+    """Return whether a risky tool may take a value: a path must be spelled out or quoted, other values name a thing."""
+    is_path = PATHS & value_kinds_of(name, tool.properties[name]) or name in (*SOURCE, *DESTINATION)
+    if not is_path or name in COMMAND:
+        return _may_be_value(value)
+    quoted = () if tool.properties.keys() & set(COMMAND) else spelled.find_quoted(request)
+    return value in (*spelled.find_paths(request), *quoted)
 
 
 def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[Json]]:
