@@ -231,9 +231,9 @@ def test_agent_offers_no_risky_tool_without_a_named_target(scripted, tmp_path, t
     with chat_with(scripted, [call]) as chat, Agent(tmp_path, chat, guide="on", approve="yolo") as agent:
         agent.run(task)
         risky = [name for name, tool in agent.workspace.tools.items() if is_risky(tool)]
-    body = json.dumps(scripted.bodies()[0])
+    grammar = scripted.bodies()[0].get("grammar", "")
     assert risky
-    assert not [name for name in risky if name in body]
+    assert not [name for name in risky if name in grammar]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from adapter.grammars.schema_ir import Choices
@@ -72,9 +72,8 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
     return Assist(ToolSet(offered), choices)
 
 
-def _names_targets(tool: Tool, found: Choices) -> bool:
-    """Return whether the request holds the strings and lists of a narrowed tool: those in ``found``, or an enum."""
-    free = (
-        schema for name, schema in tool.properties.items() if name not in found and "enum" not in dict(schema or {})
-    )
-    return not any({"string", "array"} & schema_types(schema) for schema in free)
+def _names_targets(tool: Tool, found: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether the request holds the command of a narrowed tool, or else all of its strings and lists."""
+    names = [name for name in tool.properties if name in COMMAND] or tool.properties
+    free = (tool.properties[name] for name in names if name not in found)
+    return not any("enum" not in dict(each or {}) and {"string", "array"} & schema_types(each) for each in free)
