@@ -78,7 +78,7 @@ class ResponseGuard:
     def holds_text(self) -> bool:
         """Whether an answer in words may be taken back: no text of it is to go out before a call comes."""
         steps = self._guardrails.steps
-        return "missing_steps" in self._guardrails.on and bool(steps.tools) and bool(steps.left(self.past))
+        return "missing_steps" in self._guardrails.on and bool(steps.tools) and bool(steps.find_missing(self.past))
 
     def holds_call(self, name: str) -> bool:
         """Whether a call of ``name`` may be taken back: nothing of it is to go out before it is whole."""

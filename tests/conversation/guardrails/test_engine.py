@@ -52,7 +52,7 @@ def turn(text: str) -> Turn:
 
 def judged(text: str, *made: PastCall, on: str = "on", steps: Any = NO_STEPS, request: str = "") -> Any:
     guardrails = Guardrails(TOOLS, on=parse_guardrails(on), steps=steps)
-    return guardrails.check_response(CallHistory(request, made), CandidateAnswer.of(turn(text)))
+    return guardrails.check_response(CallHistory(request, made), CandidateAnswer.from_turn(turn(text)))
 
 
 def lines(name: str) -> list[tuple[str, str]]:
@@ -248,7 +248,7 @@ def test_done_is_no_answer_where_something_was_to_be_told(request_, answer, is_a
 def test_a_call_may_be_meant_to_be_made_again():
     """A model that insists is believed, and a request that says so is not doubted."""
     guardrails = Guardrails(TOOLS)
-    past, again = CallHistory("Read it.", (READ,)), CandidateAnswer.of(turn(call("read_file", path="a")))
+    past, again = CallHistory("Read it.", (READ,)), CandidateAnswer.from_turn(turn(call("read_file", path="a")))
     assert isinstance(guardrails.check_response(past, again), Retry)
     assert guardrails.check_response(past, again) == Accept()
     assert judged(call("read_file", path="a"), READ, request="Read it twice.") == Accept()
