@@ -52,10 +52,10 @@ def test_a_failed_try_is_forgotten_once_a_better_one_has_come(tmp_path):
     script = Script("Let me check the word:", call("look_up", word="foo"), "It means something.")
     assert run(tmp_path, script).content == "It means something."
     first, again, last = script.seen
-    assert "did not do it" in str(again[-1]["content"])
+    assert "without doing it" in str(again[-1]["content"])
     assert "Let me check" in str(again[-2]["content"])
     assert "Let me check" not in str(last)
-    assert "did not do it" not in str(last)
+    assert "without doing it" not in str(last)
     assert last[: len(first)] == first
 
 
@@ -105,7 +105,7 @@ def test_a_cycle_is_told(tmp_path):
     one, other = call("look_up", word="foo"), call("submit", text="x")
     script = Script(one, other, one, other, one, "I do not know.")
     assert run(tmp_path, script).content == "I do not know."
-    assert "You go in circles: look_up -> submit" in str(script.seen[-1][-1]["content"])
+    assert "You are in a loop: look_up -> submit" in str(script.seen[-1][-1]["content"])
 
 
 def test_steps_of_tools_that_are_none_are_refused_at_once(tmp_path):
@@ -116,5 +116,5 @@ def test_steps_of_tools_that_are_none_are_refused_at_once(tmp_path):
 
 
 def test_retries_below_zero_are_refused_at_once(tmp_path):
-    with pytest.raises(UsageError, match="retries cannot be -1; give a number from 0 on"):
+    with pytest.raises(UsageError, match="retries must be at least 0, got -1"):
         run(tmp_path, Script(), retries=-1)

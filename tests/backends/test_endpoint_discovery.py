@@ -39,7 +39,7 @@ def test_a_url_is_understood_as_it_is_written(written, meant):
     "written", ["", "http://", "ftp://host", "http://host:99999", "http://host:port", "http://[::1", "no url"]
 )
 def test_what_is_no_address_is_refused(written):
-    with pytest.raises(UsageError, match="is no URL of a server; expected something like http"):
+    with pytest.raises(UsageError, match="invalid server URL .*; expected a URL like http"):
         api_url(written)
 
 

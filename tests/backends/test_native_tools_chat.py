@@ -131,6 +131,6 @@ def test_a_profile_that_is_none_is_refused_at_the_start(server, root):
         lambda: wrap(openai.OpenAI(base_url=server.url, api_key="k"), profile="mm"),
         lambda: serve(upstream=server.url, profile="mm"),
     ):
-        with pytest.raises(UsageError, match="no profile 'mm'; there are: m"):
+        with pytest.raises(UsageError, match="unknown profile 'mm'; existing profiles: m"):
             attempt()
     assert server.requests == []

@@ -48,7 +48,7 @@ def test_the_models_own_profile_is_found_and_told():
     assert active_profile("auto", MODEL.model_copy(update={"server": "vllm"})) == (None, [])
 
 
-@pytest.mark.parametrize(("field", "said"), [("digest", "model has been changed"), ("template", "template has been")])
+@pytest.mark.parametrize(("field", "said"), [("digest", "model has changed"), ("template", "template has changed")])
 def test_another_model_of_the_same_name_gets_no_profile_by_itself(field, said):
     """It is told why; who names the profile gets it all the same, and is told, too."""
     profiles.save(PROFILE, profiles.path_of(MODEL.name))
@@ -92,7 +92,7 @@ def test_a_broken_file_is_not_used_and_says_why(text, said):
 
 def test_an_unknown_name_lists_those_there_are():
     profiles.save(PROFILE, profiles.path_of(MODEL.name))
-    with pytest.raises(UsageError, match=r"no profile 'qwen9'; there are: qwen3_4b"):
+    with pytest.raises(UsageError, match=r"unknown profile 'qwen9'; existing profiles: qwen3_4b"):
         active_profile("qwen9", MODEL)
 
 

@@ -83,7 +83,7 @@ def test_a_template_that_gives_none_ends_in_an_error_that_says_why(monkeypatch, 
 
 
 def test_what_is_no_template_is_refused():
-    with pytest.raises(UsageError, match="expected a chat template as text or its path, got int"):
+    with pytest.raises(UsageError, match="expected a chat template as text or its path, got .*int"):
         adapter.derive(3)  # type: ignore[arg-type]
 
 

@@ -67,7 +67,7 @@ def test_the_control_tokens_beside_a_template(tmp_path):
 def test_what_holds_none(tmp_path, name, content):
     """It is said what may be named."""
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(UsageError, match=r"holds no chat template .*name a Jinja file"):
+    with pytest.raises(UsageError, match=r"has no chat template .*expected a Jinja file"):
         load_chat_template(tmp_path / name)
 
 
@@ -75,5 +75,5 @@ def test_what_is_not_there(tmp_path):
     """Neither a file nor a folder with one."""
     with pytest.raises(UsageError, match="No such file"):
         load_chat_template(tmp_path / "none")
-    with pytest.raises(UsageError, match=r"holds neither chat_template\.jinja nor"):
+    with pytest.raises(UsageError, match=r"has neither chat_template\.jinja nor"):
         load_chat_template(tmp_path)

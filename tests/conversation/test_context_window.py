@@ -62,7 +62,7 @@ def test_what_was_cut_is_told():
     queries = conversation(40, 4_000)
     first = next(query for query in queries if query.note)
     assert "older results were shortened" in first.note
-    told = f'[shortened: read_file(path="0.py") gave {len(LINES)} characters in 60 lines; call it again'
+    told = f'[shortened: read_file(path="0.py") returned {len(LINES)} characters in 60 lines; call it again'
     assert told in first.messages[3]["content"]
     assert "turns after this message were left out" in queries[-1].messages[1]["content"]
     assert queries[-1].messages[1]["content"].startswith("Read everything.")

@@ -87,7 +87,7 @@ def test_a_repeated_call_is_refused_and_then_ends_the_conversation():
         session.on_tool_results(results(step))
     refused = session.on_answer(turn(CALL))
     assert isinstance(refused, AskModel)
-    assert "made 3 times" in str(refused.messages[-1]["content"])
+    assert "read_file 3 times" in str(refused.messages[-1]["content"])
     assert session.on_answer(turn(CALL)) == Finished("repetition", "")
 
 

@@ -175,7 +175,7 @@ def test_the_agent_does_the_same(kind, made, tmp_path, template):
     ("kind", "source", "hides", "why"),
     [
         ("llama.cpp", TOOLLESS, False, "no place for tools"),
-        ("llama.cpp", CHATML, True, "fills no templates"),
+        ("llama.cpp", CHATML, True, "does not render templates"),
         ("ollama", TOOLLESS, False, "no place for tools"),
         ("ollama", CHATML, True, "does not show its prompts"),
         ("vllm", CHATML, True, "leaves tools out"),

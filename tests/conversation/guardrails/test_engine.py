@@ -132,7 +132,12 @@ FAULTS: list[tuple[str, str, tuple[PastCall, ...], str]] = [
     ),
     ("unknown_tool", call("reed_file", path="a"), (), "'read_file'"),
     ("wrong_arguments", call("read_file", line="soon"), (), "'path' is missing (string)"),
-    ("made_already", call("read_file", path="a"), (READ,), "already, right before, and its result is there: text"),
+    (
+        "made_already",
+        call("read_file", path="a"),
+        (READ,),
+        "already made this call of read_file, with this result: text",
+    ),
     ("repeated_call", call("read_file", path="a"), (READ, READ, READ, OTHER), "3 times"),
     (
         "cycle",
@@ -141,28 +146,28 @@ FAULTS: list[tuple[str, str, tuple[PastCall, ...], str]] = [
         "read_file -> web_search",
     ),
     ("empty_answer", "", (), "Your answer is empty"),
-    ("empty_answer", "<think>Hm.</think>", (), "You only thought"),
-    ("invented_result", "<tool_response>\nsunny\n</tool_response>\nIt is sunny.", (), "Only the tool gives results"),
+    ("empty_answer", "<think>Hm.</think>", (), "only reasoning"),
+    ("invented_result", "<tool_response>\nsunny\n</tool_response>\nIt is sunny.", (), "Only the tool returns results"),
     ("wrong_markup", '```json\n{"name": "read_file", "arguments": {"path": "a"}}\n```\nI wait.', (), "read_file"),
-    ("announced_call", "Let me read the file:", (), "did not do it"),
-    ("refusal", "I'm sorry, but I don't have access to your files.", (), "read_file is yours to call"),
+    ("announced_call", "Let me read the file:", (), "without doing it"),
+    ("refusal", "I'm sorry, but I don't have access to your files.", (), "with the tool read_file"),
     ("refusal", "I cannot browse the internet.", (), "web_search"),
     (
         "refusal",
         "I'm sorry, but as a language model I have no access to this.",
         (READ,),
-        "use the results that you have",
+        "use the results you have",
     ),
     ("refusal", "Unfortunately, I'm unable to look this up. Please check it yourself.", (), "You can do more"),
-    ("refusal", "I'm sorry, I can't assist with that request.", (READ,), "or why not"),
+    ("refusal", "I'm sorry, I can't assist with that request.", (READ,), "or the reason"),
     (
         "invented_turn",
         "It is done.\n\nUser: Thanks. And b?\nAssistant: Of course.\n" + call("delete_file", path="b"),
         (READ,),
-        "You wrote the user's words",
+        "You wrote the user's part",
     ),
-    ("unfounded_success", "I've taken care of it.", (), "Nothing was done yet"),
-    ("unfounded_success", "Everything is done as you asked.", (), "Nothing was done yet"),
+    ("unfounded_success", "I've taken care of it.", (), "Nothing is done yet"),
+    ("unfounded_success", "Everything is done as you asked.", (), "Nothing is done yet"),
     (
         "ignored_result",
         "All files are deleted.",
@@ -282,7 +287,7 @@ def test_the_same_words_are_never_said_a_third_time():
     assert last == Accept()
     endings = [guardrails.check([], turn("")) for _ in range(4)]
     assert isinstance(endings[-1], Stop)
-    assert "nothing" in endings[-1].reason
+    assert "empty" in endings[-1].reason
 
 
 def test_tries_are_bounded_together_and_counted_anew_after_a_good_answer():
@@ -421,5 +426,5 @@ def test_guardrails_are_chosen_by_name():
 
 @pytest.mark.parametrize("retries", [-1, 1.5, "2"])
 def test_retries_are_a_count(retries):
-    with pytest.raises(UsageError, match=r"retries cannot be .*; give a number from 0 on"):
+    with pytest.raises(UsageError, match=r"retries must be at least 0, got"):
         Guardrails(TOOLS, retries=retries)
