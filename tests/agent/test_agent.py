@@ -1,6 +1,7 @@
 """The whole way: prompt, server, text, call, workspace, result, server; over real HTTP on loopback."""
 
 import base64
+from types import SimpleNamespace
 
 import pytest
 
@@ -233,5 +234,5 @@ def test_with_the_constraint_prefer_a_reply_ends_the_conversation(llama_cpp, roo
 
 
 def test_a_constraint_takes_a_chat_that_knows_its_server(root):
-    with Workspace(root) as workspace, pytest.raises(UsageError, match="takes a ChatClient, not a object"):
-        Agent(workspace, object(), constraint="prefer")  # type: ignore[arg-type]
+    with Workspace(root) as workspace, pytest.raises(UsageError, match="requires a ChatClient, got SimpleNamespace"):
+        Agent(workspace, SimpleNamespace(stream=None), constraint="prefer")

@@ -275,7 +275,7 @@ def test_an_async_approver_outside_of_a_run_is_not_awaited(root):
     async def main() -> None:
         async with AsyncAgent(root, Script(), approve=Approver(True)) as agent:
             await agent.run("Hello")
-            with pytest.raises(UsageError, match="awaited only for calls that the AsyncAgent makes"):
+            with pytest.raises(UsageError, match="awaited only during calls of an AsyncAgent"):
                 agent.workspace.run("write_file", {"path": "a.txt", "content": "changed\n"})
 
     asyncio.run(main())
@@ -283,7 +283,7 @@ def test_an_async_approver_outside_of_a_run_is_not_awaited(root):
 
 
 def test_an_approver_that_is_no_function_is_refused_at_once(root):
-    with pytest.raises(UsageError, match="the approver must be a function, got 5"):
+    with pytest.raises(UsageError, match="approve must be a string or a function or None, got 5"):
         AsyncAgent(root, Script(), approve=5)  # type: ignore[arg-type]
 
 

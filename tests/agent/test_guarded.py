@@ -109,7 +109,7 @@ def test_a_cycle_is_told(tmp_path):
 
 
 def test_steps_of_tools_that_are_none_are_refused_at_once(tmp_path):
-    with pytest.raises(UsageError, match="steps name the tool 'lookup', which there is not"):
+    with pytest.raises(UsageError, match="unknown tool 'lookup' in steps"):
         run(tmp_path, Script(), steps={"required": ["lookup"]})
     with pytest.raises(UsageError, match="unknown guardrail 'nonsense'"):
         run(tmp_path, Script(), guardrails="nonsense")

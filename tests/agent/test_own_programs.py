@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -102,15 +104,15 @@ def test_own_functions_come_with_it(server, root):
 
 @pytest.mark.parametrize("kind", [Agent, AsyncAgent])
 def test_settings_that_contradict_each_other_are_refused(kind, root):
-    """Each says what to do instead."""
+    chat: Any = SimpleNamespace(stream=None)
     with Workspace(root) as workspace:
         for settings in ({"dialect": "maki"}, {"approve": "yolo"}, {"tools": [len]}):
-            with pytest.raises(UsageError, match="give them to it"):
-                kind(workspace, object(), **settings)
+            with pytest.raises(UsageError, match="belong to the Workspace"):
+                kind(workspace, chat, **settings)
     with pytest.raises(UsageError, match="leave one out"):
-        kind(root, object(), model="m")
+        kind(root, chat, model="m")
     with pytest.raises(UsageError, match="hermes"):
-        kind(root, object(), format="hermess")
+        kind(root, chat, format="hermess")
 
 
 def test_nothing_answers(root):
@@ -133,7 +135,7 @@ def test_nothing_answers(root):
 
 def test_asyncio_does_the_same(server, root, monkeypatch):
     """The same requests, events and results; the event loop goes on meanwhile."""
-    monkeypatch.setattr("adapter.agent.agent.new_session", lambda: "same")
+    monkeypatch.setattr("adapter.agent.agent.new_prompt_session", lambda: "same")
     answers = [in_pieces(EDIT), in_pieces("Done."), in_pieces(BACK), in_pieces("Undone.")]
     seen: dict[str, list[object]] = {"sync": [], "async": []}
     server.on(CHAT, *answers, *answers)

@@ -133,7 +133,7 @@ def test_kinds_of_the_users_own(task):
     assert task(script, settings={"kinds": [critic]}, kind="Critic").data["output"] == "Bad."
     assert script.seen[0][0]["content"].endswith("Be strict.")
     error = task(Script(), settings={"kinds": [critic]}, kind="crtic").error
-    assert "there are: research, general, critic (did you mean 'critic'?). None was started" in error
+    assert "the kinds are: research, general, critic (did you mean 'critic'?). None was started" in error
 
 
 def test_kinds_are_in_the_tools_description(root):
@@ -148,7 +148,7 @@ def test_models_by_name(task):
     assert task(Script(), settings={"models": {"weak": other}}, model="weak").data["output"] == "From the other."
     result = task(Script("Mine."), model="strong")
     assert result.data["output"] == "Mine."
-    assert result.notes == ("no model is known as 'strong': the current one was used",)
+    assert result.notes == ("unknown model 'strong': the current one was used",)
 
 
 def test_depth_is_limited(task):
@@ -168,7 +168,7 @@ def test_their_number_is_limited(root):
     with Workspace(root, HOSTED, host=Host(agents=runner)) as workspace:
         results = [workspace.run("task", {"prompt": "x"}) for _ in range(3)]
     assert [result.ok for result in results] == [True, True, False]
-    assert "has started 2 sub-agents" in results[2].content
+    assert "has reached its limit of 2 sub-agents" in results[2].content
 
 
 def test_several_at_once_and_no_more_than_that(root):
@@ -234,7 +234,7 @@ def test_what_happens_in_it_is_observed(task):
         Script("It says one."),
         settings={"observe": lambda task, happening: seen.append((task.prompt, type(happening).__name__))},
     )
-    assert ("Look", "Done") in seen
+    assert ("Look", "Finished") in seen
 
 
 def test_a_parent_and_its_sub_agent(root):

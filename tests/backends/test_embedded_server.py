@@ -198,5 +198,5 @@ def test_a_cache_that_cannot_be_written_is_named(packaged, tmp_path, monkeypatch
     """In one sentence with a way out: a home folder may be read-only."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(TransportError, match=r"is not writable \(Not a directory\)\. Name a folder"):
+    with pytest.raises(UsageError, match=r": Not a directory\. Set XDG_CACHE_HOME to another folder"):
         download_builtin_model(weights=packaged)
