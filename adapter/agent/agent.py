@@ -399,7 +399,7 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
         return self._work(self._start(task))
 
     def send(self, message: str) -> Finished:
-        """Continue the conversation like `run`, whatever ended it; the first message starts one."""
+        """Continue the conversation like `run`, regardless of its last result; the first message starts one."""
         return self._work(self._continue(message))
 
     def close(self) -> None:

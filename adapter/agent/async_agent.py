@@ -81,7 +81,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return await self._work(self._start(task))
 
     async def send(self, message: str) -> Finished:
-        """Continue the conversation like `run`, whatever ended it; the first message starts one."""
+        """Continue the conversation like `run`, regardless of its last result; the first message starts one."""
         await self._ensure_connected()
         return await self._work(self._continue(message))
 

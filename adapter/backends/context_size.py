@@ -2,8 +2,8 @@
 
 ================  ===================================================================================
 llama.cpp         ``/props``: ``n_ctx`` of a slot. A longer prompt is an error.
-Ollama            ``/api/ps``: ``context_length`` of a loaded model, by default 4,096 whatever the model
-                  was trained with. The beginning of a longer prompt is dropped silently.
+Ollama            ``/api/ps``: ``context_length`` of a loaded model, by default 4,096 for every model.
+                  The beginning of a longer prompt is dropped silently.
 LM Studio         ``/api/v0/models``: ``loaded_context_length``
 vLLM              ``/v1/models``: ``max_model_len``. A longer prompt is an error.
 ================  ===================================================================================

@@ -62,7 +62,7 @@ class Endpoint:
 
     @property
     def is_local(self) -> bool:
-        """Whether the server is on this machine, and reached without a proxy."""
+        """True if the server is on this machine, and reached without a proxy."""
         host = urlsplit(self.base_url).hostname or ""
         try:
             return ipaddress.ip_address(host).is_loopback

@@ -44,7 +44,7 @@ class Model(_ProfileTable):
 
 
 class ProfileScore(_ProfileTable):
-    """Of ``tasks``: the numbers of answers with only valid calls, of right answers, and of needless calls. Tokens and
+    """The numbers of ``tasks``, of answers with only valid calls, of right answers and of needless calls. Tokens and
     seconds are totals."""
 
     tasks: int = 0
@@ -236,7 +236,7 @@ def _staleness_notes(profile: Profile, model: Model) -> list[str]:
 def setup_lookup(choice: str, endpoint: Endpoint) -> tuple[Callable[[str], CallingSetup | None] | None, list[str]]:
     """Return a lookup of the setup by a request's model name, for all models of ``endpoint``, and notes for the user.
 
-    llama.cpp has one model, whatever its name in requests; a profile named by the user applies to all requests.
+    llama.cpp ignores the name in requests, as it has one model; a profile named by the user applies to all requests.
     """
     if choice == "none":
         return None, []

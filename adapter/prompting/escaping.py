@@ -172,8 +172,7 @@ _LONGEST_JOINT = max(map(len, _WORDS)) + 1
 
 # ------------------------------------------------------------------- control tokens
 
-# A session's own tokens have a separate pattern: the common one takes 30 ms and 200 KB, too much for each format and
-# tool set.
+# A session's own tokens have a separate pattern: the common one takes 30 ms and 200 KB, so it is shared by all formats.
 
 
 @cache

@@ -1,7 +1,7 @@
 """Shorten a long list of tools to those nearest to the request, and a tool that searches the others.
 
-`adapter.prompting.intent.bm25` ranks them, without a model. The shortlist is only what the prompt describes: every tool
-can be called at any time.
+`adapter.prompting.intent.bm25` ranks them, without a model. The shortlist affects only the prompt: every tool can be
+called at any time.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ BEGINNING = 400
 NO_STEPS = Steps()
 
 RETRIES = 2
-"""Maximum number of consecutive retries, whatever their reasons."""
+"""Maximum number of consecutive retries, for any reasons."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,8 +116,8 @@ def starts_with_tool_result(markup: MarkupDelta) -> bool:
 
 
 def wrongly_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool | None:
-    """Return the tool that can do what the answer claims to be impossible; None if it claims nothing like that, or a
-    tool was called before: then it may know better."""
+    """Return the tool for an action that the answer claims to be impossible; None if it makes no such claim, or a tool
+    was called before: then it may know better."""
     if past.recent or len(content) > MAX_REFUSAL:
         return None
     for kind, refused in _REFUSED_RE.items():
@@ -141,7 +141,7 @@ def is_blanket_refusal(content: str, past: CallHistory) -> bool:
 
 def claims_unbacked_success(content: str, past: CallHistory) -> bool:
     """Return whether the answer only claims success, without a tool call since the user's message, or although the user
-    asked for information."""
+    requested information."""
     if past.recent:
         return is_bare_success_claim(content) and expects_information(past.request)
     return len(content) <= MAX_CLAIM and (_DONE.match(content) is not None or is_bare_success_claim(content))

@@ -158,8 +158,8 @@ def unfounded_success_message(tools: ToolSet, has_results: bool) -> Wordings:
     """Return one wording only: if there was nothing to do, the claim is true."""
     if has_results:
         return (
-            "The user asked for information that your answer does not contain. If a step is not done yet, call its "
-            "tool first; then answer with the results.",
+            "Your answer does not contain the requested information. If a step is not done yet, call its tool first; "
+            "then answer with the results.",
         )
     return (
         f"Nothing is done yet: no tool was called. First call the right tool: {_list(tools)}. If there was nothing to "

@@ -82,6 +82,6 @@ def _describe(description: FormatSpec) -> Iterator[tuple[str, str]]:
 
 def _examples(found: DerivationResult) -> Iterator[tuple[str, str]]:
     for label, what in (("written", ONE_CALL), ("several", SEVERAL)):
-        written = found.written(what)
+        written = found.find_sample(what)
         if written is not None:
             yield label, "\n" + "\n".join(f"    {line}" for line in written.splitlines())

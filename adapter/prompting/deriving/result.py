@@ -50,7 +50,7 @@ class DerivationResult:
     samples: tuple[RoundTripSample, ...] = ()
     misses: tuple[RoundTripFailure, ...] = ()
 
-    def written(self, what: str) -> str | None:
+    def find_sample(self, what: str) -> str | None:
         """Return the sample of this name as rendered by the template, if any."""
         return next((sample.written for sample in self.samples if sample.what == what), None)
 

@@ -56,9 +56,9 @@ def find_turns(writings: RenderedConversations) -> TurnLayout:
     opened = writings.talk(opened=True) or ""
     answer = writings.way.answer([], SAID)
     alone, followed = writings.talk(answer), writings.talk(answer, _USER)
-    plain = _around(alone, SAID)
+    plain = _split_around(alone, SAID)
     if plain is None:
-        around = _around(followed, SAID)
+        around = _split_around(followed, SAID)
         plain = (around[0], "") if around is not None else None
     before, after = plain or ("", "")
     wrapping = split_tokens(before[len(shared_start(before, opened)) :])
@@ -83,7 +83,7 @@ def find_turns(writings: RenderedConversations) -> TurnLayout:
     )
 
 
-def _around(text: str | None, word: str) -> tuple[str, str] | None:
+def _split_around(text: str | None, word: str) -> tuple[str, str] | None:
     if text is None or word not in text:
         return None
     before, _, after = text.partition(word)
@@ -97,7 +97,7 @@ def _reasoning(writings: RenderedConversations, plain: tuple[str, str] | None) -
         (writings.calls(ONE, None, THOUGHT), NAME),
         (writings.talk(writings.way.answer([], SAID, THOUGHT)), SAID),
     ):
-        around = _around(text, THOUGHT)
+        around = _split_around(text, THOUGHT)
         if around is None or plain is None or end not in around[1]:
             continue
         opening = around[0][len(shared_start(around[0], plain[0])) :].strip()

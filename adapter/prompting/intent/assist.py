@@ -43,7 +43,7 @@ class Assist:
 
 
 def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_call: bool = False) -> Assist:
-    """Plan the answer to the last request of a conversation. ``must_call``: a call is required, whatever its words.
+    """Plan the answer to the last request of a conversation. ``must_call``: a call is required.
 
     A tool that deletes, moves, overwrites or executes is offered only if the request names its targets.
     """

@@ -19,7 +19,7 @@ from adapter.tools.tool import Tool, ToolSet
 K1, B = 1.2, 0.4
 """BM25's parameters: how fast a repeated word saturates, and how much a long definition is discounted."""
 NAME_WEIGHT, DESCRIPTION_WEIGHT = 3, 2
-"""How often a word of the tool's name or description counts; a word of a parameter counts once."""
+"""Weights of a word in the tool's name or description; a word of a parameter counts once."""
 MISFIT_FACTOR = 0.06
 """Penalty for a tool that needs more paths or numbers than the request has, that cannot take all of its quoted strings,
 or that is risky and shares no word with it."""

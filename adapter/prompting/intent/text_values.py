@@ -18,7 +18,7 @@ _QUOTED = re.compile(
         for pair in ["''", '""', "``", "“”", "‘’", "«»", "„“", "「」", "『』"]
     )
 )
-_PATH_TOKEN = re.compile(r"(?<![<\w])[\w.\-+@~/\\:]++(?!>)")  # </h1> is no path
+_PATH_TOKEN = re.compile(r"(?<![<\w])[\w.\-+@~/\\:]++(?!>)")  # not </h1>
 _PATH = re.compile(r"(?=.*\w)(?!(?:e\.g|i\.e)$)(?:.*[/\\]|.*[^/\\]\.[A-Za-z]\w{0,9}$|\.[A-Za-z]\w+$)")
 _AROUND = "\"'`,;:!?()[]“”‘’«»„「」『』"
 _NUMBER = re.compile(
