@@ -80,7 +80,7 @@ def _candidates(found: DerivationResult, source: str, model: str | None) -> Iter
 
 def _writes(format: Format, found: DerivationResult) -> bool:
     """Return whether the format writes calls like the template, apart from whitespace around them."""
-    one, several = found.find_sample(ONE_CALL), found.written(SEVERAL)
+    one, several = found.find_sample(ONE_CALL), found.find_sample(SEVERAL)
     if one is None or format.encode_calls(ONE).strip() != one.strip():
         return False
     return several is None or format.encode_calls(TWO_CALLS).strip() == several.strip()
