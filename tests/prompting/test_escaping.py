@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.parser import Parser, parse
-from adapter.prompting.control_tokens import CHAT_TOKENS, MAX_TOLD
+from adapter.prompting.control_tokens import CHAT_TOKENS, MAX_ADDED
 from adapter.prompting.escaping import (
     MARK,
     StreamingUnescaper,
@@ -161,7 +161,7 @@ def test_tokens_that_a_server_tells_are_those_that_can_be_nothing_else():
     assert (
         added_control_tokens((*TOLD, *ordinary, "<|im_end|>", "</s>", "<seed:bos>", f"<{'x' * 200}>", TOLD[0])) == TOLD
     )
-    assert len(added_control_tokens(f"<turn{number}>" for number in range(10_000))) == MAX_TOLD
+    assert len(added_control_tokens(f"<turn{number}>" for number in range(10_000))) == MAX_ADDED
 
 
 @pytest.mark.parametrize("text", ORDINARY)

@@ -57,10 +57,10 @@ STRICT = (
     ("source", "trait", "value"),
     [
         (changed("call.function.arguments | tojson", "'' + call.function.arguments"), "arguments", "text"),
-        (changed("message.content or ''", "message['content'].strip()"), "silence", ""),
+        (changed("message.content or ''", "message['content'].strip()"), "empty_content", ""),
         (changed(CALL, CALL + REFUSE.replace("X", "call.id | length != 9")), "ids", "nine"),
         (changed('"name": "{{ call.function.name }}"', '"id": "{{ call.id }}"'), "ids", "named"),
-        (changed(CALL, REFUSE.replace("X", "message.tool_calls | length > 1") + CALL), "several", False),
+        (changed(CALL, REFUSE.replace("X", "message.tool_calls | length > 1") + CALL), "parallel_calls", False),
         (changed("message.role != 'system' or not loop.first", "message.role != 'system'"), "system", "first"),
         (REFUSE.replace("X", "messages[0].role == 'system'") + CHATML, "system", "none"),
         (STRICT + CHATML, "users", False),

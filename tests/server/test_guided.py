@@ -160,7 +160,7 @@ def test_it_is_said_at_the_start(scripted):
         said = [process.stderr.readline() for _ in range(3)]
         process.terminate()
     assert said[1].startswith("prompt: in words")
-    assert said[2].startswith("guided: the server says that its model is small")
+    assert said[2].startswith("guided: the server reports that its model is small")
     assert "--guide off" in said[2]
 
 

@@ -39,8 +39,8 @@ DESCRIPTION = FormatSpec(
 
 FORMAT = replace(
     compile_format(DESCRIPTION),
-    models=(),  # regular expressions for the names of the models
-    template_marks=({marks}),
+    model_patterns=(),  # regular expressions for the names of the models
+    template_fingerprints=({marks}),
 )
 '''
 

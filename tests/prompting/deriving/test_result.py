@@ -126,10 +126,10 @@ def test_an_odd_form_is_refused_or_right_and_never_misread(name):
 @pytest.mark.parametrize(
     ("calls", "why"),
     [
-        ("", "leaves past calls out"),
-        ("{{ message.tool_calls[0].function.arguments | tojson }}", "leaves past calls out"),
-        ("{{ message.tool_calls[0].function.name }}", "no way that has a name"),
-        ("{{ raise_exception('no calls here') }}", "refuses every conversation in which a tool was called"),
+        ("", "drops past calls"),
+        ("{{ message.tool_calls[0].function.arguments | tojson }}", "drops past calls"),
+        ("{{ message.tool_calls[0].function.name }}", "without a name, a key or a value"),
+        ("{{ raise_exception('no calls here') }}", "rejects every conversation with a tool call"),
     ],
 )
 def test_what_is_missing_is_said(calls, why):
