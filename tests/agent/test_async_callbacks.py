@@ -74,7 +74,7 @@ class Approver:
         return self.answer
 
 
-def test_an_async_approver_that_refuses(root):
+def test_async_approver_can_deny(root):
     """The model is told; neither the file nor the command is touched."""
     done, model = work(root, WRITE, call("run_command", command="echo x > a.txt"), approve=Approver(False))
     assert done.reason == "answered"
@@ -82,25 +82,25 @@ def test_an_async_approver_that_refuses(root):
     assert text_of(root) == "one\n"
 
 
-def test_an_async_approver_that_allows_after_a_delay(root):
+def test_async_approver_can_allow_after_a_delay(root):
     work(root, WRITE, approve=Approver(True))
     assert text_of(root) == "changed\n"
 
 
-def test_an_async_approver_may_give_another_text(root):
+def test_async_approver_can_replace_the_text(root):
     _, model = work(root, WRITE, approve=Approver(ApprovalDecision(True, content="edited\n")))
     assert text_of(root) == "edited\n"
     assert "edited" in model.seen[1][-1]["content"]
 
 
 @pytest.mark.parametrize("answer", [None, "yes", 1, ApprovalDecision("no")])  # type: ignore[arg-type]
-def test_an_async_approver_that_does_not_decide(root, answer):
+def test_async_approver_without_a_decision_raises(root, answer):
     with pytest.raises(UsageError, match=r"the approver .*test_async_callbacks\.Approver returned .*; expected True"):
         work(root, WRITE, approve=Approver(answer))
     assert text_of(root) == "one\n"
 
 
-def test_an_async_approver_that_raises(root):
+def test_async_approver_error_is_raised_with_its_cause(root):
     """Named, with its cause; the conversation can go on."""
 
     async def main() -> str:
@@ -115,7 +115,7 @@ def test_an_async_approver_that_raises(root):
 
 
 @pytest.mark.parametrize("is_shielded", [False, True])
-def test_cancelling_while_an_async_approver_is_asked(root, is_shielded):
+def test_cancelling_cancels_an_open_async_approval(root, is_shielded):
     """The question is cancelled, and a yes that comes in spite of that does not count."""
     cancelled: list[bool] = []
 
@@ -149,7 +149,7 @@ def test_cancelling_while_an_async_approver_is_asked(root, is_shielded):
     assert text_of(root) == "one\n"
 
 
-def test_cancelling_while_a_plain_approver_is_asked(root):
+def test_cancelling_ignores_an_open_plain_approval(root):
     """Its thread is waited for, the loop goes on meanwhile, and its yes does not count."""
     asked, go = threading.Event(), threading.Event()
 
@@ -175,7 +175,7 @@ def test_cancelling_while_a_plain_approver_is_asked(root):
     assert text_of(root) == "changed\n"
 
 
-def test_a_plain_approver_runs_in_a_thread(root):
+def test_plain_approver_runs_in_a_thread(root):
     """So that it does not block the loop."""
     threads: list[threading.Thread] = []
 
@@ -189,7 +189,7 @@ def test_a_plain_approver_runs_in_a_thread(root):
     assert text_of(root) == "changed\n"
 
 
-def test_an_async_approver_is_asked_in_the_agents_loop(root):
+def test_async_approver_runs_in_the_agents_loop(root):
     """Also of calls in a batch, which run in threads of their own; one question at a time."""
     asking: list[int] = []
 
@@ -222,7 +222,7 @@ def test_async_questions_are_awaited(root):
     assert "yes" in model.seen[1][-1]["content"]
 
 
-def test_async_questions_with_a_wrong_answer(root):
+def test_async_question_with_a_wrong_answer_raises(root):
     """One text is not a list of its letters."""
     with pytest.raises(UsageError, match=r"Host\.questions .*Person\.ask returned 'yes'; expected a list of texts"):
         work(root, ASK, host=Host(questions=Person(lambda: ["yes"])), dialect="maki")
@@ -250,7 +250,7 @@ def test_async_observers_are_awaited_in_order(root):
     assert len(inner) == 1
 
 
-def test_an_async_observer_that_raises_ends_the_run(root):
+def test_async_observer_error_ends_the_run(root):
     async def observe(happening: Any) -> None:
         if isinstance(happening, ToolResult):
             raise RuntimeError("broken")
@@ -269,7 +269,7 @@ def test_async_tools_are_awaited(root):
     assert "seen" in model.seen[1][-1]["content"]
 
 
-def test_an_async_approver_outside_of_a_run_is_not_awaited(root):
+def test_async_approver_outside_a_run_raises(root):
     """It would wait for the loop that it blocks."""
 
     async def main() -> None:
@@ -282,12 +282,12 @@ def test_an_async_approver_outside_of_a_run_is_not_awaited(root):
     assert text_of(root) == "one\n"
 
 
-def test_an_approver_that_is_no_function_is_refused_at_once(root):
+def test_invalid_approver_raises_at_construction(root):
     with pytest.raises(UsageError, match="approve must be a string or a function or None, got 5"):
         AsyncAgent(root, Script(), approve=5)  # type: ignore[arg-type]
 
 
-def test_a_workspace_does_not_take_async_functions(root):
+def test_workspace_rejects_async_functions(root):
     """Its error names the remedy."""
     with pytest.raises(UsageError, match=r"Approver is async.*use AsyncAgent"):
         Workspace(root, approve=Approver(True))  # type: ignore[arg-type]
@@ -295,7 +295,7 @@ def test_a_workspace_does_not_take_async_functions(root):
         Workspace(root, host=Host(questions=Person(list)))
 
 
-def test_a_capability_with_plain_methods_is_left_alone():
+def test_plain_capability_is_not_wrapped():
     """Only async ones have a stand-in."""
     host = Host(search="embedded")
     assert AsyncCallbacks().host(host) is host

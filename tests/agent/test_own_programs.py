@@ -40,7 +40,7 @@ def roles(body) -> list[str]:
     return [message["role"] for message in body["messages"]]
 
 
-def test_one_line_makes_an_agent(server, root):
+def test_agent_is_built_from_folder_and_url(server, root):
     """A folder and an address, as people write them."""
     server.on(CHAT, in_pieces(EDIT), in_pieces("Done."))
     with Agent(str(root), base_url=server.url, model="m", approve="auto-edit") as agent:
@@ -49,14 +49,14 @@ def test_one_line_makes_an_agent(server, root):
     assert server.bodies()[0]["model"] == "m"
 
 
-def test_the_model_and_its_format_are_found(root, scripted):
+def test_model_and_format_are_discovered(root, scripted):
     """By asking the server, as `adapter run` does."""
     scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "Qwen3-Coder-30B", "object": "model"}]}))
     with Agent(root, base_url=scripted.url) as agent:
         assert agent.format.name == "qwen3_coder"
 
 
-def test_a_conversation_goes_on(server, root):
+def test_send_continues_the_conversation(server, root):
     """The second message comes after all of the first; `run` begins a new conversation."""
     server.on(CHAT, in_pieces(EDIT), in_pieces("Done."), in_pieces(BACK), in_pieces("Undone."), in_pieces("Hello."))
     with Agent(root, base_url=server.url, approve="auto-edit") as agent:
@@ -72,7 +72,7 @@ def test_a_conversation_goes_on(server, root):
     assert roles(bodies[4]) == ["system", "user"]
 
 
-def test_a_conversation_goes_on_after_the_server_failed(server, root):
+def test_send_continues_after_a_server_failure(server, root):
     """What was asked is asked again, with what is said now."""
     server.on(CHAT, as_error(400, "too hot"), in_pieces("Hello."))
     with Agent(root, base_url=server.url) as agent:
@@ -82,7 +82,7 @@ def test_a_conversation_goes_on_after_the_server_failed(server, root):
     assert server.bodies()[1]["messages"][-1]["content"] == "Hello?\n\nStill there?"
 
 
-def test_own_functions_come_with_it(server, root):
+def test_program_functions_become_tools(server, root):
     """Asked for by the callable that decides."""
     asked: list[str] = []
 
@@ -103,7 +103,7 @@ def test_own_functions_come_with_it(server, root):
 
 
 @pytest.mark.parametrize("kind", [Agent, AsyncAgent])
-def test_settings_that_contradict_each_other_are_refused(kind, root):
+def test_conflicting_settings_raise(kind, root):
     chat: Any = SimpleNamespace(stream=None)
     with Workspace(root) as workspace:
         for settings in ({"dialect": "maki"}, {"approve": "yolo"}, {"tools": [len]}):
@@ -115,7 +115,7 @@ def test_settings_that_contradict_each_other_are_refused(kind, root):
         kind(root, chat, format="hermess")
 
 
-def test_nothing_answers(root):
+def test_unreachable_server_raises_on_connect(root):
     """The constructor says so, before anything was asked; with asyncio the block does, or the first message."""
     with pytest.raises(TransportError, match=r"Nothing answers at http://127\.0\.0\.1:9/v1"):
         Agent(root, base_url="http://127.0.0.1:9")
@@ -133,7 +133,7 @@ def test_nothing_answers(root):
 # ------------------------------------------------------------------------ asyncio
 
 
-def test_asyncio_does_the_same(server, root, monkeypatch):
+def test_async_agent_behaves_like_agent(server, root, monkeypatch):
     """The same requests, events and results; the event loop goes on meanwhile."""
     monkeypatch.setattr("adapter.agent.agent.new_prompt_session", lambda: "same")
     answers = [in_pieces(EDIT), in_pieces("Done."), in_pieces(BACK), in_pieces("Undone.")]
@@ -156,7 +156,7 @@ def test_asyncio_does_the_same(server, root, monkeypatch):
     assert text_of(root) == "one\n"
 
 
-def test_an_agent_outlives_its_event_loop(server, root):
+def test_agent_works_in_several_event_loops(server, root):
     """A connection is made for each answer."""
     server.on(CHAT, in_pieces("One."), in_pieces("Two."))
     agent = AsyncAgent(root, base_url=server.url)
@@ -165,7 +165,7 @@ def test_an_agent_outlives_its_event_loop(server, root):
     asyncio.run(agent.close())
 
 
-def test_constraints_and_retries_are_those_of_the_client(server, root):
+def test_async_client_has_constraints_and_retries(server, root):
     """A server that is busy is asked again, and told what may be written."""
     server.on("/version", as_json(200, {"version": "0.9"}))
     server.on(CHAT, as_error(503, "busy"), in_pieces(EDIT), in_pieces(EDIT))
@@ -187,7 +187,7 @@ def test_constraints_and_retries_are_those_of_the_client(server, root):
     assert "response_format" in first
 
 
-def test_a_failing_server_is_explained(server, root):
+def test_server_failure_is_explained(server, root):
     """In its own words; the conversation can go on."""
     server.on(CHAT, as_error(400, "too hot"), in_pieces("Hello."))
 
@@ -232,7 +232,7 @@ def test_cancelling_stops_the_model(root):
     assert messages[-1] == {"role": "user", "content": "Hello?"}
 
 
-def test_a_tool_that_has_begun_is_waited_for(server, root):
+def test_cancelling_waits_for_a_running_tool(server, root):
     """Who cancels finds nothing half done, and the model hears what it gave."""
     begun, go = threading.Event(), threading.Event()
 
@@ -267,7 +267,7 @@ def test_a_tool_that_has_begun_is_waited_for(server, root):
     assert text_of(root) == "slowly\n"
 
 
-def test_a_chat_of_ones_own(root):
+def test_agent_accepts_a_custom_chat(root):
     """Anything with an async ``stream``."""
 
     class Script:
@@ -282,7 +282,7 @@ def test_a_chat_of_ones_own(root):
 @pytest.mark.parametrize(
     ("finish_reason", "reason"), [("incomplete", "broken_off"), ("length", "cut_off"), (None, "answered")]
 )
-def test_an_answer_without_its_end_is_told_from_one_without_a_reason(root, finish_reason, reason):
+def test_custom_chat_may_omit_the_finish_reason(root, finish_reason, reason):
     """A chat of one's own need not say why an answer ended."""
 
     class Script:

@@ -65,7 +65,7 @@ def task(root):
     return task
 
 
-def test_it_works_alone_and_gives_its_last_words(task):
+def test_subagent_has_its_own_conversation_and_returns_its_last_message(task):
     """A fresh conversation that holds the task alone; time and tokens are told."""
     script = Script(call("read_file", path="a.txt"), "It says one.", tokens=70)
     data = task(script).data
@@ -78,7 +78,7 @@ def test_it_works_alone_and_gives_its_last_words(task):
     assert "<tool_response>\none\n" in script.seen[1][-1]["content"]
 
 
-def test_research_reads_only(task, root):
+def test_research_agent_is_read_only(task, root):
     """It is offered no tool that changes anything, and one that it calls all the same is refused."""
     script = Script(
         call("write_file", path="a.txt", content="x"),
@@ -98,7 +98,7 @@ def test_research_reads_only(task, root):
         assert "is not for this sub-agent, which only reads" in seen[-1]["content"]
 
 
-def test_general_may_change_and_is_asked_for_like_its_parent(task, root):
+def test_general_agent_needs_the_same_approvals(task, root):
     """The same approvals decide."""
     write = call("write_file", path="new.txt", content="x")
     task(Script(write, "Refused."), approve="ask", kind="general")
@@ -107,7 +107,7 @@ def test_general_may_change_and_is_asked_for_like_its_parent(task, root):
     assert (root / "new.txt").read_text() == "x"
 
 
-def test_its_folder_is_inside_the_workspace(task, root):
+def test_subagent_folder_is_confined_to_the_workspace(task, root):
     """It sees nothing above it; one that is outside or missing is refused."""
     script = Script(call("read_file", path="b.txt"), call("read_file", path="../a.txt"), "Done.")
     task(script, cwd="sub")
@@ -117,7 +117,7 @@ def test_its_folder_is_inside_the_workspace(task, root):
         assert not task(Script(), cwd=cwd).ok
 
 
-def test_rules_of_the_session_hold_in_its_folder(root):
+def test_session_rules_apply_in_a_subagents_folder(root):
     """Patterns count from the session's root."""
     script = Script(call("read_file", path="b.txt"), "Done.")
     rules = [PermissionRule.from_text("deny read_file(sub/b.txt)")]
@@ -126,7 +126,7 @@ def test_rules_of_the_session_hold_in_its_folder(root):
     assert "forbids it" in script.seen[1][-1]["content"]
 
 
-def test_kinds_of_the_users_own(task):
+def test_custom_kinds_are_accepted(task):
     """With instructions; unknown ones name the nearest."""
     critic = AgentKind("critic", "finds faults", "Be strict.", read_only=True)
     script = Script("Bad.")
@@ -136,13 +136,13 @@ def test_kinds_of_the_users_own(task):
     assert "the kinds are: research, general, critic (did you mean 'critic'?). None was started" in error
 
 
-def test_kinds_are_in_the_tools_description(root):
+def test_tool_description_lists_the_kinds(root):
     """So the model knows them."""
     with Workspace(root, HOSTED, host=Host(agents=SubagentRunner(Script()))) as workspace:
         assert workspace.tools["task"].description.startswith("Start a sub-agent (research | general). It works alone.")
 
 
-def test_models_by_name(task):
+def test_model_is_selected_by_name(task):
     """A tier that is configured is used; another is said to be unknown, and the current one works."""
     other = Script("From the other.")
     assert task(Script(), settings={"models": {"weak": other}}, model="weak").data["output"] == "From the other."
@@ -151,7 +151,7 @@ def test_models_by_name(task):
     assert result.notes == ("unknown model 'strong': the current one was used",)
 
 
-def test_depth_is_limited(task):
+def test_subagent_depth_is_limited(task):
     """By default a sub-agent starts none; two levels deep, the second does not."""
     nested = call("task", prompt="Deeper")
     script = Script(nested, "Alone.")
@@ -162,7 +162,7 @@ def test_depth_is_limited(task):
     assert "cannot start sub-agents" in script.seen[2][-1]["content"]
 
 
-def test_their_number_is_limited(root):
+def test_number_of_subagents_is_limited(root):
     """In all, however deep."""
     runner = SubagentRunner(Script("1", "2"), max_total=2)
     with Workspace(root, HOSTED, host=Host(agents=runner)) as workspace:
@@ -171,7 +171,7 @@ def test_their_number_is_limited(root):
     assert "has reached its limit of 2 sub-agents" in results[2].content
 
 
-def test_several_at_once_and_no_more_than_that(root):
+def test_concurrent_subagents_are_limited(root):
     """In a batch they run beside one another, as many as there are slots."""
     running, most, lock, two = [0], [0], threading.Lock(), threading.Event()
 
@@ -193,7 +193,7 @@ def test_several_at_once_and_no_more_than_that(root):
     assert most == [2]
 
 
-def test_failures_are_results(task):
+def test_subagent_failures_are_tool_results(task):
     """A model server that fails, silence, and a limit of turns are told to the parent."""
     assert "model failed: no server" in task(Script(TransportError("no server"))).content
     assert "(no response)" in task(Script("", "", "", "")).data["output"]
@@ -202,7 +202,7 @@ def test_failures_are_results(task):
     assert "the limit of turns was reached" in output
 
 
-def test_ctrl_c_stops_the_parent_too(task):
+def test_ctrl_c_also_stops_the_parent(task):
     """It is the user's, not the sub-agent's."""
 
     class Interrupted(Script):
@@ -213,7 +213,7 @@ def test_ctrl_c_stops_the_parent_too(task):
         task(Interrupted())
 
 
-def test_its_transcript_is_its_own_and_replays(task):
+def test_subagent_transcript_replays(task):
     """Recorded with the workspace it began in; the same text gives the same conversation."""
     written: dict[int, list[str]] = {}
 
@@ -227,7 +227,7 @@ def test_its_transcript_is_its_own_and_replays(task):
     assert "a.txt" in transcript.header.files
 
 
-def test_what_happens_in_it_is_observed(task):
+def test_subagent_events_are_observed(task):
     """By whoever asks, with the task it belongs to."""
     seen = []
     task(
@@ -237,7 +237,7 @@ def test_what_happens_in_it_is_observed(task):
     assert ("Look", "Finished") in seen
 
 
-def test_a_parent_and_its_sub_agent(root):
+def test_parent_delegates_to_a_subagent(root):
     """The whole way: the parent delegates, reads the report and ends; the file is changed once."""
     parent = Script(call("task", prompt="Change a.txt", kind="general"), "All done.")
     child = Script(call("edit_file", path="a.txt", old_content="one", new_content="two"), "Changed a.txt.")
@@ -247,7 +247,7 @@ def test_a_parent_and_its_sub_agent(root):
     assert "Changed a.txt." in parent.seen[1][-1]["content"]
 
 
-def test_a_conversation_with_a_sub_agent_replays(root, monkeypatch):
+def test_conversation_with_a_subagent_replays(root, monkeypatch):
     """Its report comes from the record, no model is asked again; answers stay with the questions they were to."""
     monkeypatch.setitem(dialects._HOMES, "hosted", "tests.hosted_dialect")
     monkeypatch.setattr(hosted_dialect, "DIALECT", HOSTED, raising=False)
@@ -267,7 +267,7 @@ def test_a_conversation_with_a_sub_agent_replays(root, monkeypatch):
     assert again.is_equal, again.difference
 
 
-def test_memory_and_loop_are_those_of_the_session(root, tmp_path):
+def test_subagent_shares_memory_and_loop(root, tmp_path):
     """Also in another folder: notes are found again, and async tools find what they have opened."""
     loops = []
 

@@ -29,13 +29,13 @@ from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
         ("openai", "/v1/models", {}, None),
     ],
 )
-def test_the_size_is_read_where_a_server_tells(scripted, kind, path, body, tokens):
+def test_context_size_is_read_from_the_server(scripted, kind, path, body, tokens):
     """Of the model that is meant, where several are loaded."""
     scripted.on(path, as_json(200, body))
     assert query_context_size(Endpoint(f"{scripted.url}/v1", kind), "x").tokens == tokens
 
 
-def test_a_small_context_in_ollama_is_told(scripted):
+def test_small_ollama_context_gives_advice(scripted):
     """It drops the beginning of what does not fit and answers 200: the user hears of it, and what to do."""
     scripted.on(
         "/api/ps", as_json(200, {"models": []}), as_json(200, {"models": [{"name": "x", "context_length": 4096}]})
@@ -49,7 +49,7 @@ def test_a_small_context_in_ollama_is_told(scripted):
     assert scripted.bodies("/api/generate") == [{"model": "x"}], "it was loaded, and nothing was asked of it"
 
 
-def test_a_large_context_is_nothing_to_tell(scripted):
+def test_large_context_gives_no_advice(scripted):
     """Nor is a model that was not made for more."""
     scripted.on("/api/ps", as_json(200, {"models": [{"name": "x", "context_length": 2048}]}))
     scripted.on("/api/show", as_json(200, {"model_info": {"gpt2.context_length": 2048}}))
@@ -65,14 +65,14 @@ def small_ollama(scripted):
     return scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "x", "object": "model"}]}))
 
 
-def test_run_tells_of_the_small_context(small_ollama, tmp_path, capfd):
+def test_run_reports_a_small_context(small_ollama, tmp_path, capfd):
     """Once, before the model is asked."""
     small_ollama.on(CHAT, as_stream(delta("Done.", "stop")))
     assert run_task("Look.", RunSettings(tmp_path, small_ollama.url)) == 0
     assert capfd.readouterr().err.count("Ollama limits the context of x to 4,096 tokens") == 1
 
 
-def test_serve_tells_of_the_small_context(small_ollama, capsys):
+def test_serve_reports_a_small_context(small_ollama, capsys):
     """When it first asks the server about itself."""
 
     async def ask() -> None:

@@ -33,7 +33,7 @@ TALK: Any = [
 ]
 
 
-def test_the_real_llama_cpp(tmp_path: Path):
+def test_control_tokens_of_real_llama_cpp(tmp_path: Path):
     """What its template spells is a control token where its vocabulary has it as one; HTML and a word are none."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
     from adapter.backends.embedded_server import EmbeddedServer
@@ -47,7 +47,7 @@ def test_the_real_llama_cpp(tmp_path: Path):
 
 
 @pytest.mark.parametrize("prompt", ["own", "words"])
-def test_through_the_server(prompt):
+def test_server_escapes_discovered_tokens(prompt):
     """In results, users' texts and descriptions, whoever describes the tools."""
     function = {**TOOL["function"], "description": HOSTILE}
     with TemplateServer("llama.cpp", TEMPLATE, "Hello.", special=TOKEN) as server:
@@ -57,7 +57,7 @@ def test_through_the_server(prompt):
         assert_broken(server, 3)
 
 
-def test_through_a_wrapped_client():
+def test_wrapped_client_escapes_discovered_tokens():
     """The same."""
     with TemplateServer("llama.cpp", TEMPLATE, "Hello.", special=TOKEN) as server:
         with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
@@ -66,7 +66,7 @@ def test_through_a_wrapped_client():
 
 
 @pytest.mark.parametrize("prompt", ["own", "words"])
-def test_through_the_agent(prompt, tmp_path):
+def test_agent_escapes_discovered_tokens(prompt, tmp_path):
     """In what a file holds and what the user says."""
     (tmp_path / "a.py").write_text(HOSTILE)
     with TemplateServer("llama.cpp", TEMPLATE, CALL, "Done.", special=TOKEN) as server, Workspace(tmp_path) as files:
@@ -75,14 +75,14 @@ def test_through_the_agent(prompt, tmp_path):
         assert_broken(server, 2)
 
 
-def test_a_named_template_brings_its_own():
+def test_named_template_provides_control_tokens():
     """Before a server that tells nothing."""
     template = ChatTemplate(CHATML, {"bos_token": "[~BOS~]"}, (TOKEN, "<|im_end|>", "<b>"))
     with TemplateWorker(template) as process:
         assert discover_control_tokens(Endpoint("http://127.0.0.1:1/v1", "koboldcpp"), process) == ("[~BOS~]", TOKEN)
 
 
-def test_a_server_that_does_not_say():
+def test_server_without_control_tokens_gives_none():
     """One without the address, and one that is not there, tell none."""
     with TemplateServer("ollama", TEMPLATE) as server:
         assert discover_control_tokens(Endpoint(f"{server.url}/v1", "llama.cpp"), None) == ()

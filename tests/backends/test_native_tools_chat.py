@@ -55,7 +55,7 @@ def run(server: ScriptedServer, root: Path) -> Finished:
         return Agent(workspace, NativeToolsChat(chat, workspace.tools, "hermes"), style="native").run("Change it.")
 
 
-def test_the_servers_calls_are_run(server, root):
+def test_native_calls_are_run(server, root):
     """The tools go with the request and stand nowhere else; the history is text in the model's format."""
     server.on(CHAT, calling("apply_edit", json.dumps(EDIT)), as_stream(delta("Done.", "stop")))
     assert run(server, root) == Finished("answered", "Done.")
@@ -67,7 +67,7 @@ def test_the_servers_calls_are_run(server, root):
     assert second["messages"][3]["content"].startswith("<tool_response>")
 
 
-def test_a_call_that_the_server_left_in_the_text_is_run(server, root):
+def test_call_missed_by_the_server_is_run(server, root):
     """Its own parser missed it; ours does not."""
     text = f'<tool_call>\n{{"name": "apply_edit", "arguments": {json.dumps(EDIT)}}}\n</tool_call>'
     server.on(CHAT, as_stream(delta(text, "stop")), as_stream(delta("Done.", "stop")))
@@ -76,7 +76,7 @@ def test_a_call_that_the_server_left_in_the_text_is_run(server, root):
 
 
 @pytest.mark.parametrize("reason", ["length", "tool_calls"])
-def test_a_call_with_broken_arguments_is_not_run(server, root, reason):
+def test_call_with_malformed_arguments_is_not_run(server, root, reason):
     """Cut off or garbled: the file stays, the model hears of it."""
     server.on(CHAT, calling("apply_edit", json.dumps(EDIT)[:-9], reason), as_stream(delta("Sorry.", "stop")))
     assert run(server, root) == Finished("answered", "Sorry.")
@@ -94,7 +94,7 @@ def test_run_uses_the_profile(server, root, capfd):
 
 
 @pytest.mark.parametrize("settings", [{"profile": "none"}, {"profile": "auto", "format": "mistral"}])
-def test_what_the_user_says_comes_before_the_profile(server, root, settings):
+def test_explicit_settings_override_the_profile(server, root, settings):
     """Without a profile, or with a format of one's own, no tools are sent."""
     server.on(CHAT, as_stream(delta("Done.", "stop")))
     run_task("Change it.", RunSettings(root, server.url, approve="yolo", **settings))
@@ -124,7 +124,7 @@ def test_wrap_uses_the_profile(server, profile, is_native):
     assert ("tools" in server.bodies()[0]) is is_native
 
 
-def test_a_profile_that_is_none_is_refused_at_the_start(server, root):
+def test_unknown_profile_is_rejected_at_start(server, root):
     """Before any model is asked, with the names of those there are."""
     for attempt in (
         lambda: run_task("Look.", RunSettings(root, server.url, profile="mm")),

@@ -27,7 +27,7 @@ def _own_config(tmp_path, monkeypatch):
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.floats(0, 1e6), st.booleans())
-def test_a_profile_is_read_as_it_was_written(tmp_path_factory, name, seconds, native):
+def test_saved_profile_loads_unchanged(tmp_path_factory, name, seconds, native):
     """Any name is safe in TOML and as a file's name."""
     path = tmp_path_factory.mktemp("p") / profiles.path_of(name).name
     profile = Profile(
@@ -37,7 +37,7 @@ def test_a_profile_is_read_as_it_was_written(tmp_path_factory, name, seconds, na
     assert profiles.load(path) == profile
 
 
-def test_the_models_own_profile_is_found_and_told():
+def test_active_profile_of_the_model_is_reported():
     """`auto` takes it, `none` leaves it, a model without one has none."""
     profiles.save(PROFILE, profiles.path_of(MODEL.name))
     profile, (told,) = active_profile("auto", MODEL)
@@ -49,7 +49,7 @@ def test_the_models_own_profile_is_found_and_told():
 
 
 @pytest.mark.parametrize(("field", "said"), [("digest", "model has changed"), ("template", "template has changed")])
-def test_another_model_of_the_same_name_gets_no_profile_by_itself(field, said):
+def test_profile_of_a_changed_model_is_used_only_by_name(field, said):
     """It is told why; who names the profile gets it all the same, and is told, too."""
     profiles.save(PROFILE, profiles.path_of(MODEL.name))
     changed = MODEL.model_copy(update={field: "new"})
@@ -62,7 +62,7 @@ def test_another_model_of_the_same_name_gets_no_profile_by_itself(field, said):
     assert said in notes[1]
 
 
-def test_a_profile_of_another_version_is_used_and_told():
+def test_profile_of_another_version_is_used_with_a_note():
     """It is most likely still right."""
     profiles.save(PROFILE.model_copy(update={"version": "0.0.1"}), profiles.path_of(MODEL.name))
     profile, notes = active_profile("auto", MODEL)
@@ -78,7 +78,7 @@ def test_a_profile_of_another_version_is_used_and_told():
         ('[model]\nname="x"\n[use]\nstyle="odd"', "use.style"),
     ],
 )
-def test_a_broken_file_is_not_used_and_says_why(text, said):
+def test_invalid_profile_is_skipped_with_a_note(text, said):
     """By itself it is left out; who names it gets the error."""
     path = profiles.path_of("x")
     path.parent.mkdir(parents=True)
@@ -90,13 +90,13 @@ def test_a_broken_file_is_not_used_and_says_why(text, said):
         active_profile("x", Model(name="x"))
 
 
-def test_an_unknown_name_lists_those_there_are():
+def test_unknown_profile_error_lists_existing_ones():
     profiles.save(PROFILE, profiles.path_of(MODEL.name))
     with pytest.raises(UsageError, match=r"unknown profile 'qwen9'; existing profiles: qwen3_4b"):
         active_profile("qwen9", MODEL)
 
 
-def test_each_model_of_a_server_has_its_own(scripted):
+def test_setup_lookup_selects_by_model(scripted):
     """Ollama serves many; llama.cpp one, whatever requests call it."""
     profiles.save(PROFILE.model_copy(update={"model": Model(name="a", server="ollama")}), profiles.path_of("a"))
     scripted.on(MODELS, as_json(200, {"data": [{"id": "a"}, {"id": "b"}]}))
@@ -110,7 +110,7 @@ def test_each_model_of_a_server_has_its_own(scripted):
     assert setup_of("gpt-4o") == PROFILE.setup
 
 
-def test_what_a_server_says_of_its_model(scripted):
+def test_model_details_are_read_from_the_server(scripted):
     """llama.cpp the file and the template, Ollama the digest and the template."""
     scripted.on(
         "/props",

@@ -30,7 +30,7 @@ def read(session: Session, path: str, content: str = "text") -> AskModel | Finis
     return after
 
 
-def test_the_next_message_follows_the_answer():
+def test_send_appends_to_the_conversation():
     """All that was said before is shown again."""
     session = new_session()
     session.start("Read a.py")
@@ -49,13 +49,13 @@ def test_the_next_message_follows_the_answer():
     assert query.number == 3
 
 
-def test_it_begins_with_start():
+def test_send_before_start_raises():
     """There is nothing to go on from."""
     with pytest.raises(UsageError, match="start"):
         new_session().send("And b.py")
 
 
-def test_the_limits_are_for_each_message():
+def test_limits_apply_to_each_message():
     """Turns, repetitions and unreadable calls are counted anew."""
     session = new_session(turns=2, repetitions=0, refusals=1)
     session.start("Read a.py")
@@ -67,7 +67,7 @@ def test_the_limits_are_for_each_message():
 
 
 @pytest.mark.parametrize("reason", ["repetition", "unreadable", "interrupted"])
-def test_no_call_is_left_without_a_result(reason):
+def test_every_call_has_a_result_before_the_next_message(reason):
     """However the last message ended, the model sees what became of its calls before it reads the next."""
     session = new_session(repetitions=0, refusals=1, unreadable=1)
     session.start("Read a.py")
@@ -92,7 +92,7 @@ def test_no_call_is_left_without_a_result(reason):
     assert ("of a" in results) == (reason == "interrupted")
 
 
-def test_what_was_said_last_is_not_left_out():
+def test_last_user_message_is_never_dropped():
     """When the context is full the oldest turns go, not the message that is being worked on."""
     session = new_session(context_tokens=2_000)
     session.start("The first task")
@@ -115,7 +115,7 @@ def test_what_was_said_last_is_not_left_out():
     assert "The third task" in shown
 
 
-def test_what_is_told_comes_with_the_next_message():
+def test_note_is_added_to_the_next_message():
     """Once; what the user asks for is the message alone."""
     session = new_session()
     session.start("Read a.py")
@@ -126,7 +126,7 @@ def test_what_is_told_comes_with_the_next_message():
     assert session.send("Thanks").messages[-1]["content"] == "Thanks"
 
 
-def test_a_stopped_answer_is_kept_and_the_model_knows():
+def test_interrupted_answer_stays_in_the_history():
     """None of its calls is run, whole or not; nothing of what it said is lost."""
     session = new_session()
     session.start("Read a.py")
@@ -141,7 +141,7 @@ def test_a_stopped_answer_is_kept_and_the_model_knows():
     assert (stopped, message) == ("[The user stopped your last answer before its end.]", "Go on")
 
 
-def test_a_message_that_was_never_answered_is_one_with_the_next():
+def test_unanswered_message_is_merged_with_the_next():
     """Templates take no two messages of the user in a row; the first stays the task when turns are left out."""
     session = new_session()
     session.start("Read a.py")
@@ -156,7 +156,7 @@ def test_a_message_that_was_never_answered_is_one_with_the_next():
 
 @pytest.mark.parametrize("shows_calls", [False, True])
 @pytest.mark.parametrize("written", ["hermes", "mistral"])
-def test_a_conversation_is_recalled_in_another_format(written, shows_calls):
+def test_resume_reencodes_in_the_new_format(written, shows_calls):
     """Answers and results are shown as if they had been made here; the limits count from the next message on."""
     other = get_format(written).encode_calls([("read_file", {"path": "a.py"})])
     turn = parse(f"I look. {other}", TOOLS)

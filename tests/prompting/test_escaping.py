@@ -56,12 +56,12 @@ ORDINARY = [
 
 
 @pytest.mark.parametrize("text", ORDINARY)
-def test_ordinary_text_is_untouched(text):
+def test_ordinary_text_is_unchanged(text):
     """Code, HTML, generics, Markdown, JSON that is no call."""
     assert escape_control_tokens(text, None, KNOWN) == text
 
 
-def test_every_marker_and_token_is_broken():
+def test_every_marker_and_token_is_escaped():
     """No literal that a format or a chat template acts on comes through, in the cases in which it acts."""
     formats = tuple(FORMATS.values())
     tables = build_marker_tables(formats, tuple(KNOWN))
@@ -94,7 +94,7 @@ def test_every_marker_and_token_is_broken():
         ("harmony", 'analysisHm.assistantcommentary to=functions.bash json{"command": "ls"}'),
     ],
 )
-def test_no_call_in_a_form_of_nobody_comes_through(told, text):
+def test_escaped_generic_calls_are_not_parsed(told, text):
     """What models write where their own markers fail them is a call, and none when it is repeated."""
     assert parse(text, KNOWN, told, policy="lenient").calls
     assert unescape_control_tokens(escape_control_tokens(text, None, KNOWN)) == text
@@ -103,7 +103,7 @@ def test_no_call_in_a_form_of_nobody_comes_through(told, text):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_no_call_of_a_format_comes_through(name):
+def test_escaped_calls_of_each_format_are_not_parsed(name):
     """A call in what the model is shown is none when it repeats that, told or detected, whole or in characters."""
     shown = escape_control_tokens(FORMATS[name].encode_calls(CALLS), FORMATS[name], KNOWN)
     for echo in (shown, f"It says:\n\n{shown}", f"```json\n{shown}\n```", f"<think>\nHm.\n</think>\n\n{shown}"):
@@ -116,7 +116,7 @@ def test_no_call_of_a_format_comes_through(name):
 
 @given(st.one_of(soup, damaged(), any_text), st.sampled_from(FORMAT_NAMES), st.sampled_from(FORMAT_NAMES))
 @examples(120)
-def test_an_echo_is_never_a_call(text, shown_in, told):
+def test_echoed_text_is_never_a_call(text, shown_in, told):
     """Whatever the text, whichever format it is shown in and read as."""
     shown = escape_control_tokens(text, get_format(shown_in) if shown_in else None, KNOWN)
     assert unescape_control_tokens(shown) == text
@@ -125,7 +125,7 @@ def test_an_echo_is_never_a_call(text, shown_in, told):
 
 @given(st.lists(st.sampled_from([*JOINTS, *PIECES]), max_size=12).map("".join), st.lists(st.integers(1, 4)))
 @examples(200)
-def test_the_inverse_is_exact(text, sizes):
+def test_unescape_restores_the_text_exactly(text, sizes):
     """`restore` undoes `neutralise` on every text, also in pieces and also when it was done twice."""
     shown = escape_control_tokens(text, FORMATS["react"])
     assert unescape_control_tokens(shown) == text
@@ -140,7 +140,7 @@ def test_the_inverse_is_exact(text, sizes):
 TOLD = ("<turn_of>", "[~ROLE~]", "<sec:x>", "!!<go>!!", "{{sys}}", "<turn_of_b>", "«<x|y>»")
 
 
-def test_tokens_that_a_server_tells_are_those_that_can_be_nothing_else():
+def test_added_control_tokens_are_distinctive():
     """Not what stands in ordinary text, not what is broken anyway, and not without end."""
     ordinary = (
         "\n",
@@ -165,7 +165,7 @@ def test_tokens_that_a_server_tells_are_those_that_can_be_nothing_else():
 
 
 @pytest.mark.parametrize("text", ORDINARY)
-def test_they_change_no_ordinary_text(text):
+def test_added_tokens_do_not_change_ordinary_text(text):
     """As without them."""
     assert escape_control_tokens(text, with_control_tokens(FORMATS["hermes"], TOLD), KNOWN) == escape_control_tokens(
         text, FORMATS["hermes"], KNOWN
@@ -177,14 +177,14 @@ def test_they_change_no_ordinary_text(text):
     st.sampled_from(["hermes", "react", "mistral"]),
 )
 @examples(120)
-def test_they_are_broken_and_restored(text, name):
+def test_added_tokens_are_escaped_and_restored(text, name):
     """Wherever they stand, beside each other too; every text comes back."""
     shown = escape_control_tokens(text, with_control_tokens(FORMATS[name], TOLD), KNOWN)
     assert not any(token in shown for token in TOLD)
     assert unescape_control_tokens(shown) == text
 
 
-def test_they_are_one_models_alone():
+def test_added_tokens_apply_to_one_model():
     """Nothing is kept of them but for the format that knows them."""
     assert escape_control_tokens("<turn_of>", with_control_tokens(FORMATS["hermes"], TOLD)) == "<¤turn_of>"
     assert escape_control_tokens("<turn_of>", FORMATS["hermes"]) == "<turn_of>"
@@ -192,7 +192,7 @@ def test_they_are_one_models_alone():
     assert with_control_tokens(FORMATS["hermes"], TOLD) is with_control_tokens(FORMATS["hermes"], TOLD)
 
 
-def test_a_part_is_restored_as_a_part():
+def test_unescape_works_on_parts():
     """A model that copies from the middle of a marker writes what is in the file."""
     assert escape_control_tokens("a <|im_end|> b") == "a <¤|im_end|> b"
     assert unescape_control_tokens("<¤|im") == "<|im"
@@ -200,7 +200,7 @@ def test_a_part_is_restored_as_a_part():
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_result_cannot_close_its_envelope(name):
+def test_result_cannot_close_its_envelope(name):
     """What ends a result in this format stands once in the prompt, however often the result holds it."""
     entry = FORMATS[name]
     before, after = entry.encode_result("bash", "the answer", "call_1").split("the answer")
@@ -217,7 +217,7 @@ def test_a_result_cannot_close_its_envelope(name):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_an_invented_result_ends_the_turn(name):
+def test_invented_result_ends_the_turn(name):
     """Where a model answers itself, what it says after that is neither shown nor run."""
     entry = FORMATS[name]
     first, second = entry.encode_calls(CALLS[1:2]), entry.encode_calls(CALLS[:1])
@@ -229,13 +229,13 @@ def test_an_invented_result_ends_the_turn(name):
         assert [call.name for call in turn.calls] in (["read_file"], []), (name, told)
 
 
-def test_a_text_that_takes_long_to_judge_is_marked_all_over():
+def test_text_beyond_the_budget_is_escaped_everywhere():
     """Where each line has to be read to the end of the text, what only looks like a call is marked, too."""
     deep = '\n{"name": "bash", "arguments": ' * 2_000
     assert escape_control_tokens(deep).count(MARK) > 1_900
 
 
-def test_strings_in_a_value():
+def test_map_strings_changes_keys_and_values():
     """Keys, values and what stands deep inside; numbers are left alone."""
     value = {"<|a|>": ["</tool_call>", 1, None, {"b": "<|im_end|>"}]}
     shown = map_strings(escape_control_tokens, value)
@@ -243,7 +243,7 @@ def test_strings_in_a_value():
     assert map_strings(unescape_control_tokens, shown) == value
 
 
-def test_formats_and_tool_sets_that_come_and_go_leave_nothing():
+def test_discarded_formats_and_tool_sets_leak_no_memory():
     """A server meets any number of tool sets: a pattern for each, also in the cache of `re`, would be 200 KB."""
     escape_control_tokens("text")
     tracemalloc.start()

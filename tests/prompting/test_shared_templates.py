@@ -41,7 +41,7 @@ def prompt_of(source, messages, tools):
 
 
 @each_template
-def test_nothing_of_a_conversation_is_lost(file):
+def test_template_prompt_contains_the_whole_conversation(file):
     """All that was said, called and answered is in the prompt, in all conversations that the template takes."""
     source = file.read_text(encoding="utf-8")
     for name, (messages, tools) in CONVERSATIONS.items():
@@ -57,7 +57,7 @@ MARKERS = re.compile(r"<[|｜][^<>\s]*[|｜]>|</?[a-z_]+[|｜]>|\[/?[A-Z_]{2,}\]
 
 
 @each_template
-def test_nothing_in_a_text_acts(file):
+def test_template_prompt_has_no_active_tokens_from_texts(file):
     """A text of all markers that the template writes leaves each as often in the prompt as a harmless one."""
     source = file.read_text(encoding="utf-8")
     traits = probe_capabilities(lambda messages, tools: filled(source, messages, tools))

@@ -18,7 +18,7 @@ def traits_of(source) -> TemplateCapabilities | None:
     return probe_capabilities(fill)
 
 
-def test_a_template_that_takes_everything():
+def test_probe_of_a_full_template():
     """Nothing is evened out."""
     prompt = "<|im_end|>\n<|im_start|>assistant\n"
     assert traits_of(CHATML) == TemplateCapabilities(
@@ -26,13 +26,13 @@ def test_a_template_that_takes_everything():
     )
 
 
-def test_a_template_without_tools():
+def test_probe_of_a_template_without_tools():
     """Or without anything else."""
     assert traits_of(TOOLLESS) is None
     assert traits_of("{{ raise_exception('never') }}") is None
 
 
-def test_a_template_that_leaves_out_calls():
+def test_probe_of_a_template_that_drops_calls():
     """They have to be put as text; Granite's and LFM2's are like that."""
     traits = traits_of("{{ tools }}" + TOOLLESS)
     assert traits is not None
@@ -74,7 +74,7 @@ STRICT = (
         ),
     ],
 )
-def test_what_is_refused_or_left_out(source, trait, value):
+def test_probe_detects_each_limitation(source, trait, value):
     """Each in a template that is otherwise the same."""
     traits = traits_of(source)
     assert traits is not None

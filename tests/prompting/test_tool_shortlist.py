@@ -35,7 +35,7 @@ FIND = '<tool_call>\n{"name": "find_tools", "arguments": {"query": "archive a ti
 
 
 @pytest.mark.parametrize("name", list(TOOLS))
-def test_the_tool_that_is_meant_is_among_few_of_eighty(name):
+def test_shortlist_contains_the_requested_tool(name):
     """By its words, in another order and form."""
     verb, kind = name.split("_")
     few = shortlist_tools(TOOLS, f"Which of the {kind}s should we {verb}? Please {verb} number 7.", 5)
@@ -45,11 +45,11 @@ def test_the_tool_that_is_meant_is_among_few_of_eighty(name):
     assert list(few.all) == [*TOOLS, "find_tools"]
 
 
-def test_below_the_limit_nothing_is_left_out():
+def test_short_tool_lists_are_not_shortened():
     assert shortlist_tools(TOOLS, "x", 80) is None
 
 
-def test_what_was_used_stays_and_the_order_too():
+def test_shortlist_keeps_used_tools_and_order():
     """So that the prompt of the next turn begins like this one's."""
     few = shortlist_tools(TOOLS, "delete the invoice", 3, {"share_recipe"})
     assert few is not None
@@ -62,7 +62,7 @@ def request(**fields: Any) -> Any:
     return translate_chat_request(body, TranslationOptions(prompt=PromptSettings(max_tools=5)))
 
 
-def test_the_prompt_describes_few_and_any_may_be_called():
+def test_tool_outside_the_shortlist_can_be_called():
     """A call of a tool that is not shown is a call."""
     asked = request()
     prompt = asked.body["messages"][0]["content"]
@@ -73,7 +73,7 @@ def test_the_prompt_describes_few_and_any_may_be_called():
     assert joined(stream.feed(stream_of(CALL)) + stream.close())[2][0]["name"] == "archive_ticket"
 
 
-def test_a_search_is_answered_within_the_exchange():
+def test_search_is_answered_within_the_exchange():
     """The client sees the call that follows, and nothing of the search."""
     for stream_arguments in (False, True):
         asked = translate_chat_request(
@@ -91,7 +91,7 @@ def test_a_search_is_answered_within_the_exchange():
         assert reason == "tool_calls"
 
 
-def test_searches_are_bounded():
+def test_number_of_searches_is_limited():
     """A model that only searches comes to an end."""
     whole, bodies = BufferedExchange(request()), 0
     while not isinstance(answer := whole.feed(json.dumps(completion(FIND)).encode()), tuple):
@@ -101,7 +101,7 @@ def test_searches_are_bounded():
     assert "find_tools" not in str(answer[1]["choices"])
 
 
-def test_an_agent_finds_its_tools(tmp_path):
+def test_agent_searches_its_tools(tmp_path):
     """The prompt has few; the search is a call with a result, like others."""
 
     def made(name: str) -> Any:

@@ -237,7 +237,7 @@ def test_with_steps_text_waits_for_the_call_and_no_longer():
 
 
 def test_steps_that_are_none_are_refused():
-    with pytest.raises(RequestError, match="unknown tool .reed_file. in steps"):
+    with pytest.raises(RequestError, match=r"unknown tool .reed_file. in steps"):
         request(adapter={"steps": {"required": ["reed_file"]}})
 
 

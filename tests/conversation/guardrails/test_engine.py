@@ -63,7 +63,7 @@ def lines(name: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", ["clean.txt", "held_out_clean.txt", "held_out_clean_2.txt", "held_out_clean_3.txt"])
 @pytest.mark.parametrize("made", [(), (READ,)], ids=["at once", "after a result"])
-def test_a_clean_answer_is_accepted(name, made):
+def test_good_answer_is_accepted(name, made):
     """Many kinds, several languages: answers, offers, questions, conditions, right refusals, code, texts that were
     asked for. None is asked again."""
     answers = lines(name)
@@ -74,7 +74,7 @@ def test_a_clean_answer_is_accepted(name, made):
 
 
 @pytest.mark.parametrize(("name", "least"), [("announced.txt", 1.0), ("held_out_announced.txt", 0.95)])
-def test_an_announcement_without_its_call_is_asked_again(name, least):
+def test_announcement_without_call_is_retried(name, least):
     """In the languages that models are asked in."""
     answers = [answer for _, answer in lines(name)]
     found = [answer for answer in answers if getattr(judged(answer), "guardrail", "") == "announced_call"]
@@ -110,12 +110,12 @@ Next step: get_weather."""
 
 
 @pytest.mark.parametrize("answer", HOLLOW.splitlines())
-def test_an_answer_that_holds_nothing_is_asked_again_after_results_too(answer):
+def test_empty_claim_is_retried_after_results(answer):
     """Refusals without a reason, successes without a result, and words that bid the user wait."""
     assert isinstance(judged(answer, READ, request="Which parcel is it?"), Retry)
 
 
-def test_a_call_that_was_cut_off_is_shown_as_its_own_tool_is_called():
+def test_truncated_call_message_shows_an_example_of_its_tool():
     """Not as the first of the request's."""
     again = judged('<tool_call>\n{"name": "run_command", "arguments": {"command": "ls -la read_file')
     assert isinstance(again, Retry)
@@ -179,7 +179,7 @@ FAULTS: list[tuple[str, str, tuple[PastCall, ...], str]] = [
 
 
 @pytest.mark.parametrize(("name", "text", "made", "told"), FAULTS, ids=[each[0] for each in FAULTS])
-def test_each_fault_has_its_name_and_its_message(name, text, made, told):
+def test_each_fault_has_a_guardrail_and_message(name, text, made, told):
     """Found where all are on; not where this one is off."""
     verdict = judged(text, *made, on="all")
     assert isinstance(verdict, Retry)
@@ -190,19 +190,19 @@ def test_each_fault_has_its_name_and_its_message(name, text, made, told):
 
 
 @pytest.mark.parametrize("text", ["\n***" * 50_000, "\n" * 200_000, "\nUser: x" * 50_000, " \t" * 100_000 + "next "])
-def test_hostile_answers_take_no_time_and_break_nothing(text):
+def test_hostile_answers_are_checked_in_linear_time(text):
     """Each is looked at by every guardrail; what is quadratic in its length would take minutes."""
     guardrails = Guardrails(TOOLS, on=parse_guardrails("all"))
     for said in (CandidateAnswer(text), CandidateAnswer(text, turn(call("read_file", path="a")).calls)):
         guardrails.check_response(CallHistory("What is it?"), said)
 
 
-def test_the_table_of_faults_is_whole():
+def test_every_guardrail_has_a_case():
     """Every guardrail has a case here or among the steps."""
     assert {each[0] for each in FAULTS} | BY_STEPS == set(GUARDRAILS)
 
 
-def test_a_message_shows_the_right_call_with_what_was_right_of_the_wrong():
+def test_message_example_reuses_valid_arguments():
     """The nearest valid call, not just any."""
     verdict = judged(call("read_file", path="a.py", line="soon"))
     assert '{"name": "read_file", "arguments": {"path": "a.py"}}' in verdict.message
@@ -228,7 +228,7 @@ def test_a_message_shows_the_right_call_with_what_was_right_of_the_wrong():
         ("It failed: denied.", (PastCall("delete_file", {}, "error: denied", ok=False),)),
     ],
 )
-def test_what_only_looks_like_a_fault_is_accepted(text: str, made: tuple[PastCall, ...]) -> None:
+def test_apparent_faults_are_accepted(text: str, made: tuple[PastCall, ...]) -> None:
     """Another argument, another result, a tool to be polled, a refusal that is right, a copied result."""
 
     assert judged(text, *made, on="all,-cycle") == Accept()
@@ -244,13 +244,13 @@ def test_what_only_looks_like_a_fault_is_accepted(text: str, made: tuple[PastCal
         ("Could you delete a?", "Done!", False),
     ],
 )
-def test_done_is_no_answer_where_something_was_to_be_told(request_, answer, is_asked):
+def test_bare_success_is_retried_if_information_was_requested(request_, answer, is_asked):
     """After a call, too."""
     verdict = judged(answer, READ, request=request_)
     assert getattr(verdict, "guardrail", "") == ("unfounded_success" if is_asked else "")
 
 
-def test_a_call_may_be_meant_to_be_made_again():
+def test_intended_repetition_is_accepted():
     """A model that insists is believed, and a request that says so is not doubted."""
     guardrails = Guardrails(TOOLS)
     past, again = CallHistory("Read it.", (READ,)), CandidateAnswer.from_turn(turn(call("read_file", path="a")))
@@ -267,7 +267,7 @@ def test_a_call_may_be_meant_to_be_made_again():
         ("The entry is\nUser: bob\nState: on\n", True),
     ],
 )
-def test_a_call_in_an_invented_turn_is_none_of_the_answer(answer, tail):
+def test_call_in_an_invented_turn_is_dropped(answer, tail):
     """It is cut off with all that follows; the answer before it stands. Not where dialogues were asked for."""
     read = turn(answer + call("delete_file", path="b") + "\nDeleted.")
     own = Guardrails(TOOLS).enabled_faults(CallHistory("Do it."), read)
@@ -279,7 +279,7 @@ def test_a_call_in_an_invented_turn_is_none_of_the_answer(answer, tail):
     )
 
 
-def test_the_same_words_are_never_said_a_third_time():
+def test_each_wording_is_used_once():
     """A few wordings, then the answer counts, or the loop is told to stop."""
     guardrails = Guardrails(TOOLS, retries=9)
     *said, last = [guardrails.check([], turn("Let me read the file:")) for _ in range(4)]
@@ -290,7 +290,7 @@ def test_the_same_words_are_never_said_a_third_time():
     assert "empty" in endings[-1].reason
 
 
-def test_tries_are_bounded_together_and_counted_anew_after_a_good_answer():
+def test_retries_have_a_common_limit_until_a_good_answer():
     """``retries`` answers in a row, whatever the faults."""
     guardrails = Guardrails(TOOLS, retries=2)
     assert isinstance(guardrails.check([], turn("")), Retry)
@@ -300,12 +300,12 @@ def test_tries_are_bounded_together_and_counted_anew_after_a_good_answer():
     assert isinstance(guardrails.check([], turn("")), Retry)
 
 
-def test_what_was_cut_off_is_not_asked_again():
+def test_truncated_answer_is_not_retried():
     """A longer answer would be cut again."""
     assert Guardrails(TOOLS).check([], turn("Let me read the file:"), "length") == Accept()
 
 
-def test_a_call_that_is_asked_again_may_be_held_to_its_tool():
+def test_retry_of_a_call_can_be_constrained_to_its_tool():
     """The server can then enforce a right one; an announcement stays free."""
     assert judged(call("read_file")).held_to == ("read_file",)
     assert judged("Let me read the file:").held_to == ()
@@ -347,12 +347,12 @@ FAULTS_BY_STEPS: list[tuple[str, str, tuple[PastCall, ...]]] = [
         (call("submit", text="x"), (SEARCH, PastCall("submit", {"text": "x"}, "error: no", ok=False)), ""),
     ],
 )
-def test_steps_are_kept(text, made, guardrail):
+def test_steps_are_enforced(text, made, guardrail):
     """What is required comes before the end, what is needed before what needs it, and nothing after the end."""
     assert getattr(judged(text, *made, steps=STEPS), "guardrail", "") == guardrail
 
 
-def test_steps_begin_anew_with_each_message_of_the_user_but_not_what_was_read():
+def test_required_steps_restart_with_each_message():
     """``required`` is of the task, ``before`` of the conversation."""
     steps, past = parse_steps(STEPS), CallHistory("", (SEARCH, READ), turn_start=2)
     assert steps.pending(past) == ("web_search",)
@@ -369,12 +369,12 @@ def test_steps_begin_anew_with_each_message_of_the_user_but_not_what_was_read():
         ({"required": ["a b"]}, "steps.required"),
     ],
 )
-def test_wrong_steps_are_told(given, told):
+def test_invalid_steps_raise(given, told):
     with pytest.raises(UsageError, match=told):
         parse_steps(given)
 
 
-def test_a_conversation_is_read_from_openais_messages():
+def test_call_history_is_read_from_openai_messages():
     """Calls with their results, by id; whatever is no message is passed over."""
     function = {"name": "read_file", "arguments": '{"path": "a"}'}
     messages = [
@@ -411,11 +411,11 @@ def test_a_conversation_is_read_from_openais_messages():
         ("", False),
     ],
 )
-def test_a_result_says_whether_it_failed(result, failed):
+def test_looks_like_error_detects_failed_results(result, failed):
     assert looks_like_error(result) is failed
 
 
-def test_guardrails_are_chosen_by_name():
+def test_guardrails_are_parsed_by_name():
     assert parse_guardrails("on") == DEFAULT
     assert parse_guardrails("off") == frozenset()
     assert parse_guardrails("on,-refusal,other_speaker") == DEFAULT - {"refusal"} | {"other_speaker"}
@@ -425,6 +425,6 @@ def test_guardrails_are_chosen_by_name():
 
 
 @pytest.mark.parametrize("retries", [-1, 1.5, "2"])
-def test_retries_are_a_count(retries):
+def test_invalid_retries_raise(retries):
     with pytest.raises(UsageError, match=r"retries must be at least 0, got"):
         Guardrails(TOOLS, retries=retries)

@@ -26,7 +26,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_derived_and_right_or_refused_for_a_reason(file):
+def test_shared_templates_are_derived_or_rejected_with_a_reason(file):
     """Of a template that is not in the list nothing is known: it is derived, or says why not."""
     source = file.read_text(encoding="utf-8")
     template = ChatTemplate(source, {"bos_token": "<zqbos>", "eos_token": "<zqeos>"})
