@@ -46,7 +46,7 @@ def run(server, root, task="Change one to two in a.txt", approve="yolo", seen=No
 
 
 def test_text_only_model_edits_a_file(server, root):
-    """The call is read out of the stream, run, and its result goes back; the file is really changed."""
+    """The call is parsed from the stream and run, and the file is changed."""
     server.on(CHAT, in_pieces(EDIT), in_pieces("Done."))
     seen: list[object] = []
     assert run(server, root, seen=seen) == Finished("answered", "Done.")
@@ -69,7 +69,7 @@ LOOK = '<tool_call>\n{"name": "%s", "arguments": {"%s": "a.png"}}\n</tool_call>'
     ("dialect", "read"), [("blade", LOOK % ("read_file", "path")), ("proxyai", LOOK % ("Read", "file_path"))]
 )
 def test_image_is_shown_to_a_vision_model(server, root, dialect, read):
-    """It follows the result in the same message of the user; the text says what it is."""
+    """It follows the result in the same message, with a description."""
     (root / "a.png").write_bytes(PNG)
     server.on(CHAT, in_pieces(read), in_pieces("A picture."))
     with (
@@ -86,7 +86,7 @@ def test_image_is_shown_to_a_vision_model(server, root, dialect, read):
 
 
 def test_image_is_described_to_a_text_model(server, root):
-    """One line: kind, size in pixels and bytes; the content stays plain text."""
+    """One line with its kind, pixels and bytes; the content stays plain text."""
     (root / "a.png").write_bytes(PNG)
     server.on(CHAT, in_pieces(LOOK % ("read_file", "path")), in_pieces("I cannot see it."))
     run(server, root)
@@ -102,7 +102,7 @@ def test_no_tools_are_sent_upstream(server, root):
 
 
 def test_call_truncated_at_the_token_limit_is_not_run(server, root):
-    """Half a call with finish reason length: nothing happens to the file, the model hears why."""
+    """The file is unchanged and the model gets the error."""
     server.on(CHAT, in_pieces(EDIT[:-20], "length"), in_pieces("I give up."))
     assert run(server, root).content == "I give up."
     assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
@@ -119,7 +119,7 @@ def test_call_in_a_dropped_stream_is_not_run(server, root):
 
 
 def test_denied_change_is_reported_to_the_model(server, root):
-    """Without approval nothing is written, and the conversation goes on."""
+    """Without approval nothing is written, and the conversation continues."""
     server.on(CHAT, in_pieces(EDIT), in_pieces("All right."))
     assert run(server, root, approve=lambda approval: False) == Finished("answered", "All right.")
     assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
@@ -134,7 +134,7 @@ def test_reasoning_content_of_the_server_is_reasoning(server, root):
 
 
 def test_garbage_output_does_no_harm(server, root):
-    """Noise is an answer: it is shown, nothing is run."""
+    """Noise is an answer; nothing is run."""
     server.on(CHAT, in_pieces("\x00\x1b[31m{{{</tool_call>\ufffd<tool_cal"))
     assert run(server, root).reason == "answered"
     assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
@@ -149,7 +149,7 @@ def test_repeating_model_is_stopped(server, root):
 
 
 def test_failing_server_raises_after_the_observer_is_informed(server, root):
-    """The error names the server and is raised, after the observer heard of it."""
+    """The error names the server."""
     server.on(CHAT, as_error(400, "this model does not support chat"))
     seen: list[object] = []
     with pytest.raises(TransportError, match=r"does not support chat"):
@@ -191,7 +191,7 @@ def llama_cpp(server):
 
 
 def test_constraint_arguments_enforces_only_after_a_failed_call(llama_cpp, root):
-    """The first answer is free, the one after a call that came to nothing is not, the next one is free again."""
+    """Only the answer after a failed call is constrained."""
     llama_cpp.on(CHAT, in_pieces(EDIT.replace('"arguments"', '"arguments" {')), in_pieces(EDIT), in_pieces("Done."))
     assert run(llama_cpp, root, constraint="arguments") == Finished("answered", "Done.")
     assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
@@ -199,7 +199,7 @@ def test_constraint_arguments_enforces_only_after_a_failed_call(llama_cpp, root)
 
 
 def test_constraint_arguments_sends_a_lazy_grammar(llama_cpp, root):
-    """llama.cpp's own completion, with the prompt of its template; what it says there is read as a chat's."""
+    """Through llama.cpp's completion endpoint, with the prompt of its template."""
     template, completion = "/apply-template", "/completion"
     events = [{"content": EDIT[:30], "stop": False}, {"content": EDIT[30:], "stop": True, "stop_type": "eos"}]
     done = [{"content": "Done.", "stop": True, "stop_type": "eos", "tokens_evaluated": 7, "tokens_predicted": 2}]
@@ -213,7 +213,7 @@ def test_constraint_arguments_sends_a_lazy_grammar(llama_cpp, root):
 
 
 def test_real_llama_cpp_accepts_the_lazy_grammar(random_engine, root):
-    """Its random model never begins a call: what it writes is text, and counted."""
+    """Its random model never begins a call, so it writes text."""
     with ChatClient(random_engine.endpoint) as chat, Workspace(root) as workspace:
         waiting = constraint_fields("llama.cpp", workspace.tools, waits=True)
         assert waiting["grammar_lazy"]
@@ -224,7 +224,7 @@ def test_real_llama_cpp_accepts_the_lazy_grammar(random_engine, root):
 
 
 def test_constraint_prefer_ends_with_a_reply(llama_cpp, root):
-    """It is told of the tool by which it replies; what it says there is the answer."""
+    """The prompt describes the reply tool, whose argument is the answer."""
     reply = '<tool_call>\n{"name": "reply", "arguments": {"text": "All done."}}\n</tool_call>'
     llama_cpp.on(CHAT, in_pieces(EDIT), in_pieces(reply))
     assert run(llama_cpp, root, constraint="prefer") == Finished("answered", "All done.")

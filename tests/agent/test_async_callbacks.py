@@ -75,7 +75,7 @@ class Approver:
 
 
 def test_async_approver_can_deny(root):
-    """The model is told; neither the file nor the command is touched."""
+    """The model is informed, and nothing is written or run."""
     done, model = work(root, WRITE, call("run_command", command="echo x > a.txt"), approve=Approver(False))
     assert done.reason == "answered"
     assert all("did not approve" in messages[-1]["content"] for messages in model.seen[1:3])
@@ -101,7 +101,7 @@ def test_async_approver_without_a_decision_raises(root, answer):
 
 
 def test_async_approver_error_is_raised_with_its_cause(root):
-    """Named, with its cause; the conversation can go on."""
+    """The conversation can continue."""
 
     async def main() -> str:
         async with AsyncAgent(root, Script(WRITE), approve=Approver(RuntimeError("broken"))) as agent:
@@ -116,7 +116,7 @@ def test_async_approver_error_is_raised_with_its_cause(root):
 
 @pytest.mark.parametrize("is_shielded", [False, True])
 def test_cancelling_cancels_an_open_async_approval(root, is_shielded):
-    """The question is cancelled, and a yes that comes in spite of that does not count."""
+    """The approval is cancelled, and a later answer is ignored."""
     cancelled: list[bool] = []
 
     async def main() -> list[Any]:
@@ -150,7 +150,7 @@ def test_cancelling_cancels_an_open_async_approval(root, is_shielded):
 
 
 def test_cancelling_ignores_an_open_plain_approval(root):
-    """Its thread is waited for, the loop goes on meanwhile, and its yes does not count."""
+    """Its thread is awaited without blocking the loop, and its answer is ignored."""
     asked, go = threading.Event(), threading.Event()
 
     def approve(approval: ApprovalRequest) -> bool:
@@ -176,7 +176,7 @@ def test_cancelling_ignores_an_open_plain_approval(root):
 
 
 def test_plain_approver_runs_in_a_thread(root):
-    """So that it does not block the loop."""
+    """It does not block the loop."""
     threads: list[threading.Thread] = []
 
     def approve(approval: ApprovalRequest) -> bool:
@@ -190,7 +190,7 @@ def test_plain_approver_runs_in_a_thread(root):
 
 
 def test_async_approver_runs_in_the_agents_loop(root):
-    """Also of calls in a batch, which run in threads of their own; one question at a time."""
+    """Also for batched calls in threads; one approval at a time."""
     asking: list[int] = []
 
     async def approve(approval: ApprovalRequest) -> bool:
@@ -223,13 +223,13 @@ def test_async_questions_are_awaited(root):
 
 
 def test_async_question_with_a_wrong_answer_raises(root):
-    """One text is not a list of its letters."""
+    """A string is not a list of letters."""
     with pytest.raises(UsageError, match=r"Host\.questions .*Person\.ask returned 'yes'; expected a list of texts"):
         work(root, ASK, host=Host(questions=Person(lambda: ["yes"])), dialect="maki")
 
 
 def test_async_observers_are_awaited_in_order(root):
-    """Each before the next step; also what the host is told of."""
+    """Each before the next step, including host events."""
     seen: list[Any] = []
     inner: list[Any] = []
 
@@ -270,7 +270,7 @@ def test_async_tools_are_awaited(root):
 
 
 def test_async_approver_outside_a_run_raises(root):
-    """It would wait for the loop that it blocks."""
+    """It would deadlock."""
 
     async def main() -> None:
         async with AsyncAgent(root, Script(), approve=Approver(True)) as agent:
@@ -288,7 +288,7 @@ def test_invalid_approver_raises_at_construction(root):
 
 
 def test_workspace_rejects_async_functions(root):
-    """Its error names the remedy."""
+    """The error states the remedy."""
     with pytest.raises(UsageError, match=r"Approver is async.*use AsyncAgent"):
         Workspace(root, approve=Approver(True))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"Host\.questions\.ask .*Person\.ask is async"):
@@ -296,6 +296,6 @@ def test_workspace_rejects_async_functions(root):
 
 
 def test_plain_capability_is_not_wrapped():
-    """Only async ones have a stand-in."""
+    """Only async methods are replaced."""
     host = Host(search="embedded")
     assert AsyncCallbacks().host(host) is host

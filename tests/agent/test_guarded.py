@@ -48,7 +48,7 @@ def run(tmp_path: Any, script: Script, **settings: Any) -> Finished:
 
 
 def test_rejected_answer_is_removed_after_a_better_one(tmp_path):
-    """The model sees its fault once; the next prompt begins like the one before it."""
+    """The next prompt begins like the one before, for the prompt cache."""
     script = Script("Let me check the word:", call("look_up", word="foo"), "It means something.")
     assert run(tmp_path, script).content == "It means something."
     first, again, last = script.seen
@@ -66,20 +66,20 @@ def test_observer_sees_retries(tmp_path):
 
 
 def test_disabled_guardrails_accept_every_answer(tmp_path):
-    """An empty answer is then an answer."""
+    """An empty answer is then accepted."""
     assert run(tmp_path, Script(""), guardrails="off") == Finished("answered", "")
     assert run(tmp_path, Script(""), retries=0).content == ""
 
 
 def test_empty_answers_end_as_stuck(tmp_path):
-    """After three tries there is no use in a fourth."""
+    """After three retries."""
     script = Script("", "", "", "")
     assert run(tmp_path, script).reason == "stuck"
     assert len({str(messages[-1]["content"]) for messages in script.seen}) == 4
 
 
 def test_invalid_call_is_reported_and_valid_ones_run(tmp_path):
-    """Nothing that can be done is asked again."""
+    """Valid calls are not retried."""
     broken = '<tool_call>\n{"name": "look_up", "arguments": {"wo\n</tool_call>'
     script = Script(call("look_up", word="foo") + "\n" + broken, "It means something.")
     assert run(tmp_path, script).reason == "answered"
@@ -90,7 +90,7 @@ STEPS = {"required": ["look_up"], "before": {"submit": ["look_up"]}, "ends_with"
 
 
 def test_steps_are_enforced_and_end_the_run(tmp_path):
-    """Neither an early answer nor an early end; the last step is the end, without another call of the model."""
+    """Early answers and early ends are rejected; the last step ends the run without another query."""
     script = Script(
         "It means nothing.", call("submit", text="x"), call("look_up", word="foo"), call("submit", text="y")
     )
@@ -101,7 +101,7 @@ def test_steps_are_enforced_and_end_the_run(tmp_path):
 
 
 def test_cycle_of_calls_is_refused(tmp_path):
-    """Two calls in turn, twice: the third round is not run."""
+    """The third round of two calls is not run."""
     one, other = call("look_up", word="foo"), call("submit", text="x")
     script = Script(one, other, one, other, one, "I do not know.")
     assert run(tmp_path, script).content == "I do not know."

@@ -41,7 +41,7 @@ def roles(body) -> list[str]:
 
 
 def test_agent_is_built_from_folder_and_url(server, root):
-    """A folder and an address, as people write them."""
+    """With a folder and a URL."""
     server.on(CHAT, in_pieces(EDIT), in_pieces("Done."))
     with Agent(str(root), base_url=server.url, model="m", approve="auto-edit") as agent:
         assert agent.send("Change one to two in a.txt") == Finished("answered", "Done.")
@@ -50,14 +50,14 @@ def test_agent_is_built_from_folder_and_url(server, root):
 
 
 def test_model_and_format_are_discovered(root, scripted):
-    """By asking the server, as `adapter run` does."""
+    """By querying the server, like `adapter run`."""
     scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "Qwen3-Coder-30B", "object": "model"}]}))
     with Agent(root, base_url=scripted.url) as agent:
         assert agent.format.name == "qwen3_coder"
 
 
 def test_send_continues_the_conversation(server, root):
-    """The second message comes after all of the first; `run` begins a new conversation."""
+    """`run` starts a new conversation."""
     server.on(CHAT, in_pieces(EDIT), in_pieces("Done."), in_pieces(BACK), in_pieces("Undone."), in_pieces("Hello."))
     with Agent(root, base_url=server.url, approve="auto-edit") as agent:
         agent.send("Change one to two in a.txt")
@@ -73,7 +73,7 @@ def test_send_continues_the_conversation(server, root):
 
 
 def test_send_continues_after_a_server_failure(server, root):
-    """What was asked is asked again, with what is said now."""
+    """The failed message is sent again, with the new one."""
     server.on(CHAT, as_error(400, "too hot"), in_pieces("Hello."))
     with Agent(root, base_url=server.url) as agent:
         with pytest.raises(TransportError, match="too hot"):
@@ -83,7 +83,7 @@ def test_send_continues_after_a_server_failure(server, root):
 
 
 def test_program_functions_become_tools(server, root):
-    """Asked for by the callable that decides."""
+    """The approver is called for them."""
     asked: list[str] = []
 
     def ask(approval):
@@ -116,7 +116,7 @@ def test_conflicting_settings_raise(kind, root):
 
 
 def test_unreachable_server_raises_on_connect(root):
-    """The constructor says so, before anything was asked; with asyncio the block does, or the first message."""
+    """In the constructor; with asyncio on entering the block, or with the first message."""
     with pytest.raises(TransportError, match=r"Nothing answers at http://127\.0\.0\.1:9/v1"):
         Agent(root, base_url="http://127.0.0.1:9")
 
@@ -134,7 +134,7 @@ def test_unreachable_server_raises_on_connect(root):
 
 
 def test_async_agent_behaves_like_agent(server, root, monkeypatch):
-    """The same requests, events and results; the event loop goes on meanwhile."""
+    """With the same requests, events and results, without blocking the event loop."""
     monkeypatch.setattr("adapter.agent.agent.new_prompt_session", lambda: "same")
     answers = [in_pieces(EDIT), in_pieces("Done."), in_pieces(BACK), in_pieces("Undone.")]
     seen: dict[str, list[object]] = {"sync": [], "async": []}
@@ -157,7 +157,7 @@ def test_async_agent_behaves_like_agent(server, root, monkeypatch):
 
 
 def test_agent_works_in_several_event_loops(server, root):
-    """A connection is made for each answer."""
+    """Each answer has its own connection."""
     server.on(CHAT, in_pieces("One."), in_pieces("Two."))
     agent = AsyncAgent(root, base_url=server.url)
     assert asyncio.run(agent.send("Count")).content == "One."
@@ -166,7 +166,7 @@ def test_agent_works_in_several_event_loops(server, root):
 
 
 def test_async_client_has_constraints_and_retries(server, root):
-    """A server that is busy is asked again, and told what may be written."""
+    """A busy server is retried, and constraints are sent."""
     server.on("/version", as_json(200, {"version": "0.9"}))
     server.on(CHAT, as_error(503, "busy"), in_pieces(EDIT), in_pieces(EDIT))
 
@@ -188,7 +188,7 @@ def test_async_client_has_constraints_and_retries(server, root):
 
 
 def test_server_failure_is_explained(server, root):
-    """In its own words; the conversation can go on."""
+    """The conversation can continue."""
     server.on(CHAT, as_error(400, "too hot"), in_pieces("Hello."))
 
     async def main():
@@ -201,7 +201,7 @@ def test_server_failure_is_explained(server, root):
 
 
 def test_cancelling_stops_the_model(root):
-    """While it still reads the prompt: the connection is closed at once, and the conversation can go on."""
+    """The connection is closed while the server processes the prompt, and the conversation can continue."""
     seen: list[object] = []
 
     async def main():
@@ -233,7 +233,7 @@ def test_cancelling_stops_the_model(root):
 
 
 def test_cancelling_waits_for_a_running_tool(server, root):
-    """Who cancels finds nothing half done, and the model hears what it gave."""
+    """No call is left half done, and the model gets the result."""
     begun, go = threading.Event(), threading.Event()
 
     @tool
@@ -283,7 +283,7 @@ def test_agent_accepts_a_custom_chat(root):
     ("finish_reason", "reason"), [("incomplete", "broken_off"), ("length", "cut_off"), (None, "answered")]
 )
 def test_custom_chat_may_omit_the_finish_reason(root, finish_reason, reason):
-    """A chat of one's own need not say why an answer ended."""
+    """A custom chat without a finish reason is complete, unlike a dropped stream."""
 
     class Script:
         async def stream(self, messages, *, stop=()):

@@ -66,7 +66,7 @@ def task(root):
 
 
 def test_subagent_has_its_own_conversation_and_returns_its_last_message(task):
-    """A fresh conversation that holds the task alone; time and tokens are told."""
+    """Its conversation has only the task; time and tokens are reported."""
     script = Script(call("read_file", path="a.txt"), "It says one.", tokens=70)
     data = task(script).data
     assert data["output"] == "It says one."
@@ -79,7 +79,7 @@ def test_subagent_has_its_own_conversation_and_returns_its_last_message(task):
 
 
 def test_research_agent_is_read_only(task, root):
-    """It is offered no tool that changes anything, and one that it calls all the same is refused."""
+    """It has only read-only tools, and other calls are refused."""
     script = Script(
         call("write_file", path="a.txt", content="x"),
         call("run_command", command="touch c", cwd="."),
@@ -99,7 +99,7 @@ def test_research_agent_is_read_only(task, root):
 
 
 def test_general_agent_needs_the_same_approvals(task, root):
-    """The same approvals decide."""
+    """With the same approver."""
     write = call("write_file", path="new.txt", content="x")
     task(Script(write, "Refused."), approve="ask", kind="general")
     assert not (root / "new.txt").exists()
@@ -108,7 +108,7 @@ def test_general_agent_needs_the_same_approvals(task, root):
 
 
 def test_subagent_folder_is_confined_to_the_workspace(task, root):
-    """It sees nothing above it; one that is outside or missing is refused."""
+    """Folders outside or missing are refused."""
     script = Script(call("read_file", path="b.txt"), call("read_file", path="../a.txt"), "Done.")
     task(script, cwd="sub")
     assert "two\n" in script.seen[1][-1]["content"]
@@ -118,7 +118,7 @@ def test_subagent_folder_is_confined_to_the_workspace(task, root):
 
 
 def test_session_rules_apply_in_a_subagents_folder(root):
-    """Patterns count from the session's root."""
+    """Patterns are relative to the session's root."""
     script = Script(call("read_file", path="b.txt"), "Done.")
     rules = [PermissionRule.from_text("deny read_file(sub/b.txt)")]
     with Workspace(root, HOSTED, "yolo", rules=rules, host=Host(agents=SubagentRunner(script))) as workspace:
@@ -127,7 +127,7 @@ def test_session_rules_apply_in_a_subagents_folder(root):
 
 
 def test_custom_kinds_are_accepted(task):
-    """With instructions; unknown ones name the nearest."""
+    """With instructions; unknown kinds suggest the nearest."""
     critic = AgentKind("critic", "finds faults", "Be strict.", read_only=True)
     script = Script("Bad.")
     assert task(script, settings={"kinds": [critic]}, kind="Critic").data["output"] == "Bad."
@@ -137,13 +137,13 @@ def test_custom_kinds_are_accepted(task):
 
 
 def test_tool_description_lists_the_kinds(root):
-    """So the model knows them."""
+    """For the model."""
     with Workspace(root, HOSTED, host=Host(agents=SubagentRunner(Script()))) as workspace:
         assert workspace.tools["task"].description.startswith("Start a sub-agent (research | general). It works alone.")
 
 
 def test_model_is_selected_by_name(task):
-    """A tier that is configured is used; another is said to be unknown, and the current one works."""
+    """An unknown name uses the current model, with a note."""
     other = Script("From the other.")
     assert task(Script(), settings={"models": {"weak": other}}, model="weak").data["output"] == "From the other."
     result = task(Script("Mine."), model="strong")
@@ -152,7 +152,7 @@ def test_model_is_selected_by_name(task):
 
 
 def test_subagent_depth_is_limited(task):
-    """By default a sub-agent starts none; two levels deep, the second does not."""
+    """By default a sub-agent cannot start others; with a depth of two, the second cannot."""
     nested = call("task", prompt="Deeper")
     script = Script(nested, "Alone.")
     task(script, kind="general")
@@ -163,7 +163,7 @@ def test_subagent_depth_is_limited(task):
 
 
 def test_number_of_subagents_is_limited(root):
-    """In all, however deep."""
+    """Across all levels."""
     runner = SubagentRunner(Script("1", "2"), max_total=2)
     with Workspace(root, HOSTED, host=Host(agents=runner)) as workspace:
         results = [workspace.run("task", {"prompt": "x"}) for _ in range(3)]
@@ -172,7 +172,7 @@ def test_number_of_subagents_is_limited(root):
 
 
 def test_concurrent_subagents_are_limited(root):
-    """In a batch they run beside one another, as many as there are slots."""
+    """A batch runs as many as there are slots."""
     running, most, lock, two = [0], [0], threading.Lock(), threading.Event()
 
     class Slow(Script):
@@ -194,7 +194,7 @@ def test_concurrent_subagents_are_limited(root):
 
 
 def test_subagent_failures_are_tool_results(task):
-    """A model server that fails, silence, and a limit of turns are told to the parent."""
+    """Server failures, empty answers and turn limits are reported to the parent."""
     assert "model failed: no server" in task(Script(TransportError("no server"))).content
     assert "(no response)" in task(Script("", "", "", "")).data["output"]
     look = call("read_file", path="a.txt")
@@ -203,7 +203,7 @@ def test_subagent_failures_are_tool_results(task):
 
 
 def test_ctrl_c_also_stops_the_parent(task):
-    """It is the user's, not the sub-agent's."""
+    """The interrupt is for the whole run."""
 
     class Interrupted(Script):
         def stream(self, messages, *, stop=()):
@@ -214,7 +214,7 @@ def test_ctrl_c_also_stops_the_parent(task):
 
 
 def test_subagent_transcript_replays(task):
-    """Recorded with the workspace it began in; the same text gives the same conversation."""
+    """With its workspace; the same text gives the same conversation."""
     written: dict[int, list[str]] = {}
 
     def record(number, folder):
@@ -228,7 +228,7 @@ def test_subagent_transcript_replays(task):
 
 
 def test_subagent_events_are_observed(task):
-    """By whoever asks, with the task it belongs to."""
+    """Each with its task."""
     seen = []
     task(
         Script("It says one."),
@@ -238,7 +238,7 @@ def test_subagent_events_are_observed(task):
 
 
 def test_parent_delegates_to_a_subagent(root):
-    """The whole way: the parent delegates, reads the report and ends; the file is changed once."""
+    """The parent delegates, reads the report and ends; the file is changed once."""
     parent = Script(call("task", prompt="Change a.txt", kind="general"), "All done.")
     child = Script(call("edit_file", path="a.txt", old_content="one", new_content="two"), "Changed a.txt.")
     with Workspace(root, HOSTED, "yolo", host=Host(agents=SubagentRunner(child))) as workspace:
@@ -248,7 +248,7 @@ def test_parent_delegates_to_a_subagent(root):
 
 
 def test_conversation_with_a_subagent_replays(root, monkeypatch):
-    """Its report comes from the record, no model is asked again; answers stay with the questions they were to."""
+    """The report comes from the recording, without queries; answers stay with their approvals."""
     monkeypatch.setitem(dialects._HOMES, "hosted", "tests.hosted_dialect")
     monkeypatch.setattr(hosted_dialect, "DIALECT", HOSTED, raising=False)
     lines: list[str] = []
@@ -268,7 +268,7 @@ def test_conversation_with_a_subagent_replays(root, monkeypatch):
 
 
 def test_subagent_shares_memory_and_loop(root, tmp_path):
-    """Also in another folder: notes are found again, and async tools find what they have opened."""
+    """Also in another folder: notes persist, and async tools share their resources."""
     loops = []
 
     @tool(effect="read")

@@ -154,7 +154,7 @@ def test_unreachable_server_error_names_url_and_next_step():
 
 
 def test_disconnecting_server_is_not_reported_as_unreachable():
-    """Nobody is told to start one."""
+    """The error does not suggest starting a server."""
     with socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as server:
         url = f"http://127.0.0.1:{server.server_address[1]}/v1"
         thread = threading.Thread(target=server.serve_forever, args=[0.02])
@@ -211,7 +211,7 @@ def test_silent_server_times_out(scripted):
 
 
 def test_server_silent_during_the_answer_raises(scripted):
-    """Its text so far is no answer: an error says so, where a dropped connection leaves a cut answer."""
+    """Unlike a dropped connection, which leaves a truncated answer, silence raises."""
     scripted.on(CHAT, replace(as_stream(delta("a"), done=False), length=9999, linger_s=0.6))
     with ChatClient(Endpoint(f"{scripted.url}/v1"), "m", timeout_s=0.2) as client:
         stream = client.stream([])
@@ -226,7 +226,7 @@ def test_missing_model_without_a_list_is_explained(scripted):
 
 
 def test_closing_the_iterator_closes_the_connection(random_engine):
-    """Seen from the outside: the one slot of a real server is free again at once."""
+    """The only slot of a real server is free again at once."""
     question = [{"role": "user", "content": "hi"}]
     with ChatClient(random_engine.endpoint, "m") as client:
         started = time.monotonic()
@@ -291,6 +291,6 @@ def test_importing_chat_client_does_not_import_the_sdk():
     ids=["llama.cpp", "ollama", "openai", "none"],
 )
 def test_chunk_has_the_servers_usage(scripted, event, usage):
-    """The tokens of the prompt, those written, and of the prompt those that it had read before."""
+    """Prompt tokens, completion tokens, and cached prompt tokens."""
     scripted.on(CHAT, as_stream(delta("Hi"), {**delta(finish_reason="stop"), **event}))
     assert [chunk.usage for chunk in ask(scripted) if chunk.usage] == ([usage] if usage else [])

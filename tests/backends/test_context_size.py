@@ -30,13 +30,13 @@ from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
     ],
 )
 def test_context_size_is_read_from_the_server(scripted, kind, path, body, tokens):
-    """Of the model that is meant, where several are loaded."""
+    """It is that of the selected model if several are loaded."""
     scripted.on(path, as_json(200, body))
     assert query_context_size(Endpoint(f"{scripted.url}/v1", kind), "x").tokens == tokens
 
 
 def test_small_ollama_context_gives_advice(scripted):
-    """It drops the beginning of what does not fit and answers 200: the user hears of it, and what to do."""
+    """Ollama drops the beginning of longer prompts and answers 200, so the user is advised."""
     scripted.on(
         "/api/ps", as_json(200, {"models": []}), as_json(200, {"models": [{"name": "x", "context_length": 4096}]})
     )
@@ -50,7 +50,7 @@ def test_small_ollama_context_gives_advice(scripted):
 
 
 def test_large_context_gives_no_advice(scripted):
-    """Nor is a model that was not made for more."""
+    """The same holds for a model that was trained with less."""
     scripted.on("/api/ps", as_json(200, {"models": [{"name": "x", "context_length": 2048}]}))
     scripted.on("/api/show", as_json(200, {"model_info": {"gpt2.context_length": 2048}}))
     assert query_context_size(Endpoint(f"{scripted.url}/v1", "ollama"), "x") == ContextSize(2048, 2048, "")
@@ -66,14 +66,14 @@ def small_ollama(scripted):
 
 
 def test_run_reports_a_small_context(small_ollama, tmp_path, capfd):
-    """Once, before the model is asked."""
+    """Once, before the first query."""
     small_ollama.on(CHAT, as_stream(delta("Done.", "stop")))
     assert run_task("Look.", RunSettings(tmp_path, small_ollama.url)) == 0
     assert capfd.readouterr().err.count("Ollama limits the context of x to 4,096 tokens") == 1
 
 
 def test_serve_reports_a_small_context(small_ollama, capsys):
-    """When it first asks the server about itself."""
+    """After the first query of the server's properties."""
 
     async def ask() -> None:
         upstream = ModelServer(f"{small_ollama.url}/v1", TranslationOptions())

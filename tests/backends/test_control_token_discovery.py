@@ -34,7 +34,7 @@ TALK: Any = [
 
 
 def test_control_tokens_of_real_llama_cpp(tmp_path: Path):
-    """What its template spells is a control token where its vocabulary has it as one; HTML and a word are none."""
+    """Texts of its template are control tokens if they are in its vocabulary; HTML and words are not."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
     from adapter.backends.embedded_server import EmbeddedServer
 
@@ -48,7 +48,7 @@ def test_control_tokens_of_real_llama_cpp(tmp_path: Path):
 
 @pytest.mark.parametrize("prompt", ["own", "words"])
 def test_server_escapes_discovered_tokens(prompt):
-    """In results, users' texts and descriptions, whoever describes the tools."""
+    """In results, messages of users and descriptions, for every kind of prompt."""
     function = {**TOOL["function"], "description": HOSTILE}
     with TemplateServer("llama.cpp", TEMPLATE, "Hello.", special=TOKEN) as server:
         with serving(server.url, "--prompt", prompt) as url, openai.OpenAI(base_url=url, api_key="none") as client:
@@ -58,7 +58,7 @@ def test_server_escapes_discovered_tokens(prompt):
 
 
 def test_wrapped_client_escapes_discovered_tokens():
-    """The same."""
+    """Like the server."""
     with TemplateServer("llama.cpp", TEMPLATE, "Hello.", special=TOKEN) as server:
         with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
             adapter.wrap(client).chat.completions.create(model="m", messages=TALK, tools=[TOOL])
@@ -67,7 +67,7 @@ def test_wrapped_client_escapes_discovered_tokens():
 
 @pytest.mark.parametrize("prompt", ["own", "words"])
 def test_agent_escapes_discovered_tokens(prompt, tmp_path):
-    """In what a file holds and what the user says."""
+    """In the contents of files and messages of the user."""
     (tmp_path / "a.py").write_text(HOSTILE)
     with TemplateServer("llama.cpp", TEMPLATE, CALL, "Done.", special=TOKEN) as server, Workspace(tmp_path) as files:
         with ChatClient(Endpoint(f"{server.url}/v1", "llama.cpp"), "m") as chat:
@@ -76,14 +76,14 @@ def test_agent_escapes_discovered_tokens(prompt, tmp_path):
 
 
 def test_named_template_provides_control_tokens():
-    """Before a server that tells nothing."""
+    """The server reports none."""
     template = ChatTemplate(CHATML, {"bos_token": "[~BOS~]"}, (TOKEN, "<|im_end|>", "<b>"))
     with TemplateWorker(template) as process:
         assert discover_control_tokens(Endpoint("http://127.0.0.1:1/v1", "koboldcpp"), process) == ("[~BOS~]", TOKEN)
 
 
 def test_server_without_control_tokens_gives_none():
-    """One without the address, and one that is not there, tell none."""
+    """Both without the endpoint, and if it is unreachable."""
     with TemplateServer("ollama", TEMPLATE) as server:
         assert discover_control_tokens(Endpoint(f"{server.url}/v1", "llama.cpp"), None) == ()
     assert discover_control_tokens(Endpoint("http://127.0.0.1:1/v1", "llama.cpp"), None) == ()

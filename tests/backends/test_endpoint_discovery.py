@@ -149,7 +149,7 @@ def test_unreachable_url_error_names_the_environment_variable(free_port):
     ],
 )
 def test_sees_images_is_read_from_the_server(scripted, kind, path, body, sees):
-    """Each in its own words, about this model; silence is no answer."""
+    """Each kind of server has its own field; a missing one gives None."""
     scripted.on(path, as_json(200, body))
     assert sees_images(Endpoint(api_url(scripted.url), kind), "m") is sees
     if kind == "ollama":
@@ -157,7 +157,7 @@ def test_sees_images_is_read_from_the_server(scripted, kind, path, body, sees):
 
 
 def test_caches_of_model_names_are_bounded(scripted):
-    """Whatever a request calls its model is asked for, and forgotten when there are many."""
+    """Clients can invent any number of names."""
     endpoint = Endpoint(api_url(scripted.url), "ollama")
     prompts, guides = PromptDiscoverer(replace(endpoint, kind="openai")), SmallModelCheck(endpoint, "auto")
     for number in range(MAX_MODELS + 10):

@@ -38,7 +38,7 @@ def test_saved_profile_loads_unchanged(tmp_path_factory, name, seconds, native):
 
 
 def test_active_profile_of_the_model_is_reported():
-    """`auto` takes it, `none` leaves it, a model without one has none."""
+    """`auto` selects it, `none` does not, and other models have no profile."""
     profiles.save(PROFILE, profiles.path_of(MODEL.name))
     profile, (told,) = active_profile("auto", MODEL)
     assert profile == PROFILE
@@ -50,7 +50,7 @@ def test_active_profile_of_the_model_is_reported():
 
 @pytest.mark.parametrize(("field", "said"), [("digest", "model has changed"), ("template", "template has changed")])
 def test_profile_of_a_changed_model_is_used_only_by_name(field, said):
-    """It is told why; who names the profile gets it all the same, and is told, too."""
+    """A note gives the reason in both cases."""
     profiles.save(PROFILE, profiles.path_of(MODEL.name))
     changed = MODEL.model_copy(update={field: "new"})
     profile, (told,) = active_profile("auto", changed)
@@ -79,7 +79,7 @@ def test_profile_of_another_version_is_used_with_a_note():
     ],
 )
 def test_invalid_profile_is_skipped_with_a_note(text, said):
-    """By itself it is left out; who names it gets the error."""
+    """Automatic selection skips it with a note; selection by name raises."""
     path = profiles.path_of("x")
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
@@ -111,7 +111,7 @@ def test_setup_lookup_selects_by_model(scripted):
 
 
 def test_model_details_are_read_from_the_server(scripted):
-    """llama.cpp the file and the template, Ollama the digest and the template."""
+    """llama.cpp reports file and template, Ollama digest and template."""
     scripted.on(
         "/props",
         as_json(

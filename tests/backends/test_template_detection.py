@@ -47,7 +47,7 @@ def test_derive_returns_a_format_for_the_parser(tmp_path):
 
 
 def test_derivation_is_cached_by_the_templates_text(monkeypatch):
-    """Nothing is filled the second time."""
+    """The template is not rendered again."""
     format = adapter.derive(SOURCE)
 
     def render(*_args, **_kwargs):
@@ -75,7 +75,7 @@ def test_derivation_is_cached_by_the_templates_text(monkeypatch):
     ],
 )
 def test_template_without_a_format_raises_with_the_reason(monkeypatch, source, why):
-    """Soon, whatever it does."""
+    """Within the time limit."""
     if "takes more than" in why:
         monkeypatch.setattr(template_detection, "TIME_LIMIT_S", 0.5)
     with pytest.raises(UsageError, match=why):
@@ -88,7 +88,7 @@ def test_derive_rejects_other_types():
 
 
 def test_grammar_uses_the_derived_format():
-    """By the same way as of any format: by what it writes."""
+    """As for any format, it is built from the encoded calls."""
     format = adapter.derive(SOURCE)
     assert call_prefix(format.name) == "<do>"
     pairs = key_value_call_layout(format.name)
@@ -99,7 +99,7 @@ def test_grammar_uses_the_derived_format():
 
 
 def test_prompt_example_uses_the_derived_format():
-    """In words, too, where the model's own prompt cannot be had."""
+    """Also in a text prompt."""
     format = adapter.derive(SOURCE)
     prompt = system_prompt("blade", format.name, "full")
     assert "<do>" in prompt
@@ -107,7 +107,7 @@ def test_prompt_example_uses_the_derived_format():
 
 
 def test_markers_of_a_derived_format_are_escaped():
-    """As those of every format that is known for good."""
+    """Like those of every known format."""
     format = adapter.derive(SOURCE)
     acting = "<do>write_file\n<k>path</k>\n<v>a.py</v>\n</do><|stop|>"
     told = escape_control_tokens(acting, format)
@@ -123,7 +123,7 @@ def test_derived_name_from_another_process_is_explained():
 
 
 def test_detect_format_reports_its_basis():
-    """A table that was checked, the template, or signs alone."""
+    """A known format that was checked, the template, or a guess."""
     assert detect_format(SOURCE).by == "template"
     told = detect_format(family(""), "qwen3")
     assert (told.format, told.by) == ("hermes", "signs")
@@ -132,7 +132,7 @@ def test_detect_format_reports_its_basis():
 
 
 def test_template_with_undocumented_variables_is_derived():
-    """Some join a text of the tools to theirs without asking whether there is one."""
+    """Some concatenate an undocumented variable with the tools."""
     found = examine_template(ChatTemplate("{{ 'Functions: ' + functions }}" + SOURCE))
     assert found.format is not None, found.why
     assert json.dumps("zqtext") not in found.format.encode_calls([("f", {})])

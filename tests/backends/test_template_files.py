@@ -14,13 +14,13 @@ TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
 
 
 def test_load_template_from_jinja_file(tmp_path):
-    """As it stands."""
+    """It is loaded unchanged."""
     (tmp_path / "mine.jinja").write_text("{{ é }}", encoding="utf-8")
     assert load_chat_template(tmp_path / "mine.jinja") == ChatTemplate("{{ é }}")
 
 
 def test_load_template_from_tokenizer_config(tmp_path):
-    """With its tokens; of several templates that for tools."""
+    """With its tokens; the template for tools is selected from several."""
     file = tmp_path / "tokenizer_config.json"
     file.write_text(json.dumps(SETTINGS))
     assert load_chat_template(file) == load_chat_template(tmp_path) == ChatTemplate("{{ x }}", TOKENS)
@@ -30,21 +30,21 @@ def test_load_template_from_tokenizer_config(tmp_path):
 
 
 def test_load_template_prefers_the_jinja_file_of_a_folder(tmp_path):
-    """The template's own file counts."""
+    """The separate file has priority."""
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(SETTINGS))
     (tmp_path / "chat_template.jinja").write_text("own")
     assert load_chat_template(tmp_path) == ChatTemplate("own", TOKENS)
 
 
 def test_load_template_from_gguf(random_gguf):
-    """With the words of its tokens."""
+    """Tokens are resolved to their texts."""
     template = load_chat_template(random_gguf)
     assert template.source.startswith("{% for m in messages %}")
     assert template.tokens == TOKENS
 
 
 def test_loaded_template_has_control_tokens(tmp_path):
-    """In a GGUF by their type; in a tokenizer's settings those that are special."""
+    """By token type in GGUF, and by the special flag in a tokenizer's settings."""
     gguf = write_random_gguf(tmp_path / "a.gguf", own_tokens=["<tool_x>"], control_tokens=["<turn_of>"])
     assert load_chat_template(gguf).control_tokens == ("<s>", "</s>", "<tool_x>", "<turn_of>")
     added = {"1": {"content": "<turn_of>", "special": True}, "2": {"content": "<b>", "special": False}, "3": "bad"}
@@ -65,14 +65,14 @@ def test_loaded_template_has_control_tokens(tmp_path):
     ],
 )
 def test_file_without_a_template_raises(tmp_path, name, content):
-    """It is said what may be named."""
+    """The error lists the accepted files."""
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UsageError, match=r"has no chat template .*expected a Jinja file"):
         load_chat_template(tmp_path / name)
 
 
 def test_missing_template_file_raises(tmp_path):
-    """Neither a file nor a folder with one."""
+    """For both files and folders."""
     with pytest.raises(UsageError, match="No such file"):
         load_chat_template(tmp_path / "none")
     with pytest.raises(UsageError, match=r"has neither chat_template\.jinja nor"):

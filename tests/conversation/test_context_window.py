@@ -58,7 +58,7 @@ def test_cuts_are_rare_and_permanent():
 
 
 def test_cuts_are_reported_to_model_and_user():
-    """The model reads of it where it was, the user in a note."""
+    """The model sees a note in place of the text, the user in the step."""
     queries = conversation(40, 4_000)
     first = next(query for query in queries if query.note)
     assert "older results were shortened" in first.note
@@ -70,7 +70,7 @@ def test_cuts_are_reported_to_model_and_user():
 
 
 def test_shortened_result_has_whole_lines():
-    """What a file says first and what a command says last tell most."""
+    """The start of a file and the end of a command's output matter most."""
 
     def shown(name: str) -> list[str]:
         result = (name, LINES, "c")
@@ -95,7 +95,7 @@ def test_shortened_result_has_whole_lines():
 
 
 def test_structured_messages_are_shortened():
-    """Calls and results that stand in the messages as such: each call keeps its result."""
+    """With structured calls and results, each call keeps its result."""
     limits = SessionLimits(turns=41, context_tokens=4_000)
     session = Session("system", get_format("hermes"), TOOLS, limits, shows_calls=True)
     query = session.start("Read everything.")
@@ -116,7 +116,7 @@ def test_token_count_of_the_server_corrects_the_estimate():
 
 
 def test_single_large_result_is_shortened():
-    """Also the last one, when it alone is more than fits; its start and its end are kept."""
+    """Also the last one; its start and end are kept."""
     query = conversation(1, 2_000, content=f"first\n{LINES * 20}\nlast")[-1]
     assert tokens(query) <= usable_tokens(2_000)
     shown = str(query.messages[-1]["content"])
@@ -125,13 +125,13 @@ def test_single_large_result_is_shortened():
 
 
 def test_unknown_context_disables_cuts():
-    """What does not fit is then the server's to say."""
+    """The server then reports longer prompts."""
     assert not any(query.note for query in conversation(10, None))
     assert tokens(conversation(10, None)[-1]) > 4_000
 
 
 def test_tools_too_large_for_the_context_are_reported_at_once():
-    """Nothing can be shortened in the first query; the user hears of it before the server answers."""
+    """Nothing can be shortened in the first query; the user is informed before the answer."""
     session = Session(LINES * 10, get_format("hermes"), TOOLS, SessionLimits(context_tokens=2_000))
     assert "the tools and the task alone take about" in session.start("Go.").note
 
@@ -141,7 +141,7 @@ def test_tools_too_large_for_the_context_are_reported_at_once():
     st.integers(50, 3_000),
 )
 def test_trimmed_history_has_whole_turns(sizes, limit):
-    """What is left begins with system and task, goes on with an answer, and fits unless those alone do not."""
+    """The rest begins with system and task, continues with an answer, and fits unless these alone do not."""
     entries = [HistoryEntry("system", "s"), HistoryEntry("user", "task")]
     for size, results in sizes:
         content = "word " * size

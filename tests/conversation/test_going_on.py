@@ -31,7 +31,7 @@ def read(session: Session, path: str, content: str = "text") -> AskModel | Finis
 
 
 def test_send_appends_to_the_conversation():
-    """All that was said before is shown again."""
+    """The whole history is shown again."""
     session = new_session()
     session.start("Read a.py")
     read(session, "a.py")
@@ -50,13 +50,13 @@ def test_send_appends_to_the_conversation():
 
 
 def test_send_before_start_raises():
-    """There is nothing to go on from."""
+    """There is no conversation yet."""
     with pytest.raises(UsageError, match="start"):
         new_session().send("And b.py")
 
 
 def test_limits_apply_to_each_message():
-    """Turns, repetitions and unreadable calls are counted anew."""
+    """Counts of turns, repetitions and invalid calls restart."""
     session = new_session(turns=2, repetitions=0, refusals=1)
     session.start("Read a.py")
     read(session, "a.py")
@@ -68,7 +68,7 @@ def test_limits_apply_to_each_message():
 
 @pytest.mark.parametrize("reason", ["repetition", "unreadable", "interrupted"])
 def test_every_call_has_a_result_before_the_next_message(reason):
-    """However the last message ended, the model sees what became of its calls before it reads the next."""
+    """The model sees all results first, for every end of the last message."""
     session = new_session(repetitions=0, refusals=1, unreadable=1)
     session.start("Read a.py")
     if reason == "unreadable":
@@ -93,7 +93,7 @@ def test_every_call_has_a_result_before_the_next_message(reason):
 
 
 def test_last_user_message_is_never_dropped():
-    """When the context is full the oldest turns go, not the message that is being worked on."""
+    """A full context drops the oldest turns, not the current message."""
     session = new_session(context_tokens=2_000)
     session.start("The first task")
     for number in range(6):
@@ -116,7 +116,7 @@ def test_last_user_message_is_never_dropped():
 
 
 def test_note_is_added_to_the_next_message():
-    """Once; what the user asks for is the message alone."""
+    """Only once, and it is not part of the request."""
     session = new_session()
     session.start("Read a.py")
     session.on_answer(parse("It is empty."))
@@ -127,7 +127,7 @@ def test_note_is_added_to_the_next_message():
 
 
 def test_interrupted_answer_stays_in_the_history():
-    """None of its calls is run, whole or not; nothing of what it said is lost."""
+    """Its calls are not run, and its text is kept."""
     session = new_session()
     session.start("Read a.py")
     answer = "I look.\n" + CALL % "a.py" + "\nAnd now <tool_call>\n{"
@@ -142,7 +142,7 @@ def test_interrupted_answer_stays_in_the_history():
 
 
 def test_unanswered_message_is_merged_with_the_next():
-    """Templates take no two messages of the user in a row; the first stays the task when turns are left out."""
+    """Templates reject consecutive user messages; the first remains the task after cuts."""
     session = new_session()
     session.start("Read a.py")
     session.on_interrupt(turn=parse("<think>Hm", finish_reason="incomplete"))
@@ -157,7 +157,7 @@ def test_unanswered_message_is_merged_with_the_next():
 @pytest.mark.parametrize("shows_calls", [False, True])
 @pytest.mark.parametrize("written", ["hermes", "mistral"])
 def test_resume_reencodes_in_the_new_format(written, shows_calls):
-    """Answers and results are shown as if they had been made here; the limits count from the next message on."""
+    """Answers and results look native; limits count from the next message."""
     other = get_format(written).encode_calls([("read_file", {"path": "a.py"})])
     turn = parse(f"I look. {other}", TOOLS)
     result = ToolResult("read_file", ok=True, content="text", call_id=turn.calls[0].id)

@@ -27,7 +27,7 @@ def results(step: RunTools, content: str = "text") -> list[ToolResult]:
 
 
 def test_call_is_run_and_its_result_shown():
-    """Query, run, query: the history holds the call as its format writes it and the result as a turn."""
+    """The history has the call in its format and the result as a turn."""
     session = new_session()
     first = session.start("Read a.py")
     assert [message["role"] for message in first.messages] == ["system", "user"]
@@ -40,14 +40,14 @@ def test_call_is_run_and_its_result_shown():
 
 
 def test_answer_without_a_call_ends_the_conversation():
-    """No call, no attempt at one: the answer is the last word."""
+    """Without an attempted call the answer is final."""
     session = new_session()
     session.start("Hello")
     assert session.on_answer(turn("Hello!")) == Finished("answered", "Hello!")
 
 
 def test_reasoning_is_dropped_from_the_history():
-    """Templates leave former reasoning out; so does the history."""
+    """Templates drop earlier reasoning as well."""
     session = new_session()
     session.start("Hello")
     session.on_answer(turn("<think>secret</think>\n\n" + CALL))
@@ -55,7 +55,7 @@ def test_reasoning_is_dropped_from_the_history():
 
 
 def test_invalid_call_is_returned_with_its_error():
-    """The model sees what it wrote and why that is no call; nothing was run."""
+    """The model sees its text and the reason; nothing was run."""
     session = new_session()
     session.start("Read")
     step = session.on_answer(turn('<tool_call>\n{"name": 5}\n</tool_call>'))
@@ -65,7 +65,7 @@ def test_invalid_call_is_returned_with_its_error():
 
 
 def test_consecutive_invalid_calls_end_the_conversation():
-    """A model that cannot write a call is not asked for ever."""
+    """A model that cannot write calls is stopped."""
     session = new_session(unreadable=2)
     session.start("Read")
     bad = turn("<tool_call>\n{oops\n</tool_call>")
@@ -74,7 +74,7 @@ def test_consecutive_invalid_calls_end_the_conversation():
 
 
 def test_repeated_call_is_refused_then_ends_the_conversation():
-    """The same call with nothing changed in between runs at most three times; a second time if the model insists."""
+    """It runs at most three times without a change in between."""
     session = new_session(repetitions=2, refusals=2)
     session.start("Read")
     for time in range(3):
@@ -102,7 +102,7 @@ def test_repeated_read_after_a_change_is_allowed():
 
 
 def test_turn_limit_ends_the_conversation():
-    """The model is asked at most ``turns`` times."""
+    """There are at most ``turns`` queries."""
     session = new_session(turns=2)
     session.start("Read")
     step = session.on_answer(turn(CALL))
@@ -114,7 +114,7 @@ def test_turn_limit_ends_the_conversation():
 
 
 def test_each_call_of_a_turn_has_one_result_in_order():
-    """Calls that are refused answer in their place between those that ran."""
+    """Refused calls have results in the order of the calls."""
     session = new_session(repetitions=0)
     session.start("Read")
     step = session.on_answer(turn(CALL))
@@ -144,7 +144,7 @@ def test_repeated_write_counts_as_repetition():
 
 
 def test_exit_call_ends_the_conversation():
-    """Exit: the other calls of the turn have their results, then it is over."""
+    """The other calls of the turn get their results first."""
     session = new_session()
     session.start("Work")
     step = session.on_answer(turn("Done.\n" + CALL))
@@ -154,7 +154,7 @@ def test_exit_call_ends_the_conversation():
 
 
 def test_user_message_of_a_result_follows_the_results():
-    """In the history a message of its own; sent as one with the results, for templates that want turns to alternate."""
+    """It is a separate entry, but merged with the results for templates that require alternating turns."""
     session = new_session()
     session.start("Work")
     step = session.on_answer(turn(CALL))
@@ -169,7 +169,7 @@ def test_user_message_of_a_result_follows_the_results():
 
 
 def test_lone_surrogate_is_replaced_before_sending():
-    """A server may cut a character in two; what is sent to it again must be UTF-8."""
+    """A server may split a character; later requests must be valid UTF-8."""
     session = new_session()
     session.start("Say \udcff")
     step = session.on_answer(turn("\ud83d\ude00 \ud800\n" + CALL))
@@ -180,7 +180,7 @@ def test_lone_surrogate_is_replaced_before_sending():
 
 
 def test_number_of_calls_per_answer_is_limited():
-    """The first are run; the model is told that the others were not, and what it wrote is kept as it is."""
+    """The first ones are run and the model is informed; its text is unchanged."""
     format = get_format("hermes")
     tools = ToolSet([{"name": "look", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}])
     session = Session("system", format, tools, SessionLimits(calls=5))

@@ -75,7 +75,7 @@ def test_good_answer_is_accepted(name, made):
 
 @pytest.mark.parametrize(("name", "least"), [("announced.txt", 1.0), ("held_out_announced.txt", 0.95)])
 def test_announcement_without_call_is_retried(name, least):
-    """In the languages that models are asked in."""
+    """In several languages."""
     answers = [answer for _, answer in lines(name)]
     found = [answer for answer in answers if getattr(judged(answer), "guardrail", "") == "announced_call"]
     assert len(found) >= least * len(answers), set(answers) - set(found)
@@ -111,12 +111,12 @@ Next step: get_weather."""
 
 @pytest.mark.parametrize("answer", HOLLOW.splitlines())
 def test_empty_claim_is_retried_after_results(answer):
-    """Refusals without a reason, successes without a result, and words that bid the user wait."""
+    """Refusals without a reason, success without a result, and requests to wait."""
     assert isinstance(judged(answer, READ, request="Which parcel is it?"), Retry)
 
 
 def test_truncated_call_message_shows_an_example_of_its_tool():
-    """Not as the first of the request's."""
+    """Not of the first tool."""
     again = judged('<tool_call>\n{"name": "run_command", "arguments": {"command": "ls -la read_file')
     assert isinstance(again, Retry)
     assert '"name": "run_command"' in again.message
@@ -180,7 +180,7 @@ FAULTS: list[tuple[str, str, tuple[PastCall, ...], str]] = [
 
 @pytest.mark.parametrize(("name", "text", "made", "told"), FAULTS, ids=[each[0] for each in FAULTS])
 def test_each_fault_has_a_guardrail_and_message(name, text, made, told):
-    """Found where all are on; not where this one is off."""
+    """It is found with all guardrails, but not with this one disabled."""
     verdict = judged(text, *made, on="all")
     assert isinstance(verdict, Retry)
     assert verdict.guardrail == name
@@ -191,19 +191,19 @@ def test_each_fault_has_a_guardrail_and_message(name, text, made, told):
 
 @pytest.mark.parametrize("text", ["\n***" * 50_000, "\n" * 200_000, "\nUser: x" * 50_000, " \t" * 100_000 + "next "])
 def test_hostile_answers_are_checked_in_linear_time(text):
-    """Each is looked at by every guardrail; what is quadratic in its length would take minutes."""
+    """Quadratic time would take minutes."""
     guardrails = Guardrails(TOOLS, on=parse_guardrails("all"))
     for said in (CandidateAnswer(text), CandidateAnswer(text, turn(call("read_file", path="a")).calls)):
         guardrails.check_response(CallHistory("What is it?"), said)
 
 
 def test_every_guardrail_has_a_case():
-    """Every guardrail has a case here or among the steps."""
+    """Here or in the cases of steps."""
     assert {each[0] for each in FAULTS} | BY_STEPS == set(GUARDRAILS)
 
 
 def test_message_example_reuses_valid_arguments():
-    """The nearest valid call, not just any."""
+    """It is the nearest valid call."""
     verdict = judged(call("read_file", path="a.py", line="soon"))
     assert '{"name": "read_file", "arguments": {"path": "a.py"}}' in verdict.message
     assert "'line' is \"soon\": expected integer" in verdict.message or "line is" in verdict.message
@@ -229,7 +229,7 @@ def test_message_example_reuses_valid_arguments():
     ],
 )
 def test_apparent_faults_are_accepted(text: str, made: tuple[PastCall, ...]) -> None:
-    """Another argument, another result, a tool to be polled, a refusal that is right, a copied result."""
+    """Other arguments or results, polling, justified refusals, copied results."""
 
     assert judged(text, *made, on="all,-cycle") == Accept()
 
@@ -245,13 +245,13 @@ def test_apparent_faults_are_accepted(text: str, made: tuple[PastCall, ...]) -> 
     ],
 )
 def test_bare_success_is_retried_if_information_was_requested(request_, answer, is_asked):
-    """After a call, too."""
+    """Also after a call."""
     verdict = judged(answer, READ, request=request_)
     assert getattr(verdict, "guardrail", "") == ("unfounded_success" if is_asked else "")
 
 
 def test_intended_repetition_is_accepted():
-    """A model that insists is believed, and a request that says so is not doubted."""
+    """If the model repeats it after the message, or the request mentions repetition."""
     guardrails = Guardrails(TOOLS)
     past, again = CallHistory("Read it.", (READ,)), CandidateAnswer.from_turn(turn(call("read_file", path="a")))
     assert isinstance(guardrails.check_response(past, again), Retry)
@@ -268,7 +268,7 @@ def test_intended_repetition_is_accepted():
     ],
 )
 def test_call_in_an_invented_turn_is_dropped(answer, tail):
-    """It is cut off with all that follows; the answer before it stands. Not where dialogues were asked for."""
+    """The rest of the answer is dropped as well, unless the request is about dialogues."""
     read = turn(answer + call("delete_file", path="b") + "\nDeleted.")
     own = Guardrails(TOOLS).enabled_faults(CallHistory("Do it."), read)
     assert bool(own.calls) is tail
@@ -280,7 +280,7 @@ def test_call_in_an_invented_turn_is_dropped(answer, tail):
 
 
 def test_each_wording_is_used_once():
-    """A few wordings, then the answer counts, or the loop is told to stop."""
+    """After the last wording the answer is accepted, or the loop stops."""
     guardrails = Guardrails(TOOLS, retries=9)
     *said, last = [guardrails.check([], turn("Let me read the file:")) for _ in range(4)]
     assert len({each.message for each in said if isinstance(each, Retry)}) == 3
@@ -291,7 +291,7 @@ def test_each_wording_is_used_once():
 
 
 def test_retries_have_a_common_limit_until_a_good_answer():
-    """``retries`` answers in a row, whatever the faults."""
+    """``retries`` applies to all faults together."""
     guardrails = Guardrails(TOOLS, retries=2)
     assert isinstance(guardrails.check([], turn("")), Retry)
     assert isinstance(guardrails.check([], turn("Let me check the file.")), Retry)
@@ -301,12 +301,12 @@ def test_retries_have_a_common_limit_until_a_good_answer():
 
 
 def test_truncated_answer_is_not_retried():
-    """A longer answer would be cut again."""
+    """A retry would be truncated again."""
     assert Guardrails(TOOLS).check([], turn("Let me read the file:"), "length") == Accept()
 
 
 def test_retry_of_a_call_can_be_constrained_to_its_tool():
-    """The server can then enforce a right one; an announcement stays free."""
+    """The server can then enforce a valid call; announcements are not constrained."""
     assert judged(call("read_file")).held_to == ("read_file",)
     assert judged("Let me read the file:").held_to == ()
 
@@ -348,12 +348,12 @@ FAULTS_BY_STEPS: list[tuple[str, str, tuple[PastCall, ...]]] = [
     ],
 )
 def test_steps_are_enforced(text, made, guardrail):
-    """What is required comes before the end, what is needed before what needs it, and nothing after the end."""
+    """Required tools, prerequisites, and no calls after the end."""
     assert getattr(judged(text, *made, steps=STEPS), "guardrail", "") == guardrail
 
 
 def test_required_steps_restart_with_each_message():
-    """``required`` is of the task, ``before`` of the conversation."""
+    """``required`` applies to the task, ``before`` to the conversation."""
     steps, past = parse_steps(STEPS), CallHistory("", (SEARCH, READ), turn_start=2)
     assert steps.pending(past) == ("web_search",)
     assert steps.missing_before(past, PastCall("delete_file", {"path": "a"})) == ()
@@ -375,7 +375,7 @@ def test_invalid_steps_raise(given, told):
 
 
 def test_call_history_is_read_from_openai_messages():
-    """Calls with their results, by id; whatever is no message is passed over."""
+    """Results are matched by id; invalid messages are skipped."""
     function = {"name": "read_file", "arguments": '{"path": "a"}'}
     messages = [
         {"role": "user", "content": [{"type": "text", "text": "Read a"}]},
