@@ -35,7 +35,7 @@ def filled(source, messages=HELLO, tools=None, **more):
     ids=["tokens", "white space", "loop controls", "json", "indented json", "generation", "date", "namespace", "given"],
 )
 def test_template_context_is_that_of_transformers(source, prompt):
-    """As transformers' documentation says, and its source does."""
+    """As documented and implemented by transformers."""
     assert filled(source) == prompt
 
 
@@ -62,13 +62,13 @@ def test_null_is_dropped_and_reasoning_has_both_keys():
     ],
 )
 def test_template_sandbox_rejects_unsafe_access(source, said):
-    """A template that refuses, is broken, or reaches for Python ends in an error that says so."""
+    """Rejections, invalid templates and access to Python raise with the reason."""
     with pytest.raises(ChatTemplateError, match=said):
         filled(source)
 
 
 def test_prompt_size_is_limited():
-    """One that no model could read."""
+    """A longer prompt fits no model."""
     row = "{% for i in range(9999) %}" * 2 + "x" * 900 + "{% endfor %}" * 2
     with pytest.raises(ChatTemplateError, match="more than 32,000,000 characters"):
         filled(row)
@@ -84,7 +84,7 @@ def test_prompt_size_is_limited():
     ids=["loops", "doubles"],
 )
 def test_endless_template_is_stopped(source):
-    """By its process's end; the next prompt finds a new one."""
+    """Its process is killed; the next prompt starts a new one."""
     with TemplateWorker(ChatTemplate(source), time_limit_s=0.3) as process:
         with pytest.raises(ChatTemplateError, match=r"the template (was stopped: it took|takes) (more than|too much)"):
             process.render(HELLO)
@@ -95,7 +95,7 @@ def test_endless_template_is_stopped(source):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has the clock alone")
 def test_busy_machine_gets_more_wall_clock_time():
-    """Beside a model that takes all cores."""
+    """A model may use all cores."""
     with TemplateWorker(ChatTemplate("ok"), time_limit_s=1.0) as process:
         assert process.render(HELLO) == "ok"
         assert process._process is not None
@@ -106,7 +106,7 @@ def test_busy_machine_gets_more_wall_clock_time():
 
 
 def test_template_that_exhausts_memory_is_stopped():
-    """The process has a limit of its own."""
+    """The process has a memory limit."""
     process = TemplateWorker(ChatTemplate("{{ 'x' * 10 ** 10 }}"), time_limit_s=60.0)
     with process, pytest.raises(ChatTemplateError, match=r"memory|MB"):
         process.render(HELLO)
@@ -114,7 +114,7 @@ def test_template_that_exhausts_memory_is_stopped():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment of a process")
 def test_template_process_has_no_access_to_our_environment(monkeypatch):
-    """It has none of the environment but what Python needs."""
+    """It has only the environment variables that Python requires."""
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-ours")
     with TemplateWorker(ChatTemplate("ok"), time_limit_s=60.0) as process:
         assert process.render(HELLO) == "ok"

@@ -57,12 +57,12 @@ ORDINARY = [
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_text_is_unchanged(text):
-    """Code, HTML, generics, Markdown, JSON that is no call."""
+    """Code, HTML, generics, Markdown, and JSON other than calls."""
     assert escape_control_tokens(text, None, KNOWN) == text
 
 
 def test_every_marker_and_token_is_escaped():
-    """No literal that a format or a chat template acts on comes through, in the cases in which it acts."""
+    """Every literal of a format or a chat template, in each letter case that it accepts."""
     formats = tuple(FORMATS.values())
     tables = build_marker_tables(formats, tuple(KNOWN))
     # What begins a result is ordinary XML or plain words in some families; a result cannot be closed first.
@@ -95,7 +95,7 @@ def test_every_marker_and_token_is_escaped():
     ],
 )
 def test_escaped_generic_calls_are_not_parsed(told, text):
-    """What models write where their own markers fail them is a call, and none when it is repeated."""
+    """Calls in generic notation are parsed, but not when the escaped text is repeated."""
     assert parse(text, KNOWN, told, policy="lenient").calls
     assert unescape_control_tokens(escape_control_tokens(text, None, KNOWN)) == text
     for before in ("", "It says:\n\n"):
@@ -104,7 +104,7 @@ def test_escaped_generic_calls_are_not_parsed(told, text):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_escaped_calls_of_each_format_are_not_parsed(name):
-    """A call in what the model is shown is none when it repeats that, told or detected, whole or in characters."""
+    """A model may repeat an escaped call: with a known or detected format, whole or in characters."""
     shown = escape_control_tokens(FORMATS[name].encode_calls(CALLS), FORMATS[name], KNOWN)
     for echo in (shown, f"It says:\n\n{shown}", f"```json\n{shown}\n```", f"<think>\nHm.\n</think>\n\n{shown}"):
         for told in (name, None):
@@ -117,7 +117,7 @@ def test_escaped_calls_of_each_format_are_not_parsed(name):
 @given(st.one_of(soup, damaged(), any_text), st.sampled_from(FORMAT_NAMES), st.sampled_from(FORMAT_NAMES))
 @examples(120)
 def test_echoed_text_is_never_a_call(text, shown_in, told):
-    """Whatever the text, whichever format it is shown in and read as."""
+    """For any text, and any formats of history and parser."""
     shown = escape_control_tokens(text, get_format(shown_in) if shown_in else None, KNOWN)
     assert unescape_control_tokens(shown) == text
     assert parse(shown, KNOWN, told, policy="lenient").calls == ()
@@ -141,7 +141,7 @@ TOLD = ("<turn_of>", "[~ROLE~]", "<sec:x>", "!!<go>!!", "{{sys}}", "<turn_of_b>"
 
 
 def test_added_control_tokens_are_distinctive():
-    """Not what stands in ordinary text, not what is broken anyway, and not without end."""
+    """Not ordinary text, not tokens that are escaped anyway, and a limited number."""
     ordinary = (
         "\n",
         " ",
@@ -166,7 +166,7 @@ def test_added_control_tokens_are_distinctive():
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_added_tokens_do_not_change_ordinary_text(text):
-    """As without them."""
+    """The result is the same as without them."""
     assert escape_control_tokens(text, with_control_tokens(FORMATS["hermes"], TOLD), KNOWN) == escape_control_tokens(
         text, FORMATS["hermes"], KNOWN
     )
@@ -178,14 +178,14 @@ def test_added_tokens_do_not_change_ordinary_text(text):
 )
 @examples(120)
 def test_added_tokens_are_escaped_and_restored(text, name):
-    """Wherever they stand, beside each other too; every text comes back."""
+    """In any position, also next to each other."""
     shown = escape_control_tokens(text, with_control_tokens(FORMATS[name], TOLD), KNOWN)
     assert not any(token in shown for token in TOLD)
     assert unescape_control_tokens(shown) == text
 
 
 def test_added_tokens_apply_to_one_model():
-    """Nothing is kept of them but for the format that knows them."""
+    """Other formats do not know them."""
     assert escape_control_tokens("<turn_of>", with_control_tokens(FORMATS["hermes"], TOLD)) == "<¤turn_of>"
     assert escape_control_tokens("<turn_of>", FORMATS["hermes"]) == "<turn_of>"
     assert with_control_tokens(FORMATS["hermes"], ()) is FORMATS["hermes"]
@@ -193,7 +193,7 @@ def test_added_tokens_apply_to_one_model():
 
 
 def test_unescape_works_on_parts():
-    """A model that copies from the middle of a marker writes what is in the file."""
+    """A model may copy from the middle of a marker."""
     assert escape_control_tokens("a <|im_end|> b") == "a <¤|im_end|> b"
     assert unescape_control_tokens("<¤|im") == "<|im"
     assert unescape_control_tokens("the ¤ alone, and 5¤") == "the ¤ alone, and 5¤"
@@ -201,7 +201,7 @@ def test_unescape_works_on_parts():
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_result_cannot_close_its_envelope(name):
-    """What ends a result in this format stands once in the prompt, however often the result holds it."""
+    """The end marker occurs once in the prompt, however often the result contains it."""
     entry = FORMATS[name]
     before, after = entry.encode_result("bash", "the answer", "call_1").split("the answer")
     if not any(sign in after for sign in "</`"):
@@ -218,7 +218,7 @@ def test_result_cannot_close_its_envelope(name):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_invented_result_ends_the_turn(name):
-    """Where a model answers itself, what it says after that is neither shown nor run."""
+    """Text and calls after an invented result are neither shown nor run."""
     entry = FORMATS[name]
     first, second = entry.encode_calls(CALLS[1:2]), entry.encode_calls(CALLS[:1])
     invented = entry.encode_result("read_file", "all is well", "call_1")
@@ -230,13 +230,13 @@ def test_invented_result_ends_the_turn(name):
 
 
 def test_text_beyond_the_budget_is_escaped_everywhere():
-    """Where each line has to be read to the end of the text, what only looks like a call is marked, too."""
+    """If each line must be parsed to the end of the text, apparent calls are also escaped."""
     deep = '\n{"name": "bash", "arguments": ' * 2_000
     assert escape_control_tokens(deep).count(MARK) > 1_900
 
 
 def test_map_strings_changes_keys_and_values():
-    """Keys, values and what stands deep inside; numbers are left alone."""
+    """At any depth; numbers are unchanged."""
     value = {"<|a|>": ["</tool_call>", 1, None, {"b": "<|im_end|>"}]}
     shown = map_strings(escape_control_tokens, value)
     assert json.dumps(shown, ensure_ascii=False).count(MARK) == 3

@@ -39,7 +39,7 @@ class Repeating:
 
 @pytest.mark.parametrize("name", ["hermes", "qwen3_coder", "mistral", "harmony", "deepseek_v31", "kimi_k2", "gemma4"])
 def test_file_of_markers_is_read_and_edited_exactly(tmp_path, name):
-    """The model sees marks, copies them, and the file has none; the rest of the file stays."""
+    """The model sees and copies marks, but the file has none."""
     (tmp_path / "prompt.txt").write_text(HOSTILE + "two\n")
     entry = FORMATS[name]
 
@@ -94,7 +94,7 @@ def body(**fields):
 
 
 def test_server_escapes_messages_of_clients():
-    """Users, tools and past arguments; the client's own system message is its own."""
+    """Messages of users and tools, and past arguments, but not the client's system message."""
     system, *rest = translate_chat_request(body(), TranslationOptions()).body["messages"]
     assert "<|im_start|>mine" in system["content"]
     text = json.dumps(rest, ensure_ascii=False)
@@ -106,7 +106,7 @@ def test_server_escapes_messages_of_clients():
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 @pytest.mark.parametrize("streams", [True, False])
 def test_server_unescapes_arguments_for_clients(size, streams):
-    """BufferedCompletion, and in deltas that part the mark from what it stands behind."""
+    """Buffered, and in deltas that split a mark from its character."""
     request = translate_chat_request(body(stream=True), TranslationOptions(stream_arguments=streams))
     text = encode_call("edit", {"old": "a <¤|im_end|>\n<¤tool_call>"})
     answer = StreamedCompletion(request)

@@ -19,7 +19,7 @@ def traits_of(source) -> TemplateCapabilities | None:
 
 
 def test_probe_of_a_full_template():
-    """Nothing is evened out."""
+    """It has no limitations."""
     prompt = "<|im_end|>\n<|im_start|>assistant\n"
     assert traits_of(CHATML) == TemplateCapabilities(
         as_text=True, generation_prompt=prompt, closers=("</tool_response>",)
@@ -27,13 +27,13 @@ def test_probe_of_a_full_template():
 
 
 def test_probe_of_a_template_without_tools():
-    """Or without anything else."""
+    """Or without their results."""
     assert traits_of(TOOLLESS) is None
     assert traits_of("{{ raise_exception('never') }}") is None
 
 
 def test_probe_of_a_template_that_drops_calls():
-    """They have to be put as text; Granite's and LFM2's are like that."""
+    """Calls must be text, as for Granite and LFM2."""
     traits = traits_of("{{ tools }}" + TOOLLESS)
     assert traits is not None
     assert traits.only_text
@@ -75,7 +75,7 @@ STRICT = (
     ],
 )
 def test_probe_detects_each_limitation(source, trait, value):
-    """Each in a template that is otherwise the same."""
+    """Each in an otherwise identical template."""
     traits = traits_of(source)
     assert traits is not None
     assert getattr(traits, trait) == value

@@ -36,7 +36,7 @@ FIND = '<tool_call>\n{"name": "find_tools", "arguments": {"query": "archive a ti
 
 @pytest.mark.parametrize("name", list(TOOLS))
 def test_shortlist_contains_the_requested_tool(name):
-    """By its words, in another order and form."""
+    """By its words in another order and form."""
     verb, kind = name.split("_")
     few = shortlist_tools(TOOLS, f"Which of the {kind}s should we {verb}? Please {verb} number 7.", 5)
     assert few is not None
@@ -50,7 +50,7 @@ def test_short_tool_lists_are_not_shortened():
 
 
 def test_shortlist_keeps_used_tools_and_order():
-    """So that the prompt of the next turn begins like this one's."""
+    """For the prompt cache."""
     few = shortlist_tools(TOOLS, "delete the invoice", 3, {"share_recipe"})
     assert few is not None
     assert "share_recipe" in few.shown
@@ -63,7 +63,7 @@ def request(**fields: Any) -> Any:
 
 
 def test_tool_outside_the_shortlist_can_be_called():
-    """A call of a tool that is not shown is a call."""
+    """Calls of tools outside the prompt are parsed."""
     asked = request()
     prompt = asked.body["messages"][0]["content"]
     assert "delete_invoice" in prompt
@@ -74,7 +74,7 @@ def test_tool_outside_the_shortlist_can_be_called():
 
 
 def test_search_is_answered_within_the_exchange():
-    """The client sees the call that follows, and nothing of the search."""
+    """The client sees only the call that follows."""
     for stream_arguments in (False, True):
         asked = translate_chat_request(
             {"model": "qwen3", "messages": [{"role": "user", "content": "Go"}], "tools": MANY},
@@ -92,7 +92,7 @@ def test_search_is_answered_within_the_exchange():
 
 
 def test_number_of_searches_is_limited():
-    """A model that only searches comes to an end."""
+    """A model that only searches is stopped."""
     whole, bodies = BufferedExchange(request()), 0
     while not isinstance(answer := whole.feed(json.dumps(completion(FIND)).encode()), tuple):
         bodies += 1
@@ -102,7 +102,7 @@ def test_number_of_searches_is_limited():
 
 
 def test_agent_searches_its_tools(tmp_path):
-    """The prompt has few; the search is a call with a result, like others."""
+    """The search is a call with a result, like others."""
 
     def made(name: str) -> Any:
         def run(number: str) -> str:

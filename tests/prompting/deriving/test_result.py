@@ -60,7 +60,7 @@ def calls_of(turn):
 
 
 def test_derived_format_parses_the_familys_calls(source):
-    """Values that no trial had, several calls, words before them: whole and in characters."""
+    """New values, several calls and text before them, whole and in characters."""
     found = derive_format(fill_of(source), "template_test")
     assert found.format is not None, found.why
     calls = [("write_file", {"path": "a.txt", "content": HOSTILE, "mode": 3}), ("write_file", {"path": "b"})]
@@ -76,7 +76,7 @@ def test_derived_format_parses_the_familys_calls(source):
 
 
 def test_derived_format_writes_like_the_template(source):
-    """So history in words looks as the model was trained to see it."""
+    """So the history looks like the training data."""
     format = derived(source)
     calls: list[tuple[str, dict[str, Any]]] = [
         ("write_file", {"path": "a.txt", "mode": 3}),
@@ -90,7 +90,7 @@ def test_derived_format_writes_like_the_template(source):
 
 
 def test_truncated_call_is_invalid(source):
-    """Wherever the text ends."""
+    """For every length."""
     format = derived(source)
     text = format.encode_calls([("write_file", {"path": "a.txt", "content": "some text"})])
     last = text.index("some text") + 4
@@ -100,7 +100,7 @@ def test_truncated_call_is_invalid(source):
 
 
 def test_derive_finds_reasoning_results_and_ends(source):
-    """Beside the calls, which are all that differs between these families."""
+    """The families differ only in their calls."""
     format = derived(source)
     assert format.reasoning["<muse>"] == "</muse>"
     assert "<|stop|>" in format.end_tokens
@@ -111,7 +111,7 @@ def test_derive_finds_reasoning_results_and_ends(source):
 
 @pytest.mark.parametrize("name", ODD)
 def test_unusual_notation_is_rejected_or_right(name):
-    """Without the derived format all formats are recognised: the text may be text, but not another call."""
+    """Without the derived format the text may be text, but not another call."""
     found = derive_format(fill_of(ODD[name]), "template_test")
     if found.format is None:
         assert len(found.why) > 20
@@ -137,7 +137,7 @@ def test_failed_derivation_gives_the_reason(calls, why):
 
 
 def test_unescaped_values_are_reported_as_limits():
-    """A family whose texts stand in quotes as they are: what holds no quote is right, the rest nobody can tell."""
+    """In a family with unescaped quoted strings, only strings without quotes are unambiguous."""
     raw = KNOWN_FORMS["Python"].replace("{{ v | tojson }}", '{{ "\'" + v + "\'" if v is string else v | tojson }}')
     found = derive_format(fill_of(raw), "template_test")
     assert found.format is not None, found.why
@@ -146,7 +146,7 @@ def test_unescaped_values_are_reported_as_limits():
 
 
 def test_known_format_has_priority_over_the_derived_one():
-    """Whatever the marks and the name say; where none does, the derived format is taken, and says why."""
+    """Regardless of markers and name; if none fits, the derived format is used, with the reason."""
     call = f"<tool_call>{LINE}{OBJECT}{LINE}</tool_call>"
     hermes = family(each(call, "\n")).replace("<|stop|>", "<|im_end|>")
     told = match_known_format(derive_format(fill_of(hermes), "template_test"), hermes, None)

@@ -27,7 +27,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_shared_templates_are_derived_or_rejected_with_a_reason(file):
-    """Of a template that is not in the list nothing is known: it is derived, or says why not."""
+    """Templates outside the list are derived, or the reason is given."""
     source = file.read_text(encoding="utf-8")
     template = ChatTemplate(source, {"bos_token": "<zqbos>", "eos_token": "<zqeos>"})
 

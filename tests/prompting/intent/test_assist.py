@@ -91,7 +91,7 @@ def test_risky_tool_is_selected_only_by_its_words():
 
 
 def test_candidates_are_values_of_the_request():
-    """Paths and quoted strings in their order; enum values; numbers; names; optional parameters only if mentioned."""
+    """Paths and quoted strings in order, enum values, numbers, names; optional parameters only if mentioned."""
     assert plan("Swap 'x = 1' for 'x = 2' in a.py").choices == {
         ("swap_text", "file"): ["a.py"],
         ("swap_text", "old"): ["x = 1"],
@@ -121,7 +121,7 @@ def test_known_file_is_a_path_candidate():
 
 
 def test_value_is_matched_to_the_nearest_parameter():
-    """Behind its name, or before its unit; not across the end of a clause."""
+    """After its name, or before its unit; not across the end of a clause."""
     sides = {"base": WHOLE, "height": WHOLE}
     candidates = {"base": [10, 5], "height": [10, 5]}
     assert match_by_proximity("a height of 5 and a base of 10", sides, candidates) == {"base": [10], "height": [5]}
@@ -157,7 +157,7 @@ def test_tokens_are_stems_and_kinds_of_values():
 
 
 def test_plan_selects_among_fifty_tools():
-    """Among fifty, each asked for in words of its own description."""
+    """Each is requested in words of its description."""
     things = ["lamp", "door", "oven", "pump", "fan"]
     verbs = ["open", "close", "clean", "repair", "paint", "sell", "measure", "insure", "photograph", "move"]
     many = ToolSet(tool(f"{verb}_{thing}", f"{verb} the {thing}", "id", id=TEXT) for verb in verbs for thing in things)
@@ -179,7 +179,7 @@ def test_plan_selects_among_fifty_tools():
     st.text(max_size=12),
 )
 def test_any_request_and_definition_give_a_plan(request_, schema, name):
-    """Whatever they hold, there is an answer, and from the same words the same."""
+    """The plan is deterministic."""
     tools = ToolSet([Tool(name, name, {"properties": {"p": schema}, "required": ["p"]}), OPEN])
     assist = plan(request_, tools, threshold=False)
     assert assist == plan(request_, tools, threshold=False)
