@@ -1,4 +1,4 @@
-"""The whole way: prompt, server, text, call, workspace, result, server; over real HTTP on loopback."""
+"""`Agent` over real HTTP on loopback: prompt, server, text, call, workspace, result."""
 
 import base64
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""The loop of an agent with guardrails: what is asked again, what stays in the conversation, what ends it."""
+"""The agent loop with guardrails: retries, history and ends."""
 
 from __future__ import annotations
 

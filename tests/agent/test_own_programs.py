@@ -1,4 +1,4 @@
-"""A program of one's own around the agent: one line, a conversation that goes on, asyncio. Real HTTP on loopback."""
+"""Programs around the agent: construction, continued conversations, asyncio. Real HTTP on loopback."""
 
 from __future__ import annotations
 

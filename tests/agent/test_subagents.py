@@ -1,4 +1,4 @@
-"""Sub-agents: the same loop, on real files, with a conversation, tools and a transcript of their own."""
+"""Sub-agents on real files, with their own conversation, tools and transcript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chat client against a real HTTP server that answers as llama.cpp and Ollama were recorded to."""
+"""The chat client against a real HTTP server with recorded answers of llama.cpp and Ollama."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a conversation a server holds is its own word; Ollama's silence about the rest is told."""
+"""The context size reported by servers, and the advice for Ollama, which truncates silently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control tokens that a model's server tells, or the file that the user names, act in nothing that the model reads."""
+"""Discovered control tokens, of a server or a template file, are escaped in every prompt."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""llama.cpp inside the process, with a real but meaningless model; and how real weights are fetched."""
+"""llama.cpp inside the process, with a real but meaningless model, and the download of real weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses as people write them, and servers told apart by their answers."""
+"""URLs as people write them, and the detection of servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server's own tool calling, where a profile says that it is best: by the agent, the server and the client."""
+"""Native tool calling selected by a profile, in the agent, the server and the client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a probe found is kept, used for the model it was made for, and doubted when something has changed."""
+"""Profiles are stored, used for their model, and doubted after a change."""
 
 from __future__ import annotations
 

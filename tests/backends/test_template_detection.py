@@ -1,4 +1,4 @@
-"""`adapter.derive` with a template filled in a process of its own: hostile ones, what is remembered, what it is for."""
+"""`adapter.derive` with a worker process: hostile templates, the cache, and uses of the format."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_derivation_is_cached_by_the_templates_text(monkeypatch):
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself without end|takes more than"),
         ("{{ raise_exception('Not today') }}", "Not today"),
         ("{{ ''.__class__.__mro__ }}", "cannot be rendered"),
-        ("no conversation at all", "this is no chat template"),
+        ("no conversation at all", "this is not a chat template"),
         (YAML, "no parser supports"),
         (family(each("[" * 8000 + OBJECT)), "no parser supports|takes more than"),
         (family(each('{"a":' * 1900 + OBJECT)), "no parser supports"),

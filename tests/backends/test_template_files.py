@@ -1,4 +1,4 @@
-"""A template is found in whatever holds one."""
+"""Templates are loaded from every kind of file."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A conversation that grows too long is cut rarely, for good, and not in silence."""
+"""A conversation that is too long is cut rarely, permanently, and with a note."""
 
 from __future__ import annotations
 

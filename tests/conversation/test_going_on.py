@@ -1,4 +1,4 @@
-"""A conversation that goes on after an answer: what the model is shown, and what begins anew."""
+"""A conversation that continues after an answer: its history and its limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The session decides what a conversation does next; nothing here talks to anything."""
+"""The steps of a session, without I/O."""
 
 from dataclasses import replace
 

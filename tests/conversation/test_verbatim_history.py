@@ -1,4 +1,4 @@
-"""What a model is shown of its own answers is what it wrote: else the server's cache ends there."""
+"""A model is shown its own answers byte for byte, for the prompt cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates are filled as Hugging Face does it, and can do nothing else."""
+"""Templates are rendered like by Hugging Face, and can do nothing else."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""What tools and users say reaches a model so that nothing in it acts, and comes back as it was."""
+"""Control tokens in untrusted text are escaped, and restored exactly."""
 
 from __future__ import annotations
 

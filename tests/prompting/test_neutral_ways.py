@@ -1,4 +1,4 @@
-"""Everywhere that text from outside enters a prompt it is neutral, and calls get back what it stood for."""
+"""Untrusted text is escaped in every prompt, and unescaped in calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real templates of models, where they are beside this folder: whole conversations, and nothing in a text acts."""
+"""Real templates, if these are next to the repository: whole conversations, and no active tokens from texts."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Prompts are made from the definitions that validate, and teach what the parser reads."""
+"""System prompts agree with the tool definitions and the parser."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a template takes is found by trying it."""
+"""Template capabilities are found by probing."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Of many tools a model is shown those that the request is about, and finds the others."""
+"""The prompt describes the tools nearest to the request, and the model can search the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each guardrail finds its fault, says it in words a model can act on, and leaves clean answers alone."""
+"""Each guardrail detects its fault, with a useful message, and accepts good answers."""
 
 from __future__ import annotations
 

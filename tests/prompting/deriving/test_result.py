@@ -1,4 +1,4 @@
-"""Formats derived from the templates of made-up families: each reads, writes and streams as a table does."""
+"""Formats derived from templates of invented families parse, write and stream like known ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real templates of models, where they are beside this folder: what is derived from them reads what they write."""
+"""Formats derived from real templates, if these are next to the repository, read the templates' output."""
 
 import pytest
 

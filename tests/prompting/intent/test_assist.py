@@ -1,4 +1,4 @@
-"""The assistance for a very small model: whether to call, which tool, and which values it may write."""
+"""Assistance for very small models: the decision to call, the tool, and its values."""
 
 from __future__ import annotations
 

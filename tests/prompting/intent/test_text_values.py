@@ -1,4 +1,4 @@
-"""The values that a text spells out."""
+"""Values found in a text."""
 
 from __future__ import annotations
 
