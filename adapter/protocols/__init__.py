@@ -19,6 +19,7 @@ __all__ = [
     "anthropic_response",
     "dropped_fields",
     "exchange",
+    "grounding",
     "guarded_exchange",
     "llama_cpp",
     "ollama",

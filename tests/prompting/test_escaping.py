@@ -126,7 +126,7 @@ def test_echoed_text_is_never_a_call(text, shown_in, told):
 @given(st.lists(st.sampled_from([*JOINTS, *PIECES]), max_size=12).map("".join), st.lists(st.integers(1, 4)))
 @examples(200)
 def test_unescape_restores_the_text_exactly(text, sizes):
-    """`restore` undoes `neutralise` on every text, also in pieces and also when it was done twice."""
+    """On every text, also in chunks, and after escaping twice."""
     shown = escape_control_tokens(text, FORMATS["react"])
     assert unescape_control_tokens(shown) == text
     assert unescape_control_tokens(unescape_control_tokens(escape_control_tokens(shown))) == text
