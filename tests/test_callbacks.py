@@ -249,14 +249,14 @@ USES = [
     Use(("replay.commands",), lambda f, _folder: ask_approver(CommandReplayPolicy(ask=f).ask or f, APPROVAL)),
     Use(("Workspace.echo",), echoed, decides=False),
     Use(
-        ("Agent.observe", "Agent.observe.observer"),
+        ("Agent.observe", "Agent.set_observer.observer"),
         lambda f, folder: with_agent(folder, "Hello.", observe=f),
         decides=False,
         raises=RuntimeError,
     ),
-    Use(("Agent.observe.observer",), observed_later, decides=False, raises=RuntimeError),
+    Use(("Agent.set_observer.observer",), observed_later, decides=False, raises=RuntimeError),
     Use(
-        ("AsyncAgent.observe", "AsyncAgent.observe.observer"),
+        ("AsyncAgent.observe", "AsyncAgent.set_observer.observer"),
         lambda f, folder: asyncio.run(with_async_agent(folder, "Hello.", observe=f)),
         decides=False,
         raises=RuntimeError,
