@@ -32,7 +32,7 @@ from adapter.core.errors import ToolError
 from adapter.core.events import ToolResult
 from adapter.evaluation.runner import EvalRun, score_run
 from adapter.evaluation.scenario import Scenario, next_step
-from adapter.prompting.intent.grounding import ground_conversation
+from adapter.protocols.grounding import ground_conversation
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions

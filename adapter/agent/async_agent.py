@@ -1,4 +1,4 @@
-"""`adapter.agent.agent` for asyncio: the same session, the same settings, and a loop that waits for others."""
+"""`adapter.agent.agent` for asyncio, with the same session and settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from adapter.workspace.capabilities.host import Host
 
 
 class AsyncChatModel(Protocol):
-    """A model that answers in pieces, for which others need not wait."""
+    """A model that streams its answers asynchronously."""
 
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> AsyncIterator[Chunk]: ...
 
@@ -39,13 +39,12 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         async with AsyncAgent("my-project", base_url="http://127.0.0.1:8080", approve="auto-edit") as agent:
             done = await agent.send("Rename greeting() to hello()")
 
-    ``chat`` is a `ChatClient` or an `AsyncChatModel`. The server is looked for, and asked for the model's own prompt, when
-    the ``async with`` block is entered, or with the first message. ``approve``, ``observe``, and the methods and
-    ``events`` of ``host`` may be async: they are awaited in the agent's event loop. Tools, plain approvers and hosts
-    run in a thread, one call after the other, and async tools in a loop that the workspace has for them; an observer is
-    called in the agent's loop. Cancelling stops the model and the question that is open, which counts as refused; a
-    tool that has begun is waited for, so that nothing changes files behind your back, and `send` can go on from there.
-    One message at a time.
+    ``chat`` is a `ChatClient` or an `AsyncChatModel`. The agent connects to the server when the ``async with`` block is
+    entered, or with the first message. ``approve``, ``observe``, and the methods and ``events`` of ``host`` may be
+    async: they are awaited in the agent's event loop. Tools, plain approvers and hosts run in a thread, one call after
+    the other, and async tools in the workspace's own loop; an observer is called in the agent's loop. Cancelling stops
+    the model and refuses an open approval; a running tool is awaited, so that it cannot change files afterwards, and
+    `send` can continue from there. Send one message at a time.
     """
 
     _connects_at_once = False
@@ -53,8 +52,8 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
     _async_observer: AsyncObserver | None = None
 
     @cached_property
-    def _untold(self) -> deque[AgentEvent]:
-        """What an async observer has not been told yet."""
+    def _unreported(self) -> deque[AgentEvent]:
+        """Events that an async observer has not received yet."""
         return deque()
 
     @cached_property
@@ -62,13 +61,13 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return AsyncCallbacks()
 
     def set_observer(self, observer: AsyncObserver) -> None:
-        """Tell ``observer``, which may be async, what happens, in place of the one before."""
-        self._untold.clear()
+        """Replace the observer, which is called with every event and may be async."""
+        self._unreported.clear()
         self._async_observer = observer if is_async(observer) else None
         if self._async_observer is None:
             super().set_observer(observer)
         else:
-            self._observe = self._untold.append
+            self._observe = self._unreported.append
 
     def _approver(self, approve: Approver | AsyncApprover) -> Approver:
         return self._callbacks.approver(approve)
@@ -77,22 +76,22 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return self._callbacks.host(host)
 
     async def run(self, task: str) -> Finished:
-        """Work on ``task``, as a new conversation; see `Agent.run`. Raises TransportError, and CancelledError."""
-        await self._connected()
-        return await self._work(self._begin(task))
+        """Work on ``task`` in a new conversation; see `Agent.run`. Raises TransportError and CancelledError."""
+        await self._ensure_connected()
+        return await self._work(self._start(task))
 
     async def send(self, message: str) -> Finished:
-        """`run`, in the conversation that there is, whatever ended it; the first message begins one."""
-        await self._connected()
-        return await self._work(self._go_on(message))
+        """Continue the conversation like `run`, regardless of its last result; the first message starts one."""
+        await self._ensure_connected()
+        return await self._work(self._continue(message))
 
     async def close(self) -> None:
-        """Close what the agent made itself: a folder's workspace, the connection to a server."""
-        await asyncio.to_thread(self._made.close)
+        """Close the agent's own resources: a folder's workspace, the connection to a server."""
+        await asyncio.to_thread(self._resources.close)
 
     async def __aenter__(self) -> Self:
         try:
-            await self._connected()
+            await self._ensure_connected()
         except BaseException:
             await self.close()
             raise
@@ -101,8 +100,8 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _connected(self) -> None:
-        if not self._is_settled:
+    async def _ensure_connected(self) -> None:
+        if not self._is_connected:
             await asyncio.to_thread(self._connect)
 
     async def _work(self, step: AskModel | RunTools | Finished) -> Finished:
@@ -111,48 +110,48 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         self._callbacks.begin()
         try:
             while not isinstance(step, Finished):
-                await self._tell(step)
+                await self._report(step)
                 if isinstance(step, AskModel):
-                    step = self._answered(await self._ask(step))
-                    await self._tell()
+                    step = self._next_step(await self._ask(step))
+                    await self._report()
                 else:
                     results = []
                     for call in step.calls:
-                        await self._to_the_end(partial(self._run_into, results, call))
-                        await self._tell(results[-1])
+                        await self._run_to_completion(partial(self._run_into, results, call))
+                        await self._report(results[-1])
                     step = self._session.on_tool_results(results)
         except asyncio.CancelledError:
-            await self._tell(self._session.on_interrupt(results))
+            await self._report(self._session.on_interrupt(results))
             raise
         except TransportError as error:
-            await self._tell(Finished("failed", str(error)))
+            await self._report(Finished("failed", str(error)))
             raise
-        except Exception:  # of a function of the program's: `send` can go on from here
+        except Exception:  # from a function of the program: `send` can continue from here
             self._session.on_interrupt(results)
-            self._untold.clear()
+            self._unreported.clear()
             raise
         finally:
             self._callbacks.end()
-        await self._tell(step)
+        await self._report(step)
         return step
 
-    async def _tell(self, *happening: AgentEvent) -> None:
-        """Tell the observer, also what an async one has not been told yet."""
-        for each in happening:
-            self._observe(each)
-        while self._untold and self._async_observer is not None:
-            await awaited(partial(self._async_observer, self._untold.popleft()), "the observer")
+    async def _report(self, *events: AgentEvent) -> None:
+        """Report events to the observer, and unreported ones to an async observer."""
+        for event in events:
+            self._observe(event)
+        while self._unreported and self._async_observer is not None:
+            await awaited(partial(self._async_observer, self._unreported.popleft()), "the observer")
 
     def _run_into(self, results: list[ToolResult], call: ToolCall) -> None:
         results.append(self._run_call(call))
 
     async def _ask(self, query: AskModel) -> ResponseReader:
-        """The model's answer to one query."""
+        """Query the model once."""
         answer = self._new_answer(query)
         async with aclosing(self._stream(query)) as chunks:  # type: ignore[type-var]
             async for chunk in chunks:
                 answer.feed(chunk)
-                await self._tell()
+                await self._report()
         return answer
 
     def _stream(self, query: AskModel) -> AsyncIterator[Chunk]:
@@ -162,8 +161,8 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         chunks: AsyncIterator[Chunk] = chunks_of(self._chat.stream, messages, self.format.stop_sequences, "__aiter__")
         return chunks
 
-    async def _to_the_end(self, work: Callable[[], object]) -> None:
-        """Do ``work`` in a thread. Cancelling ends an open question; its thread cannot be stopped, only awaited."""
+    async def _run_to_completion(self, work: Callable[[], object]) -> None:
+        """Run ``work`` in a thread. Cancelling refuses an open approval; the thread can only be awaited."""
         running = asyncio.ensure_future(asyncio.to_thread(work))
         cancelled: asyncio.CancelledError | None = None
         while not running.done():
@@ -173,6 +172,6 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
                 cancelled = error
                 self._callbacks.cancel()
         if cancelled is not None:
-            running.exception()  # seen; the cancellation counts
+            running.exception()  # retrieved, but the cancellation counts
             raise cancelled
         running.result()

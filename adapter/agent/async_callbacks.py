@@ -1,7 +1,7 @@
 """Await the program's async functions in its event loop, for a tool call that runs in a thread.
 
-The thread waits for the answer. When the agent is cancelled, so is the question that is open, and no answer counts any
-more: neither that of a coroutine nor that of a plain function that was called before.
+The thread waits for the answer. Cancelling the agent cancels an open approval, and later answers no longer count,
+neither of coroutines nor of plain functions.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ class AsyncCallbacks:
         self._loop, self._is_cancelled = asyncio.get_running_loop(), False
 
     def end(self) -> None:
-        """Await nothing any more. A plain approver is asked as before."""
+        """Stop awaiting. Plain approvers still work."""
         self._loop, self._is_cancelled = None, False
 
     def cancel(self) -> None:
-        """Cancel what is awaited, and take no further answer until `end`."""
+        """Cancel pending calls, and ignore further answers until `end`."""
         with self._lock:
             self._is_cancelled = True
             for future in self._open:
                 future.cancel()
 
     def approver(self, approve: Approver | AsyncApprover) -> Approver:
-        """Return an approver for a thread, whose answers count only as long as the agent is not cancelled."""
+        """Return an approver for a thread. Its answers count only until the agent is cancelled."""
         if not is_async(approve):
             require_sync(approve, "the approver")
         ask = self._plain(approve, "the approver")
 
-        def asking(approval: ApprovalRequest) -> Any:
-            self._check_going_on()
+        def ask_unless_cancelled(approval: ApprovalRequest) -> Any:
+            self._check_not_cancelled()
             answer = ask(approval)
-            self._check_going_on()
+            self._check_not_cancelled()
             return answer
 
-        return set_wrapped(approve, asking)
+        return set_wrapped(approve, ask_unless_cancelled)
 
     def host(self, host: Host) -> Host:
         """Return ``host`` with plain functions in place of the async ones."""
@@ -72,7 +72,7 @@ class AsyncCallbacks:
         return replace(host, **changes) if changes else host
 
     def _plain(self, callback: Callable[..., Any], role: str, *, is_cancelled: bool = True) -> Callable[..., Any]:
-        """Return a plain function for ``callback``. ``is_cancelled``: with the agent, as all but observers are."""
+        """Return a plain function for ``callback``. ``is_cancelled``: cancel it with the agent; not for observers."""
         if not is_async(callback):
             return callback
 
@@ -83,10 +83,10 @@ class AsyncCallbacks:
 
     def _result(self, call: Callable[[], Awaitable[T]], role: str, is_cancelled: bool) -> T:
         if self._loop is None or not self._loop.is_running() or _running_loop() is self._loop:
-            raise UsageError(f"{role} is async: it is awaited only for calls that the AsyncAgent makes, in a thread")
+            raise UsageError(f"{role} is async: it can be awaited only during calls of an AsyncAgent, in a thread")
         with self._lock:
             if self._is_cancelled and is_cancelled:
-                raise _stopped()
+                raise _cancelled_error()
             future = asyncio.run_coroutine_threadsafe(awaited(call, role), self._loop)
             if is_cancelled:
                 self._open.add(future)
@@ -96,9 +96,9 @@ class AsyncCallbacks:
             with self._lock:
                 self._open.discard(future)
 
-    def _check_going_on(self) -> None:
+    def _check_not_cancelled(self) -> None:
         if self._is_cancelled:
-            raise _stopped()
+            raise _cancelled_error()
 
 
 class _PlainMethods:
@@ -127,5 +127,5 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-def _stopped() -> DeniedError:
-    return DeniedError("the run was cancelled before it was allowed. Nothing was done")
+def _cancelled_error() -> DeniedError:
+    return DeniedError("the run was cancelled before the approval. Nothing was done")

@@ -1,4 +1,4 @@
-"""How an agent's model is told of its tools: by its own template, or in words, in which style, and held to what."""
+"""Choose how an agent's model gets its tools: chat template or text prompt, style, assistance and constraint."""
 
 from __future__ import annotations
 
@@ -23,44 +23,43 @@ if TYPE_CHECKING:
     from adapter.backends.chat_client import ChatClient
 
 MAX_KNOWN_FILES = 2_000
-"""Paths of the workspace that are looked up for a very small model."""
+"""Maximum number of the workspace's paths looked up for a very small model."""
 
 
 def prompt_style_for(constraint: Constraint | None) -> Style:
-    """How tools are described: where calls are enforced without an example, whose values small models copy."""
+    """Return the style of the prompt: no example for enforced calls, as small models copy its values."""
     return "bare" if constraint in ("prefer", "required") else "compact"
 
 
 def validate_prompt_mode(prompt: str) -> None:
-    """Raises UsageError for none of `PROMPT_MODES`."""
+    """Raise UsageError unless ``prompt`` is one of `PROMPT_MODES`."""
     if prompt not in PROMPT_MODES:
         raise UsageError(f"unknown prompt {prompt!r}; expected {', '.join(PROMPT_MODES)}")
 
 
 def format_from_template(chat: object, prompt: str) -> str | None:
-    """The format derived from the template of the model behind ``chat``, where no table reads what that writes."""
+    """Return the format derived from the chat template of the model behind ``chat``, if no known format fits."""
     client = as_chat_client(chat)
-    told = client.own_prompt().recognised if client is not None and prompt != "words" else None
-    return told.format if told is not None and told.by == "template" else None
+    detected = client.own_prompt().recognised if client is not None and prompt != "words" else None
+    return detected.format if detected is not None and detected.by == "template" else None
 
 
 def make_template_chat(chat: object, tools: ToolSet, format: str | Format, prompt: str) -> TemplateChat | None:
-    """How ``chat`` gets the prompts of the model's own template; None for words. ``prompt``: one of `PROMPT_MODES`.
+    """Return the use of the model's own chat template, or None for a text prompt. ``prompt``: one of `PROMPT_MODES`.
 
-    Raises UsageError for ``own`` where that cannot be had.
+    Raises UsageError for ``own`` if the template cannot be used.
     """
     validate_prompt_mode(prompt)
     client = as_chat_client(chat)
     found = client.own_prompt() if client is not None and prompt != "words" else None
     if prompt == "own" and (found is None or found.own is None):
-        raise UsageError(
-            f"the model's own prompt cannot be had: {found.explanation if found else 'this is no ChatClient'}"
-        )
+        why = found.explanation if found else "chat must be a ChatClient"
+        raise UsageError(f"the model's own chat template cannot be used: {why}")
     return TemplateChat(tools, format, found.own) if found is not None and found.own is not None else None
 
 
 def known_files(workspace: Workspace) -> Sequence[str]:
-    """Return the files of a workspace, which a request may name."""
+    """Return the files of a workspace, for requests that name them."""
     with suppress(ToolError):
         found = workspace.read(Glob("**/*", limit=MAX_KNOWN_FILES))
         return found.paths if isinstance(found, PathList) else ()
@@ -68,8 +67,8 @@ def known_files(workspace: Workspace) -> Sequence[str]:
 
 
 def assist_for(client: ChatClient, guide: str, constraint: Constraint | None) -> AssistSettings | None:
-    """Return the assistance that the model of ``client`` needs, if any; with a constraint only where a call is required
-    and the ``guide`` is "on"."""
+    """Return the assistance for the model of ``client``, if it needs any. With a constraint, it requires "required" and
+    a ``guide`` of "on"."""
     from adapter.backends.small_model_check import SmallModelCheck
 
     if constraint is not None:
@@ -80,17 +79,17 @@ def assist_for(client: ChatClient, guide: str, constraint: Constraint | None) ->
 def constraint_fields_for(
     chat: object, constraint: Constraint | None, tools: ToolSet, format: str, reply: Tool | None
 ) -> tuple[JsonObject, JsonObject]:
-    """What the server is told besides the messages: of an answer as it comes, and of one held to a call."""
+    """Return the request fields of a free answer, and of one constrained to a call."""
     if constraint in (None, "off"):
         return {}, {}
     if (client := as_chat_client(chat)) is None:
-        raise UsageError(f"constraint={constraint!r} takes a ChatClient, not a {type(chat).__name__}")
+        raise UsageError(f"constraint={constraint!r} requires a ChatClient, got {type(chat).__name__}")
     from adapter.backends.constraint_fields import constraint_fields
 
     kind = client.endpoint.kind
-    held = constraint_fields(kind, tools, format=format, reply=reply)
-    waiting: JsonObject = {}
+    constrained = constraint_fields(kind, tools, format=format, reply=reply)
+    free: JsonObject = {}
     if constraint == "arguments":
-        with suppress(UsageError):  # too large, or nothing left to choose: then it is free
-            waiting = constraint_fields(kind, tools, format=format, waits=True)
-    return waiting, held
+        with suppress(UsageError):  # the grammar is too large or empty: no constraint
+            free = constraint_fields(kind, tools, format=format, waits=True)
+    return free, constrained

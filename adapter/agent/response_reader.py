@@ -1,4 +1,4 @@
-"""One answer of a model, read while it comes, and what whoever watches the loop is told of it."""
+"""Parse one streamed answer of a model, and report its chunks and events to an observer."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from adapter.backends.chat_client import Usage
 
 AgentEvent: TypeAlias = "AskModel | Chunk | Event | Turn | RunTools | ToolResult | Finished"
-"""What an observer is told, in the order in which it happens."""
+"""An event for an observer, in order of occurrence."""
 
 
 class ChatModel(Protocol):
-    """A model that answers in pieces: `adapter.backends.chat_client.ChatClient`, a recording, a guided model."""
+    """A model that streams its answers: `adapter.backends.chat_client.ChatClient`, or a recording."""
 
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]: ...
 
 
 class ResponseReader:
-    """One answer of the model, read as it comes. ``observe`` is told of each piece and event."""
+    """Parse one answer of the model. ``observe`` is called with each chunk and event."""
 
     def __init__(self, parser: Parser | ReplyParser, observe: Callable[[AgentEvent], None]) -> None:
         self._parser, self._observe = parser, observe
@@ -39,7 +39,7 @@ class ResponseReader:
 
     def feed(self, chunk: Chunk) -> None:
         if not isinstance(chunk, Chunk):
-            raise UsageError(f"chat.stream gave {chunk!r}; expected a Chunk")
+            raise UsageError(f"chat.stream must yield Chunk, got {chunk!r}")
         self._observe(chunk)
         if chunk.reasoning:
             self._add([ReasoningDelta(chunk.reasoning, "")])
@@ -49,16 +49,16 @@ class ResponseReader:
 
     @property
     def finish_reason(self) -> str | None:
-        """Why it ended, as the server says; None for a chat that says nothing of it."""
+        """The server's finish reason; None if it reports none."""
         return self._finish_reason
 
     def finish(self) -> tuple[Turn, Usage | None]:
-        """The whole answer, and what the server counted."""
+        """Return the whole answer, and the server's token counts."""
         self._add(self._parser.close(self._finish_reason or "incomplete"))
         return Turn.from_events(self._events), self._usage
 
     def partial_turn(self) -> Turn:
-        """What there is of an answer that was stopped; nobody is told."""
+        """Return the part of an answer that was stopped, without informing the observer."""
         return Turn.from_events([*self._events, *self._parser.close("incomplete")])
 
     def _add(self, events: list[Event]) -> None:
@@ -68,7 +68,7 @@ class ResponseReader:
 
 
 def chunks_of(stream: Callable[..., Any], messages: Sequence[Message], stop: Sequence[str], method: str) -> Any:
-    """Return the model's pieces. ``method``: ``__iter__`` or ``__aiter__``. Raises UsageError for any other answer."""
+    """Return the model's chunks. ``method``: ``__iter__`` or ``__aiter__``. Raises UsageError for any other answer."""
     chunks = stream(messages, stop=stop)
     if not hasattr(type(chunks), method) or isinstance(chunks, str):
         expected = "an iterator of Chunk" if method == "__iter__" else "an async iterator of Chunk"

@@ -1,7 +1,7 @@
-"""Sub-agents: the same loop on the same workspace, with a conversation, a tool set and a transcript of their own.
+"""Sub-agents: the agent loop on the same workspace, with a separate conversation, tool set and transcript.
 
-What one may do is what the session may do, decided by the same rules and the
-same user. It starts with nothing but its task, and only its last message comes back.
+They have the session's permissions and its user. A sub-agent starts with only its task, and returns only its last
+message.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from adapter.workspace.capabilities.host import HostEvent
 
 
 class SubagentRecorder(Protocol):
-    """What keeps a sub-agent's run: `adapter.recording.recorder.SessionRecorder` does."""
+    """Record a sub-agent's run, like `adapter.recording.recorder.SessionRecorder`."""
 
     def begin(self, agent: Agent, task: str, *, approve: str) -> None: ...
     def wrap_approver(self, ask: Approver) -> Approver: ...
@@ -42,14 +42,14 @@ class SubagentRecorder(Protocol):
 
 
 MAX_AT_ONCE = 8
-"""Sub-agents of one session that run at the same time."""
+"""Maximum number of concurrent sub-agents in a session."""
 MAX_TOTAL = 50
-"""Sub-agents of one session: a model that delegates in a loop comes to an end."""
+"""Maximum number of sub-agents in a session, against models that delegate in a loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentKind:
-    """What a sub-agent is for. ``instructions`` follow the system prompt; ``read_only`` ones change nothing."""
+    """A kind of sub-agent. ``instructions`` follow the system prompt; a ``read_only`` one changes nothing."""
 
     name: str
     summary: str
@@ -59,7 +59,7 @@ class AgentKind:
 
 
 def built_in_kinds() -> tuple[AgentKind, ...]:
-    """``research`` and ``general``; ProxyAI's names for them are taken, too."""
+    """Return ``research`` and ``general``, with ProxyAI's names as aliases."""
     texts = {
         name: (package_data.data_folder("prompts") / "agents" / f"{name}.md").read_text("utf-8") for name in _SUMMARIES
     }
@@ -76,15 +76,13 @@ _SUMMARIES = {
 
 
 class SubagentRunner:
-    """Runs sub-agents on ``chat``. Give it to a session as ``Host(agents=...)``.
+    """Run sub-agents on ``chat``. Pass it to a session as ``Host(agents=...)``.
 
-    ``kinds``: your own besides the built-in ones. ``models``: chats by what a
-    dialect calls a model or a tier; a name that is not among them takes ``chat``, and says so.
-    ``style``, ``prompt``: as of `Agent`.
-    ``formats``: how these models write calls, where it is not ``format``.
-    ``max_depth``: how deep sub-agents may start others; 1 means not at all. ``record`` makes the
-    record of the sub-agent with this number (from 1), which works in this folder. ``observe`` is told what
-    happens in it.
+    ``kinds``: in addition to the built-in ones. ``models``: chats by a dialect's names of models or tiers; unknown
+    names use ``chat``, with a note. ``style``, ``prompt``: as in `Agent`. ``formats``: formats of these models, if
+    other than ``format``. ``max_depth``: maximum nesting of sub-agents; 1 allows none inside another. ``record``
+    creates the recorder of a sub-agent, by its number (from 1) and folder. ``observe`` is called with its task and
+    events.
     """
 
     def __init__(
@@ -123,28 +121,28 @@ class SubagentRunner:
         return {kind.name: kind.summary for kind in self._kinds.values()}
 
     def run(self, task: RunSubagent, workspace: Workspace) -> AgentReport:
-        """Work on ``task``. Raises ToolError when it cannot be begun or the model server fails."""
+        """Work on ``task``. Raises ToolError if it cannot start or the model server fails."""
         kind = self._kind(task.kind)
-        chat, notes = self._chosen_chat(task.model)
+        chat, notes = self._select_chat(task.model)
         number = self._count()
         began = time.monotonic()
         tokens: list[int] = []
         recording = None if self._record is None else self._record(number, Path(workspace.root, task.cwd or ""))
         events = None if recording is None else recording.record_host_event
-        host = replace(workspace.host, agents=self._below(), questions=None, editor=None, events=events)
+        host = replace(workspace.host, agents=self._nested_runner(), questions=None, editor=None, events=events)
         with self._slots, workspace.subsession(host=host, read_only=kind.read_only, cwd=task.cwd) as part:
             agent = self._agent(part, chat, kind, self._formats.get(task.model or "", self._format))
             if recording is not None:
                 part.wrap_approver(recording.wrap_approver)
                 recording.begin(agent, task.prompt, approve=part.mode)
 
-            def observe(happening: AgentEvent) -> None:
-                if isinstance(happening, Chunk):
-                    tokens.extend(_tokens(happening))
+            def observe(event: AgentEvent) -> None:
+                if isinstance(event, Chunk):
+                    tokens.extend(_tokens(event))
                 if recording is not None:
-                    recording(happening)
+                    recording(event)
                 if self._observe is not None:
-                    self._observe(task, happening)
+                    self._observe(task, event)
 
             agent.set_observer(observe)
             try:
@@ -167,50 +165,50 @@ class SubagentRunner:
         return Agent(part, chat, format=format, system=system, prompt=prompt, limits=self._limits)
 
     def _kind(self, name: str) -> AgentKind:
-        wanted = name.strip().casefold()
+        normalized = name.strip().casefold()
         for kind in self._kinds.values():
-            if wanted in (kind.name.casefold(), *(alias.casefold() for alias in kind.aliases)):
+            if normalized in (kind.name.casefold(), *(alias.casefold() for alias in kind.aliases)):
                 return kind
         near = process.extractOne(name, list(self._kinds), scorer=fuzz.WRatio, score_cutoff=60)
         suggestion = f" (did you mean {near[0]!r}?)" if near else ""
         known = ", ".join(self._kinds)
-        raise ToolError(f"no sub-agent is of the kind {name!r}; there are: {known}{suggestion}. None was started")
+        raise ToolError(f"unknown kind of sub-agent {name!r}; the kinds are: {known}{suggestion}. None was started")
 
-    def _chosen_chat(self, model: str | None) -> tuple[ChatModel, tuple[str, ...]]:
+    def _select_chat(self, model: str | None) -> tuple[ChatModel, tuple[str, ...]]:
         if model is None or model in self._models:
             return self._models.get(model or "", self._chat), ()
-        return self._chat, (f"no model is known as {model!r}: the current one was used",)
+        return self._chat, (f"unknown model {model!r}: the current one was used",)
 
     def _count(self) -> int:
         with self._counting:
             if self._started >= self._max_total:
-                raise ToolError(f"this session has started {self._started} sub-agents, the most it may; work yourself")
+                raise ToolError(
+                    f"this session has reached its limit of {self._started} sub-agents; do the task yourself"
+                )
             self._started += 1
             return self._started
 
-    def _below(self) -> SubagentRunner | None:
-        """Who runs the sub-agents of a sub-agent: counted together, one level deeper."""
+    def _nested_runner(self) -> SubagentRunner | None:
+        """Return the runner for sub-agents of a sub-agent, if they are allowed."""
         return _NestedRunner(self) if self._depth < self._max_depth else None
 
 
 class _NestedRunner(SubagentRunner):
-    """The same runner one level deeper; the count and the slots are those of the first."""
+    """The same runner one level deeper, with a common count of sub-agents."""
 
-    def __init__(self, above: SubagentRunner) -> None:
-        self.__dict__.update(above.__dict__)
-        self._depth = above._depth + 1
-        self._slots = threading.BoundedSemaphore(
-            MAX_AT_ONCE
-        )  # of its own: one that waits for its sub-agent holds a slot
-        self._above = above
+    def __init__(self, parent: SubagentRunner) -> None:
+        self.__dict__.update(parent.__dict__)
+        self._depth = parent._depth + 1
+        self._slots = threading.BoundedSemaphore(MAX_AT_ONCE)  # a sub-agent holds its slot while it waits for another
+        self._parent = parent
 
     def _count(self) -> int:
-        return self._above._count()
+        return self._parent._count()
 
 
 def _output(done: Finished) -> str:
-    said = unescape_control_tokens(done.content.strip()) or "(no response)"
-    return said if done.reason in ("answered", "exited", "finished") else f"{said}\n({REASONS[done.reason]})"
+    content = unescape_control_tokens(done.content.strip()) or "(no response)"
+    return content if done.reason in ("answered", "exited", "finished") else f"{content}\n({REASONS[done.reason]})"
 
 
 def _tokens(chunk: Chunk) -> list[int]:

@@ -1,4 +1,4 @@
-"""The model's side: servers and the engine in this process, how they are found, asked, and what their failures mean."""
+"""Model servers and the embedded engine: discovery, clients, capabilities and failures."""
 
 __all__ = [
     "async_chat_client",

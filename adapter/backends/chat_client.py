@@ -1,13 +1,11 @@
-"""Talking to a model server: plain text in, plain text out, chunk by chunk.
+"""A client for model servers: text in, text out, streamed in chunks.
 
-Nothing here knows about tools: ``tools`` are sent only for the model's own template to describe them, and
-what comes back is text (`adapter.protocols.template_prompt`); for half of all servers drop them silently and the others
-turn text into calls by rules of their own. What may help is what `adapter.backends.constraint_fields` gives, the grammar
-that the server enforces while the model writes.
+Tools are not handled here: ``tools`` are sent only for the model's own chat template, and the answer is text
+(`adapter.protocols.template_prompt`). Half of all servers drop tools silently, others parse calls by their own rules.
+A grammar can be enforced with `adapter.backends.constraint_fields`.
 
-Retries are decided by what failed (`adapter.protocols.upstream_failures`), never after the first chunk
-has been handed on. Every failure becomes a TransportError that says what was
-tried, what answered and what to do.
+Retries depend on the failure (`adapter.protocols.upstream_failures`), and end with the first chunk. Every failure
+becomes a TransportError that states the request, the answer and the next step.
 """
 
 from __future__ import annotations
@@ -51,17 +49,17 @@ _T = TypeVar("_T")
 
 
 REFUSED_PATIENCE_S = 3.0
-"""How long a refused connection is tried again: a server may be just starting, but mostly there is none."""
+"""Time to retry a refused connection, in seconds: a server may be starting, but mostly there is none."""
 
 
 class ChatClient:
     """One model on one server.
 
-    ``model``: None takes the server's first that is no embedding model.
-    ``api_key``: None takes ``OPENAI_API_KEY``, except for a local server, which never sees it.
-    ``timeout_s``: how long a server may stay silent; reading a long prompt takes a slow machine minutes.
-    ``patience_s``: how long a server that is still loading, or busy, is asked again.
-    ``template``: fills the user's chat template, where the server fills none.
+    ``model``: None selects the server's first model that is not an embedding model.
+    ``api_key``: None selects ``OPENAI_API_KEY``, which is never sent to a local server.
+    ``timeout_s``: maximum time without output; processing a long prompt takes a slow machine minutes.
+    ``patience_s``: time to keep retrying a loading or busy server.
+    ``template``: renders the user's chat template, if the server renders none.
     """
 
     def __init__(
@@ -89,42 +87,42 @@ class ChatClient:
         self._api_key = api_key
         self._timeout_s = timeout_s
         self._patience_s = patience_s
-        self._opened: OpenAI | None = None
+        self._open_client: OpenAI | None = None
         self._control_tokens: tuple[str, ...] | None = None
 
     @property
     def model(self) -> str:
-        """The name that is sent. Asks the server once if none was given."""
+        """The model's name in requests. Queries the server once if no name was given."""
         if self._model is None:
             names = self.models()
             if not names:
                 raise TransportError(
-                    f"{self.endpoint.display_url} serves no model. Load one there (for Ollama: `ollama pull qwen3:4b`), "
+                    f"{self.endpoint.display_url} serves no model. Load one (for Ollama: `ollama pull qwen3:4b`), "
                     "or name one."
                 )
             self._model = next((name for name in names if "embed" not in name.lower()), names[0])
         return self._model
 
     def models(self) -> list[str]:
-        """The names of the models that the server has."""
-        return self._patiently(lambda: [model.id for model in self._client().models.list()])
+        """Return the names of the server's models."""
+        return self._with_retries(lambda: [model.id for model in self._client().models.list()])
 
     def context(self) -> ContextSize:
-        """How much of a conversation the server holds. Has Ollama load the model, which else tells nothing."""
+        """Return the size of the server's context. Makes Ollama load the model, which otherwise reports nothing."""
         return query_context_size(self.endpoint, self.model, load=True)
 
     def own_prompt(self) -> PromptDiscovery:
-        """How the model gets the prompt that its own template makes. Asks the server, the first time."""
+        """Return how to use the model's own chat template. Queries the server the first time."""
         return self._own.discover(self.model)
 
     def control_tokens(self) -> tuple[str, ...]:
-        """What the server tells of the model's control tokens. Asks it, the first time."""
+        """Return the model's control tokens. Queries the server the first time."""
         if self._control_tokens is None:
             self._control_tokens = discover_control_tokens(self.endpoint, self.template)
         return self._control_tokens
 
     def sees_images(self) -> bool | None:
-        """Whether the model takes images; None where the server does not tell."""
+        """Return whether the model takes images, or None if the server does not report it."""
         return sees_images(self.endpoint, self.model)
 
     def stream(
@@ -137,7 +135,7 @@ class ChatClient:
         seed: int | None = None,
         extra: Mapping[str, Json] | None = None,
     ) -> Generator[Chunk, None, None]:
-        """The answer, as it is written. Closing the generator closes the connection, which stops the server.
+        """Stream the answer. Closing the generator closes the connection, which stops the server.
 
         ``extra``: further fields of the request, such as `constraint_fields`.
         Raises TransportError, at the first ``next`` or later.
@@ -155,17 +153,17 @@ class ChatClient:
             check_types("ChatClient.stream", message=(message, Mapping))
         for text in stop:
             check_types("ChatClient.stream", stop=(text, str))
-        given = {"stop": list(stop) or None, "max_tokens": max_tokens, "temperature": temperature, "seed": seed}
-        fields = {name: value for name, value in given.items() if value is not None} | dict(extra or {})
+        options = {"stop": list(stop) or None, "max_tokens": max_tokens, "temperature": temperature, "seed": seed}
+        fields = {name: value for name, value in options.items() if value is not None} | dict(extra or {})
         body = self.body(messages, fields)
-        response, first = self._patiently(lambda: self._open(body))
+        response, first = self._with_retries(lambda: self._open(body))
         try:
             yield from self._chunks(response, first)
         finally:
             response.close()
 
     def body(self, messages: Sequence[Message], fields: JsonObject) -> JsonObject:
-        """What is asked for. Asks the server for its model once if none was given."""
+        """Return the body of a request. Queries the server for its model once if none was given."""
         return {
             "model": self.model,
             "messages": [dict(message) for message in messages],
@@ -175,27 +173,26 @@ class ChatClient:
         }
 
     def request(self, body: JsonObject) -> tuple[str, JsonObject]:
-        """The address and the body of a request that streams. May ask what the model's template makes of it."""
+        """Return the URL and body of a streaming request. May have the server render the chat template first."""
         steps = prompt_steps(_CHAT, body)
         try:
             step = next(steps)
             while True:
-                step = steps.send(self._performed(step))
+                step = steps.send(self._perform(step))
         except StopIteration as stop:
             last: HttpPost = stop.value
         except TemplatePromptError as fault:
             raise TransportError(
-                f"the model's chat template does not take this conversation: {fault}. "
-                "Set prompt to words, which leaves it out."
+                f"the model's chat template rejects this conversation: {fault}. Set prompt to words, to do without it."
             ) from fault
         path = last.path
         address = self.endpoint.base_url + path[3:] if path.startswith("/v1/") else self.endpoint.root + path
         return address, {**last.body, "stream": True}
 
     def close(self) -> None:
-        if self._opened is not None:
-            self._opened.close()
-            self._opened = None
+        if self._open_client is not None:
+            self._open_client.close()
+            self._open_client = None
 
     def __enter__(self) -> Self:
         return self
@@ -210,28 +207,28 @@ class ChatClient:
     def _client(self) -> OpenAI:
         from openai import DefaultHttpxClient, OpenAI
 
-        if self._opened is None:
+        if self._open_client is None:
             # HTTP_PROXY is not meant for this machine.
             http = DefaultHttpxClient(trust_env=not self.endpoint.is_local)
-            self._opened = OpenAI(**self.sdk_settings(), http_client=http)
-        return self._opened
+            self._open_client = OpenAI(**self.sdk_settings(), http_client=http)
+        return self._open_client
 
     def sdk_settings(self) -> dict[str, Any]:
-        """What a client of the SDK is made with, but its HTTP client."""
+        """Return the arguments for a client of the SDK, without its HTTP client."""
         from openai import Timeout
 
-        # The SDK insists on a key; a local server needs none and must not learn the user's.
+        # The SDK requires a key; a local server needs none and must not learn the user's.
         key = self._api_key or ("none" if self.endpoint.is_local else os.environ.get("OPENAI_API_KEY", "none"))
         timeout = Timeout(self._timeout_s, connect=5.0)
         return {"base_url": self.endpoint.base_url, "api_key": key, "max_retries": 0, "timeout": timeout}
 
     def _open(self, body: JsonObject) -> tuple[_Events, Json]:
-        """A stream and its first event (None if it has none), so that all that fails until then may be tried again."""
+        """Return a stream and its first event, or None: failures before that are retried."""
         from openai import Stream
         from openai.types.chat import ChatCompletionChunk
 
         url, sent = self.request(body)
-        kind = Stream[ChatCompletionChunk]  # also of events that are none of a chat, which `read` takes for such
+        kind = Stream[ChatCompletionChunk]  # `parse_chunk` also takes other events
         stream = self._client().post(url, body=sent, cast_to=ChatCompletionChunk, stream=True, stream_cls=kind)
         response: _Events = _ResponseLines(stream) if streams_lines(body) else stream
         try:
@@ -240,8 +237,8 @@ class ChatClient:
             response.close()
             raise
 
-    def _performed(self, step: HttpPost | RenderTemplate) -> Json:
-        """What a step on the way to an answer gives; what a server refuses, as it says it."""
+    def _perform(self, step: HttpPost | RenderTemplate) -> Json:
+        """Return the result of a step before the request, or the server's refusal as an ``error``."""
         if isinstance(step, RenderTemplate):
             if self.template is None:
                 raise TemplatePromptError("no template was named")
@@ -257,7 +254,7 @@ class ChatClient:
             return {"error": reason_of(error)}
 
     def _chunks(self, response: _Events, first: Json) -> Iterator[Chunk]:
-        self.check_first(first, response.response.headers)
+        self.check_first_event(first, response.response.headers)
         is_finished, event = False, first
         while event is not None:
             chunk = parse_chunk(event)
@@ -267,34 +264,33 @@ class ChatClient:
         if not is_finished:
             yield Chunk("", finish_reason=INCOMPLETE)
 
-    def check_first(self, first: Json, headers: Mapping[str, str]) -> None:
-        """Raises TransportError when what came is no stream. ``first``: the first event, None without any."""
+    def check_first_event(self, first: Json, headers: Mapping[str, str]) -> None:
+        """Raise TransportError if the answer is not a stream. ``first``: the first event, if any."""
         sent_as = headers.get("content-type", "")
         if first is None and "event-stream" not in sent_as and "ndjson" not in sent_as:
             raise TransportError(f"{self.endpoint.display_url} answered {sent_as or 'nothing'}. {UNKNOWN.advice}")
 
     def _next_event(self, response: _Events) -> Json:
-        """None at the end, also where the connection was dropped: what came so far is still of use."""
+        """Return the next event, or None at the end and on a dropped connection: the answer so far is still useful."""
         try:
             return next(response, None)
         except sdk_errors() as error:
             if is_dropped(error):
                 return None
-            raise self.explained(error) from error
+            raise self.to_transport_error(error) from error
 
     # ---------------------------------------------------------------- failures
 
-    def _patiently(self, attempt: Callable[[], _T]) -> _T:
-        """What ``attempt`` gives, asked again while that may help."""
+    def _with_retries(self, attempt: Callable[[], _T]) -> _T:
         from tenacity import Retrying
 
         try:
-            return Retrying(**self.patience())(attempt)
+            return Retrying(**self.retry_settings())(attempt)
         except sdk_errors() as error:
-            raise self.explained(error) from error
+            raise self.to_transport_error(error) from error
 
-    def patience(self) -> dict[str, Any]:
-        """Settings for tenacity: retry while that may help."""
+    def retry_settings(self) -> dict[str, Any]:
+        """Return settings for tenacity: retry temporary failures."""
         from tenacity import retry_if_exception
 
         is_temporary = retry_if_exception(lambda error: self._failure(error).retry != "never")
@@ -308,41 +304,40 @@ class ChatClient:
     def _failure(self, error: BaseException) -> UpstreamFailure:
         if isinstance(error, sdk_errors()):
             if is_silent(error):
-                return UpstreamFailure("never", "Give it more time (timeout_s), or a shorter prompt.")
+                return UpstreamFailure("never", "Increase timeout_s, or shorten the prompt.")
             if is_dropped(error):
                 return UpstreamFailure("briefly", f"{START_ONE}, or give another URL.")
             if (status := status_of(error)) is not None:
                 return classify_failure(status, str(error))
         return UNKNOWN
 
-    def explained(self, error: BaseException) -> TransportError:
-        """In the server's own words, which may repeat the key that it was sent. May ask it which models it has."""
-        return TransportError(Redactor(os.environ, [self._api_key]).redact(self._explanation(error)))
+    def to_transport_error(self, error: BaseException) -> TransportError:
+        """Explain an error of the SDK, with keys redacted. May query the server for its models."""
+        return TransportError(Redactor(os.environ, [self._api_key]).redact(self._explain(error)))
 
-    def _explanation(self, error: BaseException) -> str:
+    def _explain(self, error: BaseException) -> str:
         failure, url = self._failure(error), self.endpoint.display_url
         if is_silent(error):
-            return f"{url} said nothing for {self._timeout_s:g} s. {failure.advice}"
+            return f"{url} sent nothing for {self._timeout_s:g} s. {failure.advice}"
         if is_dropped(error) and not is_unreached(error):
-            return f"{url} took the request and gave no answer ({reason_of(error)}). Ask again, or see its log."
+            return f"{url} accepted the request but did not answer ({reason_of(error)}). Retry, or see its log."
         if is_dropped(error):
             return f"Nothing answers at {url} ({reason_of(error)}). {failure.advice}"
         advice = self._models_advice() if failure.missing_model else failure.advice
-        status = status_of(error)
-        return f"{url} answered {status or 'nonsense'}: {reason_of(error)}. {advice}"
+        return f"{url} answered {status_of(error) or 'nonsense'}: {reason_of(error)}. {advice}"
 
     def _models_advice(self) -> str:
         try:
             names = [model.id for model in self._client().models.list()]
         except sdk_errors():
-            return "Which models it has, it does not tell."
+            return "It does not list its models."
         nearest = get_close_matches(self._model or "", names, n=1, cutoff=0.4)
         hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
         return f"It has: {', '.join(names[:20]) or 'none'}.{hint}"
 
 
 class _ResponseLines:
-    """The events of a stream that are lines of JSON, as Ollama's own interface has them."""
+    """The events of a stream of JSON lines, as in Ollama's own API."""
 
     def __init__(self, stream: Stream[ChatCompletionChunk]) -> None:
         self.response = stream.response

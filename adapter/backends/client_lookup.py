@@ -1,4 +1,4 @@
-"""Which chats are clients of model servers, said without loading what a client is made of."""
+"""Recognize a `ChatClient` without importing its module."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ if TYPE_CHECKING:
 
 
 def as_chat_client(chat: object) -> ChatClient | None:
-    """``chat`` itself, where it is a `ChatClient`: then its module was loaded, by whoever made it."""
+    """Return ``chat`` if it is a `ChatClient`, whose module has then been imported already."""
     transport = sys.modules.get("adapter.backends.chat_client")
     return chat if transport is not None and isinstance(chat, transport.ChatClient) else None

@@ -1,4 +1,4 @@
-"""The fields of a request that make a server enforce how calls are written, by what kind of server it is."""
+"""Request fields that make a server constrain its output to tool calls, by kind of server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TAKES_GBNF: dict[Kind, str] = {"llama.cpp": "grammar", "koboldcpp": "grammar", 
 _TAKES_JSON_SCHEMA: frozenset[Kind] = frozenset({"ollama", "lmstudio", "vllm", "sglang"})
 
 MAX_VALUE = 200
-"""Characters of a string that is no text of any length. A small model that writes more has lost its way."""
+"""Maximum length of a short string, in characters. A small model that writes more is lost."""
 
 
 def constraint_fields(
@@ -30,12 +30,12 @@ def constraint_fields(
     max_string: int | None = MAX_VALUE,
     max_text: int | None = None,
 ) -> JsonObject:
-    """The request fields that make this kind of server write nothing but a call of one of the tools.
+    """Return the request fields that constrain a server to write only calls of ``tools``.
 
-    Empty for a server that is not known to enforce any. The options are those of `gbnf` and `json_schema`.
-    With GBNF the call is written as in ``format``; with a JSON Schema it is bare and one, its arguments under
-    ``parameters``. ``waits``: the model is free until it begins a call; only llama.cpp can do that, and only in
-    formats whose calls have an opening of their own.
+    The result is empty for servers that cannot. The options are those of `build_gbnf` and `build_json_schema`. With
+    GBNF the call is written in ``format``; with a JSON Schema it is a single bare call, with its arguments under
+    ``parameters``. ``waits``: a lazy grammar, which leaves the model free until it begins a call; only for llama.cpp,
+    and formats whose calls have an opening marker.
     """
     if waits:
         return _waiting_fields(kind, tools, choices, format, max_string, max_text)

@@ -1,8 +1,8 @@
-"""The control tokens that a model server tells of its model, for `adapter.prompting.escaping.with_control_tokens`.
+"""Discover a model's control tokens, for `adapter.prompting.escaping.with_control_tokens`.
 
-Of llama.cpp these are those that ``/props`` names, and those that the chat template spells: what stands in brackets
-there is given to ``/tokenize`` twice, and what is one token only where special tokens are read (``parse_special``) is a
-control token. Other servers tell none; a template that the user names brings its own.
+llama.cpp names some in ``/props``. Others occur in the chat template: each text in brackets is sent to ``/tokenize``
+twice, and is a control token if it is one token only with ``parse_special``. Other servers report none; a template
+named by the user has its own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from adapter.core.events import Json, JsonObject
+from adapter.core.events import Json
 from adapter.parsing.format import Format
 from adapter.parsing.formats import get_format
 from adapter.prompting.escaping import added_control_tokens, with_control_tokens
@@ -19,63 +19,59 @@ if TYPE_CHECKING:
     from adapter.backends.endpoint_discovery import Endpoint
     from adapter.backends.template_files import TemplateWorker
 
-ASKING_S = 2.0
-"""For one question, of which there are three."""
-
-MAX_ASKED = 200
-"""Texts in brackets of one template that are looked up."""
-
-_NAMED = ("bos_token", "eos_token", "media_marker")
-"""In ``/props``, as of b11549; the last one stands for a picture."""
+TIMEOUT_S = 2.0
+"""Timeout of each of the three requests, in seconds."""
+MAX_LOOKUPS = 200
+"""Maximum number of texts in brackets that are looked up."""
+_PROPS = ("bos_token", "eos_token", "media_marker")
+"""Control tokens in ``/props``, as of b11549; the last one stands for an image."""
 
 _BRACKETED = re.compile(r"<[^<>\s'\"{}%]{2,98}>|\[[^\[\]\s'\"{}%]{2,98}\]")
 
 
 @runtime_checkable
 class HasControlTokens(Protocol):
-    """A chat that knows its model's control tokens."""
+    """A chat that can report its model's control tokens."""
 
     def control_tokens(self) -> tuple[str, ...]: ...
 
 
 def format_with_control_tokens(chat: object, format: str) -> Format:
-    """``format`` as `neutralise` takes it for the model behind ``chat``."""
+    """Return ``format`` with the control tokens of the model behind ``chat``."""
     return with_control_tokens(get_format(format), chat.control_tokens() if isinstance(chat, HasControlTokens) else ())
 
 
 def discover_control_tokens(endpoint: Endpoint, process: TemplateWorker | None, props: Json = None) -> tuple[str, ...]:
-    """Of the model at ``endpoint``. ``process``: of the template that the user named. ``props``: what ``/props`` said,
-    where somebody has asked. Asks the server; one that does not answer tells none."""
+    """Query the server for the control tokens of its model.
+
+    ``process``: fills the template that the user named. ``props``: the answer of ``/props``, if known.
+    """
     template = process.template if process is not None else None
-    named = (*template.tokens.values(), *template.control_tokens) if template is not None else ()
-    if endpoint.kind != "llama.cpp":
-        return added_control_tokens(named)
-    if props is None:
-        from adapter.backends.endpoint_discovery import get_json
+    tokens = [*template.tokens.values(), *template.control_tokens] if template is not None else []
+    if endpoint.kind == "llama.cpp":
+        if not isinstance(props, dict):
+            from adapter.backends.endpoint_discovery import get_object
 
-        answer = get_json(f"{endpoint.root}/props", ASKING_S)
-        props = answer.body if answer is not None and answer.status == 200 else None
-    known: JsonObject = props if isinstance(props, dict) else {}
-    told = [token for name in _NAMED if isinstance(token := known.get(name), str)]
-    spelled = known.get("chat_template")
-    texts = list(dict.fromkeys(_BRACKETED.findall(spelled)))[:MAX_ASKED] if isinstance(spelled, str) else []
-    return added_control_tokens((*named, *told, *_control_tokens_among(texts, endpoint)))
+            props = get_object(f"{endpoint.root}/props", TIMEOUT_S)
+        tokens += [token for name in _PROPS if isinstance(token := props.get(name), str)]
+        source = props.get("chat_template")
+        texts = list(dict.fromkeys(_BRACKETED.findall(source)))[:MAX_LOOKUPS] if isinstance(source, str) else []
+        tokens += _select_control_tokens(texts, endpoint)
+    return added_control_tokens(tokens)
 
 
-def _control_tokens_among(texts: list[str], endpoint: Endpoint) -> list[str]:
+def _select_control_tokens(texts: list[str], endpoint: Endpoint) -> list[str]:
     if not texts:
         return []
-    special, plain = (_pieces("\n".join(texts), endpoint, parse_special=each) for each in (True, False))
+    special, plain = (_tokenize("\n".join(texts), endpoint, parse_special=each) for each in (True, False))
     return [text for text in texts if text in special and text not in plain] if plain else []
 
 
-def _pieces(text: str, endpoint: Endpoint, *, parse_special: bool) -> frozenset[str]:
-    """The texts of the tokens of ``text``; none where the server does not say."""
-    from adapter.backends.endpoint_discovery import get_json
+def _tokenize(text: str, endpoint: Endpoint, *, parse_special: bool) -> frozenset[str]:
+    """Return the texts of the tokens of ``text``; an empty set if the server does not report them."""
+    from adapter.backends.endpoint_discovery import get_object
 
-    asked = {"content": text, "with_pieces": True, "parse_special": parse_special}
-    answer = get_json(f"{endpoint.root}/tokenize", ASKING_S, asked)
-    body = answer.body if answer is not None and answer.status == 200 else None
-    tokens = body.get("tokens") if isinstance(body, dict) else None
+    query = {"content": text, "with_pieces": True, "parse_special": parse_special}
+    tokens = get_object(f"{endpoint.root}/tokenize", TIMEOUT_S, query).get("tokens")
     pieces = [each.get("piece") for each in tokens if isinstance(each, dict)] if isinstance(tokens, list) else []
     return frozenset(piece for piece in pieces if isinstance(piece, str))

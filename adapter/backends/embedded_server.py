@@ -1,9 +1,7 @@
-"""llama.cpp inside this process, so that nothing has to be installed or started first.
+"""Run llama.cpp inside this process, so that no server has to be installed or started first.
 
-xllamacpp is llama.cpp's own HTTP server as a Python wheel: it listens on a free
-port of 127.0.0.1, and the rest of the program talks to it like to any other
-server. It is an extra because it takes 100 MB; `adapter.backends.builtin_model` says where
-the weights come from.
+The extra ``xllamacpp`` (100 MB) is llama.cpp's HTTP server as a Python wheel. It listens on a free port of 127.0.0.1
+and is used like any other server. `adapter.backends.builtin_model` provides the default weights.
 """
 
 from __future__ import annotations
@@ -33,22 +31,22 @@ _HUGGING_FACE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+?)(?::(?P<quant>[\w.-]+))?"
 
 
 def is_available() -> bool:
-    """Whether the embedded engine is installed. Does not load it."""
+    """Return whether the embedded engine is installed, without importing it."""
     return importlib.util.find_spec("xllamacpp") is not None
 
 
 def is_gguf(name: str) -> bool:
-    """Whether a model's name means a GGUF file for the embedded engine, rather than a model of a server."""
+    """Return whether a model's name is a GGUF file for the embedded engine, not a model of a server."""
     return name.lower().endswith(".gguf")
 
 
 class EmbeddedServer:
-    """A llama.cpp server for one GGUF file, from entering the ``with`` block to leaving it.
+    """A llama.cpp server for one GGUF file, running inside the ``with`` block.
 
-    ``context_size``: tokens. ``max_tokens``: of any answer; None is as many as fit.
-    ``threads``: one is the fastest on a busy machine, where more wait for each other.
+    ``context_size``: in tokens. ``max_tokens``: maximum length of an answer; None for no limit.
+    ``threads``: one is fastest on a busy machine, where more wait for each other.
     ``chat_template``: in Jinja, instead of the model's own.
-    Entering raises UsageError for what is no GGUF file, TransportError where llama.cpp is missing or cannot load it.
+    Entering raises UsageError for files that are not GGUF, TransportError if llama.cpp is missing or cannot load it.
     """
 
     def __init__(
@@ -101,10 +99,10 @@ class EmbeddedServer:
             server = xllamacpp.Server(parameters)
         except RuntimeError as error:
             raise TransportError(
-                f"llama.cpp cannot load {path} (a damaged file, an architecture that it does not know, or too little "
-                f"memory): {error} See why with: llama-server -m {path}"
+                f"llama.cpp cannot load {path} (damaged file, unknown architecture or too little memory): {error} "
+                f"For details run: llama-server -m {path}"
             ) from error
-        # Stopped before its loop has begun, llama.cpp misses the signal and never ends. The loop itself answers /slots.
+        # If stopped before its loop has begun, llama.cpp misses the signal and hangs. The loop itself answers /slots.
         get_json(f"{server.listening_address}/slots", timeout_s=10)
         self._server = server
         self._endpoint = Endpoint(f"{server.listening_address}/v1", "llama.cpp")
@@ -113,26 +111,26 @@ class EmbeddedServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # The server has no close(): it stops when the last reference to it goes.
+        # The server has no close(): it stops when the last reference to it is dropped.
         self._server = None
         self._endpoint = None
 
 
 def gguf_path(reference: Path | str) -> Path:
-    """The GGUF file that a user means. Raises UsageError if it is missing or something else."""
+    """Return the path of a GGUF file. Raises UsageError if it is missing or not a GGUF file."""
     path = Path(reference).expanduser()
     if path.is_file():
         with path.open("rb") as file:
             start = file.read(4)
         if start != b"GGUF":
-            raise UsageError(f"{path} is no GGUF file: it starts with {start!r}, not with b'GGUF'")
+            raise UsageError(f"{path} is not a GGUF file: it starts with {start!r}, expected b'GGUF'")
         return path
     if isinstance(reference, str) and not is_gguf(reference) and (match := _HUGGING_FACE.fullmatch(reference)):
         # llama.cpp's own downloader is not part of the wheel ("params.model.path is required").
         raise UsageError(
-            f"{reference!r} is no file. If you mean that model on Hugging Face, let llama.cpp fetch and serve it: "
+            f"no such file: {reference!r}. For a model on Hugging Face, let llama.cpp download and serve it: "
             f"`llama-server -hf {match[0]} --port 8080`, then pass --base-url http://127.0.0.1:8080"
         )
-    neighbours = sorted(each.name for each in path.parent.glob("*.gguf")) if path.parent.is_dir() else []
-    there = f"; there are: {', '.join(neighbours[:10])}" if neighbours else ""
-    raise UsageError(f"no such file: {path}{there}")
+    present = sorted(each.name for each in path.parent.glob("*.gguf")) if path.parent.is_dir() else []
+    hint = f"; the folder contains: {', '.join(present[:10])}" if present else ""
+    raise UsageError(f"no such file: {path}{hint}")

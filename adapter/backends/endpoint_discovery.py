@@ -1,8 +1,7 @@
-"""Where a model server listens and what kind it is.
+"""Find a model server and detect its kind.
 
-A URL is taken as people write it (with or without scheme and ``/v1``), from the
-argument, from ``OPENAI_BASE_URL`` or from ``OLLAMA_HOST``; else the usual local
-ports are asked. The kind is told by the few addresses that only that server has.
+Its URL comes from the argument, ``OPENAI_BASE_URL`` or ``OLLAMA_HOST``, with or without scheme and ``/v1``; otherwise
+the usual local ports are probed. Each kind of server is detected by a path that only it serves.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from adapter.core.errors import TransportError, UsageError
-from adapter.core.events import Json
+from adapter.core.events import Json, JsonObject
 from adapter.protocols.sse import read_json
 
 Kind: TypeAlias = Literal["llama.cpp", "ollama", "lmstudio", "vllm", "sglang", "koboldcpp", "textgen", "openai"]
-"""``openai`` is any server that has nothing but the OpenAI-compatible interface."""
+"""``openai`` is any server with only an OpenAI-compatible API."""
 
 LOCAL_PORTS: dict[int, str] = {
     8080: "llama.cpp",
@@ -34,36 +33,36 @@ LOCAL_PORTS: dict[int, str] = {
     5001: "KoboldCpp",
     5000: "text-generation-webui",
 }
-"""The ports on which these servers listen unless told otherwise."""
+"""The default ports of these servers."""
 
 START_ONE = "Start one (`llama-server -m MODEL.gguf --port 8080`, or `ollama serve`)"
 
 MAX_MODELS = 256
-"""Names of models of which something is kept: clients choose them. With one more all are forgotten, and asked again."""
-MAX_SAID_BYTES = 8_000_000
-"""Of what a server says about itself and its models."""
+"""Maximum number of model names in a cache, since clients choose the names. The cache is cleared when it is full."""
+MAX_RESPONSE_BYTES = 8_000_000
+"""Maximum size of a server's description of itself and its models."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """``base_url`` is that of the OpenAI-compatible interface, without a final slash."""
+    """``base_url``: of the OpenAI-compatible API, without a trailing slash."""
 
     base_url: str
     kind: Kind = "openai"
 
     @property
     def root(self) -> str:
-        """The server's own address: what stands before ``/v1``."""
+        """The server's address without ``/v1``."""
         return re.sub(r"/v\d+$", "", self.base_url)
 
     @property
     def display_url(self) -> str:
-        """The base URL for messages: without a password in it."""
+        """The base URL for messages, without its password."""
         return without_password(self.base_url)
 
     @property
     def is_local(self) -> bool:
-        """Whether the server is on this machine, reached without any proxy."""
+        """True if the server is on this machine, and reached without a proxy."""
         host = urlsplit(self.base_url).hostname or ""
         try:
             return ipaddress.ip_address(host).is_loopback
@@ -72,13 +71,13 @@ class Endpoint:
 
 
 def api_key_for(endpoint: Endpoint) -> str | None:
-    """``OPENAI_API_KEY``; a server on this machine never sees it."""
+    """Return ``OPENAI_API_KEY``, which is never sent to a server on this machine."""
     return None if endpoint.is_local else os.environ.get("OPENAI_API_KEY") or None
 
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """What a server said to one GET. ``body`` is None where it is not JSON."""
+    """A server's answer. ``body`` is None unless it is JSON."""
 
     status: int
     server: str
@@ -92,23 +91,24 @@ def find_endpoint(
     ports: Mapping[int, str] = LOCAL_PORTS,
     timeout_s: float = 1.0,
 ) -> Endpoint:
-    """The server at ``base_url``, else at the environment's URL, else the first on a usual local port.
+    """Return the server at ``base_url``, else at the environment's URL, else the first on a default local port.
 
-    Raises UsageError for a URL that is none, TransportError where nothing answers.
+    Raises UsageError for an invalid URL, TransportError if nothing answers.
     """
-    stated = base_url or environ.get("OPENAI_BASE_URL")
-    if stated:
-        url = api_url(stated)
+    requested = base_url or environ.get("OPENAI_BASE_URL")
+    if requested:
+        url = api_url(requested)
         if kind := detect_server_kind(url, timeout_s):
             return Endpoint(url, kind)
         source = "" if base_url else " (from OPENAI_BASE_URL)"
-        if re.fullmatch(r"[\w-]+", stated.strip()) and stated.strip() != "localhost":  # perhaps a machine's name
+        name = requested.strip()
+        if re.fullmatch(r"[\w-]+", name) and name != "localhost":  # perhaps a host name
             raise UsageError(
-                f"{stated.strip()!r}{source} is no URL, and no server answers at {url}; expected something like "
+                f"{name!r}{source} is not a URL, and no server answers at {url}; expected a URL like "
                 "http://127.0.0.1:8080/v1"
             )
         raise TransportError(f"Nothing answers at {without_password(url)}{source}. {START_ONE}, or give another URL.")
-    # OLLAMA_HOST is often set for the server's sake only: a hint, not an order.
+    # OLLAMA_HOST is often set only for the server: a hint, not an order.
     hosts = [f"http://127.0.0.1:{port}" for port in ports]
     if "OLLAMA_HOST" in environ:
         hosts.insert(0, ollama_url(environ["OLLAMA_HOST"]))
@@ -117,27 +117,25 @@ def find_endpoint(
         if kind := detect_server_kind(url, timeout_s):
             return Endpoint(url, kind)
     tried = ", ".join(f"{port} {name}" for port, name in ports.items())
-    raise TransportError(f"No model server found on this machine (asked ports: {tried}). {START_ONE}, or give its URL.")
+    raise TransportError(f"No model server found on this machine (tried ports: {tried}). {START_ONE}, or give its URL.")
 
 
 _HOST = re.compile(r"[\w.:%-]+")
-"""A name, in any alphabet, or an IP address."""
+"""A host name, in any alphabet, or an IP address."""
 
 
 def api_url(url: str) -> str:
-    """The base URL of the OpenAI-compatible interface, from a URL as people write it."""
+    """Return the base URL of the OpenAI-compatible API, from a URL as people write it."""
     url = url.strip().strip("\"'")
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         is_host = bool(_HOST.fullmatch(parts.hostname or ""))
         is_address = parts.scheme in ("http", "https") and is_host and parts.port != 0
-    except ValueError:  # an unclosed bracket, a port that is none
+    except ValueError:  # an unclosed bracket, an invalid port
         is_address = False
     if not is_address:
-        raise UsageError(
-            f"{without_password(url)!r} is no URL of a server; expected something like http://127.0.0.1:8080/v1"
-        )
-    # A pasted request address, and Ollama's own interface, stand for the server they belong to.
+        raise UsageError(f"invalid server URL {without_password(url)!r}; expected a URL like http://127.0.0.1:8080/v1")
+    # Accept a pasted request URL, and that of Ollama's own API.
     path = re.sub(r"/(chat/completions|completions|models|api(/chat)?)$", "", parts.path.rstrip("/"))
     return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
 
@@ -147,11 +145,10 @@ def without_password(url: str) -> str:
 
 
 def ollama_url(host: str) -> str:
-    """The server's address from ``OLLAMA_HOST``, read as Ollama's envconfig does.
+    """Return the server's address from ``OLLAMA_HOST``, parsed like Ollama's envconfig.
 
-    It may be a host, a port (``:11434``), both, a bare IPv6 address, or a URL,
-    whose default port is then the scheme's; ``0.0.0.0`` is where the server
-    listens and 127.0.0.1 where it is reached.
+    It may be a host, a port (``:11434``), both, a bare IPv6 address, or a URL with its scheme's default port. A server
+    that listens on ``0.0.0.0`` is reached at 127.0.0.1.
     """
     scheme, separator, rest = host.strip(" \"'").rpartition("://")
     scheme = scheme if separator else "http"
@@ -164,7 +161,7 @@ def ollama_url(host: str) -> str:
     return f"{scheme}://{f'[{name}]' if ':' in name else name}:{port if port and int(port) < 65536 else default_port}"
 
 
-# ----------------------------------------------------------------- recognition
+# ----------------------------------------------------------------- detection
 
 _Test: TypeAlias = Callable[[HttpAnswer], bool]
 
@@ -173,7 +170,7 @@ def _has(key: str) -> _Test:
     return lambda answer: isinstance(answer.body, dict) and key in answer.body
 
 
-# Asked in this order. KoboldCpp comes before Ollama, whose interface it imitates.
+# Probed in this order. KoboldCpp comes before Ollama, whose API it imitates.
 _SIGNS: tuple[tuple[Kind, str, _Test], ...] = (
     ("llama.cpp", "/props", lambda answer: answer.server == "llama.cpp" or _has("default_generation_settings")(answer)),
     ("koboldcpp", "/api/extra/version", _has("result")),
@@ -186,22 +183,22 @@ _SIGNS: tuple[tuple[Kind, str, _Test], ...] = (
 
 
 def detect_server_kind(base_url: str, timeout_s: float = 1.0) -> Kind | None:
-    """Which server this is; None if nothing that speaks HTTP answers. A few GETs, each within ``timeout_s``."""
+    """Return the kind of the server, or None if no HTTP server answers. Sends a few GETs, each within ``timeout_s``."""
     root = Endpoint(base_url).root
     for kind, path, is_sign in _SIGNS:
         answer = get_json(root + path, timeout_s)
         if answer is None:
             return None
-        # llama.cpp says 503 while it loads, and is llama.cpp all the same.
+        # llama.cpp answers 503 while it loads.
         if (answer.status == 200 or answer.server == "llama.cpp") and is_sign(answer):
             return kind
     return "openai"
 
 
 def get_json(url: str, timeout_s: float, body: Json = None) -> HttpAnswer | None:
-    """One GET, or POST of ``body``, without proxies or redirects; None if no answer came within ``timeout_s``.
+    """Send one GET, or POST of ``body``, without proxies or redirects. Returns None without an answer in ``timeout_s``.
 
-    A server that is not on this machine is shown the user's key, as it is with every request.
+    The user's key is sent, as with every request, unless the server is on this machine.
     """
     parts, key = urlsplit(url), api_key_for(Endpoint(url))
     headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
@@ -211,7 +208,7 @@ def get_json(url: str, timeout_s: float, body: Json = None) -> HttpAnswer | None
         method, sent = ("GET", None) if body is None else ("POST", json.dumps(body))
         connection.request(method, parts.path or "/", sent, headers)
         response = connection.getresponse()
-        text = response.read(MAX_SAID_BYTES)
+        text = response.read(MAX_RESPONSE_BYTES)
     except (OSError, http.client.HTTPException):
         return None
     finally:
@@ -223,23 +220,39 @@ def get_json(url: str, timeout_s: float, body: Json = None) -> HttpAnswer | None
     return HttpAnswer(response.status, response.getheader("Server", ""), content)
 
 
+def json_object(answer: HttpAnswer | None) -> JsonObject:
+    """Return the JSON object of a successful answer, or an empty one."""
+    return answer.body if answer is not None and answer.status == 200 and isinstance(answer.body, dict) else {}
+
+
+def get_object(url: str, timeout_s: float, body: Json = None) -> JsonObject:
+    """Return the JSON object that `get_json` gets with status 200, or an empty one."""
+    return json_object(get_json(url, timeout_s, body))
+
+
+def model_ids(endpoint: Endpoint, timeout_s: float = 2.0) -> list[str]:
+    """Return the names of the models that a server lists."""
+    entries = get_object(f"{endpoint.base_url}/models", timeout_s).get("data")
+    return [
+        str(each["id"])
+        for each in (entries if isinstance(entries, list) else ())
+        if isinstance(each, dict) and each.get("id")
+    ]
+
+
 def first_model(endpoint: Endpoint, timeout_s: float = 2.0) -> str:
-    """The name of the first model that a server lists; "" where it lists none."""
-    answer = get_json(f"{endpoint.base_url}/models", timeout_s)
-    listed = answer.body.get("data") if answer is not None and isinstance(answer.body, dict) else None
-    names = [str(each["id"]) for each in listed or () if isinstance(each, dict) and each.get("id")]
-    return next(iter(names), "")
+    """Return the name of the first model that a server lists, or ""."""
+    return next(iter(model_ids(endpoint, timeout_s)), "")
 
 
 def count_tokens(text: str, endpoint: Endpoint) -> int:
-    """The exact count, by the tokenizer of the model that a llama.cpp server at ``endpoint`` has loaded."""
+    """Count tokens with the tokenizer of the model that a llama.cpp server at ``endpoint`` has loaded."""
     with closing(http.client.HTTPConnection(urlsplit(endpoint.base_url).netloc, timeout=60)) as connection:
         connection.request("POST", "/tokenize", json.dumps({"content": text}), {"Content-Type": "application/json"})
         return len(json.load(connection.getresponse())["tokens"])
 
 
 # -------------------------------------------------------------------- images
-
 
 _SEES: dict[Kind, tuple[str, Callable[[Json, str], Json]]] = {
     "llama.cpp": ("/props", lambda body, _model: body["modalities"]["vision"]),
@@ -252,14 +265,13 @@ _SEES: dict[Kind, tuple[str, Callable[[Json, str], Json]]] = {
 
 
 def sees_images(endpoint: Endpoint, model: str, timeout_s: float = 2.0) -> bool | None:
-    """Whether the model takes images; None where the server does not tell."""
+    """Return whether the model takes images, or None if the server does not report it."""
     if endpoint.kind not in _SEES:
         return None
     path, read = _SEES[endpoint.kind]
-    asked = {"model": model} if endpoint.kind == "ollama" else None
-    answer = get_json(endpoint.root + path, timeout_s, asked)
+    query = {"model": model} if endpoint.kind == "ollama" else None
     try:
-        sees = read(answer.body, model) if answer else None
+        sees = read(get_object(endpoint.root + path, timeout_s, query), model)
     except (KeyError, TypeError, AttributeError, StopIteration):
         return None
     return sees if isinstance(sees, bool) else None

@@ -1,8 +1,7 @@
-"""A server's own tool calling, behind the interface of a chat that only knows text.
+"""A server's native tool calling behind the interface of a text-only chat.
 
-The tools go with the request; the calls that the server reads out of the answer are written
-back into it in the model's format, where the parser finds them beside those that the server missed.
-The history stays text, which is what the template makes of calls and results anyway.
+The tools are sent with the request. Calls that the server parsed are written back into the text in the model's format,
+where the parser finds them, together with those that the server missed. The history stays text.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from adapter.tools.tool import ToolSet
 
 
 class NativeToolsChat:
-    """``format``: how the model writes calls. A server that refuses tools is a TransportError, as with any chat."""
+    """``format``: the format to write calls in. Raises TransportError for a server that refuses tools."""
 
     def __init__(self, chat: ChatClient, tools: ToolSet, format: str) -> None:
         self._chat, self._format = chat, get_format(format)
@@ -34,19 +33,19 @@ class NativeToolsChat:
         for chunk in self._chat.stream(messages, stop=stop, extra={"tools": self._tools}):
             for index, function in _functions(chunk.raw or {}):
                 names.setdefault(index, str(function.get("name") or ""))
-                given = function.get("arguments") or ""
-                text = given if isinstance(given, str) else json.dumps(given)
+                piece = function.get("arguments") or ""
+                text = piece if isinstance(piece, str) else json.dumps(piece)
                 arguments[index] = arguments.get(index, "") + text
             if chunk.finish_reason and names:
                 calls = [(name, arguments[index]) for index, name in names.items()]
-                yield Chunk("\n" + "\n".join(self._written(name, text) for name, text in calls))
+                yield Chunk("\n" + "\n".join(self._encode_call(name, text) for name, text in calls))
                 yield replace(chunk, finish_reason=_REASONS.get(chunk.finish_reason, chunk.finish_reason))
                 names.clear()
             else:
                 yield chunk
 
-    def _written(self, name: str, arguments: str) -> str:
-        """A call as text; one whose arguments were cut off or are broken stays so, and the model hears of it."""
+    def _encode_call(self, name: str, arguments: str) -> str:
+        """Write a call as text. Truncated or malformed arguments stay so, for the parser to report."""
         try:
             value = json.loads(arguments or "{}")
         except ValueError:
@@ -60,7 +59,7 @@ _REASONS = {"tool_calls": "stop", "function_call": "stop"}
 
 
 def _functions(raw: JsonObject) -> Iterator[tuple[int, JsonObject]]:
-    """(index, function) of the pieces of calls in a server's event."""
+    """Yield the index and function of each partial call in a server's event."""
     for choice in raw.get("choices") or ():
         delta = choice.get("delta") if isinstance(choice, dict) else None
         for position, call in enumerate((delta.get("tool_calls") if isinstance(delta, dict) else None) or ()):

@@ -1,7 +1,7 @@
-"""Finds out how a model gets the prompt that its own template makes, on the server at hand, or why it cannot.
+"""Discover whether and how a server renders a model's own chat template.
 
-It is tried, not believed: the template is filled with a few short conversations (`adapter.prompting.template_capabilities`), by the
-server where that can. Of vLLM, which shows no prompt, the count of tokens tells whether tools go into it.
+This is tested, not assumed: a few short conversations are rendered (`adapter.prompting.template_capabilities`), by the
+server if it can. vLLM shows no prompt, so its token count reveals whether tools are part of it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from adapter.backends.endpoint_discovery import MAX_MODELS, Endpoint, HttpAnswer, get_json
+from adapter.backends.context_size import LOADING_S
+from adapter.backends.endpoint_discovery import MAX_MODELS, Endpoint, HttpAnswer, get_json, get_object, json_object
 from adapter.backends.template_detection import detect_format
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.events import Json, JsonObject
@@ -24,23 +25,19 @@ from adapter.protocols.template_messages import template_messages, template_tool
 from adapter.protocols.template_prompt import TemplatePrompt
 from adapter.tools.tool import ToolSet
 
-ASKING_S = 30.0
-"""How long a server may take for a prompt that is tried: it may be reading another."""
+PROBE_TIMEOUT_S = 30.0
+"""Timeout of one probe, in seconds: the server may be busy with another request."""
+OLLAMA_VERSION = [0, 32]
+"""Oldest Ollama known to show prompts. Others might load the model and answer instead."""
 
-LOADING_S = 300.0
-"""How long Ollama may take to load the model, which it does before it fills the template."""
-
-SHOWS_PROMPTS = [0, 32]
-"""The Ollama in which this was seen; one that does not know the field would load the model and answer."""
-
-NO_PLACE = "the model's chat template has no place for tools"
+NO_TOOLS = "in words: the model's chat template does not support tools"
 
 
 @dataclass(frozen=True, slots=True)
 class PromptDiscovery:
-    """``own``: None where the tools go as words. ``told``: which way, and why no better one, for people. ``template``:
-    the template's text, where somebody shows it. ``is_sure``: asking again would not change it. ``recognised``: the
-    format that fits the template; None without one."""
+    """``own``: how to use the chat template, None for a text prompt. ``explanation``: the choice and its reason, for
+    people. ``template``: the template's text, if known. ``is_final``: another query would not change the result.
+    ``recognised``: the format that fits the template, if any."""
 
     own: TemplatePrompt | None
     explanation: str
@@ -49,32 +46,32 @@ class PromptDiscovery:
     recognised: DetectedFormat | None = None
 
     def format_of(self, model: str) -> str | None:
-        """The name of the format, by the template where there is one, else by the model's name."""
+        """Return the name of the format, by the template or else by the model's name."""
         return self.recognised.format if self.recognised is not None else guess_format(model)
 
 
 Fill: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json]], str | None]
-"""A prompt of messages and tools; None where the template refuses them."""
+"""Render a prompt of messages and tools; None if the template rejects them."""
 
 
 class PromptDiscoverer:
-    """For the models of ``endpoint``. ``template``: the one that the user named, for all of them."""
+    """Discover the prompts of the models of ``endpoint``. ``template``: the user's, for all of them."""
 
     def __init__(self, endpoint: Endpoint, template: TemplateWorker | None = None) -> None:
         self.endpoint, self.template = endpoint, template
         self._found: dict[str, PromptDiscovery] = {}
-        self._asking = threading.Lock()
+        self._lock = threading.Lock()
 
     def discover(self, model: str) -> PromptDiscovery:
-        """For ``model``. Asks the server, the first time."""
+        """Return the discovery for ``model``. Queries the server the first time."""
         name = "" if self.endpoint.kind == "llama.cpp" else model
-        with self._asking:
+        with self._lock:
             found = self._found.get(name)
             if found is None:
                 found = self._find(model)
                 if found.template is not None:
-                    named = self.template.template if self.template is not None else found.template
-                    found = replace(found, recognised=detect_format(named, model))
+                    template = self.template.template if self.template is not None else found.template
+                    found = replace(found, recognised=detect_format(template, model))
                 if found.is_final:
                     if len(self._found) >= MAX_MODELS:
                         self._found.clear()
@@ -82,8 +79,8 @@ class PromptDiscoverer:
             return found
 
     def forget(self) -> None:
-        """Ask anew: the server may have another model."""
-        with self._asking:
+        """Clear the cache: the server may have another model."""
+        with self._lock:
             self._found.clear()
 
     def _find(self, model: str) -> PromptDiscovery:
@@ -97,7 +94,7 @@ class PromptDiscoverer:
         find = finders.get(self.endpoint.kind)
         if find is None:
             return PromptDiscovery(
-                None, f"in words: a server of kind {self.endpoint.kind} fills no template; name one with --template"
+                None, f"in words: {self.endpoint.kind} servers do not render templates; name one with --template"
             )
         return find(self.endpoint, model)
 
@@ -119,56 +116,56 @@ def _by_template(endpoint: Endpoint, process: TemplateWorker) -> PromptDiscovery
 
 
 def _why_not(process: TemplateWorker) -> str:
-    """Of a template that the user named: what it says to the simplest conversation there is."""
+    """Explain why a template that the user named cannot be used."""
     try:
         process.render([{"role": "user", "content": "Hello"}], TOOLS)
     except ChatTemplateError as fault:
-        return f"the named template cannot be filled: {fault}"
-    return "the named template has no place for tools"
+        return f"the named template cannot be rendered: {fault}"
+    return "the named template does not support tools"
 
 
 def _by_llama_cpp(endpoint: Endpoint, _model: str) -> PromptDiscovery:
-    props = _body(get_json(f"{endpoint.root}/props", 2.0))
+    props = get_object(f"{endpoint.root}/props", 2.0)
     if not isinstance(props.get("chat_template"), str):
         return PromptDiscovery(None, "in words: llama.cpp does not show its template yet", is_final=False)
     template = props["chat_template"]
     caps = props.get("chat_template_caps")
     if isinstance(caps, dict) and caps.get("supports_tools") is False:
-        return PromptDiscovery(None, f"in words: {NO_PLACE}", template)
+        return PromptDiscovery(None, NO_TOOLS, template)
     answers: list[HttpAnswer | None] = []
 
     def fill(messages: Sequence[JsonObject], tools: Sequence[Json]) -> str | None:
-        asked = {"messages": list(messages), "tools": list(tools), "reasoning_format": "none"}
-        answers.append(get_json(f"{endpoint.root}/apply-template", ASKING_S, asked))
-        prompt = _body(answers[-1]).get("prompt")
+        request = {"messages": list(messages), "tools": list(tools), "reasoning_format": "none"}
+        answers.append(get_json(f"{endpoint.root}/apply-template", PROBE_TIMEOUT_S, request))
+        prompt = json_object(answers[-1]).get("prompt")
         return prompt if isinstance(prompt, str) else None
 
     traits = probe_capabilities(fill)
     if traits is None:
         status = answers[0].status if answers[0] is not None else 503
         if status in (404, 501, 503):
-            told = "in words: this llama.cpp fills no templates (/apply-template)"
-            return PromptDiscovery(None, told, template, is_final=status != 503)
-        return PromptDiscovery(None, f"in words: {NO_PLACE}", template)
+            explanation = "in words: this llama.cpp does not render templates (/apply-template)"
+            return PromptDiscovery(None, explanation, template, is_final=status != 503)
+        return PromptDiscovery(None, NO_TOOLS, template)
     return PromptDiscovery(
         TemplatePrompt("llama.cpp", traits), "the model's own, by llama.cpp's /apply-template", template
     )
 
 
 def _by_ollama(endpoint: Endpoint, model: str) -> PromptDiscovery:
-    version = str(_body(get_json(f"{endpoint.root}/api/version", 2.0)).get("version") or "")
+    version = str(get_object(f"{endpoint.root}/api/version", 2.0).get("version") or "")
     numbers = [int(each) for each in version.split(".")[:2] if each.isdigit()]
-    if numbers < SHOWS_PROMPTS:
+    if numbers < OLLAMA_VERSION:
         return PromptDiscovery(None, f"in words: Ollama {version} may not show its prompts (0.32 and later do)")
-    shows_prompts, is_sure = True, True
+    shows_prompts, is_final = True, True
 
     def fill(messages: Sequence[JsonObject], tools: Sequence[Json]) -> str | None:
-        nonlocal shows_prompts, is_sure
-        asked = render_request({"model": model, "messages": list(messages), "tools": list(tools)})
-        # An older Ollama would answer the request instead: with one token, then.
-        answer = get_json(f"{endpoint.root}/api/chat", LOADING_S, {**asked, "options": {"num_predict": 1}})
-        is_sure = is_sure and answer is not None and answer.status in (200, 400)
-        info = _body(answer).get("_debug_info")
+        nonlocal shows_prompts, is_final
+        request = render_request({"model": model, "messages": list(messages), "tools": list(tools)})
+        # An older Ollama would answer the request: limit that to one token.
+        answer = get_json(f"{endpoint.root}/api/chat", LOADING_S, {**request, "options": {"num_predict": 1}})
+        is_final = is_final and answer is not None and answer.status in (200, 400)
+        info = json_object(answer).get("_debug_info")
         prompt = info.get("rendered_template") if isinstance(info, dict) else None
         shows_prompts = shows_prompts and not (answer is not None and answer.status == 200 and prompt is None)
         return prompt if isinstance(prompt, str) else None
@@ -177,40 +174,37 @@ def _by_ollama(endpoint: Endpoint, model: str) -> PromptDiscovery:
     if not shows_prompts:
         return PromptDiscovery(None, "in words: this Ollama does not show its prompts")
     if traits is None:
-        return PromptDiscovery(None, f"in words: {NO_PLACE}", is_final=is_sure)
+        return PromptDiscovery(None, NO_TOOLS, is_final=is_final)
     return PromptDiscovery(TemplatePrompt("ollama", traits), "the model's own, by Ollama's template")
 
 
 def _by_vllm(endpoint: Endpoint, model: str) -> PromptDiscovery:
-    asked = {"model": model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}
-    without = _prompt_tokens(get_json(f"{endpoint.base_url}/chat/completions", ASKING_S, asked))
-    tools = {"tools": TOOLS, "tool_choice": "none"}
-    answer = get_json(f"{endpoint.base_url}/chat/completions", ASKING_S, {**asked, **tools})
-    with_tools = _prompt_tokens(answer)
+    request: JsonObject = {"model": model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}
+    without = _count_prompt_tokens(endpoint, request)
+    with_tools = _count_prompt_tokens(endpoint, {**request, "tools": TOOLS, "tool_choice": "none"})
     if not without or not with_tools:
-        return PromptDiscovery(None, "in words: vLLM does not say how long a prompt with tools is", is_final=False)
+        return PromptDiscovery(None, "in words: vLLM does not report the length of a prompt with tools", is_final=False)
     if with_tools < without + 20:
         return PromptDiscovery(
-            None, "in words: vLLM leaves tools out (its --exclude-tools-when-tool-choice-none, or the template)"
+            None, "in words: vLLM drops tools (because of --exclude-tools-when-tool-choice-none, or the template)"
         )
 
     def fill(messages: Sequence[JsonObject], tools: Sequence[Json]) -> str | None:
         conversation = {"model": model, "messages": list(messages), "tools": list(tools)}
-        counted = _body(get_json(f"{endpoint.root}/tokenize", ASKING_S, conversation)).get("tokens")
-        if not isinstance(counted, list):
+        tokens = get_object(f"{endpoint.root}/tokenize", PROBE_TIMEOUT_S, conversation).get("tokens")
+        if not isinstance(tokens, list):
             return None
-        shown = _body(get_json(f"{endpoint.root}/detokenize", ASKING_S, {"model": model, "tokens": counted})).get(
-            "prompt"
-        )
-        return shown if isinstance(shown, str) else None
+        decoded = get_object(f"{endpoint.root}/detokenize", PROBE_TIMEOUT_S, {"model": model, "tokens": tokens})
+        prompt = decoded.get("prompt")
+        return prompt if isinstance(prompt, str) else None
 
-    # Nobody can put what the model wrote into a prompt that is made there.
+    # The prompt is rendered by the server, so the model's verbatim text cannot be inserted.
     traits = replace(probe_capabilities(fill) or CAREFUL, as_text=False)
     return PromptDiscovery(TemplatePrompt("vllm", traits), 'the model\'s own, by vLLM with tool_choice "none"')
 
 
 def probe_capabilities(fill: Fill) -> TemplateCapabilities | None:
-    """The traits of the template that ``fill`` fills; None where it has no place for tools."""
+    """Return the capabilities of the template that ``fill`` renders, or None if it does not support tools."""
     trials = probe_template()
     try:
         trial = next(trials)
@@ -222,24 +216,20 @@ def probe_capabilities(fill: Fill) -> TemplateCapabilities | None:
 
 
 def render_system_prompt(process: TemplateWorker, system: str, ask: str, tools: ToolSet) -> tuple[str, str]:
-    """The prompt of a first question with ``tools``, and the same without them.
+    """Render the prompt of a first question, with ``tools`` and without.
 
-    Raises TemplateFault where the template refuses them, or has no place for them.
+    Raises ChatTemplateError if the template rejects or does not support them.
     """
     found = _by_template(Endpoint(""), process)
     if found.own is None:
         raise ChatTemplateError(found.explanation.removeprefix("in words: "))
     messages: list[Json] = [{"role": "system", "content": system}, {"role": "user", "content": ask}]
     format = get_format(detect_format(process.template).format or "hermes")
-    told = template_messages(messages, found.own.traits, format, tools).messages
-    return process.render(told, template_tool_definitions([], tools, format)), process.render(told)
+    prepared = template_messages(messages, found.own.traits, format, tools).messages
+    return process.render(prepared, template_tool_definitions([], tools, format)), process.render(prepared)
 
 
-def _prompt_tokens(answer: HttpAnswer | None) -> int:
-    usage = _body(answer).get("usage")
+def _count_prompt_tokens(endpoint: Endpoint, request: JsonObject) -> int:
+    usage = get_object(f"{endpoint.base_url}/chat/completions", PROBE_TIMEOUT_S, request).get("usage")
     count = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     return count if isinstance(count, int) else 0
-
-
-def _body(answer: HttpAnswer | None) -> JsonObject:
-    return answer.body if answer is not None and answer.status == 200 and isinstance(answer.body, dict) else {}

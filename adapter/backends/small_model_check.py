@@ -1,34 +1,34 @@
-"""Which models are too small to choose tools by themselves, as their servers say: they get help.
+"""Detect models too small to choose tools, which get the assistance of `adapter.prompting.intent.assist`.
 
-They get the assistance of `adapter.prompting.intent.assist`. llama.cpp tells the number of parameters in
-``/v1/models``, Ollama in ``/api/show``; of others it is not known.
+llama.cpp reports the number of parameters in ``/v1/models``, Ollama in ``/api/show``; other servers do not.
 """
 
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 
-from adapter.backends.endpoint_discovery import MAX_MODELS, Endpoint, get_json
+from adapter.backends.endpoint_discovery import MAX_MODELS, Endpoint, get_object
 from adapter.core.events import Json
 from adapter.prompting.intent.assist import AssistSettings
 
 SMALL = 400_000_000
-"""Parameters. The help was measured with 135 million, and models of 500 million call better by themselves."""
+"""Maximum number of parameters. Assistance was measured with 135 million; models of 500 million do better without."""
 
 
 class SmallModelCheck:
-    """For the models of ``endpoint``. ``mode``: one of `GUIDE_MODES`; auto goes by the size."""
+    """Check the models of ``endpoint``. ``mode``: one of `GUIDE_MODES`; auto decides by size."""
 
     def __init__(self, endpoint: Endpoint, mode: str) -> None:
         self._endpoint, self._mode = endpoint, mode
         self._known: dict[str, AssistSettings | None] = {}
-        self._asking = threading.Lock()
+        self._lock = threading.Lock()
 
     def assists_for(self, model: str) -> AssistSettings | None:
-        """The help for ``model``; None where it needs none. Asks the server, the first time."""
+        """Return the assistance for ``model``, or None if it needs none. Queries the server the first time."""
         if self._mode != "auto":
             return AssistSettings() if self._mode == "on" else None
-        with self._asking:
+        with self._lock:
             if model not in self._known:
                 count = parameter_count(self._endpoint, model)
                 if len(self._known) >= MAX_MODELS:
@@ -37,30 +37,18 @@ class SmallModelCheck:
             return self._known[model]
 
     def explanation(self, model: str) -> str:
-        """For people, where `of` gives help."""
-        why = "as asked for" if self._mode == "on" else f"the server says that {model or 'its model'} is small"
-        return f"guided: {why}, so words decide whether and what is called (--guide off leaves that to the model)"
+        """Explain the assistance to people."""
+        why = "requested" if self._mode == "on" else f"the server reports that {model or 'its model'} is small"
+        return f"guided: {why}, so the request's words select the call (--guide off leaves that to the model)"
 
 
 def parameter_count(endpoint: Endpoint, model: str, timeout_s: float = 2.0) -> int | None:
-    """How many parameters ``model`` has; None where its server does not tell. llama.cpp has one model."""
-    if endpoint.kind == "llama.cpp":
-        return _count(_body(endpoint, "/v1/models", timeout_s), "data", 0, "meta", "n_params")
-    if endpoint.kind == "ollama" and model:
-        shown = _body(endpoint, "/api/show", timeout_s, {"model": model})
-        return _count(shown, "model_info", "general.parameter_count")
-    return None
-
-
-def _body(endpoint: Endpoint, path: str, timeout_s: float, sent: Json = None) -> Json:
-    answer = get_json(endpoint.root + path, timeout_s, sent)
-    return answer.body if answer is not None and answer.status == 200 else None
-
-
-def _count(body: Json, *place: str | int) -> int | None:
-    for key in place:
-        try:
-            body = body[key]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return body if isinstance(body, int) and body > 0 else None
+    """Return the number of parameters of ``model``, or None if its server does not report it."""
+    count: Json = None
+    with suppress(KeyError, IndexError, TypeError):
+        if endpoint.kind == "llama.cpp":  # it has one model
+            count = get_object(f"{endpoint.root}/v1/models", timeout_s)["data"][0]["meta"]["n_params"]
+        elif endpoint.kind == "ollama" and model:
+            details = get_object(f"{endpoint.root}/api/show", timeout_s, {"model": model})
+            count = details["model_info"]["general.parameter_count"]
+    return count if isinstance(count, int) and count > 0 else None

@@ -1,4 +1,4 @@
-"""What a model server streams, read into chunks of text, whatever its dialect of the OpenAI interface."""
+"""Parse the events of any OpenAI-compatible or Ollama stream into chunks of text."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk
 
 INCOMPLETE = "incomplete"
-"""The finish reason of a stream that just stopped: a call in it must be taken as cut off."""
+"""The finish reason of a stream that ended early: a call in it counts as truncated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of an answer. The last ones have the ``finish_reason`` and, where the server counts, the ``usage``.
-    ``raw`` is the server's own event. ``reading``: before the answer, how many tokens of the prompt are read, of how
-    many; only llama.cpp tells."""
+    """A piece of an answer. The last ones have the ``finish_reason`` and, if the server reports it, the ``usage``.
+    ``raw``: the server's event. ``reading``: prompt tokens processed so far, and their total (llama.cpp only)."""
 
     text: str
     reasoning: str = ""
@@ -31,7 +30,7 @@ class Chunk:
 
 
 def parse_chunk(event: ChatCompletionChunk | JsonObject) -> Chunk:
-    """One server event, in whatever dialect of the OpenAI interface it is, or a line of Ollama's own."""
+    """Parse one event of an OpenAI-compatible server, or a line of Ollama's own API."""
     raw: JsonObject = event if isinstance(event, dict) else {}
     if hasattr(event, "model_dump"):
         raw = event.model_dump(exclude_unset=True, warnings=False)
@@ -40,7 +39,7 @@ def parse_chunk(event: ChatCompletionChunk | JsonObject) -> Chunk:
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     delta = choice.get("delta")
     delta = delta if isinstance(delta, dict) else {}
-    # llama.cpp, vLLM, SGLang and DeepSeek say reasoning_content; OpenRouter and newer vLLM reasoning.
+    # reasoning_content: llama.cpp, vLLM, SGLang and DeepSeek; reasoning: OpenRouter and newer vLLM.
     reasoning = delta.get("reasoning_content") or delta.get("reasoning")
     return Chunk(
         _text(delta.get("content")), _text(reasoning), choice.get("finish_reason"), raw, parse_usage(raw), _reading(raw)
@@ -48,7 +47,7 @@ def parse_chunk(event: ChatCompletionChunk | JsonObject) -> Chunk:
 
 
 def _reading(raw: JsonObject) -> tuple[int, int] | None:
-    """llama.cpp's ``prompt_progress``; what it had in its cache counts as read."""
+    """Read llama.cpp's ``prompt_progress``, in which cached tokens count as processed."""
     progress = raw.get("prompt_progress")
     done, total = (progress.get("processed"), progress.get("total")) if isinstance(progress, dict) else (None, None)
     return (done, total) if isinstance(done, int) and isinstance(total, int) else None

@@ -1,7 +1,6 @@
-"""Conversations for a server that gets the prompt of the model's own template, whoever talks to it.
+"""Prepare requests whose prompt is rendered by the model's own chat template.
 
-Their messages hold calls and results as such (`SessionWorkspace` with ``shows_calls``); what comes back is text, as from any
-chat.
+Their messages hold structured calls and results (`Session` with ``shows_calls``); the answer is text as from any chat.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from adapter.tools.tool import ToolSet
 
 
 class TemplateChat:
-    """``own``: how the model gets its prompt; ``format``: how it writes calls."""
+    """``own``: how the template is rendered; ``format``: how the model writes calls."""
 
     def __init__(self, tools: ToolSet, format: str | Format, own: TemplatePrompt) -> None:
         self.own = own
@@ -28,9 +27,9 @@ class TemplateChat:
     def request(
         self, messages: Sequence[Message], fields: Mapping[str, Json] | None = None
     ) -> tuple[Sequence[Message], JsonObject]:
-        """What a `ChatClient`, or one for asyncio, streams: the messages, and its ``extra`` with ``fields`` in it."""
+        """Return the messages and the ``extra`` fields for `ChatClient.stream`, with ``fields`` among them."""
         written = {index: str(message["written"]) for index, message in enumerate(messages) if message.get("written")}
         plain = [{key: value for key, value in message.items() if key != "written"} for message in messages]
-        told = template_messages(plain, self.own.traits, self._format, self._tools, written=written, is_escaped=True)
-        given = {"tools": self._definitions, "preserved_tokens": list(self._format.special_tokens)}
-        return told.messages, with_template_marks({**given, **(fields or {})}, self.own, told.written)
+        prompt = template_messages(plain, self.own.traits, self._format, self._tools, written=written, is_escaped=True)
+        extra = {"tools": self._definitions, "preserved_tokens": list(self._format.special_tokens), **(fields or {})}
+        return prompt.messages, with_template_marks(extra, self.own, prompt.written)

@@ -1,13 +1,13 @@
-"""Derives the format of a chat template, filled in a process of its own: checked, bounded in time, and remembered."""
+"""Derive the format of a chat template in a worker process, within a time limit, and cache the result."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-import threading
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from adapter.backends.template_files import TemplateWorker, load_chat_template
@@ -22,30 +22,23 @@ from adapter.prompting.deriving.probes import BOS, EOS, TOOLS
 from adapter.prompting.deriving.result import DerivationResult, derive_format, derived_format_name
 
 TIME_LIMIT_S = 5.0
-"""Of the processor, for all of it; a usual template takes a tenth of a second."""
-
+"""Total processor time, in seconds; a typical template takes a tenth of a second."""
 MAX_PROMPT = 300_000
-"""Characters of one prompt that is looked at: those of real templates have some thousand."""
-
+"""Maximum length of a rendered prompt, in characters; real ones have a few thousand."""
 MAX_VARIABLES = 4
-"""Of a template's own, which some join to a text without asking: they get the tools as JSON, whatever they are."""
-
+"""Maximum number of a template's own variables. Templates may concatenate them with text, so each is set to the tools
+as JSON."""
+MAX_CACHED = 64
+"""Number of templates in the cache."""
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
-
-MAX_KEPT = 64
-"""Templates of which is remembered what they say."""
-
-_kept: dict[str, DerivationResult] = {}
-_told: dict[tuple[str, str | None], DetectedFormat] = {}
-_lock = threading.Lock()
 
 
 def derive(template: str | Path | ChatTemplate) -> Format:
-    """The format that a chat template writes, derived from the template alone, for `adapter.Parser` and the rest.
+    """Derive the format that a chat template writes, for `adapter.Parser` and other uses of formats.
 
-    ``template``: its text, or the path of a file as ``--template`` takes it. The format reads back what the template
-    writes, hostile values too; `adapter derive FILE` shows what was found. Raises UsageError where none can be derived,
-    and says why; a `Parser` without a format then recognises all that are known.
+    ``template``: its text, or the path of a file as for ``--template``. The format is checked to read back the
+    template's output, hostile values included; `adapter derive FILE` shows the details. Raises UsageError with the
+    reason if no format can be derived; a `Parser` without a format then detects all known ones.
     """
     if isinstance(template, Path):
         template = load_chat_template(template)
@@ -60,53 +53,44 @@ def derive(template: str | Path | ChatTemplate) -> Format:
 
 
 def examine_template(template: ChatTemplate) -> DerivationResult:
-    """What the template says, with the reasons. The second time it is remembered, by the template's text."""
-    name = derived_format_name(template.source, template.tokens)
-    with _lock:
-        found = _kept.get(name)
-    if found is None:
-        found = _examined(template, name)
-    with _lock:
-        _kept[name] = found
-        while len(_kept) > MAX_KEPT:
-            del _kept[next(iter(_kept))]
-        if found.format is not None:
-            register_format(found.format)
+    """Derive the format of a template, with the reasons, and register it. The result is cached."""
+    found = _examine(template.source, tuple(sorted(template.tokens.items())))
+    if found.format is not None:
+        register_format(found.format)
     return found
 
 
 def template_digest(template: ChatTemplate) -> str:
-    """SHA-256 of the template's text."""
+    """Return the SHA-256 of the template's text."""
     return hashlib.sha256(template.source.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def detect_format(template: str | ChatTemplate, model: str | None = None) -> DetectedFormat:
-    """Which format a model with this template writes, and why; a derived one is known to `get_format` by its name."""
+    """Detect the format that a model with this template writes; `get_format` then knows a derived one by its name."""
     if isinstance(template, str):
         template = ChatTemplate(template)
-    key = (derived_format_name(template.source, template.tokens), model)
-    found = examine_template(template)
-    with _lock:
-        told = _told.get(key)
-    if told is None:
-        told = match_known_format(found, template.source, model)
-        with _lock:
-            _told[key] = told
-            while len(_told) > MAX_KEPT:
-                del _told[next(iter(_told))]
-    return told
+    examine_template(template)
+    return _detect(template.source, tuple(sorted(template.tokens.items())), model)
 
 
-def _examined(template: ChatTemplate, name: str) -> DerivationResult:
-    tokens = {"bos_token": BOS, "eos_token": EOS, **template.tokens}
-    began = time.thread_time()
+@lru_cache(maxsize=MAX_CACHED)
+def _detect(source: str, tokens: tuple[tuple[str, str], ...], model: str | None) -> DetectedFormat:
+    return match_known_format(_examine(source, tokens), source, model)
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def _examine(source: str, tokens: tuple[tuple[str, str], ...]) -> DerivationResult:
+    name = derived_format_name(source, dict(tokens))
+    start_s = time.thread_time()
     faults: list[str] = []
     variables: dict[str, Json] = {}
 
-    with TemplateWorker(ChatTemplate(template.source, tokens), TIME_LIMIT_S) as process:
+    with TemplateWorker(
+        ChatTemplate(source, {"bos_token": BOS, "eos_token": EOS, **dict(tokens)}), TIME_LIMIT_S
+    ) as process:
 
         def fill(messages: Sequence[JsonObject], tools: Sequence[Json], opened: bool) -> str | None:
-            if time.thread_time() - began + process.spent_s > TIME_LIMIT_S:
+            if time.thread_time() - start_s + process.spent_s > TIME_LIMIT_S:
                 raise _TooLongError
             while True:
                 try:
@@ -114,10 +98,10 @@ def _examined(template: ChatTemplate, name: str) -> DerivationResult:
                     break
                 except ChatTemplateError as fault:
                     faults.append(str(fault))
-                    wanted = _UNDEFINED.fullmatch(str(fault))
-                    if wanted is None or wanted[1] in variables or len(variables) == MAX_VARIABLES:
+                    missing = _UNDEFINED.fullmatch(str(fault))
+                    if missing is None or missing[1] in variables or len(variables) == MAX_VARIABLES:
                         return None
-                    variables[wanted[1]] = json.dumps(TOOLS)
+                    variables[missing[1]] = json.dumps(TOOLS)
             if len(prompt) > MAX_PROMPT:
                 raise _TooLongError
             return prompt
@@ -125,9 +109,9 @@ def _examined(template: ChatTemplate, name: str) -> DerivationResult:
         try:
             found = derive_format(fill, name)
         except RecursionError:
-            return DerivationResult(None, "what the template writes is nested too deeply")
+            return DerivationResult(None, "the template's output is nested too deeply")
         except OSError as error:
-            return DerivationResult(None, f"no process could be started to fill the template: {error.strerror}")
+            return DerivationResult(None, f"cannot start a process to render the template: {error.strerror}")
         except _TooLongError:
             return DerivationResult(
                 None, f"the template takes more than {TIME_LIMIT_S:g} s, or writes more than {MAX_PROMPT:,} characters"
@@ -138,4 +122,4 @@ def _examined(template: ChatTemplate, name: str) -> DerivationResult:
 
 
 class _TooLongError(Exception):
-    """The template takes too long, or writes too much."""
+    """The template exceeds `TIME_LIMIT_S` or `MAX_PROMPT`."""

@@ -84,7 +84,7 @@ def run_probe(settings: ProbeSettings) -> int:
         print(json.dumps({"profile": profile and str(output), "page": str(html), **_rows(found)}, indent=2))
     else:
         _print(found)
-    print(profile.told() if profile else NOTHING, file=sys.stderr)
+    print(profile.summary() if profile else NOTHING, file=sys.stderr)
     print(f"profile: {output if profile else 'none written'}\npage: {html}", file=sys.stderr)
     return 130 if found.ended == STOPPED else 0 if profile else 1
 

@@ -1,3 +1,3 @@
-"""One conversation without I/O: what is asked for next, what the model is shown again, and what fits."""
+"""One conversation, without I/O: its next step, the history shown to the model, and the context limit."""
 
 __all__ = ["message_content", "message_rendering", "session", "token_estimate", "verbatim_history"]

@@ -1,7 +1,7 @@
-"""Makes a conversation fit into the model's context: old results shortened first, then the oldest turns left out.
+"""Fit a conversation into the model's context: shorten old results, then drop the oldest turns.
 
-Both change what the prompt begins with, so that a server must read it anew. So they are done rarely and
-for good: once the conversation is too long it is cut to well below the limit, and what was cut stays cut.
+Both invalidate the server's prompt cache. So a conversation that is too long is cut to well below the limit, and its
+cuts are permanent.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ Result: TypeAlias = tuple[str, str, str]
 """(tool, content, call id)."""
 
 ANSWER_SHARE = 0.25
-"""Of the context, kept free for the answer, up to `MAX_ANSWER` tokens."""
+"""Share of the context reserved for the answer, up to `MAX_ANSWER` tokens."""
 MAX_ANSWER = 4_096
-"""Tokens kept free for the answer, however large the context."""
+"""Maximum number of tokens reserved for the answer."""
 CUT_TO = 0.6
-"""Of what may be filled: the next dozen turns then fit without another cut."""
+"""Share of the usable tokens left by a cut: the next dozen turns then fit without another one."""
 PER_MESSAGE = 6
-"""Tokens that a template puts around a message."""
+"""Tokens that a template adds to a message."""
 PER_IMAGE = 1_000
-"""Tokens; models take from some hundred to some thousand."""
+"""Tokens of an image: models use hundreds to thousands."""
 SHORT = 240
-"""Characters of a shortened result, from its start and its end; shorter results are left as they are."""
+"""Length of a shortened result, in characters from its start and its end; shorter results are unchanged."""
 TAIL, COMMANDS_TAIL = 1 / 3, 2 / 3
-"""Of those, how much is from the end. What a command says at its end is what became of it."""
+"""Share of these characters from the end, where a command reports its outcome."""
 _COMMANDS = re.compile(r"(?i)run|exec|bash|shell|command|terminal|test|build|output")
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One message. ``results``: what ``content`` was written from, for results that may be shortened; ``about``: the
-    calls that gave them, in a few words. ``parts``: of an answer with calls, those parts as a template takes them."""
+    """One message. ``results``: the results encoded in ``content``, which may be shortened; ``about``: short forms of
+    their calls. ``parts``: the fields of an answer with calls, for a chat template."""
 
     role: str
     content: Content
     results: tuple[Result, ...] = ()
     about: tuple[str, ...] = ()
-    is_kept: bool = False
-    """Never left out: what the user said last."""
-    is_passing: bool = False
-    """An answer that is asked again, and what was said of it: left out once a better one has come."""
+    is_protected: bool = False
+    """Never drop the entry: the last message of the user."""
+    is_temporary: bool = False
+    """A rejected answer or its retry message, dropped once a better answer has come."""
     parts: JsonObject | None = None
     tokens: int = field(init=False)
-    """About how many it takes."""
+    """Estimated number of tokens."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tokens", sum(map(_tokens, _parts(self.content))) + PER_MESSAGE)
@@ -59,7 +59,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class TrimmedHistory:
-    """``entries`` as they are to be shown, and how many messages with results and how many turns this cut took."""
+    """The entries to show, and the numbers of shortened results and dropped turns."""
 
     entries: list[HistoryEntry]
     shortened: int = 0
@@ -67,56 +67,56 @@ class TrimmedHistory:
 
 
 def usable_tokens(context_tokens: int) -> int:
-    """What of a context a prompt may fill."""
+    """Return the number of tokens that a prompt may use."""
     return context_tokens - min(int(context_tokens * ANSWER_SHARE), MAX_ANSWER)
 
 
 def trim_to_context(
     entries: list[HistoryEntry], limit: float, encode: Callable[[str, str, str], str], first: int = 2
 ) -> TrimmedHistory:
-    """``entries`` within ``limit`` tokens, as far as that can be had.
+    """Trim ``entries`` to ``limit`` tokens, as far as possible.
 
-    The ``first`` entries (system prompt and task) stay whole, and the last turn stays, its results
-    shortened last of all. ``encode`` writes a result as `Format.encode_result` does.
+    The ``first`` entries (system prompt and task) stay whole. The last turn stays, and its results are shortened last.
+    ``encode`` writes a result like `Format.encode_result`.
     """
     if _size(entries) <= limit:
         return TrimmedHistory(entries)
-    kept, shortened, target = list(entries), 0, limit * CUT_TO
-    last_turn = max((index for index, entry in enumerate(kept) if entry.role == "assistant"), default=len(kept))
+    trimmed, shortened, target = list(entries), 0, limit * CUT_TO
+    last_turn = max((index for index, entry in enumerate(trimmed) if entry.role == "assistant"), default=len(trimmed))
     for index in range(first, last_turn):
-        if _size(kept) > target and kept[index].results:
-            kept[index], count = _shortened(kept[index], SHORT, encode)
+        if _size(trimmed) > target and trimmed[index].results:
+            trimmed[index], count = _shorten(trimmed[index], SHORT, encode)
             shortened += count
-    head, rest, dropped = kept[:first], kept[first:], 0
+    head, rest, dropped = trimmed[:first], trimmed[first:], 0
     while _size(head) + _size(rest) > target and sum(entry.role == "assistant" for entry in rest) > 1:
         end = 1 + next(i for i, entry in enumerate(rest[1:]) if entry.role == "assistant")
-        head += [entry for entry in rest[:end] if entry.is_kept]
+        head += [entry for entry in rest[:end] if entry.is_protected]
         rest = rest[end:]
         dropped += 1
     if _size(head) + _size(rest) > limit:
-        rest, count = _last_shortened(rest, _size(head) + _size(rest) - target, encode)
+        rest, count = _shorten_last(rest, _size(head) + _size(rest) - target, encode)
         shortened += count
     return TrimmedHistory([*head, *rest], shortened, dropped)
 
 
-def _last_shortened(
+def _shorten_last(
     entries: list[HistoryEntry], excess: float, encode: Callable[[str, str, str], str]
 ) -> tuple[list[HistoryEntry], int]:
-    """The results of the last turn, each by its share of what is too much."""
-    cut, count = [], 0
+    """Shorten the results of the last turn, each by its share of the excess."""
+    trimmed, total_count = [], 0
     total = sum(entry.tokens for entry in entries if entry.results)
     for entry in entries:
         if entry.results:
             share = max(0.0, 1 - excess / total)
             longest = max(len(content) for _, content, _ in entry.results)
-            entry, made = _shortened(entry, max(SHORT, int(longest * share)), encode)
-            count += made
-        cut.append(entry)
-    return cut, count
+            entry, count = _shorten(entry, max(SHORT, int(longest * share)), encode)
+            total_count += count
+        trimmed.append(entry)
+    return trimmed, total_count
 
 
-def _shortened(entry: HistoryEntry, size: int, encode: Callable[[str, str, str], str]) -> tuple[HistoryEntry, int]:
-    """Each result stays the answer to its call, and says of which it is a part."""
+def _shorten(entry: HistoryEntry, size: int, encode: Callable[[str, str, str], str]) -> tuple[HistoryEntry, int]:
+    """Shorten each result, with a note that names its call."""
     about = entry.about or tuple(name for name, _, _ in entry.results)
     cut = tuple(
         (name, _cut(text, size, call or name or "the tool", COMMANDS_TAIL if _COMMANDS.search(name) else TAIL), call_id)
@@ -127,12 +127,13 @@ def _shortened(entry: HistoryEntry, size: int, encode: Callable[[str, str, str],
 
 
 def _cut(content: str, size: int, call: str, tail_share: float) -> str:
-    """The first and the last lines, or characters where a line is longer than that."""
+    """Return the first and last lines, or characters if the lines are too long."""
     tail = int(size * tail_share)
     first, last = content[: size - tail], content[len(content) - tail :]
     first, last = first[: first.rfind("\n") if "\n" in first else None], last[last.find("\n") + 1 :]
     lines = content.count("\n") + 1
-    note = f"\n[shortened: {call} gave {len(content)} characters in {pluralize(lines, 'line')}; call it again to see all]\n"
+    size_note = f"{len(content)} characters in {pluralize(lines, 'line')}"
+    note = f"\n[shortened: {call} returned {size_note}; call it again to see all]\n"
     return content if len(content) <= size + len(note) else first + note + last
 
 

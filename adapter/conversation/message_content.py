@@ -1,4 +1,4 @@
-"""What a message says: text, or a list of parts of which some are no text, as OpenAI's interface has them."""
+"""The content of a message in OpenAI's format: text, or a list of parts such as text and images."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ Content: TypeAlias = str | list[Json]
 
 
 def concat_content(first: Content, second: Content, between: str) -> Content:
-    """Both, one after the other; a text as long as both are."""
+    """Concatenate two contents; two texts give a text."""
     if isinstance(first, str) and isinstance(second, str):
         return between.join(text for text in (first, second) if text)
     return [*_parts(first), *_parts(second)]
 
 
 def image_part(url: str) -> Json:
-    """The part that shows an image; ``url`` may be a data URL that holds it."""
+    """Return the part for an image; ``url`` may be a data URL."""
     return {"type": "image_url", "image_url": {"url": url}}
 
 
 def image_url(part: Json) -> str | None:
-    """The address of the image that a part shows; None for other parts. Some clients leave out the object around it."""
-    shown = part.get("image_url") if isinstance(part, dict) else None
-    url = shown.get("url") if isinstance(shown, dict) else shown
+    """Return the URL of an image part; None for other parts. Some clients send it without the object around it."""
+    image = part.get("image_url") if isinstance(part, dict) else None
+    url = image.get("url") if isinstance(image, dict) else image
     return url if isinstance(url, str) else None
 
 

@@ -1,8 +1,7 @@
-"""What a model is shown of its own earlier answers: what it wrote, byte for byte.
+"""Show a model its own earlier answers byte for byte, for the sake of the server's prompt cache.
 
-A server keeps the state of the prompt it has read, and of the answer it wrote, and
-reuses it as far as the next prompt begins with the same bytes. A call that is encoded
-anew (other spacing, a repair, a name put right) ends that: the rest is read again.
+The cache is reused as far as the next prompt begins with the same bytes. A re-encoded call (other spacing, a repair, a
+corrected name) ends that.
 """
 
 from __future__ import annotations
@@ -30,22 +29,22 @@ from adapter.tools.tool import ToolSet
 
 
 def verbatim_text(events: Iterable[Event]) -> str:
-    """An answer as it was written, without what is not to be shown again; see `VerbatimText`."""
-    written = VerbatimText()
-    written.take(events)
-    return written.text()
+    """Return the verbatim text of an answer; see `VerbatimText`."""
+    text = VerbatimText()
+    text.take(events)
+    return text.text()
 
 
 class VerbatimText:
-    """Takes the events of an answer as they come, and gives its text.
+    """Collect the verbatim text of an answer from its events.
 
-    Left out are reasoning, which templates leave out too, the tokens that end a turn,
-    which templates put there themselves, and what the model went on to say as somebody else.
+    It omits reasoning, as templates do, the tokens that end a turn, which templates add, and anything that the model
+    wrote after its turn.
     """
 
     def __init__(self) -> None:
-        self._kept = StringBuilder()
-        self._waiting: list[str] = []  # markup that counts only if more of the answer follows
+        self._text = StringBuilder()
+        self._pending: list[str] = []  # markup that counts only if more of the answer follows
         self._after_reasoning = False
         self._reasoning = StringBuilder()
 
@@ -55,48 +54,48 @@ class VerbatimText:
                 case TextDelta(raw=raw) | ToolCall(raw=raw) | InvalidToolCall(raw=raw):
                     self.add(raw)
                 case ContentReclassified():
-                    self._kept, self._waiting, self._after_reasoning = StringBuilder(), [], True
+                    self._text, self._pending, self._after_reasoning = StringBuilder(), [], True
                 case ReasoningDelta(raw=raw):
                     self._reasoning.add(raw)
-                    self._waiting, self._after_reasoning = [], True
+                    self._pending, self._after_reasoning = [], True
                 case ReasoningReclassified():
-                    self._kept = StringBuilder(str(self._reasoning), str(self._kept))
+                    self._text = StringBuilder(str(self._reasoning), str(self._text))
                 case MarkupDelta(raw=raw) if any(
                     marker in raw.lower() for marker in reasoning_markers(FORMATS.all).values()
                 ):
-                    self._waiting, self._after_reasoning = [], True  # reasoning with nothing in it
+                    self._pending, self._after_reasoning = [], True  # empty reasoning
                 case MarkupDelta(raw=raw) if not self._after_reasoning:
-                    self._waiting.append(raw)
+                    self._pending.append(raw)
                 case _:
                     pass  # progress of a call, which has an event of its own
 
     def add(self, raw: str) -> None:
-        """Take what is no reasoning and no markup."""
-        if self._waiting:
-            self._kept.add("".join(self._waiting))
-            self._waiting = []
-        self._kept.add(raw)
+        """Add text that is neither reasoning nor markup."""
+        if self._pending:
+            self._text.add("".join(self._pending))
+            self._pending = []
+        self._text.add(raw)
         self._after_reasoning = False
 
     def text(self) -> str:
-        return str(self._kept) + _own_end("".join(self._waiting))
+        return str(self._text) + _closing_markup("".join(self._pending))
 
 
-def _own_end(markup: str) -> str:
-    """Of the markup after the last call what closes it: up to where the turn ends or somebody else's begins."""
+def _closing_markup(markup: str) -> str:
+    """Return the part of the markup after the last call that closes it, before the turn's end or the next turn."""
     lowered = markup.lower()
     return markup[: min((at for marker in _turn_markers() if (at := lowered.find(marker)) >= 0), default=len(markup))]
 
 
 @cache
 def _turn_markers() -> frozenset[str]:
-    """The markers that end a turn, or begin another part of one: no call ends with these."""
+    """Return the markers that end a turn or begin another part of one. No call ends with these."""
     tables = build_marker_tables(FORMATS.all, ())
     return frozenset({*tables.ends, *tables.next_turns, *tables.results, *tables.reasoning})
 
 
 def is_safe_to_replay(arguments: JsonObject, format: Format, tools: ToolSet) -> bool:
-    """Whether a model may be shown its call as it wrote it: whatever could act bears the mark of `neutralise`."""
+    """Return whether a call can be shown verbatim, because its arguments hold no unescaped control tokens."""
     return bool(
         map_strings(lambda text: escape_control_tokens(unescape_control_tokens(text), format, tools), arguments)
         == arguments

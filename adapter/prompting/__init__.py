@@ -1,4 +1,4 @@
-"""What a model is told: tools in words or as its own chat template writes them, and nothing that could end a turn."""
+"""System prompts, chat templates, and the escaping of control tokens."""
 
 __all__ = [
     "calling_setup",
@@ -8,4 +8,5 @@ __all__ = [
     "prompt_templates",
     "system_prompt",
     "template_capabilities",
+    "tool_shortlist",
 ]

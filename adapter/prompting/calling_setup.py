@@ -1,4 +1,4 @@
-"""One way to have a model call tools: what `adapter probe` tries, and a profile keeps."""
+"""A setup for tool calling: `adapter probe` compares setups, and profiles store the best."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from adapter.prompting.system_prompt import Style
 
 @dataclass(frozen=True, slots=True)
 class CallingSetup:
-    """``native``: the server's own tool calling, which leaves the other words without meaning; else those
-    of `adapter.protocols.translation_options.TranslationOptions`. ``own``: the prompt that the model's template makes, whatever the ``style``."""
+    """``native``: the server's own tool calling, which ignores the other fields; these are those of
+    `adapter.protocols.translation_options.TranslationOptions`. ``uses_template``: the model's chat template, which
+    ignores ``style``."""
 
     format: str = "hermes"
     style: Style = "trained"

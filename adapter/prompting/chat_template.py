@@ -1,11 +1,10 @@
-"""Fills a chat template as Hugging Face's ``apply_chat_template`` does, in a sandbox.
+"""Render a chat template like Hugging Face's ``apply_chat_template``, in a sandbox.
 
-A template comes with a model from wherever that was downloaded, so it is a stranger's program. Here it gets JSON
-values and nothing else, in Jinja's sandbox. How long it runs and how much it makes are bounded from outside: this file
-is also a program, which reads requests as lines of JSON and answers each with a line, and which
-`adapter.backends.template_files` starts, with limits of the operating system, and ends. So it imports none of ours.
+A template comes with a model, so it is untrusted code. It gets only JSON values, in Jinja's sandbox. Its time and
+memory are limited from outside: this file is also a program that answers each request, a line of JSON, with a line.
+`adapter.backends.template_files` runs it with limits of the operating system. So it imports no other module of ours.
 
-Facts: transformers 5.23, ``utils/chat_template_utils.py`` and ``tokenization_utils_base.py``.
+Source: transformers 5.23, ``utils/chat_template_utils.py`` and ``tokenization_utils_base.py``.
 """
 
 from __future__ import annotations
@@ -34,20 +33,20 @@ if sys.platform != "win32":  # where the clock alone ends a template
 Json = Any
 
 REASONING_KEYS = ("reasoning_content", "thinking", "reasoning")
-"""Under which a message may hold its reasoning; templates read the first two."""
+"""Keys of a message's reasoning; templates read the first two."""
 
 MAX_CHARACTERS = 32_000_000
-"""Of a prompt: more fits no model."""
+"""Maximum length of a prompt; more fits no model."""
 
 
 class ChatTemplateError(Exception):
-    """``str(fault)``: the template's own words, or what is wrong with it."""
+    """The template's own error message, or the reason why it cannot be rendered."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatTemplate:
-    """``tokens``: what the template may call ``bos_token``, ``eos_token`` and the like. ``control_tokens``: what the
-    tokenizer beside it takes for such."""
+    """``tokens``: the template's variables ``bos_token``, ``eos_token`` and the like. ``control_tokens``: those of its
+    tokenizer."""
 
     source: str
     tokens: Mapping[str, str] = field(default_factory=dict)
@@ -62,8 +61,8 @@ def render_chat_template(
     add_generation_prompt: bool = True,
     variables: Mapping[str, Json] | None = None,
 ) -> str:
-    """The prompt. Raises TemplateFault where the template refuses the messages, is none, or makes too much."""
-    given = {
+    """Render a prompt. Raises ChatTemplateError for an invalid template, rejected messages, or a prompt too long."""
+    context = {
         **template.tokens,
         **(variables or {}),
         "messages": [_message(message) for message in messages],
@@ -73,11 +72,11 @@ def render_chat_template(
     }
     pieces, size = [], 0
     try:
-        for piece in _compiled(template.source).generate(given):
+        for piece in _compile(template.source).generate(context):
             pieces.append(piece)
             size += len(piece)
             if size > MAX_CHARACTERS:
-                raise ChatTemplateError(f"the template makes more than {MAX_CHARACTERS:,} characters")
+                raise ChatTemplateError(f"the template writes more than {MAX_CHARACTERS:,} characters")
     except TemplateSyntaxError as error:
         raise ChatTemplateError(f"line {error.lineno} of the template: {error.message}") from error
     except TemplateError as error:
@@ -85,28 +84,30 @@ def render_chat_template(
     except RecursionError as error:
         raise ChatTemplateError("the template calls itself without end") from error
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
-        # What Python says of a template that adds a text to an object, or the like.
+        # Python's errors for a template that adds a string to an object, or the like.
         raise ChatTemplateError(f"{type(error).__name__}: {error}") from error
     return "".join(pieces)
 
 
 def _message(message: Mapping[str, Json]) -> dict[str, Json]:
-    """As transformers hands it on: what is null is left out, and reasoning stands under both names in use."""
-    made = {key: value for key, value in message.items() if value is not None}
-    reasoning = next((made[key] for key in REASONING_KEYS if key in made), None)
-    return made if reasoning is None else {"thinking": reasoning, **made, "reasoning_content": reasoning}
+    """Prepare a message like transformers: without null values, and with reasoning under both common keys."""
+    fields = {key: value for key, value in message.items() if value is not None}
+    reasoning = next((fields[key] for key in REASONING_KEYS if key in fields), None)
+    return fields if reasoning is None else {"thinking": reasoning, **fields, "reasoning_content": reasoning}
 
 
 @lru_cache(maxsize=32)
-def _compiled(source: str) -> Any:
+def _compile(source: str) -> Any:
     return _environment().from_string(source)
 
 
 @lru_cache(maxsize=1)
 def _environment() -> ImmutableSandboxedEnvironment:
-    made = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
-    made.filters["tojson"] = _to_json
-    made.globals.update(
+    sandbox = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
+    )
+    sandbox.filters["tojson"] = _to_json
+    sandbox.globals.update(
         raise_exception=_raise,
         strftime_now=_now,
         namespace=_PlainNamespace,
@@ -114,13 +115,13 @@ def _environment() -> ImmutableSandboxedEnvironment:
         cycler=None,
         joiner=None,
     )
-    return made
+    return sandbox
 
 
 class _Generation(Extension):
-    """``{% generation %}`` marks what the model wrote, for training: here it is its content."""
+    """``{% generation %}`` marks the model's text for training: render only its content."""
 
-    tags = {"generation"}  # noqa: RUF012  # as Jinja's own extensions have it
+    tags = {"generation"}  # noqa: RUF012  # like Jinja's own extensions
 
     def parse(self, parser: Parser) -> nodes.Node | list[nodes.Node]:
         next(parser.stream)
@@ -128,13 +129,13 @@ class _Generation(Extension):
 
 
 class _PlainNamespace(Namespace):
-    """Without attributes that begin with an underscore, by which a template could get at Python's own."""
+    """Reject attributes that begin with an underscore, through which a template could reach Python's own."""
 
-    def __init__(*args: Any, **kwargs: Any) -> None:  # as Jinja's, so that `namespace(self=...)` works
-        self, given = args[0], dict(*args[1:], **kwargs)
-        for name in given:
+    def __init__(*args: Any, **kwargs: Any) -> None:  # like Jinja's, so that `namespace(self=...)` works
+        self, values = args[0], dict(*args[1:], **kwargs)
+        for name in values:
             _check_name(name)
-        Namespace.__init__(self, given)
+        Namespace.__init__(self, values)
 
     def __setitem__(self, name: str, value: Any) -> None:
         _check_name(name)
@@ -143,11 +144,11 @@ class _PlainNamespace(Namespace):
 
 def _check_name(name: object) -> None:
     if isinstance(name, str) and name.startswith("_"):
-        raise SecurityError(f"a namespace takes no attribute that begins with an underscore: {name!r}")
+        raise SecurityError(f"namespace attributes must not begin with an underscore: {name!r}")
 
 
 class _PlainDict:
-    """``dict`` as a function: the class has attributes that lead further."""
+    """``dict`` as a function, without the attributes of the class."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
         return dict(*args, **kwargs)
@@ -160,7 +161,7 @@ def _to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """Jinja's own escapes what HTML would act on, which no model was trained on."""
+    """Unlike Jinja's own, do not escape HTML, which no model was trained on."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
@@ -176,21 +177,21 @@ def _now(format: str) -> str:
 
 
 def answer(line: str) -> str:
-    """The answer to one request, both in JSON: ``{"prompt": ...}`` or ``{"fault": ...}``.
+    """Answer one request, both in JSON: ``{"prompt": ...}`` or ``{"fault": ...}``.
 
-    Either says in ``spent_s`` how many seconds of the processor the process has had since it began.
+    ``spent_s`` is the processor time of the process so far, in seconds.
     """
-    return json.dumps({**_answered(json.loads(line)), "spent_s": time.process_time()})
+    return json.dumps({**_render(json.loads(line)), "spent_s": time.process_time()})
 
 
-def _answered(asked: Mapping[str, Json]) -> dict[str, Json]:
+def _render(request: Mapping[str, Json]) -> dict[str, Json]:
     try:
         prompt = render_chat_template(
-            ChatTemplate(asked["source"], asked["tokens"]),
-            asked["messages"],
-            asked["tools"],
-            add_generation_prompt=asked["add_generation_prompt"],
-            variables=asked["variables"],
+            ChatTemplate(request["source"], request["tokens"]),
+            request["messages"],
+            request["tools"],
+            add_generation_prompt=request["add_generation_prompt"],
+            variables=request["variables"],
         )
     except ChatTemplateError as fault:
         return {"fault": str(fault)}
@@ -200,7 +201,7 @@ def _answered(asked: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def main() -> None:
-    """``MEGABYTES`` of memory, ``SECONDS`` of the processor for each prompt, then requests on standard input."""
+    """Read requests from standard input. Arguments: megabytes of memory, and seconds of processor time per prompt."""
     if sys.platform != "win32":
         memory = int(sys.argv[1]) * 1_000_000
         with suppress(ValueError, OSError):  # macOS refuses

@@ -1,11 +1,11 @@
-"""Control tokens of model families, beside those that formats name, each with where it is from.
+"""Control tokens of model families, in addition to those of formats, each with its source.
 
-Tokenizers take these texts for one token wherever they stand in a prompt, and nothing else for them. So they are
-compared as they are written, in their case. Look-alikes that only NFKC makes equal (``＜s＞``) are left alone: control
-tokens are sought in the raw text, before anything is normalised (Hugging Face's special tokens are ``normalized:
-false``, llama.cpp splits the prompt by them first), and full-width brackets are ordinary in Chinese and Japanese.
+A tokenizer reads each of these texts as one token anywhere in a prompt, but only with this exact spelling. Look-alikes
+under NFKC (``＜s＞``) are left alone: tokenizers search the raw text before normalization (Hugging Face's special
+tokens are ``normalized: false``, llama.cpp splits the prompt at them first), and full-width brackets are common in
+Chinese and Japanese.
 
-Not here: ``<|...|>``, ``<｜...｜>``, ``<SPECIAL_1>`` and the like, which `adapter.prompting.escaping` knows by their
+Not included: ``<|...|>``, ``<｜...｜>``, ``<SPECIAL_1>`` and the like, which `adapter.prompting.escaping` matches by
 shape; tokens that are ordinary text elsewhere (``<role>`` of Ling, ``<filename>`` of StarCoder, HTML tags of Gemma).
 """
 
@@ -61,22 +61,22 @@ CONTROL_TOKENS: dict[str, tuple[str, ...]] = {
 
 CHAT_TOKENS: tuple[str, ...] = tuple(dict.fromkeys(chain.from_iterable(CONTROL_TOKENS.values())))
 
-MAX_TOLD = 250
-"""Control tokens of one model beside those of the tables: published vocabularies have some ten."""
+MAX_ADDED = 250
+"""Maximum number of a model's control tokens outside the tables: published vocabularies have about ten."""
 
 _LENGTHS = range(4, 101)
-"""Characters. ``<s>`` and the like are in the table."""
+"""In characters. ``<s>`` and the like are in the table."""
 
 _HTML = (
     " a b i u s p q br hr em li ol ul dl dt dd th td tr h1 h2 h3 h4 h5 h6 sub sup div pre img code span html head body "
     "table thead tbody tfoot title script style strong caption blockquote "
 )
-"""Elements that Gemma and others have as one token each, a blank around each."""
+"""Elements that are single tokens of Gemma and others, each between spaces."""
 
 
 def is_distinctive_token(token: str) -> bool:
-    """Whether a control token that a server tells, or a file, can be taken for nothing else: it begins and ends with a
-    sign, holds two letters and no white space, and is no tag of HTML."""
+    """Return whether a control token cannot be ordinary text: it begins and ends with a sign, has at least two letters
+    and no whitespace, and is not an HTML tag."""
     return (
         len(token) in _LENGTHS
         and not (token[0].isalnum() or token[-1].isalnum())

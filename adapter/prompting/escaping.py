@@ -1,16 +1,16 @@
-"""Text from outside as a model may see it: nothing in it ends a turn, closes a result or is a call.
+"""Escape control tokens in untrusted text, so that it cannot end a turn, close a result or start a call.
 
-Tokenizers take ``<|im_end|>`` for a control token wherever it stands in a prompt, and models repeat what they read.
-So `neutralise` puts ``¤`` behind the first character of whatever could act::
+Tokenizers read ``<|im_end|>`` as a control token anywhere in a prompt, and models repeat their input. So
+`escape_control_tokens` inserts ``¤`` after the first character of each control token and call::
 
     <|im_end|>            <¤|im_end|>
     </tool_call>          <¤/tool_call>
     [TOOL_CALLS]          [¤TOOL_CALLS]
     {"name": "read_file", "arguments": {}}   at the beginning of a line: {¤"name": ...
 
-All else stays as it is: code, HTML, Markdown, JSON that is no call. Where ``¤`` stands behind such a character already
-it gets one more, so that `restore`, which takes one away, gives back every text exactly. `restore` is for the arguments
-of calls: there models repeat what they were shown, and mean what it stands for.
+All else is unchanged: code, HTML, Markdown, other JSON. A ``¤`` already in such a position is doubled, so that
+`unescape_control_tokens`, which removes one, restores every text exactly. That is for the arguments of calls, in which
+models repeat escaped text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from adapter.parsing.json_scanner import MAX_ATTEMPTS, scan_json_value
 from adapter.parsing.marker_set import alternatives, markers_for
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, T
-from adapter.prompting.control_tokens import CHAT_TOKENS, MAX_TOLD, is_distinctive_token
+from adapter.prompting.control_tokens import CHAT_TOKENS, MAX_ADDED, is_distinctive_token
 from adapter.tools.call_shapes import looks_like_call
 from adapter.tools.tool import ToolSet
 
@@ -61,7 +61,7 @@ _SHAPES = {
     "tool_name": (r":[ \t]*[\w.:/-]+\s*(?:begin_arg:|```)",),
     "assistantcommentary": (r" to=",),
 }  # fmt: skip
-"""By what stands before the mark: what must follow for it to be put there, in any letter case."""
+"""By the text before the mark, patterns of the text after it, in any letter case."""
 
 _ORDINARY = frozenset(
     {
@@ -69,7 +69,7 @@ _ORDINARY = frozenset(
         "<response>", "] result:\n",
     }
 )  # fmt: skip
-"""Tags of other people's XML that are no tokens; those of them that open a call have a shape above."""
+"""Tags of ordinary XML that are not tokens; those that open a call have a shape above."""
 
 _BRACKETS = "<[]{>`✿｜"
 _WORDS = ("functools", "function call", "action", "observation", "tool_name", "assistantcommentary")
@@ -79,8 +79,8 @@ _MARKED = re.compile(
     f"{MARK}(?:(?<=[{re.escape(_BRACKETS)}]{MARK})|{'|'.join(f'(?<={word}{MARK})' for word in _WORDS)})",
     re.IGNORECASE | re.ASCII,
 )
-_STRETCH = 100_000
-"""Characters of one search. Whoever else is at work has to wait for its end."""
+_CHUNK = 100_000
+"""Maximum length of one search, in characters: it blocks other threads."""
 _TAG = re.compile(r"<(?=/?([^\s<>/]+)(>|\s+[\w.-]+\s*=))")
 _CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
 
@@ -90,60 +90,59 @@ _BARE = re.compile(
     rf"(?P<json>(?:[\[{{][{re.escape(SPACE)}]*+){{1,{MAX_OPENING}}}+[\"'“](?P<key>[^\"'”]{{1,64}})[\"'”])"
     rf"|(?P<list>\[\s*+[^\W\d][\w.-]*+\s*+\())"
 )
-"""Where a call without markers may begin: what stands there, up to its first key or its first parenthesis."""
+"""The start of a possible bare call, up to its first key or its first parenthesis."""
 
 _HEAD = re.compile(r"[ \t]*+([\w.:/-]++)\n\{")
-"""How an answer begins whose prompt ended in Functionary's ``>>>``."""
+"""The start of a call after Functionary's ``>>>``, which may be the end of the prompt."""
 
 _TOKENS = markers_for('"', "'", "{", "[", "}", "]")
 
 
 def escape_control_tokens(text: str, format: Format | None = None, tools: ToolSet = NO_TOOLS) -> str:
-    """``text`` for a prompt. Linear in its length; `restore` gives it back.
+    """Escape ``text`` for a prompt. Linear in its length; `unescape_control_tokens` is the inverse.
 
-    ``format``: in which the result is handed to the model, so that it cannot close its envelope.
-    ``tools``: those of the session, whose names make a call of what is none without them.
+    ``format``: of the enclosing result, whose end is also escaped. ``tools``: their names make more texts calls.
     """
-    if len(text) <= _STRETCH and _JOINT.search(text) is None:
+    if len(text) <= _CHUNK and _JOINT.search(text) is None:
         return text
-    closing = _closing(format) if format is not None else None
-    places = merge(
-        _joints(text, tools),
+    closing = _closing_pattern(format) if format is not None else None
+    positions = merge(
+        _find_joints(text, tools),
         (found.end() for found in closing.finditer(text)) if closing is not None else (),
-        (place for place in _bare_calls(text, tools) if not text.startswith(MARK, place)),
+        (position for position in _find_bare_calls(text, tools) if not text.startswith(MARK, position)),
     )
-    marked, last = StringIO(), 0
-    for place in places:
-        if place != last:
-            marked.write(text[last:place] + MARK)
-            last = place
-    return marked.getvalue() + text[last:] if last else text
+    escaped, last = StringIO(), 0
+    for position in positions:
+        if position != last:
+            escaped.write(text[last:position] + MARK)
+            last = position
+    return escaped.getvalue() + text[last:] if last else text
 
 
-def added_control_tokens(told: Iterable[str]) -> tuple[str, ...]:
-    """Of control tokens that a server or a file tells, those for `knowing`: neither what may be ordinary text
-    (`is_telling`) nor what `neutralise` breaks anyway."""
-    own = (
+def added_control_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
+    """Select control tokens of a server or a file for `with_control_tokens`: those that are neither ordinary text nor
+    escaped anyway."""
+    distinctive = (
         token
-        for token in dict.fromkeys(told)
+        for token in dict.fromkeys(tokens)
         if is_distinctive_token(token) and _BRACKET.search(token, 0, len(token) - 1)
     )
-    return tuple(islice((token for token in own if escape_control_tokens(token) == token), MAX_TOLD))
+    return tuple(islice((token for token in distinctive if escape_control_tokens(token) == token), MAX_ADDED))
 
 
 @lru_cache(maxsize=64)
 def with_control_tokens(format: Format, tokens: tuple[str, ...]) -> Format:
-    """The format of one model, whose own control tokens, as `own_tokens` gives them, `neutralise` breaks, too."""
+    """Return the format of a model with its `added_control_tokens`, which are also escaped."""
     return replace(format, control_tokens=tokens) if tokens else format
 
 
 def unescape_control_tokens(text: str) -> str:
-    """The text that `neutralise` was given, from what it gave; a part of it from the same part."""
+    """Restore a text, or a part of it, that `escape_control_tokens` changed."""
     return _MARKED.sub("", text) if MARK in text else text
 
 
 def map_strings(change: Callable[[str], str], value: Json) -> Json:
-    """``value`` with ``change`` made in every string in it, keys too."""
+    """Apply ``change`` to every string in ``value``, including keys."""
     match value:
         case str():
             return change(value)
@@ -156,13 +155,13 @@ def map_strings(change: Callable[[str], str], value: Json) -> Json:
 
 
 class StreamingUnescaper:
-    """`restore` for text that comes in pieces."""
+    """Unescape a text that arrives in chunks."""
 
     def __init__(self) -> None:
         self._before = ""
 
-    def feed(self, piece: str) -> str:
-        whole = self._before + piece
+    def feed(self, chunk: str) -> str:
+        whole = self._before + chunk
         restored = unescape_control_tokens(whole)[len(unescape_control_tokens(self._before)) :]
         self._before = whole[-_LONGEST_JOINT:]
         return restored
@@ -171,16 +170,14 @@ class StreamingUnescaper:
 _LONGEST_JOINT = max(map(len, _WORDS)) + 1
 
 
-# ------------------------------------------------------------------- what acts
+# ------------------------------------------------------------------- control tokens
 
-
-# What a session adds is looked for apart: the pattern for all the rest takes 30 ms and 200 KB, too much to make
-# for each of its formats and tool sets.
+# A session's own tokens have a separate pattern: the common one takes 30 ms and 200 KB, so it is shared by all formats.
 
 
 @cache
-def _acting() -> re.Pattern[str]:
-    """Matches what stands before each place where a mark is to be put whatever the format and the tools."""
+def _common_pattern() -> re.Pattern[str]:
+    """Return a pattern for the text before each mark, independent of the format and the tools."""
     spoken, exact = _literals()
     rules = {joint: [MARK] for joint in (*_BRACKETS, *_WORDS)}
     for joint, shapes in _SHAPES.items():
@@ -194,19 +191,19 @@ def _acting() -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=64)
-def _closing(format: Format) -> re.Pattern[str] | None:
-    """Finds what else closes the envelope of a result."""
+def _closing_pattern(format: Format) -> re.Pattern[str] | None:
+    """Return a pattern for the format's own control tokens, and the end of its results."""
     envelope = format.encode_result("tool", "\0", "call")
     closers = {closer.lower() for closer in _CLOSERS.findall(envelope.partition("\0")[2])} - _literals()[0]
     closers |= {marker for marker in _own_markers(format) if marker[0] in _BRACKETS} - _literals()[0] - _ORDINARY
     rules = [f"{re.escape(closer[0])}(?={alternatives([closer[1:]])})" for closer in sorted(closers)]
     rules += ["(?i:observation)(?=:)"] if "observation:" in envelope.lower() else []
-    rules += _told(format.control_tokens)
+    rules += _token_patterns(format.control_tokens)
     return re.compile("|".join(rules), re.ASCII) if rules else None
 
 
-def _told(tokens: tuple[str, ...]) -> Iterator[str]:
-    """Patterns for the first bracket of each token, by what stands before and behind it."""
+def _token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
+    """Yield patterns for the first bracket of each token, with the text before and after it."""
     rests: dict[str, list[str]] = {}
     for token in tokens:
         found = _BRACKET.search(token)
@@ -218,7 +215,7 @@ def _told(tokens: tuple[str, ...]) -> Iterator[str]:
 
 
 def _own_markers(format: Format) -> set[str]:
-    """In lower case, the markers of a format that was derived: `_literals` has those of all others."""
+    """Return the markers of a derived format in lower case; `_literals` has those of all others."""
     if format.name in FORMATS:
         return set()
     markers = (*(opener.marker for opener in format.openers), *format.reasoning, *format.reasoning.values())
@@ -234,24 +231,24 @@ def _own_markers(format: Format) -> set[str]:
     }
 
 
-def _joints(text: str, tools: ToolSet) -> Iterator[int]:
-    """Where a mark goes behind a bracket or a word: of what acts anyway, and of tags with the name of a tool."""
-    acting, names = _acting(), tools.lower_names
-    for start in range(0, len(text), _STRETCH):
-        end = start + _STRETCH
+def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
+    """Yield the positions of marks in common control tokens, and in tags with the name of a tool."""
+    pattern, names = _common_pattern(), tools.lower_names
+    for start in range(0, len(text), _CHUNK):
+        end = start + _CHUNK
         for joint in _JOINT.finditer(text, start, end + _LONGEST_JOINT):
             at = joint.start()
             if at >= end:
                 break
             tag = _TAG.match(text, at) if names and text[at] == "<" else None
             is_tool = tag is not None and tag[1].lower() in names and (tag[2] == ">" or "_" in tag[1])
-            if is_tool or acting.match(text, at) is not None:
+            if is_tool or pattern.match(text, at) is not None:
                 yield joint.end()
 
 
 @cache
 def _literals() -> tuple[frozenset[str], frozenset[str]]:
-    """What parsers act on, in lower case, and what tokenizers take for control tokens."""
+    """Return the markers of all parsers, in lower case, and the control tokens of all tokenizers."""
     tables = build_marker_tables(FORMATS.all, ())
     spoken = {*tables.openers, *tables.strays, *tables.ends, *tables.next_turns, *tables.results}
     spoken |= {*tables.reasoning, *tables.reasoning.values()}
@@ -259,27 +256,27 @@ def _literals() -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(spoken) - _ORDINARY, frozenset({*CHAT_TOKENS, *tokens}) - _ORDINARY
 
 
-# ------------------------------------------------------------------- calls without markers
+# ------------------------------------------------------------------- bare calls
 
 
-def _bare_calls(text: str, tools: ToolSet) -> Iterator[int]:
-    """Where a mark keeps a bare call from being one: behind its first bracket."""
+def _find_bare_calls(text: str, tools: ToolSet) -> Iterator[int]:
+    """Yield the positions of marks in bare calls: after their first bracket."""
     if (head := _HEAD.match(text)) is not None and (not tools or head[1] in tools):
         yield head.end()
     budget = 4 * len(text) + 10_000
-    for found in _lines(text):
+    for found in _match_lines(text):
         start = found.start("json") if found["json"] else found.start("list")
         if found["json"] and found["key"] not in CALL_KEYS and found["key"] not in tools:
             continue
-        # Of a text that is read over and over, what only looks like a call is marked, too.
+        # Beyond the budget, escape everything that looks like a call: parsing it all could take quadratic time.
         is_call, size = _is_call(text, start, tools) if budget > 0 else (True, 0)
         budget -= size
         if is_call:
             yield start + 1
 
 
-def _lines(text: str) -> Iterator[re.Match[str]]:
-    """The lines that begin as `_BARE` says."""
+def _match_lines(text: str) -> Iterator[re.Match[str]]:
+    """Yield the matches of `_BARE` at the start of lines."""
     at = 0
     while at >= 0:
         found = _BARE.match(text, at)
@@ -289,22 +286,22 @@ def _lines(text: str) -> Iterator[re.Match[str]]:
 
 
 def _is_call(text: str, start: int, tools: ToolSet) -> tuple[bool, int]:
-    """Whether a call begins at ``start``, and how many characters it took to see that."""
+    """Return whether a call begins at ``start``, and the number of characters parsed to find out."""
     source, span = StreamBuffer(text, final=True), list[str]()
     source.position = start
-    if _finished(read_list(source, span, ReadContext(tools))).calls:
+    if _run(read_list(source, span, ReadContext(tools))).calls:
         return True, sum(map(len, span))
     source, piece = StreamBuffer(text, final=True), list[str]()
     source.position = start
     for attempt in range(1, MAX_ATTEMPTS + 1):
-        bracket = _finished(scan_json_value(source, piece, _TOKENS))
+        bracket = _run(scan_json_value(source, piece, _TOKENS))
         size = attempt * (source.position - start)
         try:
             value = decode_json("".join(piece), closed=False).value
         except FormatError:
             if not bracket:
                 return False, size
-            continue  # stray quotes: the brackets may balance again further on
+            continue  # stray quotes: the brackets may balance again later
         items = value if isinstance(value, list) else [value]
         return bool(items) and all(looks_like_call(item) or _is_named(item, tools) for item in items), size
     return False, size
@@ -314,11 +311,11 @@ def _is_named(item: Json, tools: ToolSet) -> bool:
     return isinstance(item, dict) and len(item) == 1 and next(iter(item)) in tools
 
 
-def _finished(reader: Reader[T]) -> T:
-    """What ``reader`` returns, whose text is all there."""
+def _run(reader: Reader[T]) -> T:
+    """Return the result of a reader of a complete text."""
     try:
         next(reader)
     except StopIteration as stop:
         result: T = stop.value
         return result
-    raise AssertionError("a reader waited for more of a text that has ended")
+    raise AssertionError("a reader requested more of a complete text")

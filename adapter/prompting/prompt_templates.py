@@ -1,4 +1,4 @@
-"""Fills the templates of prompts: those in ``prompts/``, and a user's own in their place."""
+"""Render prompt templates: those in ``prompts/``, or a user's own with the same names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from adapter.core.errors import UsageError
 
 
 def render_prompt_template(name: str, values: Mapping[str, object], own_folder: str | None) -> str:
-    """The template ``name`` with ``values`` in it. Raises UsageError for one that is missing or cannot be filled."""
+    """Render the template ``name`` with ``values``. Raises UsageError if it is missing or invalid."""
     try:
         return _environment(own_folder).get_template(name).render(values)
     except TemplateNotFound as error:
@@ -35,13 +35,13 @@ def render_prompt_template(name: str, values: Mapping[str, object], own_folder: 
 def check_folder(own_folder: str | None) -> None:
     """Raise UsageError for a folder of templates that does not exist."""
     if own_folder and not Path(own_folder).is_dir():
-        raise UsageError(f"{own_folder!r} is not a folder of prompt templates; give one, or leave it out")
+        raise UsageError(f"no such folder of prompt templates: {own_folder!r}")
 
 
 @lru_cache(maxsize=8)
 def _environment(own_folder: str | None) -> Environment:
-    """Keeps the templates compiled, and looks whether a file has changed."""
+    """Return an environment that caches compiled templates, and reloads changed files."""
     check_folder(own_folder)
     folders = (*([own_folder] if own_folder else []), package_data.data_folder("prompts"))
-    loader = ChoiceLoader([FileSystemLoader(str(place)) for place in folders])
+    loader = ChoiceLoader([FileSystemLoader(str(folder)) for folder in folders])
     return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

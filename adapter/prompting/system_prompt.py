@@ -1,8 +1,7 @@
-"""System prompts: a dialect's tools, described for a model, and how to write a call in its format.
+"""Generate system prompts that describe a dialect's tools and the format of calls.
 
-The words are templates in `prompts/`; what they say about tools comes from the
-definitions that validate the calls, and the worked example is written by the
-format's own encoder, so that what is taught is what is read.
+The text comes from templates in `prompts/`, the descriptions from the tool definitions, and the example from the
+format's encoder, so that the prompt always agrees with the parser.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from adapter.tools.operations.capabilities import default_capabilities
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 
 Style = Literal["compact", "args", "full", "trained", "small", "bare", "native"]
-"""compact: one line a tool; args: one line a tool, its arguments as JSON with their types; full: every parameter
-explained; trained: definitions as JSON, as templates put them; small: names and parameters only, for models of some
-hundred million parameters, which copy all else; bare: definitions as JSON without an example, whose values small
-models copy, for calls that the server enforces; native: none, for servers that describe tools themselves."""
+"""compact: one line per tool; args: one line per tool, its arguments as JSON with their types; full: all parameters
+explained; trained: definitions as JSON, like chat templates; small: only names and parameters, for models of a few
+hundred million parameters, which copy everything else; bare: definitions as JSON without an example, whose values small
+models copy, for enforced calls; native: no tools, for servers that describe them."""
 
 
 def system_prompt(
@@ -41,12 +40,11 @@ def system_prompt(
     prompts: str | None = None,
     session: str = "",
 ) -> str:
-    """The system prompt that teaches a plain-text model to call tools.
+    """Return a system prompt that teaches a text-only model to call tools.
 
-    ``tools``: describe these instead of the dialect's that need no particular host. ``prompts``: a
-    folder whose templates come before the packaged ones of the same name. ``session``: letters for the texts of the
-    example, so that no tool could take one for real, nor a model think it has seen it elsewhere.
-    Raises UsageError for an unknown name or a template that cannot be used.
+    ``tools``: described instead of the dialect's default tools. ``prompts``: a folder with templates that replace
+    packaged ones of the same name. ``session``: letters for the example's values, so that they are neither real nor
+    known to the model. Raises UsageError for an unknown name or an unusable template.
     """
     check_types("system_prompt", prompts=(prompts, *PATH, NONE), session=(session, str))
     if style not in get_args(Style):
@@ -55,7 +53,7 @@ def system_prompt(
     if not offered:
         raise UsageError("a system prompt needs at least one tool")
     chosen = get_format(format)
-    described = [ToolDescription(_neutral(tool, chosen, offered)) for tool in offered.values()]
+    described = [ToolDescription(_escape(tool, chosen, offered)) for tool in offered.values()]
     example = next((tool for tool in described if tool.has_example), described[0])
     values = {
         "dialect": get_dialect(dialect).name,
@@ -63,7 +61,7 @@ def system_prompt(
         "tools": described,
         "example": {
             "request": f"use {example.name}",
-            "call": chosen.encode_calls([(example.name, _unreal(session, example.example))]),
+            "call": chosen.encode_calls([(example.name, _make_unique(session, example.example))]),
             "result": chosen.encode_result(example.name, "...", "call_1"),
         },
     }
@@ -73,7 +71,7 @@ def system_prompt(
 
 
 def default_tools(dialect: str | Dialect) -> ToolSet:
-    """What a workspace offers of a dialect whose host is left as it is."""
+    """Return a dialect's tools in a workspace with the default host."""
     present = default_capabilities()
     return ToolSet(
         tool
@@ -83,18 +81,18 @@ def default_tools(dialect: str | Dialect) -> ToolSet:
 
 
 def new_prompt_session() -> str:
-    """Letters as `system_prompt` takes them."""
+    """Return random letters for ``session`` of `system_prompt`."""
     import secrets
 
     return secrets.token_hex(2)
 
 
-def _unreal(session: str, value: Json) -> Json:
-    """A value with texts that no file, command or word is called."""
+def _make_unique(session: str, value: Json) -> Json:
+    """Return a value whose strings name no real file, command or word."""
     if isinstance(value, dict):
-        return {key: _unreal(session, each) for key, each in value.items()}
+        return {key: _make_unique(session, each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_unreal(session, each) for each in value]
+        return [_make_unique(session, each) for each in value]
     if not session or not isinstance(value, str) or value.startswith("<"):
         return value
     first, newline, rest = value.partition("\n")
@@ -104,7 +102,7 @@ def _unreal(session: str, value: Json) -> Json:
 
 
 class ToolDescription:
-    """What templates may say about a tool; what none asks for is not made."""
+    """The description of a tool for templates, computed on access."""
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
@@ -118,7 +116,7 @@ class ToolDescription:
 
     @cached_property
     def signature(self) -> str:
-        """``read_file_range(path, start_line = 1, end_line?: integer)``: strings where no type or default is shown."""
+        """``read_file_range(path, start_line = 1, end_line?: integer)``; parameters without a type are strings."""
         return _signature(self._tool)
 
     @cached_property
@@ -137,7 +135,7 @@ class ToolDescription:
 
     @cached_property
     def example(self) -> JsonObject:
-        """Arguments; where the tool brings none, with ``<name>`` and the like for values."""
+        """The tool's example arguments, or placeholders such as ``<name>``."""
         return _sample(self._tool) if self._tool.example is None else self._tool.example
 
 
@@ -148,21 +146,21 @@ class ParameterDescription:
     required: bool
     description: str
     default: str
-    """As JSON; empty when there is none."""
+    """As JSON; empty if there is none."""
 
 
-def _neutral(tool: Tool, format: Format, tools: ToolSet) -> Tool:
-    """The tool as a model may be told of it: what a server says of its tools is foreign text, as what they give."""
+def _escape(tool: Tool, format: Format, tools: ToolSet) -> Tool:
+    """Escape control tokens in a definition: like results, a server's definitions are untrusted."""
 
-    def neutral(text: str) -> str:
+    def escape(text: str) -> str:
         return escape_control_tokens(text, format, tools)
 
-    parameters: JsonObject = map_strings(neutral, tool.parameters)
-    return replace(tool, description=neutral(tool.description), parameters=parameters)
+    parameters: JsonObject = map_strings(escape, tool.parameters)
+    return replace(tool, description=escape(tool.description), parameters=parameters)
 
 
 def _sample(tool: Tool) -> JsonObject:
-    """Arguments that show how a call is written, where nobody said what a good one would be."""
+    """Return sample arguments for a tool without an example."""
     names = tool.required or tuple(tool.properties)[:1]
     return {name: _sample_value(name, tool.properties.get(name, {})) for name in names}
 
@@ -206,14 +204,14 @@ def _parameter(name: str, properties: Mapping[str, Json], required: tuple[str, .
     default = schema.get("default")
     optional = name not in required and default is None
     kind = _type(schema)
-    # No word where a value goes: small models copy `"path": "string"` as it stands. A default shows its type.
+    # Types do not replace values: small models would copy `"path": "string"`. A default implies its type.
     is_plain = kind == "string" or (default is not None and kind == type_name(default))
     text = name + ("?" if optional else "") + ("" if is_plain else f": {kind}")
     return text if default is None else f"{text} = {json.dumps(default, ensure_ascii=False)}"
 
 
 def _typed(properties: Mapping[str, Json], required: tuple[str, ...]) -> JsonObject:
-    """The arguments with their types for values; of lists and objects what is in them."""
+    """Return the arguments with types for values, including those inside lists and objects."""
     return {name: _typed_value(schema, name in required) for name, schema in properties.items()}
 
 

@@ -1,8 +1,8 @@
-"""What a chat template takes, found by having it filled with short conversations and looking at what comes out.
+"""Probe a chat template's capabilities by rendering short conversations.
 
-Templates refuse what they were not made for (a second system message, a call's id that is no nine characters), or
-leave it out without a word. Neither is written down anywhere, so it is tried: `examine` asks whoever can make them for
-a handful of prompts, and says how a conversation must be put so that all of it is shown.
+Templates reject unsupported input (a second system message, a call id that does not have nine characters), or drop it
+silently. None of this is documented. So `probe_template` requests a few prompts, and returns the form in which a
+conversation is rendered completely.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal, TypeAlias
 
 from adapter.core.events import Json, JsonObject
 
 MARK = "zq"
-"""Begins every word of the conversations that are tried: none of them stands in a template."""
+"""The prefix of every word in the probes, which occurs in no template."""
 
 _NAME, _OTHER, _KEY, _VALUE = "zqread", "zqlist", "zqkey", "zqvalue"
-_SYSTEM, _LATER, _ASKED, _MORE, _SAID, _TEXT = "zqsystem", "zqlater", "zqasked", "zqmore", "zqsaid", "zqtext"
+_SYSTEM, _LATER, _REQUEST, _MORE, _REPLY, _TEXT = "zqsystem", "zqlater", "zqasked", "zqmore", "zqsaid", "zqtext"
 _RESULTS = ("zqfirst", "zqsecond")
 
 TOOLS: list[Json] = [
@@ -46,14 +46,13 @@ System: TypeAlias = Literal["anywhere", "first", "none"]
 
 @dataclass(frozen=True, slots=True)
 class TemplateCapabilities:
-    """``arguments``: of past calls, as an object or as its JSON. ``silence``: the content of an answer that only
-    calls. ``ids``: any, of nine letters or digits, or ``functions.NAME:NUMBER``. ``several``: calls in one answer.
-    ``system``: where messages of the system may stand. ``users``: two messages of the user may follow one another.
-    ``between``: what the model must seem to say between a result and a message of the user; None where nothing.
-    ``as_text``: a past call may be put as the content of its answer, and nothing else changes; ``only_text``: it must
-    be, for the template leaves out calls (Granite 3, LFM2).
-    ``closers``: the tags that end a result. ``generation_prompt``: what follows the conversation; the model's answer
-    follows that."""
+    """``arguments``: of past calls, as an object or as its JSON. ``empty_content``: the content of an answer with only
+    calls. ``ids``: any, of nine letters or digits, or ``functions.NAME:NUMBER``. ``parallel_calls``: several calls in
+    one answer. ``system``: the allowed position of system messages. ``users``: consecutive messages of the user are
+    allowed. ``between``: an answer required between a result and a message of the user; None if not required.
+    ``as_text``: past calls may also be the content of their answer; ``only_text``: they must be, because the template
+    drops calls (Granite 3, LFM2). ``closers``: the tags that end a result. ``generation_prompt``: the text between the
+    conversation and the model's answer."""
 
     arguments: Arguments = "object"
     empty_content: Literal[""] | None = None
@@ -69,12 +68,12 @@ class TemplateCapabilities:
 
 
 CAREFUL = TemplateCapabilities(empty_content="", parallel_calls=True, system="first", users=False)
-"""For a template that nobody can look into: what all take."""
+"""For a template that cannot be probed: the form that all accept."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeConversation:
-    """A conversation to be filled into the template. The answer is the prompt, or None where it is refused."""
+    """A conversation to render. The answer is the prompt, or None if the template rejects it."""
 
     messages: Sequence[JsonObject]
     tools: Sequence[Json] = ()
@@ -84,40 +83,31 @@ Trials: TypeAlias = Generator[ProbeConversation, str | None, TemplateCapabilitie
 
 
 def probe_template() -> Trials:
-    """The template's traits; None where it has no place for tools and their results."""
-    shown = yield ProbeConversation([_user(_ASKED)], TOOLS)
-    if shown is None or not _holds(shown, _OTHER, _KEY, "zqdescription"):
+    """Probe a template; the result is None if it does not support tools and their results."""
+    prompt = yield ProbeConversation([_user(_REQUEST)], TOOLS)
+    if prompt is None or not _contains(prompt, _OTHER, _KEY, "zqdescription"):
         return None
-    generation_prompt = shown.rpartition(_ASKED)[2] if _ASKED in shown else None
-    basis = yield from _basis()
+    generation_prompt = prompt.rpartition(_REQUEST)[2] if _REQUEST in prompt else None
+    basis = yield from _probe_calls()
     only_text = basis is None
-    arguments, silence, ids = basis or ("object", "", "any")
-    made = TemplateCapabilities(arguments, silence, ids, generation_prompt=generation_prompt)
-    said: JsonObject = {"role": "assistant", "content": _TEXT}
-    answers = (said, said) if only_text else (_answer(made, _NAME), _answer(made, _NAME, _NAME))
-    one = [_user(_ASKED), answers[0], _result(made, 0)]
-    two = [_user(_ASKED), answers[1], _result(made, 0), _result(made, 1)]
-    ended = (yield ProbeConversation(one, TOOLS)) or ""
-    if only_text and not _holds(ended, _TEXT, _RESULTS[0]):
+    form = basis or TemplateCapabilities(empty_content="")
+    reply: JsonObject = {"role": "assistant", "content": _TEXT}
+    answers = (reply, reply) if only_text else (_answer(form, _NAME), _answer(form, _NAME, _NAME))
+    one = [_user(_REQUEST), answers[0], _result(form, 0)]
+    two = [_user(_REQUEST), answers[1], _result(form, 0), _result(form, 1)]
+    with_result = (yield ProbeConversation(one, TOOLS)) or ""
+    if only_text and not _contains(with_result, _TEXT, _RESULTS[0]):
         return None
-    closers = tuple(dict.fromkeys(_CLOSERS.findall(ended.rpartition(_RESULTS[0])[2])))
     values = () if only_text else (f"{_VALUE}0", f"{_VALUE}1")
-    several = _holds((yield ProbeConversation(two, TOOLS)), *values, *_RESULTS)
-    as_text = only_text or (yield from _takes_text(one))
-    system = yield from _system()
-    users = _holds((yield ProbeConversation([_user(_ASKED), _user(_MORE)], TOOLS)), _ASKED, _MORE)
-    between = yield from _between(one)
-    return TemplateCapabilities(
-        arguments=arguments,
-        empty_content=silence,
-        ids=ids,
-        parallel_calls=several,
-        system=system,
-        users=users,
-        between=between,
-        as_text=as_text,
+    return replace(
+        form,
+        parallel_calls=_contains((yield ProbeConversation(two, TOOLS)), *values, *_RESULTS),
+        as_text=only_text or (yield from _probe_text(one)),
+        system=(yield from _probe_system()),
+        users=_contains((yield ProbeConversation([_user(_REQUEST), _user(_MORE)], TOOLS)), _REQUEST, _MORE),
+        between=(yield from _probe_between(one)),
         only_text=only_text,
-        closers=closers,
+        closers=tuple(dict.fromkeys(_CLOSERS.findall(with_result.rpartition(_RESULTS[0])[2]))),
         generation_prompt=generation_prompt,
     )
 
@@ -125,37 +115,37 @@ def probe_template() -> Trials:
 _CLOSERS = re.compile(r"</[^\s<>]+>|\[/[A-Z_]+\]")
 
 
-def _basis() -> Generator[ProbeConversation, str | None, tuple[Arguments, Literal[""] | None, Ids] | None]:
-    """The first way of putting a call and its result in which both are shown."""
-    for ids, silence, arguments in product(("any", "nine"), (None, ""), ("object", "text")):
-        made = TemplateCapabilities(arguments, silence, ids)  # type: ignore[arg-type]
-        result = _result(made, 0)
-        shown = _talk((yield ProbeConversation([_user(_ASKED), _answer(made, _NAME), result], TOOLS)))
-        if not _holds(shown, _KEY, _VALUE, _RESULTS[0]) or _is_mangled(shown or ""):
+def _probe_calls() -> Generator[ProbeConversation, str | None, TemplateCapabilities | None]:
+    """Return the first form of a call and its result in which both are rendered."""
+    for ids, empty_content, arguments in product(("any", "nine"), (None, ""), ("object", "text")):
+        form = TemplateCapabilities(arguments, empty_content, ids)  # type: ignore[arg-type]
+        result = _result(form, 0)
+        text = _after_request((yield ProbeConversation([_user(_REQUEST), _answer(form, _NAME), result], TOOLS)))
+        if not _contains(text, _KEY, _VALUE, _RESULTS[0]) or _is_mangled(text or ""):
             continue
-        if _holds(shown, f"functions.{_NAME}:0"):
-            return made.arguments, made.empty_content, "named"  # its results refer to the calls by such ids
-        if _holds(shown, _id(made, 0)):  # Kimi K2 has the name in the id, and nowhere else
+        if _contains(text, f"functions.{_NAME}:0"):
+            return replace(form, ids="named")  # its results refer to the calls by such ids
+        if _contains(text, _id(form, 0)):  # Kimi K2 has the name only in the id
             del result["name"]
-            nameless = _talk((yield ProbeConversation([_user(_ASKED), _answer(made, _NAME), result], TOOLS)))
+            nameless = _after_request((yield ProbeConversation([_user(_REQUEST), _answer(form, _NAME), result], TOOLS)))
             if nameless is not None and _NAME not in nameless:
-                return made.arguments, made.empty_content, "named"
-        if _holds(shown, _NAME):
-            return made.arguments, made.empty_content, made.ids
+                return replace(form, ids="named")
+        if _contains(text, _NAME):
+            return form
     return None
 
 
-def _talk(shown: str | None) -> str | None:
-    """What follows the first words of the user: not the tools, which have the same keys."""
-    return shown.partition(_ASKED)[2] if shown and _ASKED in shown else shown
+def _after_request(prompt: str | None) -> str | None:
+    """Return the text after the user's message, without the tools, which have the same keys."""
+    return prompt.partition(_REQUEST)[2] if prompt and _REQUEST in prompt else prompt
 
 
-def _is_mangled(shown: str) -> bool:
-    """Whether an object was put as Python shows it, or a text of JSON as one more JSON text."""
-    return f"'{_KEY}'" in shown or f'\\"{_KEY}' in shown
+def _is_mangled(text: str) -> bool:
+    """Return whether an object was rendered in Python's notation, or JSON was encoded twice."""
+    return f"'{_KEY}'" in text or f'\\"{_KEY}' in text
 
 
-def _takes_text(one: Sequence[JsonObject]) -> Generator[ProbeConversation, str | None, bool]:
+def _probe_text(one: Sequence[JsonObject]) -> Generator[ProbeConversation, str | None, bool]:
     with_call = yield ProbeConversation(one, TOOLS)
     with_text = yield ProbeConversation([one[0], {"role": "assistant", "content": _TEXT}, one[2]], TOOLS)
     if with_call is None or with_text is None or with_text.count(_TEXT) != 1:
@@ -164,24 +154,24 @@ def _takes_text(one: Sequence[JsonObject]) -> Generator[ProbeConversation, str |
     return with_call.startswith(before) and with_call.endswith(after)
 
 
-def _system() -> Generator[ProbeConversation, str | None, System]:
+def _probe_system() -> Generator[ProbeConversation, str | None, System]:
     first: JsonObject = {"role": "system", "content": _SYSTEM}
-    if not _holds((yield ProbeConversation([first, _user(_ASKED)], TOOLS)), _SYSTEM, _ASKED):
+    if not _contains((yield ProbeConversation([first, _user(_REQUEST)], TOOLS)), _SYSTEM, _REQUEST):
         return "none"
     later: JsonObject = {"role": "system", "content": _LATER}
-    talk = [first, _user(_ASKED), {"role": "assistant", "content": _SAID}, later, _user(_MORE)]
-    return "anywhere" if _holds((yield ProbeConversation(talk, TOOLS)), _SYSTEM, _LATER, _MORE) else "first"
+    talk = [first, _user(_REQUEST), {"role": "assistant", "content": _REPLY}, later, _user(_MORE)]
+    return "anywhere" if _contains((yield ProbeConversation(talk, TOOLS)), _SYSTEM, _LATER, _MORE) else "first"
 
 
-def _between(one: Sequence[JsonObject]) -> Generator[ProbeConversation, str | None, str | None]:
-    if _holds((yield ProbeConversation([*one, _user(_MORE)], TOOLS)), _MORE):
+def _probe_between(one: Sequence[JsonObject]) -> Generator[ProbeConversation, str | None, str | None]:
+    if _contains((yield ProbeConversation([*one, _user(_MORE)], TOOLS)), _MORE):
         return None
-    silent = yield ProbeConversation([*one, {"role": "assistant", "content": ""}, _user(_MORE)], TOOLS)
-    return "" if _holds(silent, _MORE) else "..."
+    with_empty = yield ProbeConversation([*one, {"role": "assistant", "content": ""}, _user(_MORE)], TOOLS)
+    return "" if _contains(with_empty, _MORE) else "..."
 
 
-def _holds(shown: str | None, *words: str) -> bool:
-    return shown is not None and all(word in shown for word in words)
+def _contains(prompt: str | None, *words: str) -> bool:
+    return prompt is not None and all(word in prompt for word in words)
 
 
 def _user(text: str) -> JsonObject:
@@ -196,17 +186,13 @@ def _answer(traits: TemplateCapabilities, *names: str) -> JsonObject:
     calls = []
     for number, name in enumerate(names):
         arguments: Json = {_KEY: f"{_VALUE}{number}"}
-        written = json.dumps(arguments) if traits.arguments == "text" else arguments
-        function = {"name": name, "arguments": written}
+        function = {"name": name, "arguments": json.dumps(arguments) if traits.arguments == "text" else arguments}
         calls.append({"id": _id(traits, number), "type": "function", "function": function})
     return {"role": "assistant", "content": traits.empty_content, "tool_calls": calls}
 
 
 def _result(traits: TemplateCapabilities, number: int) -> JsonObject:
     return {"role": "tool", "tool_call_id": _id(traits, number), "name": _NAME, "content": _RESULTS[number]}
-
-
-# ------------------------------------------------------------------ ids
 
 
 _NINE = re.compile(r"[A-Za-z0-9]{9}")

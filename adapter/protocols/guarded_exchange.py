@@ -80,7 +80,7 @@ class ResponseGuard:
     def holds_text(self) -> bool:
         """True if an answer in words may be retried, so that no text may be sent before a call."""
         steps = self._guardrails.steps
-        return "missing_steps" in self._guardrails.on and bool(steps.tools) and bool(steps.left(self.past))
+        return "missing_steps" in self._guardrails.on and bool(steps.tools) and bool(steps.find_missing(self.past))
 
     def holds_call(self, name: str) -> bool:
         """Return whether a call of ``name`` may be retried, so that none of it may be sent before it is complete."""

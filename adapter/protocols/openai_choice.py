@@ -28,7 +28,7 @@ from adapter.grammars.reply_tool import ReplyParser
 from adapter.parsing.formats import get_format
 from adapter.parsing.parser import Parser
 from adapter.prompting.escaping import map_strings, unescape_control_tokens, with_control_tokens
-from adapter.prompting.intent.tool_shortlist import LOOKUPS
+from adapter.prompting.tool_shortlist import LOOKUPS
 from adapter.protocols.guarded_exchange import EXTENSION
 from adapter.protocols.held_answer import HeldAnswer
 from adapter.protocols.logprobs import LogprobAligner

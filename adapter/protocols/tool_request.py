@@ -10,7 +10,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
 from adapter.parsing.formats import DEFAULT_FORMAT, get_format, guess_format
 from adapter.prompting.escaping import with_control_tokens
-from adapter.prompting.intent.tool_shortlist import ToolShortlist, shortlist_tools
+from adapter.prompting.tool_shortlist import ToolShortlist, shortlist_tools
 from adapter.protocols.openai_errors import RequestError
 from adapter.protocols.tool_definitions import parse_tool_set
 from adapter.protocols.tool_types import ToolTypes

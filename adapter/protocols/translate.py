@@ -19,8 +19,8 @@ from adapter.parsing.formats import DEFAULT_FORMAT, get_format
 from adapter.parsing.formats.hermes import encode_calls
 from adapter.parsing.parse_policy import APPROVED
 from adapter.prompting.intent.assist import Assist, AssistSettings, plan_assist
-from adapter.prompting.intent.grounding import ground_conversation
 from adapter.prompting.system_prompt import new_prompt_session, system_prompt
+from adapter.protocols.grounding import ground_conversation
 from adapter.protocols.guarded_exchange import EXTENSION, ResponseGuard
 from adapter.protocols.llama_cpp import has_lazy_grammar
 from adapter.protocols.openai_chat_fields import passthrough_fields

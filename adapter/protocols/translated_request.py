@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # not needed for replaying a recording
     from adapter.conversation.guardrails.engine import Retry
     from adapter.grammars.constraint_mode import Constraint
     from adapter.grammars.schema_ir import Choices
-    from adapter.prompting.intent.tool_shortlist import ToolShortlist
+    from adapter.prompting.tool_shortlist import ToolShortlist
     from adapter.protocols.guarded_exchange import ResponseGuard
     from adapter.protocols.translation_options import ConstraintBuilder
 
@@ -123,7 +123,7 @@ class TranslatedRequest:
         """Return the next request after ``call`` searched the tools that are not described."""
         follow_up = self.follow_up
         assert follow_up.shortlist is not None
-        matches = follow_up.shortlist.found(call.arguments.get("query"))
+        matches = follow_up.shortlist.search(call.arguments.get("query"))
         result = get_format(self.parsing.format).encode_result(call.name, matches, call.id)
         next_up = replace(follow_up, lookups=follow_up.lookups + 1)
         return replace(self, turn=f"{self.turn}+", follow_up=next_up)._with_exchange(written_text, result)

@@ -17,8 +17,8 @@ from adapter.parsing.formats import DEFAULT_FORMAT, FROM_TEMPLATE, get_format
 from adapter.parsing.parse_policy import get_policy
 from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.intent.assist import AssistSettings
-from adapter.prompting.intent.grounding import Ground
 from adapter.prompting.system_prompt import system_prompt
+from adapter.protocols.grounding import Ground
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.recorded_exchange import Observation
 from adapter.protocols.template_prompt import PROMPT_MODES, TemplatePrompt

@@ -1,6 +1,7 @@
-"""The whole way: prompt, server, text, call, workspace, result, server; over real HTTP on loopback."""
+"""`Agent` over real HTTP on loopback: prompt, server, text, call, workspace, result."""
 
 import base64
+from types import SimpleNamespace
 
 import pytest
 
@@ -44,8 +45,8 @@ def run(server, root, task="Change one to two in a.txt", approve="yolo", seen=No
         return agent.run(task)
 
 
-def test_a_model_that_only_writes_text_edits_a_file(server, root):
-    """The call is read out of the stream, run, and its result goes back; the file is really changed."""
+def test_text_only_model_edits_a_file(server, root):
+    """The call is parsed from the stream and run, and the file is changed."""
     server.on(CHAT, in_pieces(EDIT), in_pieces("Done."))
     seen: list[object] = []
     assert run(server, root, seen=seen) == Finished("answered", "Done.")
@@ -67,8 +68,8 @@ LOOK = '<tool_call>\n{"name": "%s", "arguments": {"%s": "a.png"}}\n</tool_call>'
 @pytest.mark.parametrize(
     ("dialect", "read"), [("blade", LOOK % ("read_file", "path")), ("proxyai", LOOK % ("Read", "file_path"))]
 )
-def test_an_image_that_is_read_is_shown_to_a_model_that_sees(server, root, dialect, read):
-    """It follows the result in the same message of the user; the text says what it is."""
+def test_image_is_shown_to_a_vision_model(server, root, dialect, read):
+    """It follows the result in the same message, with a description."""
     (root / "a.png").write_bytes(PNG)
     server.on(CHAT, in_pieces(read), in_pieces("A picture."))
     with (
@@ -84,8 +85,8 @@ def test_an_image_that_is_read_is_shown_to_a_model_that_sees(server, root, diale
     }
 
 
-def test_a_model_that_sees_nothing_hears_what_it_is(server, root):
-    """One line: kind, size in pixels and bytes; the content stays plain text."""
+def test_image_is_described_to_a_text_model(server, root):
+    """One line with its kind, pixels and bytes; the content stays plain text."""
     (root / "a.png").write_bytes(PNG)
     server.on(CHAT, in_pieces(LOOK % ("read_file", "path")), in_pieces("I cannot see it."))
     run(server, root)
@@ -100,15 +101,15 @@ def test_no_tools_are_sent_upstream(server, root):
     assert not {"tools", "tool_choice", "functions"} & server.bodies()[0].keys()
 
 
-def test_a_call_cut_by_the_length_limit_is_not_run(server, root):
-    """Half a call with finish reason length: nothing happens to the file, the model hears why."""
+def test_call_truncated_at_the_token_limit_is_not_run(server, root):
+    """The file is unchanged and the model gets the error."""
     server.on(CHAT, in_pieces(EDIT[:-20], "length"), in_pieces("I give up."))
     assert run(server, root).content == "I give up."
     assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
     assert "cut off" in server.bodies()[1]["messages"][-1]["content"]
 
 
-def test_a_call_whose_connection_drops_is_not_run(server, root):
+def test_call_in_a_dropped_stream_is_not_run(server, root):
     """A stream that ends without a finish reason counts as cut, even right after the JSON."""
     text = EDIT.removesuffix("\n</tool_call>")
     pieces = [delta(text[start : start + 5]) for start in range(0, len(text), 5)]
@@ -117,29 +118,29 @@ def test_a_call_whose_connection_drops_is_not_run(server, root):
     assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
 
 
-def test_a_refused_change_is_told_to_the_model(server, root):
-    """Without approval nothing is written, and the conversation goes on."""
+def test_denied_change_is_reported_to_the_model(server, root):
+    """Without approval nothing is written, and the conversation continues."""
     server.on(CHAT, in_pieces(EDIT), in_pieces("All right."))
     assert run(server, root, approve=lambda approval: False) == Finished("answered", "All right.")
     assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
     assert "did not approve" in server.bodies()[1]["messages"][-1]["content"]
 
 
-def test_reasoning_that_the_server_splits_off_is_kept_apart(server, root):
+def test_reasoning_content_of_the_server_is_reasoning(server, root):
     """`reasoning_content` deltas are reasoning, not content."""
     thinking = delta(reasoning_content="Let me see. ")
     server.on(CHAT, as_stream(delta(role="assistant"), thinking, delta("Hello."), delta(finish_reason="stop")))
     assert run(server, root).content == "Hello."
 
 
-def test_a_garbage_model_ends_without_harm(server, root):
-    """Noise is an answer: it is shown, nothing is run."""
+def test_garbage_output_does_no_harm(server, root):
+    """Noise is an answer; nothing is run."""
     server.on(CHAT, in_pieces("\x00\x1b[31m{{{</tool_call>\ufffd<tool_cal"))
     assert run(server, root).reason == "answered"
     assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
 
 
-def test_a_model_that_repeats_itself_is_stopped(server, root):
+def test_repeating_model_is_stopped(server, root):
     """The same call over and over ends the conversation before the limit of turns."""
     look = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>'
     server.on(CHAT, in_pieces(look))
@@ -147,8 +148,8 @@ def test_a_model_that_repeats_itself_is_stopped(server, root):
     assert len(server.bodies()) < 8
 
 
-def test_a_failing_server_is_the_users_matter(server, root):
-    """The error names the server and is raised, after the observer heard of it."""
+def test_failing_server_raises_after_the_observer_is_informed(server, root):
+    """The error names the server."""
     server.on(CHAT, as_error(400, "this model does not support chat"))
     seen: list[object] = []
     with pytest.raises(TransportError, match=r"does not support chat"):
@@ -189,16 +190,16 @@ def llama_cpp(server):
     return server.on("/props", as_json(200, {"default_generation_settings": {}}))
 
 
-def test_with_the_constraint_arguments_only_a_broken_call_is_enforced(llama_cpp, root):
-    """The first answer is free, the one after a call that came to nothing is not, the next one is free again."""
+def test_constraint_arguments_enforces_only_after_a_failed_call(llama_cpp, root):
+    """Only the answer after a failed call is constrained."""
     llama_cpp.on(CHAT, in_pieces(EDIT.replace('"arguments"', '"arguments" {')), in_pieces(EDIT), in_pieces("Done."))
     assert run(llama_cpp, root, constraint="arguments") == Finished("answered", "Done.")
     assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
     assert ["grammar" in body for body in llama_cpp.bodies()] == [False, True, False]
 
 
-def test_with_the_constraint_arguments_a_grammar_waits_where_the_server_has_that(llama_cpp, root):
-    """llama.cpp's own completion, with the prompt of its template; what it says there is read as a chat's."""
+def test_constraint_arguments_sends_a_lazy_grammar(llama_cpp, root):
+    """Through llama.cpp's completion endpoint, with the prompt of its template."""
     template, completion = "/apply-template", "/completion"
     events = [{"content": EDIT[:30], "stop": False}, {"content": EDIT[30:], "stop": True, "stop_type": "eos"}]
     done = [{"content": "Done.", "stop": True, "stop_type": "eos", "tokens_evaluated": 7, "tokens_predicted": 2}]
@@ -211,8 +212,8 @@ def test_with_the_constraint_arguments_a_grammar_waits_where_the_server_has_that
     assert llama_cpp.bodies() == []
 
 
-def test_a_real_llama_cpp_takes_the_grammar_that_waits(random_engine, root):
-    """Its random model never begins a call: what it writes is text, and counted."""
+def test_real_llama_cpp_accepts_the_lazy_grammar(random_engine, root):
+    """Its random model never begins a call, so it writes text."""
     with ChatClient(random_engine.endpoint) as chat, Workspace(root) as workspace:
         waiting = constraint_fields("llama.cpp", workspace.tools, waits=True)
         assert waiting["grammar_lazy"]
@@ -222,8 +223,8 @@ def test_a_real_llama_cpp_takes_the_grammar_that_waits(random_engine, root):
     assert any(chunk.usage and chunk.usage.prompt for chunk in chunks)
 
 
-def test_with_the_constraint_prefer_a_reply_ends_the_conversation(llama_cpp, root):
-    """It is told of the tool by which it replies; what it says there is the answer."""
+def test_constraint_prefer_ends_with_a_reply(llama_cpp, root):
+    """The prompt describes the reply tool, whose argument is the answer."""
     reply = '<tool_call>\n{"name": "reply", "arguments": {"text": "All done."}}\n</tool_call>'
     llama_cpp.on(CHAT, in_pieces(EDIT), in_pieces(reply))
     assert run(llama_cpp, root, constraint="prefer") == Finished("answered", "All done.")
@@ -232,6 +233,6 @@ def test_with_the_constraint_prefer_a_reply_ends_the_conversation(llama_cpp, roo
     assert "apply_edit" in first["grammar"] == second["grammar"]
 
 
-def test_a_constraint_takes_a_chat_that_knows_its_server(root):
-    with Workspace(root) as workspace, pytest.raises(UsageError, match="takes a ChatClient, not a object"):
-        Agent(workspace, object(), constraint="prefer")  # type: ignore[arg-type]
+def test_constraint_requires_a_chat_client(root):
+    with Workspace(root) as workspace, pytest.raises(UsageError, match="requires a ChatClient, got SimpleNamespace"):
+        Agent(workspace, SimpleNamespace(stream=None), constraint="prefer")

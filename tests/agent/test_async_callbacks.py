@@ -74,34 +74,34 @@ class Approver:
         return self.answer
 
 
-def test_an_async_approver_that_refuses(root):
-    """The model is told; neither the file nor the command is touched."""
+def test_async_approver_can_deny(root):
+    """The model is informed, and nothing is written or run."""
     done, model = work(root, WRITE, call("run_command", command="echo x > a.txt"), approve=Approver(False))
     assert done.reason == "answered"
     assert all("did not approve" in messages[-1]["content"] for messages in model.seen[1:3])
     assert text_of(root) == "one\n"
 
 
-def test_an_async_approver_that_allows_after_a_delay(root):
+def test_async_approver_can_allow_after_a_delay(root):
     work(root, WRITE, approve=Approver(True))
     assert text_of(root) == "changed\n"
 
 
-def test_an_async_approver_may_give_another_text(root):
+def test_async_approver_can_replace_the_text(root):
     _, model = work(root, WRITE, approve=Approver(ApprovalDecision(True, content="edited\n")))
     assert text_of(root) == "edited\n"
     assert "edited" in model.seen[1][-1]["content"]
 
 
 @pytest.mark.parametrize("answer", [None, "yes", 1, ApprovalDecision("no")])  # type: ignore[arg-type]
-def test_an_async_approver_that_does_not_decide(root, answer):
+def test_async_approver_without_a_decision_raises(root, answer):
     with pytest.raises(UsageError, match=r"the approver .*test_async_callbacks\.Approver returned .*; expected True"):
         work(root, WRITE, approve=Approver(answer))
     assert text_of(root) == "one\n"
 
 
-def test_an_async_approver_that_raises(root):
-    """Named, with its cause; the conversation can go on."""
+def test_async_approver_error_is_raised_with_its_cause(root):
+    """The conversation can continue."""
 
     async def main() -> str:
         async with AsyncAgent(root, Script(WRITE), approve=Approver(RuntimeError("broken"))) as agent:
@@ -115,8 +115,8 @@ def test_an_async_approver_that_raises(root):
 
 
 @pytest.mark.parametrize("is_shielded", [False, True])
-def test_cancelling_while_an_async_approver_is_asked(root, is_shielded):
-    """The question is cancelled, and a yes that comes in spite of that does not count."""
+def test_cancelling_cancels_an_open_async_approval(root, is_shielded):
+    """The approval is cancelled, and a later answer is ignored."""
     cancelled: list[bool] = []
 
     async def main() -> list[Any]:
@@ -149,8 +149,8 @@ def test_cancelling_while_an_async_approver_is_asked(root, is_shielded):
     assert text_of(root) == "one\n"
 
 
-def test_cancelling_while_a_plain_approver_is_asked(root):
-    """Its thread is waited for, the loop goes on meanwhile, and its yes does not count."""
+def test_cancelling_ignores_an_open_plain_approval(root):
+    """Its thread is awaited without blocking the loop, and its answer is ignored."""
     asked, go = threading.Event(), threading.Event()
 
     def approve(approval: ApprovalRequest) -> bool:
@@ -175,8 +175,8 @@ def test_cancelling_while_a_plain_approver_is_asked(root):
     assert text_of(root) == "changed\n"
 
 
-def test_a_plain_approver_runs_in_a_thread(root):
-    """So that it does not block the loop."""
+def test_plain_approver_runs_in_a_thread(root):
+    """It does not block the loop."""
     threads: list[threading.Thread] = []
 
     def approve(approval: ApprovalRequest) -> bool:
@@ -189,8 +189,8 @@ def test_a_plain_approver_runs_in_a_thread(root):
     assert text_of(root) == "changed\n"
 
 
-def test_an_async_approver_is_asked_in_the_agents_loop(root):
-    """Also of calls in a batch, which run in threads of their own; one question at a time."""
+def test_async_approver_runs_in_the_agents_loop(root):
+    """Also for batched calls in threads; one approval at a time."""
     asking: list[int] = []
 
     async def approve(approval: ApprovalRequest) -> bool:
@@ -222,14 +222,14 @@ def test_async_questions_are_awaited(root):
     assert "yes" in model.seen[1][-1]["content"]
 
 
-def test_async_questions_with_a_wrong_answer(root):
-    """One text is not a list of its letters."""
+def test_async_question_with_a_wrong_answer_raises(root):
+    """A string is not a list of letters."""
     with pytest.raises(UsageError, match=r"Host\.questions .*Person\.ask returned 'yes'; expected a list of texts"):
         work(root, ASK, host=Host(questions=Person(lambda: ["yes"])), dialect="maki")
 
 
 def test_async_observers_are_awaited_in_order(root):
-    """Each before the next step; also what the host is told of."""
+    """Each before the next step, including host events."""
     seen: list[Any] = []
     inner: list[Any] = []
 
@@ -250,7 +250,7 @@ def test_async_observers_are_awaited_in_order(root):
     assert len(inner) == 1
 
 
-def test_an_async_observer_that_raises_ends_the_run(root):
+def test_async_observer_error_ends_the_run(root):
     async def observe(happening: Any) -> None:
         if isinstance(happening, ToolResult):
             raise RuntimeError("broken")
@@ -269,33 +269,33 @@ def test_async_tools_are_awaited(root):
     assert "seen" in model.seen[1][-1]["content"]
 
 
-def test_an_async_approver_outside_of_a_run_is_not_awaited(root):
-    """It would wait for the loop that it blocks."""
+def test_async_approver_outside_a_run_raises(root):
+    """It would deadlock."""
 
     async def main() -> None:
         async with AsyncAgent(root, Script(), approve=Approver(True)) as agent:
             await agent.run("Hello")
-            with pytest.raises(UsageError, match="awaited only for calls that the AsyncAgent makes"):
+            with pytest.raises(UsageError, match="awaited only during calls of an AsyncAgent"):
                 agent.workspace.run("write_file", {"path": "a.txt", "content": "changed\n"})
 
     asyncio.run(main())
     assert text_of(root) == "one\n"
 
 
-def test_an_approver_that_is_no_function_is_refused_at_once(root):
-    with pytest.raises(UsageError, match="the approver must be a function, got 5"):
+def test_invalid_approver_raises_at_construction(root):
+    with pytest.raises(UsageError, match="approve must be a string or a function or None, got 5"):
         AsyncAgent(root, Script(), approve=5)  # type: ignore[arg-type]
 
 
-def test_a_workspace_does_not_take_async_functions(root):
-    """Its error names the remedy."""
+def test_workspace_rejects_async_functions(root):
+    """The error states the remedy."""
     with pytest.raises(UsageError, match=r"Approver is async.*use AsyncAgent"):
         Workspace(root, approve=Approver(True))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"Host\.questions\.ask .*Person\.ask is async"):
         Workspace(root, host=Host(questions=Person(list)))
 
 
-def test_a_capability_with_plain_methods_is_left_alone():
-    """Only async ones have a stand-in."""
+def test_plain_capability_is_not_wrapped():
+    """Only async methods are replaced."""
     host = Host(search="embedded")
     assert AsyncCallbacks().host(host) is host

@@ -1,4 +1,4 @@
-"""The loop of an agent with guardrails: what is asked again, what stays in the conversation, what ends it."""
+"""The agent loop with guardrails: retries, history and ends."""
 
 from __future__ import annotations
 
@@ -47,39 +47,39 @@ def run(tmp_path: Any, script: Script, **settings: Any) -> Finished:
         return agent.run("What does foo mean?")
 
 
-def test_a_failed_try_is_forgotten_once_a_better_one_has_come(tmp_path):
-    """The model sees its fault once; the next prompt begins like the one before it."""
+def test_rejected_answer_is_removed_after_a_better_one(tmp_path):
+    """The next prompt begins like the one before, for the prompt cache."""
     script = Script("Let me check the word:", call("look_up", word="foo"), "It means something.")
     assert run(tmp_path, script).content == "It means something."
     first, again, last = script.seen
-    assert "did not do it" in str(again[-1]["content"])
+    assert "without doing it" in str(again[-1]["content"])
     assert "Let me check" in str(again[-2]["content"])
     assert "Let me check" not in str(last)
-    assert "did not do it" not in str(last)
+    assert "without doing it" not in str(last)
     assert last[: len(first)] == first
 
 
-def test_who_watches_sees_what_was_asked_again(tmp_path):
+def test_observer_sees_retries(tmp_path):
     seen: list[Any] = []
     run(tmp_path, Script("", "It means something."), observe=seen.append)
     assert [each.again for each in seen if isinstance(each, AskModel)] == ["", "empty_answer"]
 
 
-def test_without_guardrails_nothing_is_asked_again(tmp_path):
-    """An empty answer is then an answer."""
+def test_disabled_guardrails_accept_every_answer(tmp_path):
+    """An empty answer is then accepted."""
     assert run(tmp_path, Script(""), guardrails="off") == Finished("answered", "")
     assert run(tmp_path, Script(""), retries=0).content == ""
 
 
-def test_a_model_that_says_nothing_is_stuck(tmp_path):
-    """After three tries there is no use in a fourth."""
+def test_empty_answers_end_as_stuck(tmp_path):
+    """After three retries."""
     script = Script("", "", "", "")
     assert run(tmp_path, script).reason == "stuck"
     assert len({str(messages[-1]["content"]) for messages in script.seen}) == 4
 
 
-def test_a_broken_call_among_good_ones_is_told_and_the_good_ones_run(tmp_path):
-    """Nothing that can be done is asked again."""
+def test_invalid_call_is_reported_and_valid_ones_run(tmp_path):
+    """Valid calls are not retried."""
     broken = '<tool_call>\n{"name": "look_up", "arguments": {"wo\n</tool_call>'
     script = Script(call("look_up", word="foo") + "\n" + broken, "It means something.")
     assert run(tmp_path, script).reason == "answered"
@@ -90,7 +90,7 @@ STEPS = {"required": ["look_up"], "before": {"submit": ["look_up"]}, "ends_with"
 
 
 def test_steps_are_enforced_and_end_the_run(tmp_path):
-    """Neither an early answer nor an early end; the last step is the end, without another call of the model."""
+    """Early answers and early ends are rejected; the last step ends the run without another query."""
     script = Script(
         "It means nothing.", call("submit", text="x"), call("look_up", word="foo"), call("submit", text="y")
     )
@@ -100,21 +100,21 @@ def test_steps_are_enforced_and_end_the_run(tmp_path):
     assert "first call look_up" in str(script.seen[2][-1]["content"])
 
 
-def test_a_cycle_is_told(tmp_path):
-    """Two calls in turn, twice: the third round is not run."""
+def test_cycle_of_calls_is_refused(tmp_path):
+    """The third round of two calls is not run."""
     one, other = call("look_up", word="foo"), call("submit", text="x")
     script = Script(one, other, one, other, one, "I do not know.")
     assert run(tmp_path, script).content == "I do not know."
-    assert "You go in circles: look_up -> submit" in str(script.seen[-1][-1]["content"])
+    assert "You are in a loop: look_up -> submit" in str(script.seen[-1][-1]["content"])
 
 
-def test_steps_of_tools_that_are_none_are_refused_at_once(tmp_path):
-    with pytest.raises(UsageError, match="steps name the tool 'lookup', which there is not"):
+def test_steps_with_unknown_tools_raise_at_construction(tmp_path):
+    with pytest.raises(UsageError, match="unknown tool 'lookup' in steps"):
         run(tmp_path, Script(), steps={"required": ["lookup"]})
     with pytest.raises(UsageError, match="unknown guardrail 'nonsense'"):
         run(tmp_path, Script(), guardrails="nonsense")
 
 
-def test_retries_below_zero_are_refused_at_once(tmp_path):
-    with pytest.raises(UsageError, match="retries cannot be -1; give a number from 0 on"):
+def test_negative_retries_raise_at_construction(tmp_path):
+    with pytest.raises(UsageError, match="retries must be at least 0, got -1"):
         run(tmp_path, Script(), retries=-1)

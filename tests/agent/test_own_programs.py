@@ -1,10 +1,12 @@
-"""A program of one's own around the agent: one line, a conversation that goes on, asyncio. Real HTTP on loopback."""
+"""Programs around the agent: construction, continued conversations, asyncio. Real HTTP on loopback."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -38,8 +40,8 @@ def roles(body) -> list[str]:
     return [message["role"] for message in body["messages"]]
 
 
-def test_one_line_makes_an_agent(server, root):
-    """A folder and an address, as people write them."""
+def test_agent_is_built_from_folder_and_url(server, root):
+    """With a folder and a URL."""
     server.on(CHAT, in_pieces(EDIT), in_pieces("Done."))
     with Agent(str(root), base_url=server.url, model="m", approve="auto-edit") as agent:
         assert agent.send("Change one to two in a.txt") == Finished("answered", "Done.")
@@ -47,15 +49,15 @@ def test_one_line_makes_an_agent(server, root):
     assert server.bodies()[0]["model"] == "m"
 
 
-def test_the_model_and_its_format_are_found(root, scripted):
-    """By asking the server, as `adapter run` does."""
+def test_model_and_format_are_discovered(root, scripted):
+    """By querying the server, like `adapter run`."""
     scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "Qwen3-Coder-30B", "object": "model"}]}))
     with Agent(root, base_url=scripted.url) as agent:
         assert agent.format.name == "qwen3_coder"
 
 
-def test_a_conversation_goes_on(server, root):
-    """The second message comes after all of the first; `run` begins a new conversation."""
+def test_send_continues_the_conversation(server, root):
+    """`run` starts a new conversation."""
     server.on(CHAT, in_pieces(EDIT), in_pieces("Done."), in_pieces(BACK), in_pieces("Undone."), in_pieces("Hello."))
     with Agent(root, base_url=server.url, approve="auto-edit") as agent:
         agent.send("Change one to two in a.txt")
@@ -70,8 +72,8 @@ def test_a_conversation_goes_on(server, root):
     assert roles(bodies[4]) == ["system", "user"]
 
 
-def test_a_conversation_goes_on_after_the_server_failed(server, root):
-    """What was asked is asked again, with what is said now."""
+def test_send_continues_after_a_server_failure(server, root):
+    """The failed message is sent again, with the new one."""
     server.on(CHAT, as_error(400, "too hot"), in_pieces("Hello."))
     with Agent(root, base_url=server.url) as agent:
         with pytest.raises(TransportError, match="too hot"):
@@ -80,8 +82,8 @@ def test_a_conversation_goes_on_after_the_server_failed(server, root):
     assert server.bodies()[1]["messages"][-1]["content"] == "Hello?\n\nStill there?"
 
 
-def test_own_functions_come_with_it(server, root):
-    """Asked for by the callable that decides."""
+def test_program_functions_become_tools(server, root):
+    """The approver is called for them."""
     asked: list[str] = []
 
     def ask(approval):
@@ -101,20 +103,20 @@ def test_own_functions_come_with_it(server, root):
 
 
 @pytest.mark.parametrize("kind", [Agent, AsyncAgent])
-def test_settings_that_contradict_each_other_are_refused(kind, root):
-    """Each says what to do instead."""
+def test_conflicting_settings_raise(kind, root):
+    chat: Any = SimpleNamespace(stream=None)
     with Workspace(root) as workspace:
         for settings in ({"dialect": "maki"}, {"approve": "yolo"}, {"tools": [len]}):
-            with pytest.raises(UsageError, match="give them to it"):
-                kind(workspace, object(), **settings)
+            with pytest.raises(UsageError, match="belong to the Workspace"):
+                kind(workspace, chat, **settings)
     with pytest.raises(UsageError, match="leave one out"):
-        kind(root, object(), model="m")
+        kind(root, chat, model="m")
     with pytest.raises(UsageError, match="hermes"):
-        kind(root, object(), format="hermess")
+        kind(root, chat, format="hermess")
 
 
-def test_nothing_answers(root):
-    """The constructor says so, before anything was asked; with asyncio the block does, or the first message."""
+def test_unreachable_server_raises_on_connect(root):
+    """In the constructor; with asyncio on entering the block, or with the first message."""
     with pytest.raises(TransportError, match=r"Nothing answers at http://127\.0\.0\.1:9/v1"):
         Agent(root, base_url="http://127.0.0.1:9")
 
@@ -131,9 +133,9 @@ def test_nothing_answers(root):
 # ------------------------------------------------------------------------ asyncio
 
 
-def test_asyncio_does_the_same(server, root, monkeypatch):
-    """The same requests, events and results; the event loop goes on meanwhile."""
-    monkeypatch.setattr("adapter.agent.agent.new_session", lambda: "same")
+def test_async_agent_behaves_like_agent(server, root, monkeypatch):
+    """With the same requests, events and results, without blocking the event loop."""
+    monkeypatch.setattr("adapter.agent.agent.new_prompt_session", lambda: "same")
     answers = [in_pieces(EDIT), in_pieces("Done."), in_pieces(BACK), in_pieces("Undone.")]
     seen: dict[str, list[object]] = {"sync": [], "async": []}
     server.on(CHAT, *answers, *answers)
@@ -154,8 +156,8 @@ def test_asyncio_does_the_same(server, root, monkeypatch):
     assert text_of(root) == "one\n"
 
 
-def test_an_agent_outlives_its_event_loop(server, root):
-    """A connection is made for each answer."""
+def test_agent_works_in_several_event_loops(server, root):
+    """Each answer has its own connection."""
     server.on(CHAT, in_pieces("One."), in_pieces("Two."))
     agent = AsyncAgent(root, base_url=server.url)
     assert asyncio.run(agent.send("Count")).content == "One."
@@ -163,8 +165,8 @@ def test_an_agent_outlives_its_event_loop(server, root):
     asyncio.run(agent.close())
 
 
-def test_constraints_and_retries_are_those_of_the_client(server, root):
-    """A server that is busy is asked again, and told what may be written."""
+def test_async_client_has_constraints_and_retries(server, root):
+    """A busy server is retried, and constraints are sent."""
     server.on("/version", as_json(200, {"version": "0.9"}))
     server.on(CHAT, as_error(503, "busy"), in_pieces(EDIT), in_pieces(EDIT))
 
@@ -185,8 +187,8 @@ def test_constraints_and_retries_are_those_of_the_client(server, root):
     assert "response_format" in first
 
 
-def test_a_failing_server_is_explained(server, root):
-    """In its own words; the conversation can go on."""
+def test_server_failure_is_explained(server, root):
+    """The conversation can continue."""
     server.on(CHAT, as_error(400, "too hot"), in_pieces("Hello."))
 
     async def main():
@@ -199,7 +201,7 @@ def test_a_failing_server_is_explained(server, root):
 
 
 def test_cancelling_stops_the_model(root):
-    """While it still reads the prompt: the connection is closed at once, and the conversation can go on."""
+    """The connection is closed while the server processes the prompt, and the conversation can continue."""
     seen: list[object] = []
 
     async def main():
@@ -230,8 +232,8 @@ def test_cancelling_stops_the_model(root):
     assert messages[-1] == {"role": "user", "content": "Hello?"}
 
 
-def test_a_tool_that_has_begun_is_waited_for(server, root):
-    """Who cancels finds nothing half done, and the model hears what it gave."""
+def test_cancelling_waits_for_a_running_tool(server, root):
+    """No call is left half done, and the model gets the result."""
     begun, go = threading.Event(), threading.Event()
 
     @tool
@@ -265,7 +267,7 @@ def test_a_tool_that_has_begun_is_waited_for(server, root):
     assert text_of(root) == "slowly\n"
 
 
-def test_a_chat_of_ones_own(root):
+def test_agent_accepts_a_custom_chat(root):
     """Anything with an async ``stream``."""
 
     class Script:
@@ -280,8 +282,8 @@ def test_a_chat_of_ones_own(root):
 @pytest.mark.parametrize(
     ("finish_reason", "reason"), [("incomplete", "broken_off"), ("length", "cut_off"), (None, "answered")]
 )
-def test_an_answer_without_its_end_is_told_from_one_without_a_reason(root, finish_reason, reason):
-    """A chat of one's own need not say why an answer ended."""
+def test_custom_chat_may_omit_the_finish_reason(root, finish_reason, reason):
+    """A custom chat without a finish reason is complete, unlike a dropped stream."""
 
     class Script:
         async def stream(self, messages, *, stop=()):

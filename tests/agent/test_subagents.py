@@ -1,4 +1,4 @@
-"""Sub-agents: the same loop, on real files, with a conversation, tools and a transcript of their own."""
+"""Sub-agents on real files, with their own conversation, tools and transcript."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def task(root):
     return task
 
 
-def test_it_works_alone_and_gives_its_last_words(task):
-    """A fresh conversation that holds the task alone; time and tokens are told."""
+def test_subagent_has_its_own_conversation_and_returns_its_last_message(task):
+    """Its conversation has only the task; time and tokens are reported."""
     script = Script(call("read_file", path="a.txt"), "It says one.", tokens=70)
     data = task(script).data
     assert data["output"] == "It says one."
@@ -78,8 +78,8 @@ def test_it_works_alone_and_gives_its_last_words(task):
     assert "<tool_response>\none\n" in script.seen[1][-1]["content"]
 
 
-def test_research_reads_only(task, root):
-    """It is offered no tool that changes anything, and one that it calls all the same is refused."""
+def test_research_agent_is_read_only(task, root):
+    """It has only read-only tools, and other calls are refused."""
     script = Script(
         call("write_file", path="a.txt", content="x"),
         call("run_command", command="touch c", cwd="."),
@@ -98,8 +98,8 @@ def test_research_reads_only(task, root):
         assert "is not for this sub-agent, which only reads" in seen[-1]["content"]
 
 
-def test_general_may_change_and_is_asked_for_like_its_parent(task, root):
-    """The same approvals decide."""
+def test_general_agent_needs_the_same_approvals(task, root):
+    """With the same approver."""
     write = call("write_file", path="new.txt", content="x")
     task(Script(write, "Refused."), approve="ask", kind="general")
     assert not (root / "new.txt").exists()
@@ -107,8 +107,8 @@ def test_general_may_change_and_is_asked_for_like_its_parent(task, root):
     assert (root / "new.txt").read_text() == "x"
 
 
-def test_its_folder_is_inside_the_workspace(task, root):
-    """It sees nothing above it; one that is outside or missing is refused."""
+def test_subagent_folder_is_confined_to_the_workspace(task, root):
+    """Folders outside or missing are refused."""
     script = Script(call("read_file", path="b.txt"), call("read_file", path="../a.txt"), "Done.")
     task(script, cwd="sub")
     assert "two\n" in script.seen[1][-1]["content"]
@@ -117,8 +117,8 @@ def test_its_folder_is_inside_the_workspace(task, root):
         assert not task(Script(), cwd=cwd).ok
 
 
-def test_rules_of_the_session_hold_in_its_folder(root):
-    """Patterns count from the session's root."""
+def test_session_rules_apply_in_a_subagents_folder(root):
+    """Patterns are relative to the session's root."""
     script = Script(call("read_file", path="b.txt"), "Done.")
     rules = [PermissionRule.from_text("deny read_file(sub/b.txt)")]
     with Workspace(root, HOSTED, "yolo", rules=rules, host=Host(agents=SubagentRunner(script))) as workspace:
@@ -126,33 +126,33 @@ def test_rules_of_the_session_hold_in_its_folder(root):
     assert "forbids it" in script.seen[1][-1]["content"]
 
 
-def test_kinds_of_the_users_own(task):
-    """With instructions; unknown ones name the nearest."""
+def test_custom_kinds_are_accepted(task):
+    """With instructions; unknown kinds suggest the nearest."""
     critic = AgentKind("critic", "finds faults", "Be strict.", read_only=True)
     script = Script("Bad.")
     assert task(script, settings={"kinds": [critic]}, kind="Critic").data["output"] == "Bad."
     assert script.seen[0][0]["content"].endswith("Be strict.")
     error = task(Script(), settings={"kinds": [critic]}, kind="crtic").error
-    assert "there are: research, general, critic (did you mean 'critic'?). None was started" in error
+    assert "the kinds are: research, general, critic (did you mean 'critic'?). None was started" in error
 
 
-def test_kinds_are_in_the_tools_description(root):
-    """So the model knows them."""
+def test_tool_description_lists_the_kinds(root):
+    """For the model."""
     with Workspace(root, HOSTED, host=Host(agents=SubagentRunner(Script()))) as workspace:
         assert workspace.tools["task"].description.startswith("Start a sub-agent (research | general). It works alone.")
 
 
-def test_models_by_name(task):
-    """A tier that is configured is used; another is said to be unknown, and the current one works."""
+def test_model_is_selected_by_name(task):
+    """An unknown name uses the current model, with a note."""
     other = Script("From the other.")
     assert task(Script(), settings={"models": {"weak": other}}, model="weak").data["output"] == "From the other."
     result = task(Script("Mine."), model="strong")
     assert result.data["output"] == "Mine."
-    assert result.notes == ("no model is known as 'strong': the current one was used",)
+    assert result.notes == ("unknown model 'strong': the current one was used",)
 
 
-def test_depth_is_limited(task):
-    """By default a sub-agent starts none; two levels deep, the second does not."""
+def test_subagent_depth_is_limited(task):
+    """By default a sub-agent cannot start others; with a depth of two, the second cannot."""
     nested = call("task", prompt="Deeper")
     script = Script(nested, "Alone.")
     task(script, kind="general")
@@ -162,17 +162,17 @@ def test_depth_is_limited(task):
     assert "cannot start sub-agents" in script.seen[2][-1]["content"]
 
 
-def test_their_number_is_limited(root):
-    """In all, however deep."""
+def test_number_of_subagents_is_limited(root):
+    """Across all levels."""
     runner = SubagentRunner(Script("1", "2"), max_total=2)
     with Workspace(root, HOSTED, host=Host(agents=runner)) as workspace:
         results = [workspace.run("task", {"prompt": "x"}) for _ in range(3)]
     assert [result.ok for result in results] == [True, True, False]
-    assert "has started 2 sub-agents" in results[2].content
+    assert "has reached its limit of 2 sub-agents" in results[2].content
 
 
-def test_several_at_once_and_no_more_than_that(root):
-    """In a batch they run beside one another, as many as there are slots."""
+def test_concurrent_subagents_are_limited(root):
+    """A batch runs as many as there are slots."""
     running, most, lock, two = [0], [0], threading.Lock(), threading.Event()
 
     class Slow(Script):
@@ -193,8 +193,8 @@ def test_several_at_once_and_no_more_than_that(root):
     assert most == [2]
 
 
-def test_failures_are_results(task):
-    """A model server that fails, silence, and a limit of turns are told to the parent."""
+def test_subagent_failures_are_tool_results(task):
+    """Server failures, empty answers and turn limits are reported to the parent."""
     assert "model failed: no server" in task(Script(TransportError("no server"))).content
     assert "(no response)" in task(Script("", "", "", "")).data["output"]
     look = call("read_file", path="a.txt")
@@ -202,8 +202,8 @@ def test_failures_are_results(task):
     assert "the limit of turns was reached" in output
 
 
-def test_ctrl_c_stops_the_parent_too(task):
-    """It is the user's, not the sub-agent's."""
+def test_ctrl_c_also_stops_the_parent(task):
+    """The interrupt is for the whole run."""
 
     class Interrupted(Script):
         def stream(self, messages, *, stop=()):
@@ -213,8 +213,8 @@ def test_ctrl_c_stops_the_parent_too(task):
         task(Interrupted())
 
 
-def test_its_transcript_is_its_own_and_replays(task):
-    """Recorded with the workspace it began in; the same text gives the same conversation."""
+def test_subagent_transcript_replays(task):
+    """With its workspace; the same text gives the same conversation."""
     written: dict[int, list[str]] = {}
 
     def record(number, folder):
@@ -227,18 +227,18 @@ def test_its_transcript_is_its_own_and_replays(task):
     assert "a.txt" in transcript.header.files
 
 
-def test_what_happens_in_it_is_observed(task):
-    """By whoever asks, with the task it belongs to."""
+def test_subagent_events_are_observed(task):
+    """Each with its task."""
     seen = []
     task(
         Script("It says one."),
         settings={"observe": lambda task, happening: seen.append((task.prompt, type(happening).__name__))},
     )
-    assert ("Look", "Done") in seen
+    assert ("Look", "Finished") in seen
 
 
-def test_a_parent_and_its_sub_agent(root):
-    """The whole way: the parent delegates, reads the report and ends; the file is changed once."""
+def test_parent_delegates_to_a_subagent(root):
+    """The parent delegates, reads the report and ends; the file is changed once."""
     parent = Script(call("task", prompt="Change a.txt", kind="general"), "All done.")
     child = Script(call("edit_file", path="a.txt", old_content="one", new_content="two"), "Changed a.txt.")
     with Workspace(root, HOSTED, "yolo", host=Host(agents=SubagentRunner(child))) as workspace:
@@ -247,8 +247,8 @@ def test_a_parent_and_its_sub_agent(root):
     assert "Changed a.txt." in parent.seen[1][-1]["content"]
 
 
-def test_a_conversation_with_a_sub_agent_replays(root, monkeypatch):
-    """Its report comes from the record, no model is asked again; answers stay with the questions they were to."""
+def test_conversation_with_a_subagent_replays(root, monkeypatch):
+    """The report comes from the recording, without queries; answers stay with their approvals."""
     monkeypatch.setitem(dialects._MODULES, "hosted", "tests.hosted_dialect")
     monkeypatch.setattr(hosted_dialect, "DIALECT", HOSTED, raising=False)
     lines: list[str] = []
@@ -267,8 +267,8 @@ def test_a_conversation_with_a_sub_agent_replays(root, monkeypatch):
     assert again.is_equal, again.difference
 
 
-def test_memory_and_loop_are_those_of_the_session(root, tmp_path):
-    """Also in another folder: notes are found again, and async tools find what they have opened."""
+def test_subagent_shares_memory_and_loop(root, tmp_path):
+    """Also in another folder: notes persist, and async tools share their resources."""
     loops = []
 
     @tool(effect="read")

@@ -1,4 +1,4 @@
-"""The chat client against a real HTTP server that answers as llama.cpp and Ollama were recorded to."""
+"""The chat client against a real HTTP server with recorded answers of llama.cpp and Ollama."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def failure(server: ScriptedServer, **options) -> str:
     return str(caught.value)
 
 
-def test_text_comes_in_the_chunks_that_were_sent(scripted):
+def test_stream_yields_the_servers_chunks(scripted):
     scripted.on(CHAT, HELLO)
     chunks = ask(scripted)
     assert [chunk.text for chunk in chunks] == ["", "Hel", "lo", ""]
@@ -52,7 +52,7 @@ def test_text_comes_in_the_chunks_that_were_sent(scripted):
     assert chunks[1].raw["choices"][0]["delta"]["content"] == "Hel"
 
 
-def test_the_request_holds_what_was_given_and_no_tools(scripted):
+def test_request_contains_the_arguments_and_no_tools(scripted):
     scripted.on(CHAT, HELLO)
     ask(scripted, stop=["</s>"], max_tokens=9, temperature=0.0, seed=3, extra={"grammar": 'root ::= "a"'})
     (body,) = scripted.bodies()
@@ -70,26 +70,26 @@ def test_the_request_holds_what_was_given_and_no_tools(scripted):
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_reasoning_is_kept_apart(scripted, field):
+def test_reasoning_is_separate_from_text(scripted, field):
     scripted.on(CHAT, as_stream(delta(**{field: "hmm"}), delta("yes"), delta(finish_reason="stop")))
     chunks = ask(scripted)
     assert (chunks[0].reasoning, chunks[0].text, text_of(chunks)) == ("hmm", "", "yes")
 
 
-def test_a_usage_event_without_choices_is_no_error(scripted):
+def test_usage_event_without_choices_is_accepted(scripted):
     usage = {"id": "x", "object": "chat.completion.chunk", "choices": [], "usage": {"completion_tokens": 2}}
     scripted.on(CHAT, as_stream(delta("a"), delta(finish_reason="length"), usage))
     chunks = ask(scripted)
     assert (text_of(chunks), end_of(chunks)) == ("a", ["length"])
 
 
-def test_a_loading_server_is_asked_again(scripted):
+def test_loading_server_is_retried(scripted):
     scripted.on(CHAT, LOADING, as_error(429, "slow down"), HELLO)
     assert text_of(ask(scripted)) == "Hello"
     assert len(scripted.bodies()) == 3
 
 
-def test_patience_ends(scripted):
+def test_retries_end_after_the_patience(scripted):
     scripted.on(CHAT, LOADING)
     started = time.monotonic()
     message = failure(scripted, patience_s=0.3)
@@ -113,7 +113,7 @@ def test_patience_ends(scripted):
         (as_error(500, "cuda error"), "its log"),
     ],
 )
-def test_what_will_not_change_is_asked_once_and_explained(scripted, reply, said):
+def test_permanent_failure_is_explained_without_retry(scripted, reply, said):
     scripted.on(CHAT, reply)
     message = failure(scripted)
     assert said in message
@@ -121,7 +121,7 @@ def test_what_will_not_change_is_asked_once_and_explained(scripted, reply, said)
     assert len(scripted.bodies()) == 1
 
 
-def test_a_missing_model_is_answered_with_those_there_are(scripted):
+def test_missing_model_error_lists_existing_models(scripted):
     scripted.on(CHAT, as_error(404, "model 'smolm2' not found", "not_found_error")).on(MODELS, TWO_MODELS)
     with ChatClient(Endpoint(f"{scripted.url}/v1"), "smolm2") as client, pytest.raises(TransportError) as caught:
         next(client.stream([]))
@@ -129,20 +129,20 @@ def test_a_missing_model_is_answered_with_those_there_are(scripted):
     assert "Did you mean 'smollm2:135m'?" in str(caught.value)
 
 
-def test_without_a_name_the_first_model_that_can_chat_is_used(scripted):
+def test_default_model_is_the_first_that_can_chat(scripted):
     scripted.on(MODELS, as_json(200, {"data": [{"id": "nomic-embed-text"}, {"id": "qwen3:4b"}]}))
     with ChatClient(Endpoint(f"{scripted.url}/v1")) as client:
         assert client.model == "qwen3:4b"
         assert client.models() == ["nomic-embed-text", "qwen3:4b"]
 
 
-def test_a_server_without_models_is_named(scripted):
+def test_server_without_models_raises(scripted):
     scripted.on(MODELS, as_json(200, {"data": []}))
     with ChatClient(Endpoint(f"{scripted.url}/v1")) as client, pytest.raises(TransportError, match="serves no model"):
         next(client.stream([]))
 
 
-def test_nobody_there_names_the_address_and_the_next_step():
+def test_unreachable_server_error_names_url_and_next_step():
     with socket.create_server(("127.0.0.1", 0)) as unused:
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
     with ChatClient(Endpoint(url), "m", patience_s=0.2) as client, pytest.raises(TransportError) as caught:
@@ -153,8 +153,8 @@ def test_nobody_there_names_the_address_and_the_next_step():
     assert "ollama serve" in message
 
 
-def test_a_server_that_hangs_up_was_there():
-    """Nobody is told to start one."""
+def test_disconnecting_server_is_not_reported_as_unreachable():
+    """The error does not suggest starting a server."""
     with socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as server:
         url = f"http://127.0.0.1:{server.server_address[1]}/v1"
         thread = threading.Thread(target=server.serve_forever, args=[0.02])
@@ -163,18 +163,18 @@ def test_a_server_that_hangs_up_was_there():
             next(client.stream([]))
         server.shutdown()
         thread.join()
-    assert re.match(rf"{url} took the request and gave no answer \(.+\)\. Ask again, or see its log", str(caught.value))
+    assert re.match(rf"{url} accepted the request but did not answer \(.+\)\. Retry, or see its log", str(caught.value))
 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["closed", "dropped"])
-def test_a_stream_that_just_stops_is_incomplete(scripted, cut):
+def test_stream_without_end_is_incomplete(scripted, cut):
     scripted.on(CHAT, as_stream(delta("<tool_call>"), done=False, cut=cut))
     chunks = ask(scripted)
     assert (text_of(chunks), end_of(chunks)) == ("<tool_call>", ["incomplete"])
     assert len(scripted.bodies()) == 1
 
 
-def test_an_error_inside_the_stream_is_raised_after_what_came_before(scripted):
+def test_stream_error_is_raised_after_earlier_chunks(scripted):
     scripted.on(CHAT, as_stream(delta("a"), {"error": {"message": "out of memory", "code": 500}}))
     with ChatClient(Endpoint(f"{scripted.url}/v1"), "m") as client:
         stream = client.stream([])
@@ -189,44 +189,44 @@ def test_an_error_inside_the_stream_is_raised_after_what_came_before(scripted):
     [as_stream("data: {broken"), Reply(200, b"<html>It works!</html>", "text/html"), Reply(200, b"{}")],
     ids=["broken json", "a page", "no stream"],
 )
-def test_what_is_no_chat_stream_is_said_to_be_none(scripted, reply):
+def test_response_that_is_not_a_stream_raises(scripted, reply):
     scripted.on(CHAT, reply)
     assert "not the answer of an OpenAI-compatible server" in failure(scripted)
 
 
-def test_events_that_say_nothing_leave_an_incomplete_answer(scripted):
+def test_empty_events_give_an_incomplete_answer(scripted):
     scripted.on(CHAT, as_stream("data: 5", "data: []", 'data: "x"', 'data: {"choices": "x"}'))
     chunks = ask(scripted)
     assert (text_of(chunks), end_of(chunks)) == ("", ["incomplete"])
 
 
-def test_a_silent_server_is_given_up(scripted):
+def test_silent_server_times_out(scripted):
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         url = f"http://127.0.0.1:{deaf.getsockname()[1]}/v1"
         with (
             ChatClient(Endpoint(url), "m", timeout_s=0.2) as client,
-            pytest.raises(TransportError, match=r"said nothing for 0\.2 s"),
+            pytest.raises(TransportError, match=r"sent nothing for 0\.2 s"),
         ):
             next(client.stream([]))
 
 
-def test_a_server_that_falls_silent_has_not_finished(scripted):
-    """Its text so far is no answer: an error says so, where a dropped connection leaves a cut answer."""
+def test_server_silent_during_the_answer_raises(scripted):
+    """Unlike a dropped connection, which leaves a truncated answer, silence raises."""
     scripted.on(CHAT, replace(as_stream(delta("a"), done=False), length=9999, linger_s=0.6))
     with ChatClient(Endpoint(f"{scripted.url}/v1"), "m", timeout_s=0.2) as client:
         stream = client.stream([])
         assert next(stream).text == "a"
-        with pytest.raises(TransportError, match="said nothing"):
+        with pytest.raises(TransportError, match="sent nothing"):
             next(stream)
 
 
-def test_a_missing_model_without_a_list_is_still_explained(scripted):
+def test_missing_model_without_a_list_is_explained(scripted):
     scripted.on(CHAT, as_error(404, "model 'm' not found"))
-    assert "does not tell" in failure(scripted)
+    assert "does not list its models" in failure(scripted)
 
 
 def test_closing_the_iterator_closes_the_connection(random_engine):
-    """Seen from the outside: the one slot of a real server is free again at once."""
+    """The only slot of a real server is free again at once."""
     question = [{"role": "user", "content": "hi"}]
     with ChatClient(random_engine.endpoint, "m") as client:
         started = time.monotonic()
@@ -240,7 +240,7 @@ def test_closing_the_iterator_closes_the_connection(random_engine):
         assert time.monotonic() - started < whole_s / 2
 
 
-def test_a_local_server_never_sees_the_users_key(scripted, monkeypatch):
+def test_local_server_never_gets_the_users_key(scripted, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     scripted.on(CHAT, HELLO)
@@ -249,7 +249,7 @@ def test_a_local_server_never_sees_the_users_key(scripted, monkeypatch):
     assert headers["authorization"] == "Bearer none"
 
 
-def test_an_explicit_key_is_sent_but_never_shown(scripted):
+def test_explicit_key_is_sent_but_redacted_in_errors(scripted):
     scripted.on(CHAT, as_error(401, "no"))
     with (
         ChatClient(Endpoint(f"{scripted.url}/v1"), "m", api_key="sk-1") as client,
@@ -267,11 +267,11 @@ TOOLS = ToolSet([{"name": "now", "parameters": {"type": "object", "properties": 
     ("kind", "field"),
     [("llama.cpp", "grammar"), ("textgen", "grammar_string"), ("ollama", "response_format"), ("openai", None)],
 )
-def test_the_constraint_is_put_as_the_server_takes_it(kind, field):
+def test_constraint_fields_fit_the_kind_of_server(kind, field):
     assert list(constraint_fields(kind, TOOLS)) == ([field] if field else [])
 
 
-def test_importing_transport_imports_no_sdk():
+def test_importing_chat_client_does_not_import_the_sdk():
     ours = "adapter.backends.chat_client, adapter.backends.embedded_server"
     code = f"import sys, {ours}; print({{'openai', 'httpx2', 'xllamacpp'}} & {{*sys.modules}})"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
@@ -290,7 +290,7 @@ def test_importing_transport_imports_no_sdk():
     ],
     ids=["llama.cpp", "ollama", "openai", "none"],
 )
-def test_what_the_server_counted_comes_with_a_chunk(scripted, event, usage):
-    """The tokens of the prompt, those written, and of the prompt those that it had read before."""
+def test_chunk_has_the_servers_usage(scripted, event, usage):
+    """Prompt tokens, completion tokens, and cached prompt tokens."""
     scripted.on(CHAT, as_stream(delta("Hi"), {**delta(finish_reason="stop"), **event}))
     assert [chunk.usage for chunk in ask(scripted) if chunk.usage] == ([usage] if usage else [])

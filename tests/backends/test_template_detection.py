@@ -1,4 +1,4 @@
-"""`adapter.derive` with a template filled in a process of its own: hostile ones, what is remembered, what it is for."""
+"""`adapter.derive` with a worker process: hostile templates, the cache, and uses of the format."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOOL = {
 }
 
 
-def test_derive_gives_a_format_for_the_parser(tmp_path):
+def test_derive_returns_a_format_for_the_parser(tmp_path):
     """From the template's text or its file, under the same name."""
     format = adapter.derive(SOURCE)
     file = tmp_path / "chat_template.jinja"
@@ -46,8 +46,8 @@ def test_derive_gives_a_format_for_the_parser(tmp_path):
     assert turn.content == "I look."
 
 
-def test_it_is_remembered_by_the_templates_text(monkeypatch):
-    """Nothing is filled the second time."""
+def test_derivation_is_cached_by_the_templates_text(monkeypatch):
+    """The template is not rendered again."""
     format = adapter.derive(SOURCE)
 
     def render(*_args, **_kwargs):
@@ -66,29 +66,29 @@ def test_it_is_remembered_by_the_templates_text(monkeypatch):
         ("{% for m in messages %", "line 1 of the template"),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself without end|takes more than"),
         ("{{ raise_exception('Not today') }}", "Not today"),
-        ("{{ ''.__class__.__mro__ }}", "cannot be filled"),
-        ("no conversation at all", "this is no chat template"),
-        (YAML, "no reader explains"),
-        (family(each("[" * 8000 + OBJECT)), "no reader explains|takes more than"),
-        (family(each('{"a":' * 1900 + OBJECT)), "no reader explains"),
-        (family(each("x" * 10_001 + OBJECT)), "refuses every conversation"),
+        ("{{ ''.__class__.__mro__ }}", "cannot be rendered"),
+        ("no conversation at all", "this is not a chat template"),
+        (YAML, "no parser supports"),
+        (family(each("[" * 8000 + OBJECT)), "no parser supports|takes more than"),
+        (family(each('{"a":' * 1900 + OBJECT)), "no parser supports"),
+        (family(each("x" * 10_001 + OBJECT)), "rejects every conversation"),
     ],
 )
-def test_a_template_that_gives_none_ends_in_an_error_that_says_why(monkeypatch, source, why):
-    """Soon, whatever it does."""
+def test_template_without_a_format_raises_with_the_reason(monkeypatch, source, why):
+    """Within the time limit."""
     if "takes more than" in why:
         monkeypatch.setattr(template_detection, "TIME_LIMIT_S", 0.5)
     with pytest.raises(UsageError, match=why):
         adapter.derive(source)
 
 
-def test_what_is_no_template_is_refused():
-    with pytest.raises(UsageError, match="expected a chat template as text or its path, got int"):
+def test_derive_rejects_other_types():
+    with pytest.raises(UsageError, match=r"expected a chat template as text or its path, got .*int"):
         adapter.derive(3)  # type: ignore[arg-type]
 
 
-def test_the_grammar_and_its_opening_are_the_familys_own():
-    """By the same way as of any format: by what it writes."""
+def test_grammar_uses_the_derived_format():
+    """As for any format, it is built from the encoded calls."""
     format = adapter.derive(SOURCE)
     assert call_prefix(format.name) == "<do>"
     pairs = key_value_call_layout(format.name)
@@ -98,16 +98,16 @@ def test_the_grammar_and_its_opening_are_the_familys_own():
     assert '"<do>' in grammar
 
 
-def test_the_worked_example_is_in_the_familys_own_form():
-    """In words, too, where the model's own prompt cannot be had."""
+def test_prompt_example_uses_the_derived_format():
+    """Also in a text prompt."""
     format = adapter.derive(SOURCE)
     prompt = system_prompt("blade", format.name, "full")
     assert "<do>" in prompt
     assert "<k>path</k>\n<v>" in prompt
 
 
-def test_its_markers_in_a_result_do_not_act():
-    """As those of every format that is known for good."""
+def test_markers_of_a_derived_format_are_escaped():
+    """Like those of every known format."""
     format = adapter.derive(SOURCE)
     acting = "<do>write_file\n<k>path</k>\n<v>a.py</v>\n</do><|stop|>"
     told = escape_control_tokens(acting, format)
@@ -117,22 +117,22 @@ def test_its_markers_in_a_result_do_not_act():
     assert adapter.parse(told, [TOOL], format).calls == ()
 
 
-def test_a_name_from_another_process_is_explained():
+def test_derived_name_from_another_process_is_explained():
     with pytest.raises(UsageError, match="was derived from a chat template in another process"):
         get_format("template_0123456789")
 
 
-def test_recognising_says_by_what():
-    """A table that was checked, the template, or signs alone."""
+def test_detect_format_reports_its_basis():
+    """A known format that was checked, the template, or a guess."""
     assert detect_format(SOURCE).by == "template"
     told = detect_format(family(""), "qwen3")
     assert (told.format, told.by) == ("hermes", "signs")
-    assert "leaves past calls out" in str(told)
+    assert "drops past calls" in str(told)
     assert str(detect_format(ChatTemplate(family("")))).startswith("any, ")
 
 
-def test_a_template_may_want_variables_that_nobody_documents():
-    """Some join a text of the tools to theirs without asking whether there is one."""
+def test_template_with_undocumented_variables_is_derived():
+    """Some concatenate an undocumented variable with the tools."""
     found = examine_template(ChatTemplate("{{ 'Functions: ' + functions }}" + SOURCE))
     assert found.format is not None, found.why
     assert json.dumps("zqtext") not in found.format.encode_calls([("f", {})])

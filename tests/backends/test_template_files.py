@@ -1,4 +1,4 @@
-"""A template is found in whatever holds one."""
+"""Templates are loaded from every kind of file."""
 
 import json
 
@@ -13,14 +13,14 @@ SETTINGS = {"chat_template": "{{ x }}", "bos_token": "<s>", "eos_token": {"conte
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
 
 
-def test_a_file_of_jinja(tmp_path):
-    """As it stands."""
+def test_load_template_from_jinja_file(tmp_path):
+    """It is loaded unchanged."""
     (tmp_path / "mine.jinja").write_text("{{ é }}", encoding="utf-8")
     assert load_chat_template(tmp_path / "mine.jinja") == ChatTemplate("{{ é }}")
 
 
-def test_settings_of_a_tokenizer(tmp_path):
-    """With its tokens; of several templates that for tools."""
+def test_load_template_from_tokenizer_config(tmp_path):
+    """With its tokens; the template for tools is selected from several."""
     file = tmp_path / "tokenizer_config.json"
     file.write_text(json.dumps(SETTINGS))
     assert load_chat_template(file) == load_chat_template(tmp_path) == ChatTemplate("{{ x }}", TOKENS)
@@ -29,22 +29,22 @@ def test_settings_of_a_tokenizer(tmp_path):
     assert load_chat_template(tmp_path).source == "t"
 
 
-def test_a_folder_with_both(tmp_path):
-    """The template's own file counts."""
+def test_load_template_prefers_the_jinja_file_of_a_folder(tmp_path):
+    """The separate file has priority."""
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(SETTINGS))
     (tmp_path / "chat_template.jinja").write_text("own")
     assert load_chat_template(tmp_path) == ChatTemplate("own", TOKENS)
 
 
-def test_a_gguf(random_gguf):
-    """With the words of its tokens."""
+def test_load_template_from_gguf(random_gguf):
+    """Tokens are resolved to their texts."""
     template = load_chat_template(random_gguf)
     assert template.source.startswith("{% for m in messages %}")
     assert template.tokens == TOKENS
 
 
-def test_the_control_tokens_beside_a_template(tmp_path):
-    """In a GGUF by their type; in a tokenizer's settings those that are special."""
+def test_loaded_template_has_control_tokens(tmp_path):
+    """By token type in GGUF, and by the special flag in a tokenizer's settings."""
     gguf = write_random_gguf(tmp_path / "a.gguf", own_tokens=["<tool_x>"], control_tokens=["<turn_of>"])
     assert load_chat_template(gguf).control_tokens == ("<s>", "</s>", "<tool_x>", "<turn_of>")
     added = {"1": {"content": "<turn_of>", "special": True}, "2": {"content": "<b>", "special": False}, "3": "bad"}
@@ -64,16 +64,16 @@ def test_the_control_tokens_beside_a_template(tmp_path):
         ("a.jinja", b"\xff"),
     ],
 )
-def test_what_holds_none(tmp_path, name, content):
-    """It is said what may be named."""
+def test_file_without_a_template_raises(tmp_path, name, content):
+    """The error lists the accepted files."""
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(UsageError, match=r"holds no chat template .*name a Jinja file"):
+    with pytest.raises(UsageError, match=r"has no chat template .*expected a Jinja file"):
         load_chat_template(tmp_path / name)
 
 
-def test_what_is_not_there(tmp_path):
-    """Neither a file nor a folder with one."""
+def test_missing_template_file_raises(tmp_path):
+    """For both files and folders."""
     with pytest.raises(UsageError, match="No such file"):
         load_chat_template(tmp_path / "none")
-    with pytest.raises(UsageError, match=r"holds neither chat_template\.jinja nor"):
+    with pytest.raises(UsageError, match=r"has neither chat_template\.jinja nor"):
         load_chat_template(tmp_path)

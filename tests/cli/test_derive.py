@@ -46,7 +46,7 @@ def test_the_report_says_why_there_is_none(tmp_path):
     done = adapter("derive", file)
     assert done.returncode == 1
     assert "not derived:" in done.stdout
-    assert "no reader explains" in done.stdout
+    assert "no parser supports" in done.stdout
 
 
 def test_emit_writes_a_format_and_cases_that_hold(template, tmp_path):

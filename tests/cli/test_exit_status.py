@@ -56,7 +56,7 @@ def test_calls_that_could_not_be_read_are_no_success():
             "unsuccessful",
             [("read_file", FAILED)],
             1,
-            "the call could not be done; this model gets one per request: name",
+            "the call failed; this model gets one per request: name",
         ),
         ("unsuccessful", [("write_file", REFUSED)], 1, "nothing was done: the call was refused"),
         ("turns", [("write_file", OK)], 1, "the limit of turns was reached, after 1 call: raise --max-turns"),

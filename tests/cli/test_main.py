@@ -125,9 +125,9 @@ def test_parse_for_people_says_when_there_is_no_call():
         (
             ["run", "hi", "--base-url", "nonsense"],
             2,
-            "'nonsense' is no URL, and no server answers at http://nonsense/v1",
+            "'nonsense' is not a URL, and no server answers at http://nonsense/v1",
         ),
-        (["run", "hi", "--base-url", "not a server"], 2, "'not a server' is no URL of a server"),
+        (["run", "hi", "--base-url", "not a server"], 2, "invalid server URL 'not a server'"),
         (["run", "hi", "--format", "bogus"], 2, "unknown format 'bogus'; of"),
         (["run", "hi", "--format", "hermse"], 2, "did you mean 'hermes'"),
         (["rnu"], 2, "No such command 'rnu'"),
@@ -231,7 +231,7 @@ def test_an_answer_that_broke_off_is_no_success(model, tmp_path):
     model.on(CHAT, as_stream(delta("I looked at all of it, and"), done=False, cut=True))
     done = adapter("run", "Look", "-w", tmp_path, "--base-url", model.url)
     assert (done.returncode, done.stdout) == (1, "I looked at all of it, and\n")
-    last = "-- the model server broke off in the middle of the answer: see its log, and ask again"
+    last = "-- the model server disconnected during the answer: see its log, and ask again"
     assert done.stderr.splitlines()[-1] == last
 
 

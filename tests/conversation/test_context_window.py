@@ -1,4 +1,4 @@
-"""A conversation that grows too long is cut rarely, for good, and not in silence."""
+"""A conversation that is too long is cut rarely, permanently, and with a note."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tokens(query: AskModel) -> int:
     return sum(HistoryEntry(str(message["role"]), str(message["content"])).tokens for message in query.messages)
 
 
-def test_a_long_conversation_stays_within_the_context():
+def test_long_conversation_stays_within_the_context():
     """Every query fits; the roles still take turns; the system prompt and the last result are whole."""
     for query in conversation(40, 4_000):
         assert tokens(query) <= usable_tokens(4_000)
@@ -50,27 +50,27 @@ def test_a_long_conversation_stays_within_the_context():
     assert LINES in query.messages[-1]["content"]
 
 
-def test_cuts_are_rare_and_for_good():
+def test_cuts_are_rare_and_permanent():
     """Between two cuts each query begins with the one before it, so that a server reuses what it has read."""
     queries = conversation(40, 4_000)
     grown = [later.messages[: len(query.messages)] == query.messages for query, later in pairwise(queries)]
     assert 2 <= grown.count(False) == sum(bool(query.note) for query in queries) <= len(queries) / 3
 
 
-def test_what_was_cut_is_told():
-    """The model reads of it where it was, the user in a note."""
+def test_cuts_are_reported_to_model_and_user():
+    """The model sees a note in place of the text, the user in the step."""
     queries = conversation(40, 4_000)
     first = next(query for query in queries if query.note)
     assert "older results were shortened" in first.note
-    told = f'[shortened: read_file(path="0.py") gave {len(LINES)} characters in 60 lines; call it again'
+    told = f'[shortened: read_file(path="0.py") returned {len(LINES)} characters in 60 lines; call it again'
     assert told in first.messages[3]["content"]
     assert "turns after this message were left out" in queries[-1].messages[1]["content"]
     assert queries[-1].messages[1]["content"].startswith("Read everything.")
     assert str(queries[-1].messages[1]["content"]).count("left out") == 1
 
 
-def test_a_shortened_result_is_of_whole_lines_and_of_a_command_mostly_the_end():
-    """What a file says first and what a command says last tell most."""
+def test_shortened_result_has_whole_lines():
+    """The start of a file and the end of a command's output matter most."""
 
     def shown(name: str) -> list[str]:
         result = (name, LINES, "c")
@@ -94,8 +94,8 @@ def test_a_shortened_result_is_of_whole_lines_and_of_a_command_mostly_the_end():
     assert first[0] > first[1] > 0
 
 
-def test_what_a_template_is_given_is_shortened_as_well():
-    """Calls and results that stand in the messages as such: each call keeps its result."""
+def test_structured_messages_are_shortened():
+    """With structured calls and results, each call keeps its result."""
     limits = SessionLimits(turns=41, context_tokens=4_000)
     session = Session("system", get_format("hermes"), TOOLS, limits, shows_calls=True)
     query = session.start("Read everything.")
@@ -110,13 +110,13 @@ def test_what_a_template_is_given_is_shortened_as_well():
         assert called == [message["tool_call_id"] for message in query.messages if message["role"] == "tool"]
 
 
-def test_the_servers_count_corrects_the_estimate():
+def test_token_count_of_the_server_corrects_the_estimate():
     """A server that counts twice as many tokens as we do has half as many messages."""
     assert all(2 * tokens(query) <= usable_tokens(4_000) + 200 for query in conversation(30, 4_000, share=2.0)[1:])
 
 
-def test_one_result_too_large_is_shortened():
-    """Also the last one, when it alone is more than fits; its start and its end are kept."""
+def test_single_large_result_is_shortened():
+    """Also the last one; its start and end are kept."""
     query = conversation(1, 2_000, content=f"first\n{LINES * 20}\nlast")[-1]
     assert tokens(query) <= usable_tokens(2_000)
     shown = str(query.messages[-1]["content"])
@@ -124,14 +124,14 @@ def test_one_result_too_large_is_shortened():
     assert "\nlast\n</tool_response>" in shown
 
 
-def test_without_a_known_context_nothing_is_cut():
-    """What does not fit is then the server's to say."""
+def test_unknown_context_disables_cuts():
+    """The server then reports longer prompts."""
     assert not any(query.note for query in conversation(10, None))
     assert tokens(conversation(10, None)[-1]) > 4_000
 
 
-def test_tools_that_do_not_fit_are_told_at_once():
-    """Nothing can be shortened in the first query; the user hears of it before the server answers."""
+def test_tools_too_large_for_the_context_are_reported_at_once():
+    """Nothing can be shortened in the first query; the user is informed before the answer."""
     session = Session(LINES * 10, get_format("hermes"), TOOLS, SessionLimits(context_tokens=2_000))
     assert "the tools and the task alone take about" in session.start("Go.").note
 
@@ -140,8 +140,8 @@ def test_tools_that_do_not_fit_are_told_at_once():
     st.lists(st.tuples(st.integers(0, 3_000), st.integers(1, 2)), max_size=12),
     st.integers(50, 3_000),
 )
-def test_any_conversation_is_cut_in_whole_turns(sizes, limit):
-    """What is left begins with system and task, goes on with an answer, and fits unless those alone do not."""
+def test_trimmed_history_has_whole_turns(sizes, limit):
+    """The rest begins with system and task, continues with an answer, and fits unless these alone do not."""
     entries = [HistoryEntry("system", "s"), HistoryEntry("user", "task")]
     for size, results in sizes:
         content = "word " * size

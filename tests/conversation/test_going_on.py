@@ -1,4 +1,4 @@
-"""A conversation that goes on after an answer: what the model is shown, and what begins anew."""
+"""A conversation that continues after an answer: its history and its limits."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def read(session: Session, path: str, content: str = "text") -> AskModel | Finis
     return after
 
 
-def test_the_next_message_follows_the_answer():
-    """All that was said before is shown again."""
+def test_send_appends_to_the_conversation():
+    """The whole history is shown again."""
     session = new_session()
     session.start("Read a.py")
     read(session, "a.py")
@@ -49,14 +49,14 @@ def test_the_next_message_follows_the_answer():
     assert query.number == 3
 
 
-def test_it_begins_with_start():
-    """There is nothing to go on from."""
+def test_send_before_start_raises():
+    """There is no conversation yet."""
     with pytest.raises(UsageError, match="start"):
         new_session().send("And b.py")
 
 
-def test_the_limits_are_for_each_message():
-    """Turns, repetitions and unreadable calls are counted anew."""
+def test_limits_apply_to_each_message():
+    """Counts of turns, repetitions and invalid calls restart."""
     session = new_session(turns=2, repetitions=0, refusals=1)
     session.start("Read a.py")
     read(session, "a.py")
@@ -67,8 +67,8 @@ def test_the_limits_are_for_each_message():
 
 
 @pytest.mark.parametrize("reason", ["repetition", "unreadable", "interrupted"])
-def test_no_call_is_left_without_a_result(reason):
-    """However the last message ended, the model sees what became of its calls before it reads the next."""
+def test_every_call_has_a_result_before_the_next_message(reason):
+    """The model sees all results first, for every end of the last message."""
     session = new_session(repetitions=0, refusals=1, unreadable=1)
     session.start("Read a.py")
     if reason == "unreadable":
@@ -92,8 +92,8 @@ def test_no_call_is_left_without_a_result(reason):
     assert ("of a" in results) == (reason == "interrupted")
 
 
-def test_what_was_said_last_is_not_left_out():
-    """When the context is full the oldest turns go, not the message that is being worked on."""
+def test_last_user_message_is_never_dropped():
+    """A full context drops the oldest turns, not the current message."""
     session = new_session(context_tokens=2_000)
     session.start("The first task")
     for number in range(6):
@@ -115,8 +115,8 @@ def test_what_was_said_last_is_not_left_out():
     assert "The third task" in shown
 
 
-def test_what_is_told_comes_with_the_next_message():
-    """Once; what the user asks for is the message alone."""
+def test_note_is_added_to_the_next_message():
+    """Only once, and it is not part of the request."""
     session = new_session()
     session.start("Read a.py")
     session.on_answer(parse("It is empty."))
@@ -126,8 +126,8 @@ def test_what_is_told_comes_with_the_next_message():
     assert session.send("Thanks").messages[-1]["content"] == "Thanks"
 
 
-def test_a_stopped_answer_is_kept_and_the_model_knows():
-    """None of its calls is run, whole or not; nothing of what it said is lost."""
+def test_interrupted_answer_stays_in_the_history():
+    """Its calls are not run, and its text is kept."""
     session = new_session()
     session.start("Read a.py")
     answer = "I look.\n" + CALL % "a.py" + "\nAnd now <tool_call>\n{"
@@ -141,8 +141,8 @@ def test_a_stopped_answer_is_kept_and_the_model_knows():
     assert (stopped, message) == ("[The user stopped your last answer before its end.]", "Go on")
 
 
-def test_a_message_that_was_never_answered_is_one_with_the_next():
-    """Templates take no two messages of the user in a row; the first stays the task when turns are left out."""
+def test_unanswered_message_is_merged_with_the_next():
+    """Templates reject consecutive user messages; the first remains the task after cuts."""
     session = new_session()
     session.start("Read a.py")
     session.on_interrupt(turn=parse("<think>Hm", finish_reason="incomplete"))
@@ -156,8 +156,8 @@ def test_a_message_that_was_never_answered_is_one_with_the_next():
 
 @pytest.mark.parametrize("shows_calls", [False, True])
 @pytest.mark.parametrize("written", ["hermes", "mistral"])
-def test_a_conversation_is_recalled_in_another_format(written, shows_calls):
-    """Answers and results are shown as if they had been made here; the limits count from the next message on."""
+def test_resume_reencodes_in_the_new_format(written, shows_calls):
+    """Answers and results look native; limits count from the next message."""
     other = get_format(written).encode_calls([("read_file", {"path": "a.py"})])
     turn = parse(f"I look. {other}", TOOLS)
     result = ToolResult("read_file", ok=True, content="text", call_id=turn.calls[0].id)

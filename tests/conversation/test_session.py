@@ -1,4 +1,4 @@
-"""The session decides what a conversation does next; nothing here talks to anything."""
+"""The steps of a session, without I/O."""
 
 from dataclasses import replace
 
@@ -26,8 +26,8 @@ def results(step: RunTools, content: str = "text") -> list[ToolResult]:
     return [ToolResult(call.name, ok=True, content=content, call_id=call.id) for call in step.calls]
 
 
-def test_a_call_is_run_and_its_result_shown_to_the_model():
-    """Query, run, query: the history holds the call as its format writes it and the result as a turn."""
+def test_call_is_run_and_its_result_shown():
+    """The history has the call in its format and the result as a turn."""
     session = new_session()
     first = session.start("Read a.py")
     assert [message["role"] for message in first.messages] == ["system", "user"]
@@ -39,23 +39,23 @@ def test_a_call_is_run_and_its_result_shown_to_the_model():
     assert query.messages[3] == {"role": "user", "content": "<tool_response>\ntext\n</tool_response>"}
 
 
-def test_an_answer_without_a_call_ends_the_conversation():
-    """No call, no attempt at one: the answer is the last word."""
+def test_answer_without_a_call_ends_the_conversation():
+    """Without an attempted call the answer is final."""
     session = new_session()
     session.start("Hello")
     assert session.on_answer(turn("Hello!")) == Finished("answered", "Hello!")
 
 
-def test_reasoning_is_not_shown_to_the_model_again():
-    """Templates leave former reasoning out; so does the history."""
+def test_reasoning_is_dropped_from_the_history():
+    """Templates drop earlier reasoning as well."""
     session = new_session()
     session.start("Hello")
     session.on_answer(turn("<think>secret</think>\n\n" + CALL))
     assert "secret" not in str(session.messages)
 
 
-def test_an_unreadable_call_goes_back_with_its_error():
-    """The model sees what it wrote and why that is no call; nothing was run."""
+def test_invalid_call_is_returned_with_its_error():
+    """The model sees its text and the reason; nothing was run."""
     session = new_session()
     session.start("Read")
     step = session.on_answer(turn('<tool_call>\n{"name": 5}\n</tool_call>'))
@@ -64,8 +64,8 @@ def test_an_unreadable_call_goes_back_with_its_error():
     assert '{"name": 5}' in str(step.messages[-2]["content"])
 
 
-def test_unreadable_calls_in_a_row_end_the_conversation():
-    """A model that cannot write a call is not asked for ever."""
+def test_consecutive_invalid_calls_end_the_conversation():
+    """A model that cannot write calls is stopped."""
     session = new_session(unreadable=2)
     session.start("Read")
     bad = turn("<tool_call>\n{oops\n</tool_call>")
@@ -73,8 +73,8 @@ def test_unreadable_calls_in_a_row_end_the_conversation():
     assert session.on_answer(bad) == Finished("unreadable", "")
 
 
-def test_a_repeated_call_is_refused_and_then_ends_the_conversation():
-    """The same call with nothing changed in between runs at most three times; a second time if the model insists."""
+def test_repeated_call_is_refused_then_ends_the_conversation():
+    """It runs at most three times without a change in between."""
     session = new_session(repetitions=2, refusals=2)
     session.start("Read")
     for time in range(3):
@@ -87,11 +87,11 @@ def test_a_repeated_call_is_refused_and_then_ends_the_conversation():
         session.on_tool_results(results(step))
     refused = session.on_answer(turn(CALL))
     assert isinstance(refused, AskModel)
-    assert "made 3 times" in str(refused.messages[-1]["content"])
+    assert "read_file 3 times" in str(refused.messages[-1]["content"])
     assert session.on_answer(turn(CALL)) == Finished("repetition", "")
 
 
-def test_a_change_makes_looking_again_no_repetition():
+def test_repeated_read_after_a_change_is_allowed():
     """After a successful write the same read may run again."""
     session = new_session(repetitions=0)
     session.start("Read")
@@ -101,8 +101,8 @@ def test_a_change_makes_looking_again_no_repetition():
         session.on_tool_results(results(step))
 
 
-def test_the_limit_of_turns_is_kept():
-    """The model is asked at most ``turns`` times."""
+def test_turn_limit_ends_the_conversation():
+    """There are at most ``turns`` queries."""
     session = new_session(turns=2)
     session.start("Read")
     step = session.on_answer(turn(CALL))
@@ -113,8 +113,8 @@ def test_the_limit_of_turns_is_kept():
     assert session.on_tool_results(results(step)) == Finished("turns", "")
 
 
-def test_every_call_of_a_turn_has_one_result_in_order():
-    """Calls that are refused answer in their place between those that ran."""
+def test_each_call_of_a_turn_has_one_result_in_order():
+    """Refused calls have results in the order of the calls."""
     session = new_session(repetitions=0)
     session.start("Read")
     step = session.on_answer(turn(CALL))
@@ -129,7 +129,7 @@ def test_every_call_of_a_turn_has_one_result_in_order():
     assert shown.index("was not run") < shown.index("second")
 
 
-def test_repeating_the_same_change_is_a_repetition_all_the_same():
+def test_repeated_write_counts_as_repetition():
     """A model that writes the same file over and over is stopped."""
     session = new_session(repetitions=1, refusals=2)
     session.start("Write")
@@ -143,8 +143,8 @@ def test_repeating_the_same_change_is_a_repetition_all_the_same():
     assert (runs, step) == (2, Finished("repetition", ""))
 
 
-def test_a_model_that_asks_to_end_ends_the_conversation():
-    """Exit: the other calls of the turn have their results, then it is over."""
+def test_exit_call_ends_the_conversation():
+    """The other calls of the turn get their results first."""
     session = new_session()
     session.start("Work")
     step = session.on_answer(turn("Done.\n" + CALL))
@@ -153,8 +153,8 @@ def test_a_model_that_asks_to_end_ends_the_conversation():
     assert session.on_tool_results([replace(result, ends=True)]) == Finished("exited", "Done.")
 
 
-def test_a_skill_follows_the_results_as_a_user_message():
-    """In the history a message of its own; sent as one with the results, for templates that want turns to alternate."""
+def test_user_message_of_a_result_follows_the_results():
+    """It is a separate entry, but merged with the results for templates that require alternating turns."""
     session = new_session()
     session.start("Work")
     step = session.on_answer(turn(CALL))
@@ -168,8 +168,8 @@ def test_a_skill_follows_the_results_as_a_user_message():
     assert query.messages[-2]["role"] == "assistant"
 
 
-def test_half_a_surrogate_pair_neither_ends_the_conversation_nor_reaches_the_server():
-    """A server may cut a character in two; what is sent to it again must be UTF-8."""
+def test_lone_surrogate_is_replaced_before_sending():
+    """A server may split a character; later requests must be valid UTF-8."""
     session = new_session()
     session.start("Say \udcff")
     step = session.on_answer(turn("\ud83d\ude00 \ud800\n" + CALL))
@@ -179,8 +179,8 @@ def test_half_a_surrogate_pair_neither_ends_the_conversation_nor_reaches_the_ser
     assert str(session.messages).encode()
 
 
-def test_the_calls_of_one_answer_are_bounded():
-    """The first are run; the model is told that the others were not, and what it wrote is kept as it is."""
+def test_number_of_calls_per_answer_is_limited():
+    """The first ones are run and the model is informed; its text is unchanged."""
     format = get_format("hermes")
     tools = ToolSet([{"name": "look", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}])
     session = Session("system", format, tools, SessionLimits(calls=5))

@@ -1,4 +1,4 @@
-"""What a model is shown of its own answers is what it wrote: else the server's cache ends there."""
+"""A model is shown its own answers byte for byte, for the prompt cache."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ KIMI = (
         "none",
     ],
 )
-def test_an_answer_is_shown_as_it_was_written(text, shown):
-    """All but reasoning, end tokens and what the model said as somebody else; nothing is put right."""
+def test_answer_is_shown_verbatim(text, shown):
+    """Without reasoning, end tokens and text after its turn; nothing is corrected."""
     assert verbatim_text(parse(text).events) == shown
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_what_a_format_encodes_is_kept_to_the_byte(name):
-    """Two calls in the format's own words, read and shown again, are the same text but for the token that ends it."""
+def test_encoded_calls_are_shown_byte_for_byte(name):
+    """Two encoded calls survive a round trip, except for the end token."""
     text = FORMATS[name].encode_calls([("read_file", {"path": "a.py"}), ("list_directory", {"path": "."})])
     assert verbatim_text(parse(text, format=name, generation_prompt="").events) == text.removesuffix("<|eot|>")
 
 
 @given(st.lists(st.sampled_from(["a", " ", "\n", "<think>", "</think>", CALL, "<tool_call>", "{", "<|im_end|>"])))
-def test_splits_do_not_matter(pieces):
-    """A text fed piece by piece is shown as when it came whole."""
+def test_verbatim_text_is_independent_of_chunks(pieces):
+    """The result is the same for any chunks."""
     parser = Parser()
     events = [event for piece in pieces for event in parser.feed(piece)] + parser.close("stop")
     assert verbatim_text(events) == verbatim_text(parse("".join(pieces), finish_reason="stop").events)

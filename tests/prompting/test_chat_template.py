@@ -1,4 +1,4 @@
-"""Templates are filled as Hugging Face does it, and can do nothing else."""
+"""Templates are rendered like by Hugging Face, and can do nothing else."""
 
 import json
 import signal
@@ -34,12 +34,12 @@ def filled(source, messages=HELLO, tools=None, **more):
     ],
     ids=["tokens", "white space", "loop controls", "json", "indented json", "generation", "date", "namespace", "given"],
 )
-def test_what_templates_are_given(source, prompt):
-    """As transformers' documentation says, and its source does."""
+def test_template_context_is_that_of_transformers(source, prompt):
+    """As documented and implemented by transformers."""
     assert filled(source) == prompt
 
 
-def test_a_null_is_left_out_and_reasoning_stands_under_both_names():
+def test_null_is_dropped_and_reasoning_has_both_keys():
     """`content: null` of OpenAI's interface would be shown as None."""
     message = {"role": "assistant", "content": None, "reasoning_content": "why"}
     assert filled("{{ messages[0].content is defined }} {{ messages[0].thinking }}", [message]) == "False why"
@@ -61,14 +61,14 @@ def test_a_null_is_left_out_and_reasoning_stands_under_both_names():
         ("{% include 'other' %}", "no loader"),
     ],
 )
-def test_what_they_may_not_do(source, said):
-    """A template that refuses, is broken, or reaches for Python ends in an error that says so."""
+def test_template_sandbox_rejects_unsafe_access(source, said):
+    """Rejections, invalid templates and access to Python raise with the reason."""
     with pytest.raises(ChatTemplateError, match=said):
         filled(source)
 
 
-def test_a_prompt_has_a_largest_size():
-    """One that no model could read."""
+def test_prompt_size_is_limited():
+    """A longer prompt fits no model."""
     row = "{% for i in range(9999) %}" * 2 + "x" * 900 + "{% endfor %}" * 2
     with pytest.raises(ChatTemplateError, match="more than 32,000,000 characters"):
         filled(row)
@@ -83,10 +83,10 @@ def test_a_prompt_has_a_largest_size():
     ],
     ids=["loops", "doubles"],
 )
-def test_a_template_that_goes_on_and_on_is_stopped(source):
-    """By its process's end; the next prompt finds a new one."""
+def test_endless_template_is_stopped(source):
+    """Its process is killed; the next prompt starts a new one."""
     with TemplateWorker(ChatTemplate(source), time_limit_s=0.3) as process:
-        with pytest.raises(ChatTemplateError, match=r"the template t(ook|akes) (more than|too much)"):
+        with pytest.raises(ChatTemplateError, match=r"the template (was stopped: it took|takes) (more than|too much)"):
             process.render(HELLO)
         process.template = ChatTemplate("fine")
         process._time_limit_s = 60.0
@@ -94,8 +94,8 @@ def test_a_template_that_goes_on_and_on_is_stopped(source):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has the clock alone")
-def test_a_process_that_waits_for_the_processor_is_waited_for():
-    """Beside a model that takes all cores."""
+def test_busy_machine_gets_more_wall_clock_time():
+    """A model may use all cores."""
     with TemplateWorker(ChatTemplate("ok"), time_limit_s=1.0) as process:
         assert process.render(HELLO) == "ok"
         assert process._process is not None
@@ -105,16 +105,16 @@ def test_a_process_that_waits_for_the_processor_is_waited_for():
         assert 0 < process.spent_s < 1.0
 
 
-def test_a_template_that_takes_all_memory_is_stopped():
-    """The process has a limit of its own."""
+def test_template_that_exhausts_memory_is_stopped():
+    """The process has a memory limit."""
     process = TemplateWorker(ChatTemplate("{{ 'x' * 10 ** 10 }}"), time_limit_s=60.0)
     with process, pytest.raises(ChatTemplateError, match=r"memory|MB"):
         process.render(HELLO)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment of a process")
-def test_the_process_knows_nothing_of_ours(monkeypatch):
-    """It has none of the environment but what Python needs."""
+def test_template_process_has_no_access_to_our_environment(monkeypatch):
+    """It has only the environment variables that Python requires."""
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-ours")
     with TemplateWorker(ChatTemplate("ok"), time_limit_s=60.0) as process:
         assert process.render(HELLO) == "ok"
@@ -122,7 +122,7 @@ def test_the_process_knows_nothing_of_ours(monkeypatch):
         assert b"a-key-of-ours" not in Path(f"/proc/{process._process.pid}/environ").read_bytes()
 
 
-def test_a_request_and_its_answer_are_lines():
+def test_template_program_answers_line_by_line():
     """The program's protocol."""
     asked = '{"source": "{{ messages[0].content }}", "tokens": {}, "messages": [{"content": "a\\nb"}], "tools": [], '
     said = json.loads(answer(asked + '"variables": {}, "add_generation_prompt": true}'))

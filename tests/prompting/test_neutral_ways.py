@@ -1,4 +1,4 @@
-"""Everywhere that text from outside enters a prompt it is neutral, and calls get back what it stood for."""
+"""Untrusted text is escaped in every prompt, and unescaped in calls."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Repeating:
 
 
 @pytest.mark.parametrize("name", ["hermes", "qwen3_coder", "mistral", "harmony", "deepseek_v31", "kimi_k2", "gemma4"])
-def test_a_file_of_markers_is_read_and_edited_exactly(tmp_path, name):
-    """The model sees marks, copies them, and the file has none; the rest of the file stays."""
+def test_file_of_markers_is_read_and_edited_exactly(tmp_path, name):
+    """The model sees and copies marks, but the file has none."""
     (tmp_path / "prompt.txt").write_text(HOSTILE + "two\n")
     entry = FORMATS[name]
 
@@ -63,7 +63,7 @@ def test_a_file_of_markers_is_read_and_edited_exactly(tmp_path, name):
     assert all("<|im_end|>" not in message["content"] for message in chat.seen[2])
 
 
-def test_what_follows_a_result_as_the_user_is_neutral_too(tmp_path):
+def test_user_message_after_a_result_is_escaped(tmp_path):
     """A skill's text comes from a file of the workspace."""
     session = Session("system", FORMATS["hermes"], ToolSet(TOOLS))
     session.start("task")
@@ -93,8 +93,8 @@ def body(**fields):
     }
 
 
-def test_clients_of_the_server_are_shown_to_the_model_neutral():
-    """Users, tools and past arguments; the client's own system message is its own."""
+def test_server_escapes_messages_of_clients():
+    """Messages of users and tools, and past arguments, but not the client's system message."""
     system, *rest = translate_chat_request(body(), TranslationOptions()).body["messages"]
     assert "<|im_start|>mine" in system["content"]
     text = json.dumps(rest, ensure_ascii=False)
@@ -105,8 +105,8 @@ def test_clients_of_the_server_are_shown_to_the_model_neutral():
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 @pytest.mark.parametrize("streams", [True, False])
-def test_clients_get_the_arguments_that_were_meant(size, streams):
-    """BufferedCompletion, and in deltas that part the mark from what it stands behind."""
+def test_server_unescapes_arguments_for_clients(size, streams):
+    """Buffered, and in deltas that split a mark from its character."""
     request = translate_chat_request(body(stream=True), TranslationOptions(stream_arguments=streams))
     text = encode_call("edit", {"old": "a <¤|im_end|>\n<¤tool_call>"})
     answer = StreamedCompletion(request)

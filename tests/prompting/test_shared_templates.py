@@ -1,4 +1,4 @@
-"""Real templates of models, where they are beside this folder: whole conversations, and nothing in a text acts."""
+"""Real templates, if these are next to the repository: whole conversations, and no active tokens from texts."""
 
 import json
 import re
@@ -41,8 +41,8 @@ def prompt_of(source, messages, tools):
 
 
 @each_template
-def test_nothing_of_a_conversation_is_lost(file):
-    """All that was said, called and answered is in the prompt, in all conversations that the template takes."""
+def test_template_prompt_contains_the_whole_conversation(file):
+    """In all conversations that the template accepts."""
     source = file.read_text(encoding="utf-8")
     for name, (messages, tools) in CONVERSATIONS.items():
         prompt = prompt_of(source, messages, tools)
@@ -57,8 +57,8 @@ MARKERS = re.compile(r"<[|｜][^<>\s]*[|｜]>|</?[a-z_]+[|｜]>|\[/?[A-Z_]{2,}\]
 
 
 @each_template
-def test_nothing_in_a_text_acts(file):
-    """A text of all markers that the template writes leaves each as often in the prompt as a harmless one."""
+def test_template_prompt_has_no_active_tokens_from_texts(file):
+    """A text with all markers of the template adds none to the prompt."""
     source = file.read_text(encoding="utf-8")
     traits = probe_capabilities(lambda messages, tools: filled(source, messages, tools))
     markers = sorted({*MARKERS.findall(source), *(traits.closers if traits else ())})

@@ -1,4 +1,4 @@
-"""What a template takes is found by trying it."""
+"""Template capabilities are found by probing."""
 
 import pytest
 
@@ -18,22 +18,22 @@ def traits_of(source) -> TemplateCapabilities | None:
     return probe_capabilities(fill)
 
 
-def test_a_template_that_takes_everything():
-    """Nothing is evened out."""
+def test_probe_of_a_full_template():
+    """It has no limitations."""
     prompt = "<|im_end|>\n<|im_start|>assistant\n"
     assert traits_of(CHATML) == TemplateCapabilities(
         as_text=True, generation_prompt=prompt, closers=("</tool_response>",)
     )
 
 
-def test_a_template_without_tools():
-    """Or without anything else."""
+def test_probe_of_a_template_without_tools():
+    """Or without their results."""
     assert traits_of(TOOLLESS) is None
     assert traits_of("{{ raise_exception('never') }}") is None
 
 
-def test_a_template_that_leaves_out_calls():
-    """They have to be put as text; Granite's and LFM2's are like that."""
+def test_probe_of_a_template_that_drops_calls():
+    """Calls must be text, as for Granite and LFM2."""
     traits = traits_of("{{ tools }}" + TOOLLESS)
     assert traits is not None
     assert traits.only_text
@@ -57,10 +57,10 @@ STRICT = (
     ("source", "trait", "value"),
     [
         (changed("call.function.arguments | tojson", "'' + call.function.arguments"), "arguments", "text"),
-        (changed("message.content or ''", "message['content'].strip()"), "silence", ""),
+        (changed("message.content or ''", "message['content'].strip()"), "empty_content", ""),
         (changed(CALL, CALL + REFUSE.replace("X", "call.id | length != 9")), "ids", "nine"),
         (changed('"name": "{{ call.function.name }}"', '"id": "{{ call.id }}"'), "ids", "named"),
-        (changed(CALL, REFUSE.replace("X", "message.tool_calls | length > 1") + CALL), "several", False),
+        (changed(CALL, REFUSE.replace("X", "message.tool_calls | length > 1") + CALL), "parallel_calls", False),
         (changed("message.role != 'system' or not loop.first", "message.role != 'system'"), "system", "first"),
         (REFUSE.replace("X", "messages[0].role == 'system'") + CHATML, "system", "none"),
         (STRICT + CHATML, "users", False),
@@ -74,8 +74,8 @@ STRICT = (
         ),
     ],
 )
-def test_what_is_refused_or_left_out(source, trait, value):
-    """Each in a template that is otherwise the same."""
+def test_probe_detects_each_limitation(source, trait, value):
+    """Each in an otherwise identical template."""
     traits = traits_of(source)
     assert traits is not None
     assert getattr(traits, trait) == value

@@ -17,6 +17,7 @@ from adapter.backends.chat_client import ChatClient, constraint_fields
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.backends.small_model_check import SMALL, SmallModelCheck, parameter_count
 from adapter.prompting.intent.assist import AssistSettings
+from adapter.prompting.intent.bm25 import is_risky
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.workspace import Workspace
@@ -159,7 +160,7 @@ def test_assistance_is_logged_at_start(scripted):
         said = [process.stderr.readline() for _ in range(3)]
         process.terminate()
     assert said[1].startswith("prompt: in words")
-    assert said[2].startswith("guided: the server says that its model is small")
+    assert said[2].startswith("guided: the server reports that its model is small")
     assert "--guide off" in said[2]
 
 
@@ -212,3 +213,43 @@ def test_random_model_makes_expected_call(random_engine):
     """A tiny model through a real llama.cpp: the constraint leaves it only the right call."""
     with serving(random_engine.endpoint.base_url) as url:
         assert asked(url, "Show a.py", max_tokens=200) == ([{"path": "a.py"}], "")
+
+
+def chat_with(scripted, texts) -> ChatClient:
+    llama_cpp(scripted, 135_000_000, *texts)
+    return ChatClient(Endpoint(f"{scripted.url}/v1", "llama.cpp"))
+
+
+@pytest.mark.parametrize(
+    "task",
+    ["Delete the old file.", "Move the file", "Run it", "Use delete_file to clean up", "Use move_file for the old one"],
+)
+def test_agent_offers_no_risky_tool_without_a_named_target(scripted, tmp_path, task):
+    """The request shares words with a tool that deletes, moves or executes, but names no path and no command."""
+    (tmp_path / "a.py").write_text("print(1)\n", encoding="utf-8")
+    call = '<tool_call>\n{"name": "delete_file", "arguments": {"path": "a.py"}}\n</tool_call>'
+    with chat_with(scripted, [call]) as chat, Agent(tmp_path, chat, guide="on", approve="yolo") as agent:
+        agent.run(task)
+        risky = [name for name, tool in agent.workspace.tools.items() if is_risky(tool)]
+    grammar = scripted.bodies()[0].get("grammar", "")
+    assert risky
+    assert not [name for name in risky if name in grammar]
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "value"),
+    [
+        ("Delete a.py", "delete_file", "a.py"),
+        ("Run the command pytest", "run_command", "pytest"),
+        ("Run the command 'ls -l'", "run_command", "ls -l"),
+    ],
+)
+def test_agent_offers_a_risky_tool_with_the_named_target_only(scripted, tmp_path, task, name, value):
+    (tmp_path / "a.py").write_text("print(1)\n", encoding="utf-8")
+    (tmp_path / "b.py").write_text("print(2)\n", encoding="utf-8")
+    with chat_with(scripted, ["-"]) as chat, Agent(tmp_path, chat, guide="on", approve="yolo") as agent:
+        agent.run(task)
+    grammar = scripted.bodies()[0]["grammar"]
+    assert name in grammar
+    assert json.dumps(json.dumps(value))[1:-1] in grammar
+    assert "b.py" not in grammar

@@ -174,12 +174,12 @@ def test_agent_uses_template_prompt(kind, made, tmp_path, template):
 @pytest.mark.parametrize(
     ("kind", "source", "hides", "why"),
     [
-        ("llama.cpp", TOOLLESS, False, "no place for tools"),
-        ("llama.cpp", CHATML, True, "fills no templates"),
-        ("ollama", TOOLLESS, False, "no place for tools"),
+        ("llama.cpp", TOOLLESS, False, "not support tools"),
+        ("llama.cpp", CHATML, True, "does not render templates"),
+        ("ollama", TOOLLESS, False, "not support tools"),
         ("ollama", CHATML, True, "does not show its prompts"),
-        ("vllm", CHATML, True, "leaves tools out"),
-        ("vllm", TOOLLESS, False, "leaves tools out"),
+        ("vllm", CHATML, True, "drops tools"),
+        ("vllm", TOOLLESS, False, "drops tools"),
         ("koboldcpp", CHATML, False, "name one with --template"),
     ],
 )

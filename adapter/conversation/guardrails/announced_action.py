@@ -1,9 +1,8 @@
-"""Whether an answer ends by saying what comes next ("Let me read the file:"), in the languages models are asked in.
+"""Detect answers that end with an announced action ("Let me read the file:"), in several languages.
 
-Only the last sentence counts, and only where the model speaks of itself and of work that a tool does. An offer, a
-question, a condition or a text that was asked for ("write a mail that ...") announces nothing. What is not recognised
-costs nothing but the help; a false alarm costs a call of the model: so each list is short, and measured in
-tests/conversation/guardrails.
+Only the last sentence counts, if the model speaks of itself and of a tool's work. Offers, questions, conditions and
+requested texts ("write a mail that ...") announce nothing. A miss costs only the help, a false alarm a model call: so
+each list is short, and measured in tests/conversation/guardrails.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import re
 from collections.abc import Iterable
 
 MAX_TAIL = 400
-"""Characters of an answer that are looked at, from its end."""
+"""Number of characters searched, from the end of an answer."""
 
 _FLAGS = re.IGNORECASE | re.VERBOSE
 
@@ -45,7 +44,7 @@ _UNDER_WAY = re.compile(
       |(?:please\s+)?(?:bear\s+with\s+me|hold\s+on|wait)\b[^.!?]{0,20}\bwhile\s+(?:i|we)\b)""",
     _FLAGS,
 )
-"""The model is at it, it says."""
+"""Actions that the model claims to be performing."""
 _GERMAN = r"""(?:(?:ich\s+(?:werde|will|muss)|(?:zuerst|jetzt|nun|als\s+nächstes|dann)\s+(?:werde|will|muss)\s+ich)\b|
     lass(?:en\s+sie)?\s+mich\b)[^.?!]*\b(?:abrufen|anschauen|ansehen|aufrufen|auflisten|ausführen|bearbeiten|durchsuchen|
     holen|laden|lesen|nachschauen|nachsehen|öffnen|prüfen|starten|suchen|überprüfen|ändern)\b"""
@@ -77,18 +76,18 @@ _WAIT = re.compile(
     |un\s+momento(?:,?\s+por\s+favor)?|请稍[等候]|少々お待ちください|잠시만\s*기다려\s*주세요)\W*""",
     _FLAGS,
 )
-"""A last sentence that bids the user wait for what does not come."""
+"""A last sentence that asks the user to wait."""
 _NEXT = re.compile(
     r"\W*(?:(?:ok(?:ay)?|so|now|and)\W+)*(?:(?:the|my)\s+)?next(?:\s+(?:action|call|step|tool))?(?:\s+is)?\W+"
     r"(?:to\s+(?:call|use)\s+)?(?P<tool>\w[\w ]*?)\W*",
     re.IGNORECASE,
 )
-"""A last sentence that names a tool as what comes next."""
+"""A last sentence that names a tool as the next step."""
 _OPEN_END = re.compile(r"(?:[:：]|…|\.\.\.)\s*$")
 _HERE = re.compile(r"\W*(?:here(?:\s+is|\s+are|['’]s)|first,|now,|then,)\s", re.IGNORECASE)
-"""With a colon or dots at the end: whatever was to come did not."""
-_GOES_ON = re.compile(r"[:：]\s+\S+\s+\S")
-"""What was announced follows within the sentence."""
+"""Announces something if a colon or dots end the sentence."""
+_CONTINUES = re.compile(r"[:：]\s+\S+\s+\S")
+"""The announced text follows within the sentence."""
 
 _NOT_NOW = re.compile(
     r"""\?|？|\b(?:if|once|when|after)\s+you\b|\bonce\s+(?:i|it|the|they|we|your)\b|\b(?:as\s+soon\s+as|whenever|until|unless|let\s+me\s+know|tomorrow|later|always)\b
@@ -105,7 +104,7 @@ _WRITING = re.compile(
     dialogue|sentence|note|text|post|tweet|script|scene)""",
     _FLAGS,
 )
-"""In a request: words of somebody else may be what was asked for."""
+"""In a request for a text: the answer may be in another person's words."""
 _LETTER = re.compile(
     r"\W*(?:dear|hi|hello|hey|subject:|sehr\s+geehrte|liebe|hallo|cher|chère|bonjour|hola|estimad)\b[^.!?\n]{0,60}\n",
     re.IGNORECASE,
@@ -114,7 +113,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'“(*_`]*\w)|(?<=[。！？])|\n+")
 
 
 def announces_action(content: str, request: str = "", tools: Iterable[str] = ()) -> bool:
-    """Whether ``content``, the answer to ``request``, ends with what the model is about to do. ``tools``: names."""
+    """Return whether ``content``, the answer to ``request``, ends by announcing an action. ``tools``: names."""
     text = content.rstrip("*_ \t\r\n")
     if not text or text[-1] in "\"”»'’`)]}|>" or _WRITING.search(request[-2_000:]) or _LETTER.match(text[:200]):
         return False
@@ -127,7 +126,7 @@ def announces_action(content: str, request: str = "", tools: Iterable[str] = ())
         return False
     if _names_next(last, tools):
         return True
-    if _GOES_ON.search(last):
+    if _CONTINUES.search(last):
         return False
     return bool(
         _ENGLISH.match(last)
@@ -138,8 +137,8 @@ def announces_action(content: str, request: str = "", tools: Iterable[str] = ())
 
 
 def _names_next(sentence: str, tools: Iterable[str]) -> bool:
-    named = _NEXT.fullmatch(sentence)
-    return named is not None and any(_plain(named["tool"]) == _plain(tool) for tool in tools)
+    match = _NEXT.fullmatch(sentence)
+    return match is not None and any(_plain(match["tool"]) == _plain(tool) for tool in tools)
 
 
 def _plain(name: str) -> str:

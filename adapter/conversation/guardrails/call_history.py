@@ -1,4 +1,4 @@
-"""What happened in a conversation before the answer that is judged: what was asked for, which calls were made."""
+"""The user's request and the calls of a conversation before the answer that is checked."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ _FAILED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """A call that was made. ``result``: what came back; ``ok``: it did what was asked for. ``changes``: it may have
-    changed what others give."""
+    """A call and its result. ``ok``: it succeeded. ``changes``: it may have changed the results of other calls."""
 
     name: str
     arguments: JsonObject
@@ -29,13 +28,13 @@ class PastCall:
 
     @property
     def key(self) -> str:
-        """Equal for calls that ask for the same thing."""
+        """Equal for equal calls."""
         return call_key(self.name, self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class CallHistory:
-    """``request``: what the user said last. ``made``: all calls, from ``since`` on those after these words."""
+    """``request``: the user's last message. ``calls``: all calls, those after that message from ``turn_start``."""
 
     request: str = ""
     calls: tuple[PastCall, ...] = ()
@@ -47,36 +46,35 @@ class CallHistory:
 
 
 def call_key(name: str, arguments: JsonObject) -> str:
-    """Equal for calls that ask for the same thing."""
+    """Return a key that is equal for equal calls."""
     return json.dumps([name, arguments], sort_keys=True, ensure_ascii=False)
 
 
 def call_history_of(messages: Json) -> CallHistory:
-    """The past that ``messages`` of OpenAI's chat interface tell. What is none is passed over."""
+    """Read the history from ``messages`` of OpenAI's chat API. Invalid messages are skipped."""
     calls: list[tuple[str, str, JsonObject]] = []
     results: dict[str, str] = {}
-    request, since = "", 0
+    request, turn_start = "", 0
     for message in messages if isinstance(messages, list) else ():
         match message:
-            case {"role": "assistant", "tool_calls": [*given]}:
-                calls += [call for each in given if (call := _call(each, len(calls)))]
+            case {"role": "assistant", "tool_calls": [*tool_calls]}:
+                calls += [call for each in tool_calls if (call := _parse_call(each, len(calls)))]
             case {"role": "tool" | "function", **rest}:
                 results[str(rest.get("tool_call_id") or "")] = _text(rest.get("content"))
             case {"role": "user", "content": content}:
-                request, since = _text(content), len(calls)
+                request, turn_start = _text(content), len(calls)
             case _:
                 pass
-    made = tuple(_made(name, arguments, results.get(call_id)) for call_id, name, arguments in calls)
-    return CallHistory(request, made, since)
+    past_calls = []
+    for call_id, name, arguments in calls:
+        result = results.get(call_id)
+        is_ok = result is not None and not looks_like_error(result)
+        past_calls.append(PastCall(name, arguments, result or "", is_ok, changes=True))  # of a client's tool: unknown
+    return CallHistory(request, tuple(past_calls), turn_start)
 
 
-def _made(name: str, arguments: JsonObject, result: str | None) -> PastCall:
-    """By a client, of whose tools nobody says what they change."""
-    return PastCall(name, arguments, result or "", ok=result is not None and not looks_like_error(result), changes=True)
-
-
-def _call(given: Json, number: int) -> tuple[str, str, JsonObject] | None:
-    function = given.get("function") if isinstance(given, dict) else None
+def _parse_call(tool_call: Json, number: int) -> tuple[str, str, JsonObject] | None:
+    function = tool_call.get("function") if isinstance(tool_call, dict) else None
     if not isinstance(function, dict) or not isinstance(name := function.get("name"), str):
         return None
     arguments = function.get("arguments")
@@ -85,7 +83,7 @@ def _call(given: Json, number: int) -> tuple[str, str, JsonObject] | None:
             arguments = json.loads(arguments)
         except (ValueError, RecursionError):
             arguments = {"arguments": arguments}
-    return str(given.get("id") or f"#{number}"), name, arguments if isinstance(arguments, dict) else {}
+    return str(tool_call.get("id") or f"#{number}"), name, arguments if isinstance(arguments, dict) else {}
 
 
 def _text(content: Json) -> str:
@@ -96,5 +94,5 @@ def _text(content: Json) -> str:
 
 
 def looks_like_error(result: str) -> bool:
-    """Whether a tool's result, by its first words, says that the call failed."""
+    """Return whether a tool's result begins like an error message."""
     return _FAILED.match(result[:400]) is not None

@@ -1,14 +1,14 @@
-"""Answers that hold nothing of the matter: that no help is possible, without a reason, or that all is done.
+"""Detect answers without content: refusals without a reason, and bare claims of success.
 
-An answer is cut into clauses, and each must be of this kind: one that names anything else is no such answer.
+An answer is split into clauses, which must all match: a clause about anything else makes it a real answer.
 """
 
 from __future__ import annotations
 
 import re
 
-MAX_HOLLOW = 240
-"""Characters of such an answer."""
+MAX_LENGTH = 240
+"""Maximum length of such an answer, in characters."""
 
 _FLAGS = re.IGNORECASE | re.VERBOSE
 _CLAUSE = re.compile(
@@ -45,7 +45,7 @@ _HELPLESS = re.compile(
 _UNWILLING = re.compile(
     rf"{_FIRST}{_CANNOT}(?:assist|help)(?:\s+you)?(?:\s+(?:out|(?:out\s+)?with\s+{_IT}))?{_NOW}", _FLAGS
 )
-"""May be what has to be said to a request that is not to be served."""
+"""May be the right answer to a request that must be refused."""
 _ELSEWHERE = re.compile(
     r"""please\s+(?:check|do|look|try|verify)(?:\s+(?:it|that|this))?(?:\s+up)?\s+(?:elsewhere|manually|yourself)
     |(?:is|was)\s+there\s+anything\s+else(?:\s+(?:i\s+can|you)\b.*)?|anything\s+else
@@ -71,31 +71,31 @@ _ASKS = re.compile(
     _FLAGS,
 )
 _ASKS_WHETHER = re.compile(r"\b(?:complete|done|finished|progress|ready|stat(?:e|us))\b", re.IGNORECASE)
-"""To these "It is done." is an answer."""
+"""Questions that "It is done." answers."""
 
 
 def is_unexplained_refusal(content: str) -> bool:
-    """Whether the answer says that the model is not able to do it, and not what, nor why."""
-    return _is_made_of(content, _HELPLESS, _UNWILLING, _APOLOGY, _ELSEWHERE)
+    """Return whether the answer claims inability without naming the task or a reason."""
+    return _consists_of(content, _HELPLESS, _UNWILLING, _APOLOGY, _ELSEWHERE)
 
 
 def is_bare_refusal(content: str) -> bool:
-    """Whether the answer says that there is no help, and no more."""
-    return _is_made_of(content, _UNWILLING, _APOLOGY, _ELSEWHERE)
+    """Return whether the answer only refuses."""
+    return _consists_of(content, _UNWILLING, _APOLOGY, _ELSEWHERE)
 
 
 def is_bare_success_claim(content: str) -> bool:
-    """Whether the answer says that all is done, and nothing of what came of it."""
-    return _is_made_of(content, _DONE, _PRAISE, _ELSEWHERE)
+    """Return whether the answer claims success without any outcome."""
+    return _consists_of(content, _DONE, _PRAISE, _ELSEWHERE)
 
 
 def expects_information(request: str) -> bool:
-    """Whether ``request`` wants something to be told, so that "Done." is no answer."""
-    return any(not _ASKS_WHETHER.search(asked[0]) for asked in _ASKS.finditer(request[-2_000:]))
+    """Return whether ``request`` asks for information, so that "Done." does not answer it."""
+    return any(not _ASKS_WHETHER.search(question[0]) for question in _ASKS.finditer(request[-2_000:]))
 
 
-def _is_made_of(content: str, needed: re.Pattern[str], *others: re.Pattern[str]) -> bool:
-    if not content or len(content) > MAX_HOLLOW:
+def _consists_of(content: str, needed: re.Pattern[str], *others: re.Pattern[str]) -> bool:
+    if not content or len(content) > MAX_LENGTH:
         return False
     clauses = [clause for piece in _CLAUSE.split(content) if (clause := piece.strip(" \t*_\"'"))]
     return any(map(needed.fullmatch, clauses)) and all(

@@ -1,15 +1,14 @@
-"""The machine that judges an answer before anybody acts on it: accept, ask again, or stop. No I/O, no clock.
+"""Check each answer and decide: accept, retry or stop. No I/O, no clock.
 
 ::
 
     guardrails = Guardrails(tools, steps={"required": ["search"]})
     match guardrails.check(messages, turn):
         case Accept():                  # run the calls, or show the answer
-        case AskAgain(message=message): # ask the model again, with its answer and ``message`` of the user after it
-        case Stop(reason=reason):       # it is of no use to ask again
+        case Retry(message=message):    # send the answer and ``message``, as the user's, and query the model again
+        case Stop(reason=reason):       # a retry would not help
 
-The answer that is asked again, and the message, belong into the next request alone: once a better one has come they
-teach the model nothing but its own fault.
+Remove the rejected answer and the message from later requests: they would only teach the model its own mistake.
 """
 
 from __future__ import annotations
@@ -47,12 +46,12 @@ from adapter.tools.schema_errors import schema_errors
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 
 BEGINNING = 400
-"""Characters of a broken call in which its tool is named."""
+"""Number of characters of a malformed call searched for the name of its tool."""
 
 NO_STEPS = Steps()
 
 RETRIES = 2
-"""Answers that are asked again in a row, whatever the faults."""
+"""Maximum number of consecutive retries, for any reasons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Accept:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Ask for a better answer. ``held_to``: where a server can hold it to calls, those of these tools; none: free."""
+    """Request a better answer. ``held_to``: tools to constrain it to, if the server can; empty for no constraint."""
 
     guardrail: str
     message: str
@@ -71,7 +70,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The loop leads nowhere. ``reason`` is a sentence for the user."""
+    """End the loop: it makes no progress. ``reason`` is a sentence for the user."""
 
     guardrail: str
     reason: str
@@ -83,7 +82,7 @@ ACCEPT = Accept()
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What a guardrail found. ``held_to``: as of `Retry`, the second time where ``is_free_first``."""
+    """A guardrail's finding. ``held_to``: as in `Retry`, but from the second retry on if ``is_free_first``."""
 
     guardrail: str
     wordings: Wordings
@@ -92,10 +91,10 @@ class Violation:
 
 
 class Guardrails:
-    """See the module. ``on``: names of `GUARDRAILS`. ``encode``: how examples of calls are written. One for each loop.
+    """Check the answers of one loop. ``on``: names of `GUARDRAILS`. ``encode``: writes example calls.
 
-    ``retries``: answers in a row that are asked again. Raises UsageError for an unknown
-    guardrail, for no steps, for retries below 0, and for an ``encode`` that is async, or returns no text.
+    ``retries``: maximum number of consecutive retries. Raises UsageError for an unknown guardrail, invalid steps,
+    negative retries, and an ``encode`` that is async or does not return a string.
     """
 
     def __init__(
@@ -116,52 +115,49 @@ class Guardrails:
 
     @property
     def asked_again(self) -> tuple[str, ...]:
-        """The guardrails for which was asked again since the last answer that was accepted, in order."""
+        """The guardrails that triggered a retry since the last accepted answer, in order."""
         return tuple(self._tries.elements())
 
     def check(self, messages: Json, turn: Turn, finish_reason: str | None = "stop") -> Verdict:
-        """``messages``: the conversation that was answered, as OpenAI's interface has them. ``turn``: the answer.
+        """Check an answer. ``messages``: the conversation before it, in OpenAI's format. ``turn``: the answer.
 
-        ``finish_reason``: what was cut off (``length``) is not asked again.
+        ``finish_reason``: an answer truncated by ``length`` is accepted.
         """
         check_types("Guardrails.check", turn=(turn, Turn))
-        verdict = self.check_response(call_history_of(messages), CandidateAnswer.of(turn), finish_reason)
+        verdict = self.check_response(call_history_of(messages), CandidateAnswer.from_turn(turn), finish_reason)
         if isinstance(verdict, Accept):
             self.begin()
         return verdict
 
     def begin(self) -> None:
-        """Count anew: an answer was accepted."""
+        """Reset the count of retries: an answer was accepted."""
         self._tries.clear()
 
-    def check_response(self, past: CallHistory, said: CandidateAnswer, finish_reason: str | None = "stop") -> Verdict:
-        """`check`, for what was read of the conversation before."""
-        if finish_reason == "length":
-            return ACCEPT
-        fault = next(self.faults(past, said), None)
-        if fault is None:
-            return ACCEPT
-        return self.verdict(fault)
+    def check_response(self, past: CallHistory, answer: CandidateAnswer, finish_reason: str | None = "stop") -> Verdict:
+        """Check an answer like `check`, with a parsed conversation."""
+        fault = None if finish_reason == "length" else next(self.faults(past, answer), None)
+        return ACCEPT if fault is None else self.verdict(fault)
 
     def verdict(self, fault: Violation) -> Verdict:
         tries = self._tries[fault.guardrail]
         if self._tries.total() >= self.retries or tries >= len(fault.wordings):
             guardrail = GUARDRAILS[fault.guardrail]
-            return Stop(guardrail.name, f"the model's answer was {guardrail.recognises}") if guardrail.stops else ACCEPT
+            reason = f"the model's answer was {guardrail.recognises}"
+            return Stop(guardrail.name, reason) if guardrail.stops else ACCEPT
         self._tries[fault.guardrail] += 1
         held_to = () if fault.is_free_first and tries == 0 else fault.held_to
         return Retry(fault.guardrail, fault.wordings[tries], held_to)
 
     def answer_has_ended(self, past: CallHistory, content: str) -> bool:
-        """Whether a call after ``content`` is none of this answer: the model has gone on with words of the user. What
-        was before them may be a good answer, so that nothing has to be asked again."""
+        """Return whether the answer ends within ``content``, where the model continues in the user's words. Calls after
+        that do not count; the answer before may be good, so that no retry is needed."""
         return "invented_turn" in self.on and find_answer_end(content, past.request) < len(content)
 
     def enabled_faults(self, past: CallHistory, turn: Turn) -> Turn:
-        """``turn`` without calls that are none of this answer, see `is_over`, and what follows them."""
+        """Return ``turn`` up to the first call after its end (see `answer_has_ended`)."""
         if not turn.calls or not self.answer_has_ended(past, turn.content):
             return turn
-        end, length, kept = find_answer_end(turn.content, past.request), 0, list[Event]()
+        end, length, events = find_answer_end(turn.content, past.request), 0, list[Event]()
         for event in turn.events:
             match event:
                 case TextDelta(text=text):
@@ -172,24 +168,24 @@ class Guardrails:
                     break
                 case _:
                     pass
-            kept.append(event)
-        return Turn.from_events(kept)
+            events.append(event)
+        return Turn.from_events(events)
 
-    def faults(self, past: CallHistory, said: CandidateAnswer) -> Iterator[Violation]:
-        """What the guardrails that are on find, the gravest first."""
-        found = self._of_calls(past, said) if said.calls else self._of_answer(past, said)
+    def faults(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
+        """Yield the violations of active guardrails, the most severe first."""
+        found = self._check_calls(past, answer) if answer.calls else self._check_content(past, answer)
         return (fault for fault in found if fault.guardrail in self.on)
 
-    def _of_calls(self, past: CallHistory, said: CandidateAnswer) -> Iterator[Violation]:
-        if self.answer_has_ended(past, said.content):
+    def _check_calls(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
+        if self.answer_has_ended(past, answer.content):
             yield Violation("invented_turn", retry_messages.other_speaker())
         earlier: list[PastCall] = []
-        for call in said.calls:
-            yield from self._of_spelling(call)
-            yield from self.of_call(past, call, earlier)
+        for call in answer.calls:
+            yield from self._check_schema(call)
+            yield from self.check_call(past, call, earlier)
             earlier.append(PastCall(call.name, call.arguments))
 
-    def _of_spelling(self, call: ToolCall) -> Iterator[Violation]:
+    def _check_schema(self, call: ToolCall) -> Iterator[Violation]:
         tool = self.tools.match(call.name)
         if tool is None:
             near = tuple(self.tools.nearest(call.name)) or tuple(self.tools)
@@ -198,46 +194,44 @@ class Guardrails:
             words = retry_messages.wrong_arguments(tool, call.arguments, wrong, self.encode)
             yield Violation("wrong_arguments", words, (tool.name,))
 
-    def of_call(
+    def check_call(
         self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall], repetitions: int = REPETITIONS
     ) -> Iterator[Violation]:
-        """Why a call that can be made should not be made now. ``earlier``: others of the same answer."""
-        steps, made = self.steps, PastCall(call.name, call.arguments)
+        """Yield reasons not to make a valid call now. ``earlier``: other calls of the same answer."""
+        steps, current = self.steps, PastCall(call.name, call.arguments)
         if steps.has_ended(past):
             yield Violation("after_the_end", retry_messages.after_the_end(" or ".join(steps.ends_with)))
-        if missing := steps.missing_before(past, made, earlier):
+        if missing := steps.missing_before(past, current, earlier):
             words = retry_messages.prerequisite(call.name, call.arguments, missing, self.tools, self.encode)
             yield Violation("missing_prerequisite", words, missing)
         if call.name in steps.ends_with and (pending := steps.pending(past, earlier)):
             words = retry_messages.missing_steps(pending, False, self.tools, self.encode)
             yield Violation("missing_steps", words, pending)
-        times = repeat_count(past, made, earlier, self.tools)
-        if times == 1 and is_immediate_repeat(past, made, earlier):
+        times = repeat_count(past, current, earlier, self.tools)
+        if times == 1 and is_immediate_repeat(past, current, earlier):
             yield Violation("made_already", retry_messages.duplicate_call_message(call.name, past.recent[-1].result))
         if times > repetitions:
-            result = next((each.result for each in reversed(past.recent) if each.key == made.key), "")
+            result = next((each.result for each in reversed(past.recent) if each.key == current.key), "")
             yield Violation("repeated_call", retry_messages.repeated_call_message(call.name, times, result))
-        elif block := find_cycle(past, made.key, self.tools):
+        elif block := find_cycle(past, current.key, self.tools):
             yield Violation("cycle", retry_messages.cycle([each.name for each in block]))
 
-    def _of_answer(self, past: CallHistory, said: CandidateAnswer) -> Iterator[Violation]:
+    def _check_content(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
         tools, steps = self.tools, self.steps
-        content = said.content[: find_answer_end(said.content, past.request)]
-        if said.invalid:
-            yield self._unreadable(said)
-        if not content.strip() and not said.has_invented and not said.invalid:
-            yield Violation("empty_answer", retry_messages.empty(said.has_reasoned, bool(past.recent)))
-        if said.has_invented and not past.recent:  # else it may be a copy
-            yield Violation(
-                "invented_result", retry_messages.invented_result_message(), tuple(tools), is_free_first=True
-            )
-        if "wrong_markup" in self.on and has_unparsed_call(said, past.request, tools):
-            yield Violation(
-                "wrong_markup", retry_messages.wrong_markup(self._example()), tuple(tools), is_free_first=True
-            )
-        if left := tuple(name for name in steps.left(past) if name in tools):
+        content = answer.content[: find_answer_end(answer.content, past.request)]
+        if answer.invalid:
+            yield self._describe_invalid(answer.invalid[0])
+        elif not content.strip() and not answer.has_invented:
+            yield Violation("empty_answer", retry_messages.empty(answer.has_reasoned, bool(past.recent)))
+        if answer.has_invented and not past.recent:  # later it may be a copy
+            words = retry_messages.invented_result_message()
+            yield Violation("invented_result", words, tuple(tools), is_free_first=True)
+        if "wrong_markup" in self.on and has_unparsed_call(answer, past.request, tools):
+            words = retry_messages.wrong_markup(self._example())
+            yield Violation("wrong_markup", words, tuple(tools), is_free_first=True)
+        if missing := tuple(name for name in steps.find_missing(past) if name in tools):
             is_end = not steps.pending(past)
-            yield Violation("missing_steps", retry_messages.missing_steps(left, is_end, tools, self.encode), left)
+            yield Violation("missing_steps", retry_messages.missing_steps(missing, is_end, tools, self.encode), missing)
         if "announced_call" in self.on and announces_action(content, past.request, tools):
             yield Violation("announced_call", retry_messages.announced_call_message())
         if "refusal" in self.on and (tool := wrongly_refused_tool(content, past, tools)):
@@ -249,27 +243,25 @@ class Guardrails:
         if ignores_failed_result(content, past):
             last = past.recent[-1]
             yield Violation("ignored_result", retry_messages.ignored_result(last.name, last.result))
-        if writes_other_roles(said.content):
+        if writes_other_roles(answer.content):
             yield Violation("other_speaker", retry_messages.other_speaker())
 
-    def _unreadable(self, said: CandidateAnswer) -> Violation:
-        wrong = said.invalid[0]
-        tool = self.tools.match(wrong.name) if wrong.name else self._named_in(wrong.raw)
-        if wrong.name and tool is None:
-            return Violation(
-                "unknown_tool", retry_messages.unknown_tool(wrong.name, self.tools, self.encode), tuple(self.tools)
-            )
+    def _describe_invalid(self, invalid: InvalidToolCall) -> Violation:
+        tool = self.tools.match(invalid.name) if invalid.name else self._find_tool_name(invalid.raw)
+        if invalid.name and tool is None:
+            words = retry_messages.unknown_tool(invalid.name, self.tools, self.encode)
+            return Violation("unknown_tool", words, tuple(self.tools))
         example = retry_messages.render_example_call(tool, self.encode) if tool else self._example()
         held_to = (tool.name,) if tool else tuple(self.tools)
-        return Violation("unreadable_call", retry_messages.unreadable_call_message(wrong.error, example), held_to)
+        return Violation("unreadable_call", retry_messages.unreadable_call_message(invalid.error, example), held_to)
 
-    def _named_in(self, raw: str) -> Tool | None:
-        """The tool that a call without an end names first."""
+    def _find_tool_name(self, raw: str) -> Tool | None:
+        """Return the tool whose name occurs first in a malformed call."""
         beginning = raw[:BEGINNING]
         found = [
-            (place.start(), -len(name), name)
+            (match.start(), -len(name), name)
             for name in self.tools
-            if (place := re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", beginning))
+            if (match := re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", beginning))
         ]
         return self.tools[min(found)[2]] if found else None
 

@@ -1,4 +1,4 @@
-"""The guardrails by name: what each recognises, and whether it is on when nobody says anything."""
+"""The guardrails by name, and the parsing of their settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from adapter.core.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Guardrail:
-    """``stops``: where asking again did not help a loop should end; without it the answer then counts as it is."""
+    """``recognises``: the answers it detects. ``stops``: end the loop when retries did not help, instead of accepting
+    the answer."""
 
     name: str
     recognises: str
@@ -22,27 +23,22 @@ class Guardrail:
 GUARDRAILS = {
     each.name: each
     for each in (
-        Guardrail("unreadable_call", "a call that cannot be read", stops=True),
+        Guardrail("unreadable_call", "a call that cannot be parsed", stops=True),
         Guardrail("unknown_tool", "a call of a tool that does not exist"),
         Guardrail("wrong_arguments", "arguments that are missing, of a wrong type or not among the choices"),
-        Guardrail("missing_prerequisite", "a call that needs another before it, by the steps", stops=True),
+        Guardrail("missing_prerequisite", "a call before its prerequisite in the steps", stops=True),
         Guardrail("missing_steps", "an end before the required steps are done", stops=True),
         Guardrail("after_the_end", "a call after one that ends the task, by the steps", stops=True),
-        Guardrail("made_already", "the very call that was made right before, and succeeded"),
+        Guardrail("made_already", "a repetition of the last call, which succeeded"),
         Guardrail("repeated_call", "the same call with the same result, for the fourth time", stops=True),
-        Guardrail("cycle", "two to four calls in turn with the same results, for the third time", stops=True),
-        Guardrail("empty_answer", "nothing, or nothing but reasoning", stops=True),
-        Guardrail("invented_result", "a tool's result that the model wrote itself, without a call"),
-        Guardrail("wrong_markup", "a call of a known tool in the midst of text, where none is read"),
-        Guardrail("announced_call", "an answer that ends by saying what comes next, which does not come"),
-        Guardrail("refusal", "“I have no access to ...” where a tool gives it; “I can't do that.”, and no reason"),
-        Guardrail(
-            "unfounded_success",
-            "“Done!” and nothing more, where no tool was called, or something was to be told",
-        ),
-        Guardrail(
-            "invented_turn", "a call after words of the user, and an answer to them, that the model wrote itself"
-        ),
+        Guardrail("cycle", "a cycle of two to four calls with the same results, for the third time", stops=True),
+        Guardrail("empty_answer", "empty, or only reasoning", stops=True),
+        Guardrail("invented_result", "a tool's result written by the model, without a call"),
+        Guardrail("wrong_markup", "a call of a known tool within text, where calls are not parsed"),
+        Guardrail("announced_call", "an announcement of an action, without the action"),
+        Guardrail("refusal", "“I have no access to ...” despite a tool for it; “I can't do that.” without a reason"),
+        Guardrail("unfounded_success", "only “Done!”, without a tool call or without the requested information"),
+        Guardrail("invented_turn", "a call after words of the user and an answer to them, both written by the model"),
         Guardrail("ignored_result", "a success reported after the last tool failed", is_default=False),
         Guardrail("other_speaker", "the user's next words, written by the model", is_default=False),
     )
@@ -55,10 +51,8 @@ BY_STEPS = frozenset({"missing_prerequisite", "missing_steps", "after_the_end"})
 
 
 def parse_guardrails(text: str) -> frozenset[str]:
-    """The guardrails that ``text`` names: ``on`` (the default ones), ``off`` or ``all``, then names, with ``-`` those
-    to leave out: ``on,-refusal,other_speaker``. Names alone add to the default ones.
-
-    Raises UsageError for an unknown name.
+    """Parse ``on`` (the default guardrails), ``off`` or ``all``, then names to add, or to remove with ``-``:
+    ``on,-refusal,other_speaker``. Names alone add to the default ones. Raises UsageError for an unknown name.
     """
     check_types("guardrails", names=(text, str))
     names: frozenset[str] = DEFAULT
@@ -77,7 +71,7 @@ def parse_guardrails(text: str) -> frozenset[str]:
 
 
 def validate_guardrails(names: Collection[str]) -> frozenset[str]:
-    """``names``, if all are guardrails. Raises UsageError for another."""
+    """Return ``names``. Raises UsageError for an unknown guardrail."""
     check_types("Guardrails", on=(names, Iterable))
     for name in names:
         if not isinstance(name, str) or name not in GUARDRAILS:
@@ -86,7 +80,7 @@ def validate_guardrails(names: Collection[str]) -> frozenset[str]:
 
 
 def validate_retries(retries: int) -> int:
-    """``retries``, if an answer can be asked again so often. Raises UsageError otherwise."""
+    """Return ``retries``. Raises UsageError unless it is an integer of at least 0."""
     if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
-        raise UsageError(f"retries cannot be {retries!r}; give a number from 0 on")
+        raise UsageError(f"retries must be at least 0, got {retries!r}")
     return retries

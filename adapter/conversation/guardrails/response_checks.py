@@ -1,4 +1,4 @@
-"""What can be wrong with an answer without a call, as its text shows: refused, invented, in the wrong markup."""
+"""Checks of an answer without a call: refusals, unbacked claims, invented turns, calls in the wrong markup."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from adapter.parsing.marker_tables import INVENTED_RESULT
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_REFUSAL = 600
-"""Characters of an answer that is nothing but a refusal; in a longer one it is one remark among others."""
+"""Maximum length of an answer that is only a refusal, in characters; in a longer one it is one remark among others."""
 
 _NO = r"""(?:(?:do\s+not|don['’]?t|cannot|can\s+not|can['’]?t|lack|(?:['’]?m|am)\s+(?:not\s+able|unable)\s+to)\s+
     (?:(?:actually|currently|directly|physically)\s+)*(?:have\s+)?(?:the\s+(?:ability|capabilit(?:y|ies))\s+to\s+)?
@@ -34,8 +34,8 @@ _REFUSED = {
         (?:code|commands?|programs?|scripts?|shell|terminal)\b""",
     "tools": rf"{_NO}(?:access\s+(?:to\s+)?|call\s+|use\s+)(?:\w+[- ]){{0,2}}(?:functions?|tools?)\b",
 }
-"""What the model says that it cannot do, by what."""
-_GIVES = {
+"""Claims of inability, by topic."""
+_TOOL_NAMES = {
     "file": r"(?:cat|find|grep|list|open|read|search|view)\w*(?:dir|file|folder)|^(?:cat|glob|grep|ls|read|view)$",
     "web": r"""(?:bing|brave|google|internet|web)_?\w*search|search_?(?:the_)?(?:internet|online|web)
         |(?:browse|fetch|open)_?\w*(?:page|url|web)|^browse\w*$""",
@@ -43,9 +43,9 @@ _GIVES = {
     "command": r"(?:exec|run)\w*_?(?:bash|code|command|python|script|shell|terminal)|^(?:bash|python|shell|terminal)$",
     "tools": r"",
 }
-"""And the tools, by name, with which it can."""
+"""Names of tools that can do it, by topic."""
 _REFUSED_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _REFUSED.items()}
-_GIVES_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _GIVES.items()}
+_TOOL_NAMES_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _TOOL_NAMES.items()}
 _REASON = re.compile(r"[^.!?:;,]{0,40}(?::|;|,?\s*\b(?:as|because|since|so(?!\s+i\b))\b)", re.IGNORECASE)
 
 _DISCLAIMED = re.compile(
@@ -55,9 +55,9 @@ _DISCLAIMED = re.compile(
         (?:access|assist|browse|execute|help|open|perform|read|retrieve|run)\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""What models are trained to say that have no tools."""
+"""Disclaimers that models without tools are trained to give."""
 MAX_CLAIM = 160
-"""Characters of an answer that says nothing but that all is done."""
+"""Maximum length of a bare claim of success, in characters."""
 _DONE = re.compile(
     r"""\W*(?:(?:all|everything)\s+(?:is\s+|['’]s\s+)?(?:done|finished|set|completed?)\b|done\b|finished\b|completed\b|it\s+is\s+done\b
     |the\s+task\s+(?:is|has\s+been)\s+(?:done|finished|completed?)|i(?:\s+have|['’]ve)\s+(?:done|finished|completed)\s
@@ -85,8 +85,8 @@ _ABOUT_TALK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CandidateAnswer:
-    """An answer as guardrails see it. ``rejected``: texts of what looks like a call and stands in the midst of text.
-    ``has_reasoned``: there was reasoning; ``has_invented``: a result in the marks that only results stand in."""
+    """An answer to check. ``rejected``: rejected calls within text. ``has_reasoned``: it has reasoning;
+    ``has_invented``: it has a result in the markup of results."""
 
     content: str
     calls: tuple[ToolCall, ...] = ()
@@ -96,7 +96,7 @@ class CandidateAnswer:
     has_invented: bool = False
 
     @classmethod
-    def of(cls, turn: Turn) -> CandidateAnswer:
+    def from_turn(cls, turn: Turn) -> CandidateAnswer:
         text = "".join(event.raw for event in turn.events) if turn.rejected else ""
         rejected = tuple(text[each.start : each.end] for each in turn.rejected if each.reason in IN_TEXT)
         has_invented = any(isinstance(event, MarkupDelta) and starts_with_tool_result(event) for event in turn.events)
@@ -104,10 +104,10 @@ class CandidateAnswer:
 
 
 IN_TEXT = frozenset({"text-follows", "no-body"})
-"""Reasons for which a parser took no call, and a model may have meant one."""
+"""Rejection reasons of a parser that may apply to an intended call."""
 
-MAX_NAMED = 200
-"""Characters after an opening marker in which the call's name stands."""
+MAX_NAME_OFFSET = 200
+"""Number of characters after an opening marker searched for the call's name."""
 
 
 def starts_with_tool_result(markup: MarkupDelta) -> bool:
@@ -116,44 +116,44 @@ def starts_with_tool_result(markup: MarkupDelta) -> bool:
 
 
 def wrongly_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool | None:
-    """The tool that gives what the answer says it has no access to; None where it says no such thing, or some tool was
-    called before: then it may know better."""
+    """Return the tool for an action that the answer claims to be impossible; None if it makes no such claim, or a tool
+    was called before: then it may know better."""
     if past.recent or len(content) > MAX_REFUSAL:
         return None
     for kind, refused in _REFUSED_RE.items():
         if (found := refused.search(content)) and not _REASON.match(content, found.end()):
-            return next((tool for name, tool in tools.items() if _GIVES_RE[kind].search(name)), None)
+            return next((tool for name, tool in tools.items() if _TOOL_NAMES_RE[kind].search(name)), None)
     return None
 
 
 def disclaims_ability(content: str) -> bool:
-    """Whether the answer says that a language model can do nothing of the kind, whatever tools there are."""
+    """Return whether the answer disclaims the abilities of a language model, regardless of its tools."""
     return len(content) <= MAX_REFUSAL and _DISCLAIMED.search(content) is not None
 
 
 def is_blanket_refusal(content: str, past: CallHistory) -> bool:
-    """Whether the answer says that nothing can be done, and not what or why, though no tool has just failed. At once
-    "I can't help with that." may be what has to be said; not when tools have begun."""
-    if any(not made.ok for made in past.recent[-1:]):
+    """Return whether the answer refuses without a reason, although no tool has just failed. "I can't help with that."
+    may be the right first answer, but not after tool calls."""
+    if any(not call.ok for call in past.recent[-1:]):
         return False
     return is_unexplained_refusal(content) or (bool(past.recent) and is_bare_refusal(content))
 
 
 def claims_unbacked_success(content: str, past: CallHistory) -> bool:
-    """Whether the answer says that all is done, and nothing else, and no tool was called since the user spoke; or that
-    alone, where something was to be told."""
+    """Return whether the answer only claims success, without a tool call since the user's message, or although the user
+    requested information."""
     if past.recent:
         return is_bare_success_claim(content) and expects_information(past.request)
     return len(content) <= MAX_CLAIM and (_DONE.match(content) is not None or is_bare_success_claim(content))
 
 
-def has_unparsed_call(said: CandidateAnswer, request: str, tools: ToolSet) -> bool:
-    """Whether it has a call of one of ``tools`` that was not read as one. Not where ``request`` is about calls."""
+def has_unparsed_call(answer: CandidateAnswer, request: str, tools: ToolSet) -> bool:
+    """Return whether it has an unparsed call of one of ``tools``, unless ``request`` is about calls."""
     if _ABOUT_CALLS.search(request):
         return False
-    prose = _without_code(said.content)
-    opened = (prose[match.end() : match.end() + MAX_NAMED] for match in _OPEN_CALL.finditer(prose))
-    return _names_tool(said.rejected, tools) or _names_tool(opened, tools)
+    prose = _without_code(answer.content)
+    opened = (prose[match.end() : match.end() + MAX_NAME_OFFSET] for match in _OPEN_CALL.finditer(prose))
+    return _names_tool(answer.rejected, tools) or _names_tool(opened, tools)
 
 
 def _names_tool(pieces: Iterable[str], tools: ToolSet) -> bool:
@@ -165,7 +165,7 @@ def _without_code(text: str) -> str:
 
 
 def ignores_failed_result(content: str, past: CallHistory) -> bool:
-    """Whether the last call failed and the answer says nothing of a failure."""
+    """Return whether the last call failed and the answer mentions no failure."""
     return bool(past.recent) and not past.recent[-1].ok and not _FAILURE_WORDS.search(content)
 
 
@@ -174,7 +174,7 @@ def writes_other_roles(content: str) -> bool:
 
 
 def find_answer_end(content: str, request: str) -> int:
-    """Where the answer ends: before words of the user, and an answer to them, that the model wrote, too. Nowhere else
-    where ``request`` is about dialogues."""
+    """Return the index of the answer's end: before an invented message of the user that the model answers, if there is
+    one and ``request`` is not about dialogues."""
     user = None if _ABOUT_TALK.search(request) else _USER_SAYS.search(content)
     return user.start() if user is not None and _MODEL_SAYS.search(content, user.end()) else len(content)

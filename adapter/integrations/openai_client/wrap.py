@@ -37,7 +37,7 @@ from adapter.core.text.redaction import Redactor
 from adapter.grammars.constraint_mode import Constraint
 from adapter.integrations.openai_client.exchange import OpenAIExchange, is_chat
 from adapter.prompting.chat_template import ChatTemplateError
-from adapter.prompting.intent.grounding import Ground
+from adapter.protocols.grounding import Ground
 from adapter.protocols.guarded_exchange import RetryPolicy
 from adapter.protocols.openai_errors import relay_error
 from adapter.protocols.recorded_exchange import Observation
@@ -96,7 +96,7 @@ def wrap(
     ``stream_arguments``: hand on a call's arguments while they are written; else each call comes whole when it is
     closed. ``constraint``: how far the model is held to valid calls (see `adapter.grammars.constraint_mode`). ``grounded``: an
     enforced call has only values that the conversation mentions, where an argument's name tells what it is;
-    ``ground``: values that you know (see `adapter.prompting.intent.grounding`).
+    ``ground``: values that you know (see `adapter.protocols.grounding`).
     ``guide``: whether words decide what a model calls that is too small for it: ``"auto"`` (where its server says that
     it is small), ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist`).
     ``max_tools``: of a request with more tools only so many are described, those most like it, and one that finds the

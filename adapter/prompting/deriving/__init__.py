@@ -1,3 +1,3 @@
-"""Derives a format from a chat template: has it filled with conversations that differ in one thing, and compares."""
+"""Derive a format from a chat template: render conversations that differ in one detail, and compare the prompts."""
 
 __all__ = ["codegen", "detect", "probes", "report", "result"]

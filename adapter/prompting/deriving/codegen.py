@@ -1,4 +1,4 @@
-"""Writes a derived format as a file of `adapter/parsing/formats` with its cases: for whoever wants to keep it for good."""
+"""Generate a module of `adapter/parsing/formats` and its test cases from a derived format."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, fields, replace
 
-from adapter.core.events import InvalidToolCall, Json, JsonObject, MarkupDelta, RejectedCall, TextDelta, ToolCall
+from adapter.core.events import InvalidToolCall, Json, JsonObject, MarkupDelta, TextDelta, ToolCall
 from adapter.parsing.bodies.format_compiler import compile_format
 from adapter.parsing.bodies.format_spec import FormatSpec, KeyValueLayout
 from adapter.parsing.format import Format
@@ -15,7 +15,7 @@ from adapter.parsing.parser import parse
 from adapter.tools.tool import ToolSet
 
 PLACEHOLDER = "TODO"
-"""In a written file's first sentence, for which a test wants the models' name and how they write calls."""
+"""To be replaced in the generated docstring: a test requires the models' names and a description of their calls."""
 WIDTH = 120
 
 _FILE = '''"""{placeholder}: which models write this format, and how ({body}).
@@ -30,56 +30,56 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adapter.reading.bodies.described import format_of
-from adapter.reading.bodies.description import Description{pair_text}
+from adapter.parsing.bodies.format_compiler import compile_format
+from adapter.parsing.bodies.format_spec import FormatSpec{pair_import}
 
-DESCRIPTION = Description(
+DESCRIPTION = FormatSpec(
 {settings}
 )
 
 FORMAT = replace(
-    format_of(DESCRIPTION),
-    models=(),  # regular expressions for the names of the models
-    template_marks=({marks}),
+    compile_format(DESCRIPTION),
+    model_patterns=(),  # regular expressions for the names of the models
+    template_fingerprints=({marks}),
 )
 '''
 
 
 def generate_format_files(description: FormatSpec, name: str, source: str, digest: str) -> dict[str, str]:
-    """The files by their paths below a checkout of this project. ``source``: the template's text."""
+    """Return the files by their paths in this repository. ``source``: the template's text."""
     description = replace(description, name=name)
     format = compile_format(description)
     example = description.encode_calls([("get_weather", {"city": "Oslo"})])
     known = {opener.marker for entry in FORMATS.values() for opener in entry.openers}
     marks = [opener.marker for opener in format.openers if opener.marker in source and opener.marker not in known][:1]
     settings = "\n".join(_setting(key, value) for key, value in _settings(description))
-    text = _FILE.format(
+    module = _FILE.format(
         placeholder=PLACEHOLDER,
         body=f"calls as {description.body}",
         digest=digest,
         example="\n".join(f"    {line}".rstrip() for line in example.replace("\\", "\\\\").splitlines()),
-        pair_text=", PairText" if description.pairs is not None else "",
+        pair_import=", KeyValueLayout" if description.pairs is not None else "",
         settings=settings,
         marks="".join(f"{_literal(mark)}," for mark in marks),
     )
     cases = {
-        f"fixtures/cases/{name}/{claim}.toml": _case(written, format, finish_reason)
-        for claim, written, finish_reason in _texts(description)
+        f"fixtures/cases/{name}/{claim}.toml": _case(text, format, finish_reason)
+        for claim, text, finish_reason in _texts(description)
     }
-    return {f"adapter/parsing/formats/{name}.py": text, **cases}
+    return {f"adapter/parsing/formats/{name}.py": module, **cases}
 
 
 def _settings(description: FormatSpec) -> Iterator[tuple[str, object]]:
-    """The fields that are not as usual."""
+    """Yield the fields that differ from their defaults."""
     for each in fields(description):
         value = getattr(description, each.name)
-        usual = each.default_factory() if each.default_factory is not MISSING else each.default
-        if value != usual:
+        default = each.default_factory() if each.default_factory is not MISSING else each.default
+        if value != default:
             yield each.name, value
 
 
 def _setting(key: str, value: object, indent: str = "    ") -> str:
-    """A field as the formatter has it: one item per line where it is too long for a line."""
+    """Return a field in the formatter's style: one item per line if it is too long for a line."""
     line = f"{indent}{key}={_literal(value, indent)},"
     if len(line) <= WIDTH or not isinstance(value, tuple | list | dict):
         return line
@@ -90,7 +90,7 @@ def _setting(key: str, value: object, indent: str = "    ") -> str:
 
 
 def _literal(value: object, indent: str = "    ") -> str:
-    """``value`` as the formatter has it: double quotes unless these need more escapes, a line for each field."""
+    """Return a literal in the formatter's style: double quotes unless these need more escapes, one field per line."""
     match value:
         case str():
             quote = "'" if value.count('"') > value.count("'") else '"'
@@ -105,7 +105,7 @@ def _literal(value: object, indent: str = "    ") -> str:
         case KeyValueLayout():
             inner = f"{indent}    "
             lines = [_setting(each.name, getattr(value, each.name), inner) for each in fields(value)]
-            return "\n".join(["PairText(", *lines, f"{indent})"])
+            return "\n".join(["KeyValueLayout(", *lines, f"{indent})"])
         case _:
             return repr(value)
 
@@ -128,22 +128,22 @@ TOOLS = ToolSet(
 
 
 def _texts(description: FormatSpec) -> Iterator[tuple[str, str, str]]:
-    """What the cases claim, their texts and how these end."""
+    """Yield the name, text and finish reason of each case."""
 
-    def written(*calls: tuple[str, JsonObject]) -> str:
+    def encode(*calls: tuple[str, JsonObject]) -> str:
         return description.encode_calls(list(calls))
 
     def file(content: str) -> tuple[str, JsonObject]:
         return "write_file", {"path": "a.txt", "content": content}
 
-    one = written(_WEATHER)
+    one = encode(_WEATHER)
     yield "one-call", one, "stop"
-    yield "two-calls", written(_WEATHER, _TIME), "stop"
+    yield "two-calls", encode(_WEATHER, _TIME), "stop"
     yield "call-after-text", f"I look.\n{one}", "stop"
-    yield "no-arguments", written(_TIME), "stop"
-    yield "lines-and-quotes", written(file('first\n  "second" \\n\nlast')), "stop"
-    yield "other-scripts", written(file("Ünï 漢字 🙂")), "stop"
-    yield "an-empty-value", written(file("")), "stop"
+    yield "no-arguments", encode(_TIME), "stop"
+    yield "lines-and-quotes", encode(file('first\n  "second" \\n\nlast')), "stop"
+    yield "other-scripts", encode(file("Ünï 漢字 🙂")), "stop"
+    yield "an-empty-value", encode(file("")), "stop"
     yield "cut-in-a-value", one[: one.index("Oslo") + 2], "length"
     if description.ends:
         yield "end-token", one + description.ends[0], "stop"
@@ -172,12 +172,10 @@ def _claim(event: object) -> Sequence[Json] | None:
             return ["call", name, json.dumps(arguments, ensure_ascii=False), *fixes]
         case InvalidToolCall(error=error):
             return ["invalid", error.partition(" before")[0]]
-        case RejectedCall():
-            return None
         case _:
             return None
 
 
 def _string(text: str) -> str:
-    """A basic TOML string: JSON's escapes are TOML's, too."""
+    """Return a basic TOML string, whose escapes are those of JSON."""
     return json.dumps(text, ensure_ascii=False)

@@ -1,8 +1,8 @@
-"""Which format a model writes, by its template and name: that of a table that is certain, or the derived one, and why.
+"""Detect a model's format by its chat template and name: a known format that fits, or else the derived one.
 
-A table is certain where it reads back what the template writes; its marks in the template's text, or the model's name,
-only say which to try first. Where none is, the derived format is taken, which was checked in the same way. Of a
-template that writes no calls the marks and the name are all there is.
+A known format fits if it reads back the template's output; markers in the template and the model's name only suggest
+the order of attempts. The derived format was checked in the same way. For a template that writes no calls, markers and
+name must suffice.
 """
 
 from __future__ import annotations
@@ -20,71 +20,71 @@ from adapter.prompting.deriving.round_trip import ONE_CALL, SEVERAL, round_trip_
 
 @dataclass(frozen=True, slots=True)
 class DetectedFormat:
-    """``format``: the name that `get_format` takes, None where nothing is known. ``by``: a table that was checked, the
-    template (derived), or signs alone that nothing could be checked by."""
+    """``format``: a name for `get_format`, or None. ``by``: a known format that was checked ("table"), the derived one
+    ("template"), or an unchecked guess ("signs")."""
 
     format: str | None
     by: Literal["table", "template", "signs"]
     why: str
     derived: str | None = None
-    """The derived format, whether or not it is taken."""
+    """The derived format, whether or not it is used."""
 
     @property
     def certain(self) -> str | None:
-        """The format that was checked: signs alone may be of a name that says nothing."""
+        """The format if it was checked: a guess may come from a misleading name."""
         return self.format if self.by != "signs" else None
 
     def from_template(self) -> DetectedFormat:
-        """The derived format, as somebody wants it; where there is none, what else is known."""
+        """Return the derived format if there is one, as the user requested."""
         if self.derived is not None:
-            return replace(self, format=self.derived, by="template", why="derived from the template, as asked for")
-        return replace(self, why=f"not derived, as asked for: {self.why}")
+            return replace(self, format=self.derived, by="template", why="derived from the template, as requested")
+        return replace(self, why=f"not derived, as requested: {self.why}")
 
     def __str__(self) -> str:
         return f"{self.format or 'any'}, {self.why}"
 
 
 def match_known_format(found: DerivationResult, source: str, model: str | None) -> DetectedFormat:
-    """``found``: what was derived from the template ``source``."""
-    told = _recognised(found, source, model)
-    return replace(told, derived=found.format.name) if found.format is not None else told
+    """Detect the format. ``found``: the derivation from the template ``source``."""
+    detected = _detect(found, source, model)
+    return replace(detected, derived=found.format.name) if found.format is not None else detected
 
 
-def _recognised(found: DerivationResult, source: str, model: str | None) -> DetectedFormat:
-    signs = guess_format(model, source)
+def _detect(found: DerivationResult, source: str, model: str | None) -> DetectedFormat:
+    guess = guess_format(model, source)
     if not found.samples:
-        why = f"by signs alone: {found.why}" if signs else f"none known and none derived: {found.why}"
-        return DetectedFormat(signs, "signs", why)
+        why = f"a guess: {found.why}" if guess else f"none known and none derived: {found.why}"
+        return DetectedFormat(guess, "signs", why)
     for name, why in _candidates(found, source, model):
-        if not _wrong(FORMATS[name], found):
-            return DetectedFormat(name, "table", f"a table that reads what the template writes ({why})")
+        if not _misreads(FORMATS[name], found):
+            return DetectedFormat(name, "table", f"a known format that reads the template's output ({why})")
     if found.format is not None:
-        doubt = f"the table {signs} misreads it" if signs else "no table knows it"
+        doubt = f"{guess} misreads it" if guess else "no known format fits"
         return DetectedFormat(found.format.name, "template", f"derived from the template and read back ({doubt})")
-    why = f"not certain: what the template writes is not all read back, nor is a format derived ({found.why})"
-    return DetectedFormat(signs, "signs", why)
+    why = f"not certain: not all of the template's output is read back, and no format is derived ({found.why})"
+    return DetectedFormat(guess, "signs", why)
 
 
 def _candidates(found: DerivationResult, source: str, model: str | None) -> Iterator[tuple[str, str]]:
-    """The tables to try, the likeliest first."""
+    """Yield the known formats to try, the likeliest first."""
     for name, why in (
-        (guess_format(None, source), "its marks stand there"),
-        (guess_format(model), "the model's name says so"),
+        (guess_format(None, source), "by its markers"),
+        (guess_format(model), "by the model's name"),
     ):
         if name is not None:
             yield name, why
     for name, entry in FORMATS.items():
         if _writes(entry, found):
-            yield name, "it writes the same"
+            yield name, "by identical output"
 
 
 def _writes(format: Format, found: DerivationResult) -> bool:
-    """Whether the format writes a call as the template does, white space around it aside."""
-    one, several = found.written(ONE_CALL), found.written(SEVERAL)
+    """Return whether the format writes calls like the template, apart from whitespace around them."""
+    one, several = found.find_sample(ONE_CALL), found.find_sample(SEVERAL)
     if one is None or format.encode_calls(ONE).strip() != one.strip():
         return False
     return several is None or format.encode_calls(TWO_CALLS).strip() == several.strip()
 
 
-def _wrong(format: Format, found: DerivationResult) -> bool:
+def _misreads(format: Format, found: DerivationResult) -> bool:
     return any(not miss.is_limit for miss in round_trip_failures(format, found.samples, writes=False))

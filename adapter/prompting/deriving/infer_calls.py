@@ -1,4 +1,4 @@
-"""Tells from the texts of a few calls how the family writes any: its description."""
+"""Infer the specification of a format from a few rendered calls."""
 
 from __future__ import annotations
 
@@ -32,24 +32,22 @@ from adapter.prompting.deriving.probes import (
 from adapter.prompting.deriving.turn_layout import CannotDeriveError, PromptFrame
 
 MAX_STARTS = 200
-"""Braces and quotes at which the arguments are looked for."""
+"""Maximum number of braces and quotes tried as the start of the arguments."""
 
 
 def infer_call_format(frame: PromptFrame, name: str) -> FormatSpec:
-    """The description of the calls, without what stands around them. Raises CannotDeriveError."""
-    one, two = _written(frame, ONE), _written(frame, TWO_ARGUMENTS)
+    """Infer the format of the calls, without the surrounding turn. Raises CannotDeriveError."""
+    one, two = _render(frame, ONE), _render(frame, TWO_ARGUMENTS)
     if one is None or two is None:
-        raise CannotDeriveError("the template writes one call and refuses two arguments")
-    place, key = one.find(NAME), one.find(KEY)
-    if key < place:
-        raise CannotDeriveError(f"the name stands after the arguments: {one!r}")
+        raise CannotDeriveError("the template writes one call but rejects two arguments")
+    if one.find(KEY) < one.find(NAME):
+        raise CannotDeriveError(f"the name follows the arguments: {one!r}")
     found = _json(frame, one, two) or _gemma(one) or _python(one, two) or _pairs(frame, two)
-    description = replace(found, name=name)
-    return _with_section(frame, description, one)
+    return _with_section(frame, replace(found, name=name), one)
 
 
-def _written(frame: PromptFrame, calls: Sequence[Call]) -> str | None:
-    """The text of ``calls``, with `ID` and `NUMBER` where their ids and numbers stand."""
+def _render(frame: PromptFrame, calls: Sequence[Call]) -> str | None:
+    """Render ``calls``, with `ID` and `NUMBER` in place of their ids and numbers."""
     text = frame.calls(calls)
     if text is None:
         return None
@@ -64,13 +62,13 @@ def _written(frame: PromptFrame, calls: Sequence[Call]) -> str | None:
 
 
 def _json(frame: PromptFrame, one: str, two: str) -> FormatSpec | None:
-    """Arguments as JSON, in an object with the name or after it; None where there are none such."""
-    found = _arguments(one, {KEY: VALUE})
+    """Infer a format with JSON arguments, in an object with the name or after it."""
+    found = _find_arguments(one, {KEY: VALUE})
     if found is None:
         return None
     start, end, is_text = found
-    place = one.index(NAME)
-    head, middle, tail = one[:place], one[place + len(NAME) : start], one[end:]
+    at = one.index(NAME)
+    head, middle, tail = one[:at], one[at + len(NAME) : start], one[end:]
     body: Body = "named json"
     arguments_key = "arguments"
     try:
@@ -82,7 +80,7 @@ def _json(frame: PromptFrame, one: str, two: str) -> FormatSpec | None:
         body, arguments_key = "json", _arguments_key(value)
     if body == "named json" and re.match(r"\s*\w", head):
         line = split_tokens(frame.lead)
-        start = max((place for place, token in enumerate(line) if is_special(token)), default=len(line))
+        start = max((index for index, token in enumerate(line) if is_special(token)), default=len(line))
         body, head = "channels", f"{''.join(line[start:])}{head}"
     colon, comma, indent = _json_style(two, is_text)
     return FormatSpec(
@@ -91,8 +89,8 @@ def _json(frame: PromptFrame, one: str, two: str) -> FormatSpec | None:
     )  # fmt: skip
 
 
-def _arguments(text: str, arguments: JsonObject) -> tuple[int, int, bool] | None:
-    """Where the arguments stand as JSON, and whether as JSON in a JSON string."""
+def _find_arguments(text: str, arguments: JsonObject) -> tuple[int, int, bool] | None:
+    """Return start and end of the arguments as JSON, and whether they are inside a JSON string."""
     decoder = json.JSONDecoder()
     for found in islice(re.finditer(r"[{\"]", text), MAX_STARTS):
         try:
@@ -101,12 +99,12 @@ def _arguments(text: str, arguments: JsonObject) -> tuple[int, int, bool] | None
             continue
         if value == arguments:
             return found.start(), end, False
-        if isinstance(value, str) and value.lstrip().startswith("{") and _loaded(value) == arguments:
+        if isinstance(value, str) and value.lstrip().startswith("{") and _load(value) == arguments:
             return found.start(), end, True
     return None
 
 
-def _loaded(text: str) -> Json:
+def _load(text: str) -> Json:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -114,7 +112,7 @@ def _loaded(text: str) -> Json:
 
 
 def _arguments_key(value: Json) -> str:
-    """The key of the object with the name under which the arguments stand; "" where the name is the key."""
+    """Return the key of the arguments in the object with the name; "" if the name is the key."""
     if isinstance(value, list):
         return _arguments_key(value[0]) if value else "arguments"
     if not isinstance(value, dict):
@@ -122,18 +120,18 @@ def _arguments_key(value: Json) -> str:
     if NAME in value:
         return ""
     for key, inner in value.items():
-        if inner == {KEY: VALUE} or (isinstance(inner, str) and _loaded(inner) == {KEY: VALUE}):
+        if inner == {KEY: VALUE} or (isinstance(inner, str) and _load(inner) == {KEY: VALUE}):
             return str(key)
     nested = [inner for inner in value.values() if isinstance(inner, dict | list)]
     return _arguments_key(nested[0]) if nested else "arguments"
 
 
 def _json_style(two: str, is_text: bool) -> tuple[str, str, int | None]:
-    """Colon, comma and indent of the arguments."""
+    """Return colon, comma and indent of the arguments."""
     arguments = {KEY: VALUE, SECOND: FURTHER}
     for indent, colon, comma in product((None, 4, 2), (": ", ":"), (", ", ",")):
-        written = json.dumps(arguments, separators=(comma, colon), indent=indent)
-        if (json.dumps(written) if is_text else written) in two:
+        text = json.dumps(arguments, separators=(comma, colon), indent=indent)
+        if (json.dumps(text) if is_text else text) in two:
             return colon, comma, indent
     return ": ", ", ", None
 
@@ -165,14 +163,14 @@ _KINDS = dict(zip(_OTHERS, ("integer", "number", "boolean", "array", "object"), 
 
 
 def _pairs(frame: PromptFrame, two: str) -> FormatSpec:
-    """Keys and values one by one. Raises CannotDeriveError where none such are to be seen."""
+    """Infer a format with separate keys and values. Raises CannotDeriveError if there are none."""
     pieces = split_around(two, NAME, KEY, VALUE, SECOND, FURTHER)
     if pieces is None:
-        raise CannotDeriveError(f"no name, keys and values in their order stand in {two!r}")
+        raise CannotDeriveError(f"name, keys and values do not occur in order in {two!r}")
     head, first, opening, following, other_opening, last = pieces
     if opening != other_opening:
-        raise CannotDeriveError(f"keys and values stand differently: {opening!r} and {other_opening!r}")
-    none = _written(frame, NO_ARGUMENTS)
+        raise CannotDeriveError(f"keys and values are separated differently: {opening!r} and {other_opening!r}")
+    none = _render(frame, NO_ARGUMENTS)
     none = none.partition(NAME)[2] if none is not None and NAME in none else ""
     openings = {"string": opening, **_openings(frame, head, first, last)}
     bases = set(openings.values())
@@ -191,18 +189,18 @@ def _pairs(frame: PromptFrame, two: str) -> FormatSpec:
 
 
 def _openings(frame: PromptFrame, head: str, first: str, last: str) -> dict[str, str]:
-    """By the value's JSON type, what stands between key and value, where the value is then written as JSON."""
+    """Return the text between key and value by the value's JSON type, for values written as JSON."""
     found = {}
     for key, value in _OTHERS.items():
-        text = _written(frame, [(NAME, {key: value})])
+        text = _render(frame, [(NAME, {key: value})])
         start = f"{head}{NAME}{first}{key}"
         if text is None or not text.startswith(start) or not text.endswith(last):
             continue
         inner = text[len(start) : len(text) - len(last)]
         for colon, comma in ((": ", ", "), (":", ",")):
-            written = json.dumps(value, separators=(comma, colon))
-            if inner.endswith(written):
-                found[_KINDS[key]] = inner[: len(inner) - len(written)]
+            encoded = json.dumps(value, separators=(comma, colon))
+            if inner.endswith(encoded):
+                found[_KINDS[key]] = inner[: len(inner) - len(encoded)]
                 break
     return found
 
@@ -211,15 +209,15 @@ def _openings(frame: PromptFrame, head: str, first: str, last: str) -> dict[str,
 
 
 def _with_section(frame: PromptFrame, found: FormatSpec, one: str) -> FormatSpec:
-    """``found``, whose head and tail have all that stands around one call, with what belongs to the section apart."""
-    both = _written(frame, TWO_CALLS)
+    """Separate the text around a section of calls from ``found``, whose head and tail are those of a single call."""
+    both = _render(frame, TWO_CALLS)
     head, tail = found.head, found.pairs.last if found.pairs is not None else found.tail
     if both is None or OTHER not in both:
         return _with_list(found, one)
     after = both.partition(VALUE)[2]
     gap = after[len(_value_end(found, after)) :].partition(OTHER)[0]
     if NUMBER not in head and '"0"' in head and '"1"' in gap:
-        head, gap = _renumbered(head, "0"), _renumbered(gap, "1")
+        head, gap = _renumber(head, "0"), _renumber(gap, "1")
     if found.body == "gemma":
         gap = gap.removesuffix("call:")
     own_head, own_tail = shared_end(head, gap), shared_start(tail, gap)
@@ -228,7 +226,7 @@ def _with_section(frame: PromptFrame, found: FormatSpec, one: str) -> FormatSpec
     opening, closing = head[: len(head) - len(own_head)], tail[len(own_tail) :]
     between = gap[len(own_tail) : len(gap) - len(own_head)]
     if not both.startswith(opening) or not both.endswith(closing):
-        raise CannotDeriveError(f"several calls are not one call after the other: {both!r}")
+        raise CannotDeriveError(f"several calls are not a sequence of single calls: {both!r}")
     pairs = found.pairs
     if pairs is not None:
         none, in_place = pairs.none, pairs.in_place
@@ -242,26 +240,24 @@ def _with_section(frame: PromptFrame, found: FormatSpec, one: str) -> FormatSpec
 
 
 def _value_end(found: FormatSpec, after: str) -> str:
-    """What of ``after``, which follows the value of the first call, still belongs to its arguments."""
+    """Return the part of ``after``, the text after the value of the first call, that belongs to its arguments."""
     if found.pairs is not None:
         return ""
     if found.body == "python":
         return after[:2]
     if found.body == "gemma":
         return f"{found.quote}}}"
-    written = json.dumps({KEY: VALUE}, separators=(found.comma, found.colon), indent=found.indent)
-    if found.is_text:
-        written = json.dumps(written)
-    return written.partition(VALUE)[2]
+    text = json.dumps({KEY: VALUE}, separators=(found.comma, found.colon), indent=found.indent)
+    return (json.dumps(text) if found.is_text else text).partition(VALUE)[2]
 
 
-def _renumbered(text: str, digit: str) -> str:
+def _renumber(text: str, digit: str) -> str:
     before, _, after = text.rpartition(f'"{digit}"')
     return f'{before}"{NUMBER}"{after}'
 
 
 def _with_list(found: FormatSpec, one: str) -> FormatSpec:
-    """For a template that takes one call only: a list around it is that of several."""
+    """Infer the section for a template that takes only one call: a list around it would hold several."""
     if found.body == "json":
         start, end, value = json_around(one.replace(ID, "0").replace(NUMBER, "0"), NAME)
         if isinstance(value, list) and ID not in one:

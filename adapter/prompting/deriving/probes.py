@@ -1,6 +1,6 @@
-"""The conversations that a template is filled with to see how it writes calls, and how their texts are had.
+"""Probe conversations that show how a template writes calls, and functions to compare the rendered texts.
 
-Every word of them begins with ``zq``, so that it stands nowhere else. A template never sees anything but these.
+Every word in them begins with ``zq``, so that it occurs nowhere else. Templates are rendered with nothing else.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, takewhile
 from typing import Literal, TypeAlias
 
 from adapter.core.events import Json, JsonObject
@@ -19,17 +19,17 @@ from adapter.tools.tool import ToolSet
 
 Call: TypeAlias = tuple[str, JsonObject]
 Fill: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json], bool], str | None]
-"""The prompt of messages and tools, with the generation prompt or without; None where the template refuses them."""
+"""Render a prompt of messages and tools, with or without the generation prompt; None if the template rejects them."""
 
 NAME, OTHER = "zqname", "zqother"
 KEY, SECOND = "zqkey", "zqsecond"
 VALUE, FURTHER = "zqvalue", "zqfurther"
 ASKED, SAID, MORE, THOUGHT, RESULT = "zqasked", "zqsaid", "zqmore", "zqthought", "zqresult"
 BOS, EOS = "<zqbos>", "<zqeos>"
-"""In place of a template's own tokens where nobody says what these are."""
+"""Placeholders for a template's own tokens if these are unknown."""
 
 MAX_TALK = 10_000
-"""Characters that follow the user's words in a prompt that is looked at; real templates write some hundred."""
+"""Maximum length of the text after the user's message, in characters; real templates write hundreds."""
 
 _PROPERTIES: JsonObject = {
     KEY: {"type": "string", "description": "zqtext"},
@@ -53,7 +53,7 @@ TOOLS: list[Json] = [
 ]
 _LOOSE = {key: {"type": value["type"]} for key, value in _PROPERTIES.items()}
 TOOL_SET = ToolSet([{"name": name, "parameters": {"type": "object", "properties": _LOOSE}} for name in (NAME, OTHER)])
-"""The same for reading: lists and objects may hold anything."""
+"""The same for parsing, with lists and objects of anything."""
 
 ONE: list[Call] = [(NAME, {KEY: VALUE})]
 TWO_ARGUMENTS: list[Call] = [(NAME, {KEY: VALUE, SECOND: FURTHER})]
@@ -63,39 +63,31 @@ TWO_CALLS: list[Call] = [(NAME, {KEY: VALUE}), (OTHER, {SECOND: FURTHER})]
 
 @dataclass(frozen=True, slots=True)
 class TemplateConventions:
-    """How a template takes a call: its arguments as an object or as JSON, the content of a silent answer as null or
-    empty, ids of which kind, whether results must follow, and whether it is told of the tools."""
+    """The input that a template expects for a call: arguments as an object or as JSON, empty content as null or "", the
+    kind of ids, and whether results must follow and tools be passed."""
 
     arguments: Literal["object", "text"]
-    silence: Literal[""] | None
+    empty_content: Literal[""] | None
     named_ids: bool
     with_results: bool
     with_tools: bool
 
     def id(self, call: str, number: int) -> str:
-        """Nine letters and digits, which all take, or with the tool's name in it, where it stands nowhere else."""
+        """Return an id of nine letters and digits, which all accept, or one with the tool's name."""
         return f"functions.{call}:{number}" if self.named_ids else f"zqid0000{number}"
 
-    def answer(self, calls: Sequence[Call], content: str | None = None, thought: str | None = None) -> JsonObject:
-        """The message of the assistant."""
-        message: JsonObject = {"role": "assistant", "content": content if content is not None else self.silence}
-        if thought is not None:
-            message["reasoning_content"] = thought
+    def answer(self, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None) -> JsonObject:
+        """Return a message of the assistant."""
+        message: JsonObject = {"role": "assistant", "content": content if content is not None else self.empty_content}
+        if reasoning is not None:
+            message["reasoning_content"] = reasoning
         if calls:
-            message["tool_calls"] = [
-                {
-                    "id": self.id(name, number),
-                    "type": "function",
-                    "function": {
-                        "name": name,
-                        "arguments": arguments
-                        if self.arguments == "object"
-                        else json.dumps(arguments, ensure_ascii=False),
-                    },
-                }
-                for number, (name, arguments) in enumerate(calls)
-            ]
+            message["tool_calls"] = [self._call(*call, number) for number, call in enumerate(calls)]
         return message
+
+    def _call(self, name: str, arguments: JsonObject, number: int) -> JsonObject:
+        encoded = arguments if self.arguments == "object" else json.dumps(arguments, ensure_ascii=False)
+        return {"id": self.id(name, number), "type": "function", "function": {"name": name, "arguments": encoded}}
 
     def result(self, call: str, number: int = 0, text: str = RESULT) -> JsonObject:
         return {"role": "tool", "tool_call_id": self.id(call, number), "name": call, "content": text}
@@ -105,22 +97,22 @@ USER: JsonObject = {"role": "user", "content": ASKED}
 
 
 class RenderedConversations:
-    """What the template writes after the user's words, by conversation. ``way``: as `find_way` found it."""
+    """Render conversations, and return the text after the user's message. ``way``: from `detect_conventions`."""
 
     def __init__(self, fill: Fill, way: TemplateConventions) -> None:
         self._fill, self.way = fill, way
 
     def talk(self, *messages: JsonObject, opened: bool = False) -> str | None:
-        """``opened``: with the generation prompt."""
+        """Render messages. ``opened``: with the generation prompt."""
         prompt = self._fill([USER, *messages], TOOLS if self.way.with_tools else [], opened)
         if prompt is None or ASKED not in prompt:
             return None
         text = prompt.rpartition(ASKED)[2]
         return text if len(text) <= MAX_TALK else None
 
-    def calls(self, calls: Sequence[Call], content: str | None = None, thought: str | None = None) -> str | None:
-        """Up to the first result, where these must follow."""
-        messages = [self.way.answer(calls, content, thought)]
+    def calls(self, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None) -> str | None:
+        """Render an answer with calls, up to the first result if results must follow."""
+        messages = [self.way.answer(calls, content, reasoning)]
         if self.way.with_results:
             messages += [self.way.result(name, number) for number, (name, _) in enumerate(calls)]
         text = self.talk(*messages)
@@ -128,8 +120,8 @@ class RenderedConversations:
 
 
 def detect_conventions(fill: Fill) -> TemplateConventions | None:
-    """The first way in which a call's name, key and value are shown; None where there is none."""
-    for way in _ways():
+    """Return the first conventions with which a call's name, key and value are rendered, or None."""
+    for way in _all_conventions():
         text = RenderedConversations(fill, way).calls(ONE)
         if text is None or any(word not in text for word in (KEY, VALUE)) or is_altered(text):
             continue
@@ -138,15 +130,15 @@ def detect_conventions(fill: Fill) -> TemplateConventions | None:
     return None
 
 
-def _ways() -> Iterator[TemplateConventions]:
-    for tools, named, results, silence, arguments in product(
+def _all_conventions() -> Iterator[TemplateConventions]:
+    for tools, named, results, empty, arguments in product(
         (True, False), (False, True), (False, True), (None, ""), ("object", "text")
     ):
-        yield TemplateConventions(arguments, silence, named, results, tools)  # type: ignore[arg-type]
+        yield TemplateConventions(arguments, empty, named, results, tools)  # type: ignore[arg-type]
 
 
 def is_altered(text: str) -> bool:
-    """Whether an object was put as Python shows it, or a text of JSON as one more JSON text."""
+    """Return whether an object was rendered in Python's notation."""
     return f"'{KEY}'" in text or f"{{'{KEY}" in text
 
 
@@ -157,35 +149,30 @@ _TOKEN = re.compile(
 
 
 def split_tokens(text: str) -> list[str]:
-    """``text`` cut where markers begin and end, each character of white space apart."""
+    """Split ``text`` into markers, words and single characters."""
     return _TOKEN.findall(text)
 
 
 def shared_start(one: str, other: str) -> str:
-    """What both begin with, up to the end of a marker or word."""
-    shared = []
-    for mine, theirs in zip(split_tokens(one), split_tokens(other), strict=False):
-        if mine != theirs:
-            break
-        shared.append(mine)
-    return "".join(shared)
+    """Return the common prefix, in whole tokens."""
+    return "".join(_common_prefix(split_tokens(one), split_tokens(other)))
 
 
 def shared_end(one: str, other: str) -> str:
-    """What both end with, from the beginning of a marker or word."""
-    shared = []
-    for mine, theirs in zip(reversed(split_tokens(one)), reversed(split_tokens(other)), strict=False):
-        if mine != theirs:
-            break
-        shared.append(mine)
-    return "".join(reversed(shared))
+    """Return the common suffix, in whole tokens."""
+    return "".join(_common_prefix(split_tokens(one)[::-1], split_tokens(other)[::-1])[::-1])
+
+
+def _common_prefix(one: Sequence[str], other: Sequence[str]) -> list[str]:
+    pairs = zip(one, other, strict=False)
+    return [token for token, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
 
 
 def is_control(token: str) -> bool:
-    """Whether ``token`` can only be a control token: what looks like a tag of XML may also stand in an answer."""
+    """Return whether ``token`` can only be a control token, not an XML tag in an answer."""
     return token in CHAT_TOKENS or bool(re.fullmatch(r"<[|｜].*|.*[|｜]>", token))
 
 
 def is_special(token: str) -> bool:
-    """Whether ``token`` has the look of one that nobody writes: in brackets, with a bar, a slash or capitals."""
+    """Return whether ``token`` looks like a marker: in brackets, with a bar, a slash or capitals."""
     return bool(re.fullmatch(r"<[^<>\s]+>|\[/?[A-Z_]+\]|<[|｜][^<>]*[|｜]>", token)) and MARK not in token

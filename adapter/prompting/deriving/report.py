@@ -1,4 +1,4 @@
-"""What was derived from a template, for people: what stands where, how that was checked, and what is not decided."""
+"""Report a derivation for people: the parts of the format, the checks, and open questions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BODIES = {
 
 
 def format_report(found: DerivationResult, told: DetectedFormat) -> str:
-    """Some lines: what is used first, then what was found."""
+    """Return the report, which begins with the detected format."""
     return "".join(_line(label, text) for label, text in _lines(found, told))
 
 
@@ -35,11 +35,11 @@ def _lines(found: DerivationResult, told: DetectedFormat) -> Iterator[tuple[str,
     yield "format", str(told)
     checks = 2 * sum(sample.written is not None for sample in found.samples)
     if found.format is not None:
-        yield "derived", f"{found.format.name}; {checks} texts of the template read back, whole and in characters"
+        yield "derived", f"{found.format.name}; {checks} rendered texts read back, whole and in characters"
     else:
         yield "not derived", found.why
     if found.description is not None:
-        yield from _described(found.description)
+        yield from _describe(found.description)
     if found.frame is not None:
         yield "before calls", repr(found.frame.lead)
         yield "after calls", repr(found.frame.suffix)
@@ -48,10 +48,10 @@ def _lines(found: DerivationResult, told: DetectedFormat) -> Iterator[tuple[str,
         yield "limit" if miss.is_limit else "misread", str(miss)
     for sample in found.samples:
         if sample.written is None:
-            yield "not shown", f"{sample.what}: the template refuses it or leaves a part out"
+            yield "not shown", f"{sample.what}: the template rejects it or drops a part"
 
 
-def _described(description: FormatSpec) -> Iterator[tuple[str, str]]:
+def _describe(description: FormatSpec) -> Iterator[tuple[str, str]]:
     yield "calls", _BODIES[description.body]
     pairs = description.pairs
     if pairs is not None:
@@ -82,6 +82,6 @@ def _described(description: FormatSpec) -> Iterator[tuple[str, str]]:
 
 def _examples(found: DerivationResult) -> Iterator[tuple[str, str]]:
     for label, what in (("written", ONE_CALL), ("several", SEVERAL)):
-        written = found.written(what)
+        written = found.find_sample(what)
         if written is not None:
             yield label, "\n" + "\n".join(f"    {line}" for line in written.splitlines())

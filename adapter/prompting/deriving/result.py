@@ -1,4 +1,4 @@
-"""What a template says of its family's calls: a format that was checked, or why there is none, and what was seen."""
+"""Derive a checked format from a template, or explain why that is impossible."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from adapter.prompting.deriving.turn_layout import CannotDeriveError, PromptFram
 
 @dataclass(frozen=True, slots=True)
 class DerivationResult:
-    """``format``: None where ``why`` says why there is none. ``description``: what was found, as far as it went.
+    """``format``: the derived format; None for the reason ``why``. ``description``: its specification, if found.
 
-    ``samples``: what the template writes. ``misses``: what of these was not read back; those that are limits of the
-    family's form do not count against the format.
+    ``samples``: texts rendered by the template. ``misses``: samples that were misread; limits of the family's notation
+    do not count against the format.
     """
 
     format: Format | None
@@ -50,8 +50,8 @@ class DerivationResult:
     samples: tuple[RoundTripSample, ...] = ()
     misses: tuple[RoundTripFailure, ...] = ()
 
-    def written(self, what: str) -> str | None:
-        """The sample of this name as the template writes it; None where it cannot."""
+    def find_sample(self, what: str) -> str | None:
+        """Return the sample of this name as rendered by the template, if any."""
         return next((sample.written for sample in self.samples if sample.what == what), None)
 
     @property
@@ -60,16 +60,16 @@ class DerivationResult:
 
 
 def derived_format_name(source: str, tokens: Mapping[str, str]) -> str:
-    """What a format derived from this template is called: the same for the same text and tokens."""
-    told = "\0".join((source, *(f"{name}={token}" for name, token in sorted(tokens.items()))))
-    return f"{DERIVED}{hashlib.sha256(told.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    """Return the name of the format derived from this template, a hash of its text and tokens."""
+    text = "\0".join((source, *(f"{name}={token}" for name, token in sorted(tokens.items()))))
+    return f"{DERIVED}{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def derive_format(fill: Fill, name: str) -> DerivationResult:
-    """Derives the format of the template that ``fill`` fills."""
+    """Derive the format of the template that ``fill`` renders."""
     way = detect_conventions(fill)
     if way is None:
-        return DerivationResult(None, _why_no_calls(fill))
+        return DerivationResult(None, _explain_missing_calls(fill))
     writings = RenderedConversations(fill, way)
     try:
         frame = find_frame(writings, find_turns(writings))
@@ -84,7 +84,7 @@ def derive_format(fill: Fill, name: str) -> DerivationResult:
     try:
         format = compile_format(description)
     except UnsupportedLayoutError as error:
-        return DerivationResult(None, f"no reader explains {error}"[:SHOWN], description, frame, samples)
+        return DerivationResult(None, f"no parser supports {error}"[:SHOWN], description, frame, samples)
     misses = round_trip_failures(format, samples)
     wrong = [miss for miss in misses if not miss.is_limit]
     if wrong:
@@ -98,9 +98,9 @@ def _with_turns(frame: PromptFrame, found: FormatSpec) -> FormatSpec:
     answer = frame.answer(ONE, SAID)
     if answer is not None:
         keeps_space = answer.partition(SAID)[2][:1].strip() != ""
-    else:  # words and calls are not shown together: calls that follow each other are as telling
+    else:  # text and calls are never rendered together: use the whitespace between calls
         keeps_space = found.between == "" and any(found.section) is False and found.body not in ("json", "labels")
-    if found.body == "channels":  # what ends and begins a message belongs to the body
+    if found.body == "channels":  # the markers around a message belong to the body
         stops = (harmony_messages.CALL, harmony_messages.RETURN)
         return replace(found, ends=harmony_messages.ENDS, next_turns=harmony_messages.NEXT_TURNS, stops=stops)
     return replace(
@@ -116,17 +116,16 @@ def _with_turns(frame: PromptFrame, found: FormatSpec) -> FormatSpec:
     )
 
 
-def _why_no_calls(fill: Fill) -> str:
-    """What a template lacks that no call could be had from."""
+def _explain_missing_calls(fill: Fill) -> str:
     question = fill([USER], [], False)
     if question is None:
-        return "the template cannot be filled with a single question"
+        return "the template cannot be rendered with a single question"
     if ASKED not in question:
-        return "what the user says is not in what it writes: this is no chat template"
+        return "its output does not contain the user's message: this is not a chat template"
     way = TemplateConventions("object", "", False, False, False)
     text = RenderedConversations(fill, way).calls(ONE)
     if text is None:
-        return "the template refuses every conversation in which a tool was called"
+        return "the template rejects every conversation with a tool call"
     if NAME in text:
-        return "the template writes calls in no way that has a name, a key and a value in it"
-    return "the template leaves past calls out"
+        return "the template writes calls without a name, a key or a value"
+    return "the template drops past calls"

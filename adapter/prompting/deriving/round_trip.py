@@ -1,6 +1,6 @@
-"""Checks a format against a template: what that writes is read back, whole and in characters, and what the format does.
+"""Check a format against a template: parse the output of both, whole and in characters.
 
-The values are those that break parsers: quotes, line breaks, other scripts, nothing, numbers in texts, and the
+The values are those that break parsers: quotes, line breaks, other scripts, empty strings, numbers as strings, and the
 family's own markers.
 """
 
@@ -21,7 +21,7 @@ from adapter.prompting.deriving.turn_layout import PromptFrame
 _OWN_ONLY = replace(LENIENT, allow_other_formats=False)
 
 SHOWN = 500
-"""Characters of a text that is shown to people."""
+"""Maximum length of a text in messages, in characters."""
 
 QUOTED = 'a "b" \'c\' \\d\\n `e` {"f": [1]} <g> & %h'
 ONE_CALL, SEVERAL = "a text", "two calls"
@@ -44,8 +44,8 @@ _CALLS: dict[str, list[Call]] = {
 
 @dataclass(frozen=True, slots=True)
 class RoundTripSample:
-    """``written``: how the template puts ``content`` and ``calls``, None where it cannot. ``is_limit``: it escapes
-    nothing, so that nobody could read this with certainty."""
+    """``written``: ``content`` and ``calls`` as rendered by the template, None if it cannot. ``is_limit``: the template
+    escapes nothing, so that the text is ambiguous."""
 
     what: str
     calls: Sequence[Call]
@@ -56,7 +56,7 @@ class RoundTripSample:
 
 @dataclass(frozen=True, slots=True)
 class RoundTripFailure:
-    """What was written and how it was read. ``is_limit``: as of `RoundTripSample`."""
+    """A text that was misread. ``is_limit``: as in `RoundTripSample`."""
 
     what: str
     written: str
@@ -69,27 +69,29 @@ class RoundTripFailure:
 
 
 def round_trip_samples(frame: PromptFrame, markers: Sequence[str]) -> tuple[RoundTripSample, ...]:
-    """What the template writes. ``markers``: the family's own."""
-    acting: list[Call] = [(NAME, {KEY: f"a {' b '.join(markers)} c", SECOND: "d"})]
+    """Render the samples. ``markers``: the family's own."""
+    with_markers: list[Call] = [(NAME, {KEY: f"a {' b '.join(markers)} c", SECOND: "d"})]
     quoted = frame.calls(_CALLS[_QUOTES])
-    # Where a text stands as it is, a quote in it is told from its end, or a marker from one that acts, by luck.
+    # Without escapes, a quote or marker in a string is indistinguishable from a real one.
     is_raw = quoted is not None and QUOTED in quoted
     is_quoted = quoted is not None and any(QUOTED.join((quote, quote)) in quoted for quote in "\"'")
-    made = [
+    samples = [
         RoundTripSample(what, calls, frame.calls(calls), is_limit=is_quoted and what in (_QUOTES, "nested", "types"))
         for what, calls in _CALLS.items()
     ]
-    made.append(RoundTripSample("its own markers in a text", acting, frame.calls(acting), is_limit=is_raw))
-    one = made[0].written
+    samples.append(
+        RoundTripSample("its own markers in a text", with_markers, frame.calls(with_markers), is_limit=is_raw)
+    )
+    one = samples[0].written
     if one is not None:
-        made.append(RoundTripSample("with the end of the turn", ONE, one + frame.end))
+        samples.append(RoundTripSample("with the end of the turn", ONE, one + frame.end))
     for what, calls in {"after words": ONE, "several after words": TWO_CALLS}.items():
         answer = frame.answer(calls, SAID)
-        # Words and then a call with neither a marker nor a line's end between them are all words.
+        # A call that follows text without a marker or line break is part of the text.
         is_glued = answer is not None and re.match(r"\w|[{\[\"]", answer.partition(SAID)[2]) is not None
-        made.append(RoundTripSample(what, calls, answer, SAID, is_limit=is_glued))
-    made.append(RoundTripSample("words alone", (), _plain(frame), SAID))
-    return tuple(made)
+        samples.append(RoundTripSample(what, calls, answer, SAID, is_limit=is_glued))
+    samples.append(RoundTripSample("words alone", (), _plain(frame), SAID))
+    return tuple(samples)
 
 
 def _plain(frame: PromptFrame) -> str | None:
@@ -102,11 +104,11 @@ def _plain(frame: PromptFrame) -> str | None:
 def round_trip_failures(
     format: Format, samples: Sequence[RoundTripSample], *, writes: bool = True
 ) -> tuple[RoundTripFailure, ...]:
-    """What of the samples is not read back. ``writes``: nor what the format itself makes of their calls."""
-    return tuple(_misses(format, samples, writes))
+    """Return the samples that are misread. ``writes``: also check the calls written by the format."""
+    return tuple(_find_failures(format, samples, writes))
 
 
-def _misses(format: Format, samples: Sequence[RoundTripSample], writes: bool) -> Iterator[RoundTripFailure]:
+def _find_failures(format: Format, samples: Sequence[RoundTripSample], writes: bool) -> Iterator[RoundTripFailure]:
     for sample in samples:
         if sample.written is not None:
             yield from _compare(sample, sample.written, format, "the template")
@@ -115,16 +117,16 @@ def _misses(format: Format, samples: Sequence[RoundTripSample], writes: bool) ->
 
 
 def _compare(sample: RoundTripSample, written: str, format: Format, writer: str) -> Iterator[RoundTripFailure]:
-    expected = _shown(sample.calls, sample.content)
-    for pieces in ([written], _in_pieces(written)):
+    expected = _format(sample.calls, sample.content)
+    for pieces in ([written], _split(written)):
         read = _read(pieces, format)
         if read != expected:
             yield RoundTripFailure(f"{sample.what}, by {writer}", written, expected, read, sample.is_limit)
             return
 
 
-def _in_pieces(text: str) -> list[str]:
-    """Characters; a few at once of what is far longer than any call of a real family."""
+def _split(text: str) -> list[str]:
+    """Split into characters, or into longer pieces if the text is much longer than any real call."""
     size = 1 + len(text) // 4_000
     return [text[start : start + size] for start in range(0, len(text), size)]
 
@@ -135,12 +137,10 @@ def _read(pieces: Sequence[str], format: Format) -> str:
     turn = Turn.from_events([*events, *parser.close("stop")])
     if turn.invalid:
         return f"an error: {turn.invalid[0].error}"
-    return _shown([(call.name, call.arguments) for call in turn.calls], turn.content.strip())
+    return _format([(call.name, call.arguments) for call in turn.calls], turn.content.strip())
 
 
-def _shown(calls: Sequence[Call], content: str) -> str:
-    """For people, and equal where the content and the calls are: some templates sort the arguments."""
-    written = ", ".join(
-        f"{name}({json.dumps(arguments, sort_keys=True, ensure_ascii=False)})" for name, arguments in calls
-    )
-    return f"{content!r} and [{written}]" if content else f"[{written}]"
+def _format(calls: Sequence[Call], content: str) -> str:
+    """Return a readable form for comparison, with sorted arguments, since some templates sort them."""
+    text = ", ".join(f"{name}({json.dumps(values, sort_keys=True, ensure_ascii=False)})" for name, values in calls)
+    return f"{content!r} and [{text}]" if content else f"[{text}]"

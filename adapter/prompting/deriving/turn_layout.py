@@ -1,4 +1,4 @@
-"""Where in a prompt the calls of an answer begin and end, and what stands around answers, reasoning and results."""
+"""Locate the calls of an answer in a prompt, and the markers around answers, reasoning and results."""
 
 from __future__ import annotations
 
@@ -34,33 +34,31 @@ _USER: JsonObject = {"role": "user", "content": MORE}
 
 
 class CannotDeriveError(Exception):
-    """``str(error)``: what could not be decided, for people."""
+    """The reason why no format can be derived, for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnLayout:
-    """``ends``: tokens that end an answer or stand around it. ``next_turns``: those that begin somebody else's.
-    ``opened``: what the prompt ends with, so that an answer goes on from there."""
+    """``ends``: tokens that end an answer or surround it. ``next_turns``: tokens that begin another role's turn.
+    ``opened``: the generation prompt. ``head``: number of markers between the end of an answer and the user's message.
+    ``plain``: the text before and after an answer without calls."""
 
     opened: str = ""
     ends: tuple[str, ...] = ()
     next_turns: tuple[str, ...] = ()
     head: int = 0
-    """How many markers stand between the end of an answer and the words of the user."""
     plain: tuple[str, str] | None = None
-    """What stands before and after an answer without calls."""
     reasoning: dict[str, str] = field(default_factory=dict)
     starts_in_reasoning: bool = False
 
 
 def find_turns(writings: RenderedConversations) -> TurnLayout:
-    """What stands around answers."""
     opened = writings.talk(opened=True) or ""
     answer = writings.way.answer([], SAID)
     alone, followed = writings.talk(answer), writings.talk(answer, _USER)
-    plain = _around(alone, SAID)
+    plain = _split_around(alone, SAID)
     if plain is None:
-        around = _around(followed, SAID)
+        around = _split_around(followed, SAID)
         plain = (around[0], "") if around is not None else None
     before, after = plain or ("", "")
     wrapping = split_tokens(before[len(shared_start(before, opened)) :])
@@ -85,7 +83,7 @@ def find_turns(writings: RenderedConversations) -> TurnLayout:
     )
 
 
-def _around(text: str | None, word: str) -> tuple[str, str] | None:
+def _split_around(text: str | None, word: str) -> tuple[str, str] | None:
     if text is None or word not in text:
         return None
     before, _, after = text.partition(word)
@@ -93,13 +91,13 @@ def _around(text: str | None, word: str) -> tuple[str, str] | None:
 
 
 def _reasoning(writings: RenderedConversations, plain: tuple[str, str] | None) -> dict[str, str]:
-    """The markers around past reasoning, where the template shows it."""
+    """Return the markers around past reasoning, if the template renders it."""
     for text, end in (
         (writings.calls(ONE, SAID, THOUGHT), SAID),
         (writings.calls(ONE, None, THOUGHT), NAME),
         (writings.talk(writings.way.answer([], SAID, THOUGHT)), SAID),
     ):
-        around = _around(text, THOUGHT)
+        around = _split_around(text, THOUGHT)
         if around is None or plain is None or end not in around[1]:
             continue
         opening = around[0][len(shared_start(around[0], plain[0])) :].strip()
@@ -115,7 +113,7 @@ def _reasoning(writings: RenderedConversations, plain: tuple[str, str] | None) -
 
 @dataclass(frozen=True, slots=True)
 class PromptFrame:
-    """``lead`` stands before the calls of an answer that only calls, ``suffix`` after them."""
+    """``lead``: the text before the calls of an answer with only calls, ``suffix``: the text after them."""
 
     writings: RenderedConversations
     turns: TurnLayout
@@ -123,21 +121,21 @@ class PromptFrame:
     suffix: str
 
     def calls(self, calls: Sequence[Call]) -> str | None:
-        """The text of these calls alone; None where the template refuses them or puts them elsewhere."""
+        """Render calls alone; None if the template rejects or moves them."""
         text = self.writings.calls(calls)
         if text is None or not text.startswith(self.lead) or not text.endswith(self.suffix):
             return None
         if any(name not in text for name, _ in calls):
-            return None  # some templates show the first of several calls and leave out the rest
+            return None  # some templates render only the first of several calls
         return text[len(self.lead) : len(text) - len(self.suffix)]
 
     @property
     def end(self) -> str:
-        """What a server that strips nothing would hand on of an answer's end."""
+        """The end of an answer from a server that strips nothing."""
         return "" if self.suffix.strip() == "" else _first_end(self.suffix, self.turns.ends)
 
     def answer(self, calls: Sequence[Call], content: str) -> str | None:
-        """What the model would write to say ``content`` and call; None where the template cannot show both."""
+        """Render an answer with ``content`` and calls; None if the template cannot render both."""
         text = self.writings.calls(calls, content)
         if text is None or content not in text or not text.endswith(self.suffix):
             return None
@@ -145,13 +143,13 @@ class PromptFrame:
             return None
         before = text.partition(content)[0].rstrip()
         if any(before.endswith(opening) for opening in self.turns.reasoning):
-            return None  # what is said beside a call is shown as reasoning
+            return None  # text next to a call is rendered as reasoning
         start = len(shared_start(text, self.turns.opened)) if self.turns.opened else text.index(content)
         return text[min(start, text.index(content)) : len(text) - len(self.suffix)]
 
 
 def _first_end(text: str, ends: Sequence[str]) -> str:
-    """``text`` up to the first of ``ends``, and with it; "" without one."""
+    """Return ``text`` up to and including the first of ``ends``, or ""."""
     size = 0
     for token in split_tokens(text):
         size += len(token)
@@ -161,13 +159,13 @@ def _first_end(text: str, ends: Sequence[str]) -> str:
 
 
 def find_frame(writings: RenderedConversations, turns: TurnLayout) -> PromptFrame:
-    """Raises CannotDeriveError where a call's end is not to be seen."""
+    """Find the text around calls. Raises CannotDeriveError if a call has no recognizable end."""
     one = writings.calls(ONE)
-    assert one is not None  # the way of writing was found by it
+    assert one is not None  # it was used to detect the conventions
     head, tail = one.partition(NAME)[0], one.rpartition(VALUE)[2]
     before, after = turns.plain or ("", "")
     lead = max(shared_start(before, head), shared_start(turns.opened, head), key=len)
-    lead += _passed_over(head[len(lead) :], turns)
+    lead += _skippable(head[len(lead) :], turns)
     own = _specials(one.rpartition(VALUE)[0][len(lead) :])
     results = [token for token in _between_results(writings) if token not in own]
     ends = {*_specials(after), *turns.ends, *turns.next_turns, *END_OF_TURN, BOS, EOS, *results}
@@ -175,38 +173,38 @@ def find_frame(writings: RenderedConversations, turns: TurnLayout) -> PromptFram
 
 
 def _between_results(writings: RenderedConversations) -> list[str]:
-    """The markers between two results: what begins a result ends the calls before it."""
+    """Return the markers between two results: the start of a result ends the calls before it."""
     way = writings.way
     text = writings.talk(way.answer(TWO_CALLS), way.result(NAME), way.result(OTHER, 1, MORE)) or ""
     return _specials(text.partition(RESULT)[2].partition(MORE)[0])
 
 
-def _passed_over(text: str, turns: TurnLayout) -> str:
-    """What stands before the first call and is none of it: white space, ends of an answer, empty reasoning."""
+def _skippable(text: str, turns: TurnLayout) -> str:
+    """Return the text before the first call that is not part of it: whitespace, end tokens, empty reasoning."""
     known = {**REASONING, **turns.reasoning}
-    passed = {*turns.ends, BOS, EOS, *(each.strip() for pair in known.items() for each in pair)}
+    skipped = {*turns.ends, BOS, EOS, *(each.strip() for pair in known.items() for each in pair)}
     size = 0
     for token in split_tokens(text):
-        if token.strip() and token not in passed:
+        if token.strip() and token not in skipped:
             break
         size += len(token)
     return text[:size]
 
 
 def _suffix(tail: str, after: str, ends: set[str], *, is_cut: bool) -> str:
-    """What follows the calls: ``tail`` from where the answer ends, at the latest at one of ``ends``."""
+    """Return the text after the calls: ``tail`` from the end of the answer, at the latest from one of ``ends``."""
     shared = "" if is_cut else shared_end(tail, after)
-    place = len(tail) - len(shared)
+    end = len(tail) - len(shared)
     size = 0
     for token in split_tokens(tail):
         if token in ends:
-            place = min(place, size)
+            end = min(end, size)
             break
         size += len(token)
     else:
         if is_cut:
-            raise CannotDeriveError(f"where a call ends is not to be seen: {tail!r} stands between it and its result")
-    return tail[len(tail[:place].rstrip()) :]
+            raise CannotDeriveError(f"the end of a call is not recognizable: {tail!r} separates it from its result")
+    return tail[len(tail[:end].rstrip()) :]
 
 
 def _specials(text: str) -> list[str]:
@@ -214,7 +212,7 @@ def _specials(text: str) -> list[str]:
 
 
 def find_result(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """What a result stands in, with ``{}`` for it, the marker that begins one, and those of the turn it comes in."""
+    """Return the text around a result with ``{}`` for it, the marker that begins it, and the markers of its turn."""
     writings, turns = frame.writings, frame.turns
     way = writings.way
     text = writings.talk(way.answer(ONE), way.result(NAME))
@@ -224,8 +222,8 @@ def find_result(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ..
     before = before[len(frame.lead) :]
     two = writings.talk(way.answer(TWO_CALLS), way.result(NAME), way.result(OTHER, 1, MORE)) or ""
     between = two.partition(RESULT)[2].partition(MORE)[0].replace(OTHER, NAME)
-    passed = {*turns.ends, *turns.next_turns, *_specials(turns.opened), *END_OF_TURN, BOS, EOS}
-    own = {*_specials(frame.calls(ONE) or ""), *passed}
+    skipped = {*turns.ends, *turns.next_turns, *_specials(turns.opened), *END_OF_TURN, BOS, EOS}
+    own = {*_specials(frame.calls(ONE) or ""), *skipped}
     opening = _without_head(shared_end(before, between) if between else before, own, turns)
     begins = tuple(token for token in _specials(opening))[:1]
     heads = [token for token in _specials(before) if token not in own and token not in _specials(opening)]
@@ -234,20 +232,20 @@ def find_result(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ..
         return "{}", (), tuple(heads[:1])
     closing = ""
     for token in split_tokens(after):
-        if token in passed or token in begins or token in heads:
+        if token in skipped or token in begins or token in heads:
             break
         closing += token
-    kept = closing.rstrip() if _specials(closing) else ""
-    return f"{opening}{{}}{kept}".replace(NAME, "{name}"), begins, tuple(heads[:1])
+    closing = closing.rstrip() if _specials(closing) else ""
+    return f"{opening}{{}}{closing}".replace(NAME, "{name}"), begins, tuple(heads[:1])
 
 
-def _without_head(text: str, passed: set[str], turns: TurnLayout) -> str:
-    """What of ``text`` follows the head of a turn, from the first marker on."""
-    pieces = split_tokens(text)
-    last = max((place for place, token in enumerate(pieces) if token in passed), default=-1)
-    # The head of a result's turn has as many markers as that of the user's, and they need not be the same.
-    ended = max((place for place, token in enumerate(pieces) if token in turns.ends), default=-1)
-    marks = [place for place, token in enumerate(pieces) if is_special(token)]
-    if ended >= 0:
-        last = max([last, *[place for place in marks if place > ended][: turns.head]])
-    return "".join(pieces[next((place for place in marks if place > last), len(pieces)) :])
+def _without_head(text: str, skipped: set[str], turns: TurnLayout) -> str:
+    """Return ``text`` after the head of a turn, from the first marker on."""
+    tokens = split_tokens(text)
+    last = max((index for index, token in enumerate(tokens) if token in skipped), default=-1)
+    # The head of a result's turn has as many markers as that of the user's, but they may differ.
+    end = max((index for index, token in enumerate(tokens) if token in turns.ends), default=-1)
+    markers = [index for index, token in enumerate(tokens) if is_special(token)]
+    if end >= 0:
+        last = max([last, *[index for index in markers if index > end][: turns.head]])
+    return "".join(tokens[next((index for index in markers if index > last), len(tokens)) :])

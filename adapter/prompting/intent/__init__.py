@@ -1,3 +1,3 @@
 """Assistance for models too small to choose a tool: a shortlist of tools, candidate values, and a call threshold."""
 
-__all__ = ["assist", "grounding", "tool_shortlist"]
+__all__ = ["assist", "bm25", "candidate_values", "text_values"]

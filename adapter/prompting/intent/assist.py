@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from adapter.grammars.schema_ir import Choices
-from adapter.prompting.intent.bm25 import PATHS, ToolRanking, tokens, value_kinds_of
+from adapter.prompting.intent.bm25 import PATHS, ToolRanking, is_risky, tokens, value_kinds_of
 from adapter.prompting.intent.call_threshold import names_tool, should_call
 from adapter.prompting.intent.candidate_values import narrow
 from adapter.prompting.intent.text_values import find_known_paths, find_paths
-from adapter.tools.tool import ToolSet
+from adapter.tools.argument_synonyms import COMMAND
+from adapter.tools.coercion import schema_types
+from adapter.tools.tool import Tool, ToolSet
 
 _READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
 """Tools to try for a path alone: reading does no harm."""
@@ -22,9 +24,9 @@ _READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
 
 @dataclass(frozen=True, slots=True)
 class AssistSettings:
-    """``threshold``: whether the request's words decide if a call is made; otherwise one always is. ``max_tools``:
-    the number of tools offered, None for all. ``values``: whether parameters take values of the request only.
-    ``known_paths``: the files of the workspace."""
+    """``threshold``: let the request's words decide if a call is made; otherwise one always is. ``max_tools``: the
+    number of tools offered, None for all. ``values``: restrict parameters to values of the request. ``known_paths``:
+    the files of the workspace."""
 
     threshold: bool = True
     max_tools: int | None = 1
@@ -34,31 +36,44 @@ class AssistSettings:
 
 @dataclass(frozen=True, slots=True)
 class Assist:
-    """What to ask of the model: a call of one of ``tools``, or an answer in words if there are none."""
+    """The plan: a call of one of ``tools``, or an answer in words if there are none."""
 
     tools: ToolSet = field(default_factory=ToolSet)
     choices: Choices = field(default_factory=dict)
 
 
 def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_call: bool = False) -> Assist:
-    """Plan the answer to the last request of a conversation. ``must_call``: a call is demanded, whatever its words."""
+    """Plan the answer to the last request of a conversation. ``must_call``: a call is required.
+
+    A tool that deletes, moves, overwrites or executes is offered only if the request names its targets.
+    """
     known = find_known_paths(settings.known_paths, request)
-    spelled = request if find_paths(request) else " ".join([request, *known[:1]])  # "the readme" is a path, too
+    spelled = request if find_paths(request) else " ".join([request, *known[:1]])  # "the readme" names a path
     ranking = ToolRanking(tools)
     scores = ranking.scores(spelled)
-    if settings.threshold and not must_call and not should_call(spelled, tools, ranking, scores):
+    is_optional = settings.threshold and not must_call
+    if is_optional and not should_call(spelled, tools, ranking, scores):
         return Assist()
-    held = {kind for kind in tokens(spelled) if kind.startswith("_")}
-    is_path_alone = held == {"_path_"} and not ranking.shared_words(next(iter(scores)), request)
+    present = {kind for kind in tokens(spelled) if kind.startswith("_")}
+    is_path_alone = present == {"_path_"} and not ranking.shared_words(next(iter(scores)), request)
     names = sorted(scores, key=lambda name: not (names_tool(request, name) or (is_path_alone and _READS.match(name))))
-    names = names[: settings.max_tools]
     if not settings.values:
-        return Assist(ToolSet(tools[name] for name in names))
-    narrowed = [narrow(request, tools[name]) for name in names]
+        return Assist(ToolSet(tools[name] for name in names[: settings.max_tools]))
+    offered: list[Tool] = []
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
-    for tool, found in narrowed:
-        choices |= {(tool.name, name): values for name, values in found.items()}
+    for name in names[: settings.max_tools] if is_optional else names:
+        tool, found = narrow(request, tools[name])
         if known:
-            paths = (name for name, schema in tool.properties.items() if PATHS & value_kinds_of(name, schema))
-            choices |= {(tool.name, name): known for name in paths}
-    return Assist(ToolSet(tool for tool, _ in narrowed), choices)
+            paths = (each for each, schema in tool.properties.items() if PATHS & value_kinds_of(each, schema))
+            found |= dict.fromkeys(paths, known)
+        if len(offered) != settings.max_tools and (not is_risky(tool) or _names_targets(tool, found)):
+            offered.append(tool)
+            choices |= {(tool.name, each): values for each, values in found.items()}
+    return Assist(ToolSet(offered), choices)
+
+
+def _names_targets(tool: Tool, found: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether the request holds the command of a narrowed tool, or else all of its strings and lists."""
+    names = [name for name in tool.properties if name in COMMAND] or tool.properties
+    free = (tool.properties[name] for name in names if name not in found)
+    return not any("enum" not in dict(each or {}) and {"string", "array"} & schema_types(each) for each in free)

@@ -19,10 +19,10 @@ from adapter.tools.tool import Tool, ToolSet
 K1, B = 1.2, 0.4
 """BM25's parameters: how fast a repeated word saturates, and how much a long definition is discounted."""
 NAME_WEIGHT, DESCRIPTION_WEIGHT = 3, 2
-"""How often a word of the tool's name or description counts; a word of a parameter counts once."""
+"""Weights of a word in the tool's name or description; a word of a parameter counts once."""
 MISFIT_FACTOR = 0.06
-"""For a tool that needs more paths or numbers than the request has, has no room for its quoted strings, or destroys
-and shares no word with it."""
+"""Penalty for a tool that needs more paths or numbers than the request has, that cannot take all of its quoted strings,
+or that is risky and shares no word with it."""
 
 _STOP_WORDS = """
 a an the and or of to in on at by for from with without into is are was were be been am do does did has have had it its
@@ -45,17 +45,17 @@ _HINTS = {
     "_code_": r"\bid\b|_id|number of|sku|symbol|code|currenc",
     "_name_": r"\bname\b|[a-z]Name\b|_name\b",
 }
-"""How the definition of a string parameter tells which kind of value it takes."""
+"""Patterns in the definition of a string parameter, by the kind of value that it takes."""
 _RISKY = re.compile(r"(?i)delete|remove|unlink|erase|drop|move|rename|overwrite|run|shell|exec|kill")
 
 
 def is_risky(tool: Tool) -> bool:
-    """Whether a tool deletes, moves, overwrites or executes."""
+    """Return whether a tool deletes, moves, overwrites or executes."""
     return tool.effect in ("delete", "execute") or bool(_RISKY.search(tool.name))
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words in lower case, snake_case and camelCase split; Chinese and the like as pairs of characters."""
+    """Return the words in lower case; split snake_case and camelCase, and CJK text into pairs of characters."""
     plain = "".join(each for each in unicodedata.normalize("NFD", text) if not unicodedata.combining(each))
     words = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plain).lower())
     pairs = (
@@ -103,26 +103,26 @@ class ToolRanking:
 
     def scores(self, request: str) -> dict[str, float]:
         """Return the score of each tool, best first; 0 if nothing is shared."""
-        held = Counter(tokens(request))
-        scores = {name: self._score(name, held) for name in self._tools}
+        words = Counter(tokens(request))
+        scores = {name: self._score(name, words) for name in self._tools}
         return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
     def shared_words(self, name: str, request: str) -> set[str]:
-        """Return the words, not the kinds of values, that the request has in common with a tool."""
+        """Return the words, without the kinds of values, that the request has in common with a tool."""
         return {word for word in tokens(request) if word in self._documents[name] and not word.startswith("_")}
 
-    def _fits(self, name: str, held: Counter[str]) -> bool:
+    def _fits(self, name: str, words: Counter[str]) -> bool:
         tool, document = self._tools[name], self._documents[name]
-        is_safe = not is_risky(tool) or any(word in document and not word.startswith("_") for word in held)
-        texts = min(held["_text_"], max(self._room.values()))
-        return is_safe and texts <= self._room[name] and Counter(_needed_kinds(tool)) <= held
+        is_safe = not is_risky(tool) or any(word in document and not word.startswith("_") for word in words)
+        texts = min(words["_text_"], max(self._room.values()))
+        return is_safe and texts <= self._room[name] and Counter(_needed_kinds(tool)) <= words
 
-    def _score(self, name: str, held: Counter[str]) -> float:
+    def _score(self, name: str, words: Counter[str]) -> float:
         document = self._documents[name]
         norm = K1 * (1 - B + B * document.total() / self._mean)
-        shared = ((self._weights[word], document[word]) for word in held.keys() & document.keys())
+        shared = ((self._weights[word], document[word]) for word in words.keys() & document.keys())
         score = sum(weight * times * (K1 + 1) / (times + norm) for weight, times in shared)
-        return score if self._fits(name, held) else score * MISFIT_FACTOR
+        return score if self._fits(name, words) else score * MISFIT_FACTOR
 
 
 def _document(tool: Tool) -> Iterator[str]:
@@ -148,7 +148,7 @@ def value_kinds_of(name: str, schema: Json) -> set[str]:
 
 
 def _text_room(tool: Tool) -> int:
-    """How many strings a call can hold beside its paths."""
+    """Return how many strings a call can hold in addition to its paths."""
     strings = (name for name, schema in tool.properties.items() if "string" in schema_types(schema))
     return sum(PATHS.isdisjoint(value_kinds_of(name, tool.properties[name])) for name in strings)
 

@@ -10,13 +10,12 @@ from adapter.prompting.intent.candidate_values import has_all_required, names_pa
 from adapter.tools.tool import ToolSet
 
 MIN_SCORE = 2.0
-"""A BM25 score from which on a request is about a tool."""
+"""Minimum BM25 score of a request that is about a tool."""
 MIN_SHARED_WORDS = 3
-"""Among few tools every word is common and scores low. There, so many shared words are enough, or one fewer and a value
-beside a parameter's name, if the request has a value for each required parameter."""
-
+"""Among few tools every word is common and scores low. This many shared words then suffice, or one fewer and a value
+next to a parameter's name, if the request has a value for each required parameter."""
 DISTINCTIVE = frozenset({"_path_", "_folder_", "_mail_", "_url_", "_date_", "_time_", "_code_"})
-"""Kinds of values that people give if they want something done with them."""
+"""Kinds of values that people write if they want something done with them."""
 _REFUSED = re.compile(r"(?i)\b(?:no|not|without|don't)\b[^.!?\n]{0,30}\btools?\b")
 _DEMANDED = re.compile(r"(?i)\b(?:use|call|with)\s+(?:\w+\s+){0,2}tools?\b")
 
@@ -39,5 +38,5 @@ def should_call(request: str, tools: ToolSet, ranking: ToolRanking, scores: Mapp
 
 
 def names_tool(request: str, name: str) -> bool:
-    """Whether a request has the name of a tool, which is no common word."""
+    """Return whether a request contains the name of a tool that is not a common word."""
     return "_" in name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", request) is not None

@@ -1,6 +1,6 @@
-"""Collect the values of a request that each parameter of a tool may take; constrained decoding admits no others.
+"""Collect the values of a request that each parameter of a tool may take: constrained decoding admits no others.
 
-Quoted strings, paths, numbers, URLs, dates, names and enum values are copied. Where none fits, a parameter is free.
+Quoted strings, paths, numbers, URLs, dates, names and enum values are copied. A parameter without any is free.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from dataclasses import replace
 from adapter.core.events import Json, JsonObject
 from adapter.prompting.intent import text_values as spelled
 from adapter.prompting.intent.argument_proximity import match_by_proximity
-from adapter.prompting.intent.bm25 import PATHS, STOP_WORDS, description_of, stems, value_kinds_of
+from adapter.prompting.intent.bm25 import PATHS, STOP_WORDS, description_of, is_risky, stems, value_kinds_of
+from adapter.tools.argument_synonyms import COMMAND, DESTINATION, SOURCE
 from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool
 
 MAX_CHOICES = 200
-"""Values offered per parameter: more do not help a model and slow the grammar down."""
+"""Maximum number of values per parameter: more do not help a model and slow the grammar down."""
 MAX_REQUEST_WORDS = 60
 """In a longer request nearly everything would be a candidate."""
 
@@ -30,23 +31,23 @@ _NAME = re.compile(r"(?<=[^\s.!?] )[A-Z][\w-]*(?: (?:(?:de|of|the) )?[A-Z0-9][\w
 """Capitalized words that do not begin a sentence."""
 _EDGES = "many much between within around near under over before after during per using"
 _NO_VALUE = STOP_WORDS.union(_EDGES.split())
-"""Words with which no value begins or ends."""
+"""Words that no value begins or ends with."""
 
 
 def narrow(request: str, tool: Tool) -> tuple[Tool, dict[str, list[str]]]:
-    """Return the tool with the parameters that the request may mean, and the candidates of its string parameters.
+    """Return the tool with the parameters that the request mentions, and the candidates of its string parameters.
 
     Candidates of other types become an ``enum`` of the schema.
     """
     candidates = {name: found for name in tool.properties if (found := find_candidates(request, tool, name))}
-    matched = match_by_proximity(request, tool.properties, _scalars(tool, candidates))
-    taken = [value for values in matched.values() for value in values]
+    matched = match_by_proximity(request, tool.properties, _select_scalars(tool, candidates))
+    used = [value for values in matched.values() for value in values]
     rest = {
-        name: [value for value in values if not _overlaps(value, taken)] or values
+        name: [value for value in values if not _overlaps(value, used)] or values
         for name, values in candidates.items()
         if name not in matched
     }
-    candidates = {**rest, **_one_each(request, tool, rest), **matched}
+    candidates = {**rest, **_assign_in_order(request, tool, rest), **matched}
     kept = {
         name: schema
         for name, schema in tool.properties.items()
@@ -60,50 +61,60 @@ def narrow(request: str, tool: Tool) -> tuple[Tool, dict[str, list[str]]]:
 
 
 def has_all_required(request: str, tool: Tool) -> bool:
-    """Whether the request has a candidate for each required string and number."""
+    """Return whether the request has a candidate for each required string and number."""
     simple = (name for name in tool.required if schema_types(tool.properties.get(name)) & {*_NUMERIC, "string"})
     return all(find_candidates(request, tool, name) for name in simple)
 
 
 def names_parameter(request: str, tool: Tool) -> bool:
-    """Whether the request has a value beside the name of a parameter."""
+    """Return whether the request has a value next to the name of a parameter."""
     candidates = {name: find_candidates(request, tool, name) for name in tool.properties}
-    return bool(match_by_proximity(request, tool.properties, _scalars(tool, candidates)))
+    return bool(match_by_proximity(request, tool.properties, _select_scalars(tool, candidates)))
 
 
 def find_candidates(request: str, tool: Tool, name: str) -> Sequence[Json]:
-    """Return the values of the request that a parameter may take; nothing leaves it free."""
+    """Return the values of the request that a parameter may take; an empty list leaves it free."""
     schema = tool.properties.get(name)
     if not isinstance(schema, dict):
         return []
     types = schema_types(schema)
     if isinstance(schema.get("enum"), list):
-        held = set(stems(request))
-        return [each for each in schema["enum"] if (words := stems(str(each))) and held.issuperset(words)]
+        known = set(stems(request))
+        return [each for each in schema["enum"] if (words := stems(str(each))) and known.issuperset(words)]
     if "array" in types:
         return list(_find_lists(request, tool, schema))
     if _is_text(schema):
-        return [] if schema.keys() & {"pattern", "const"} else _find_texts(request, name, schema)[:MAX_CHOICES]
+        found = [] if schema.keys() & {"pattern", "const"} else _find_texts(request, name, schema)
+        return [each for each in found if not is_risky(tool) or _is_target(each, request, name, tool)][:MAX_CHOICES]
     return list(dict.fromkeys(_find_numbers(request, name, schema)))[:MAX_CHOICES] if types & _NUMERIC else []
 
 
+def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
+    """Return whether a risky tool may take a value: a path must be spelled out or quoted, other values name a thing."""
+    is_path = PATHS & value_kinds_of(name, tool.properties[name]) or name in (*SOURCE, *DESTINATION)
+    if not is_path or name in COMMAND:
+        return _may_be_value(value)
+    quoted = () if tool.properties.keys() & set(COMMAND) else spelled.find_quoted(request)
+    return value in (*spelled.find_paths(request), *quoted)
+
+
 def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[Json]]:
-    """A list in JSON; else all numbers or all quoted strings, if no other parameter wants them."""
+    """Yield a list in JSON, or all numbers or quoted strings if no other parameter takes them."""
     if pieces := re.findall(r"\[[^\[\]]*\]", request):
         with suppress(ValueError):
             yield from [json.loads(pieces[0])] if len(pieces) == 1 else []
         return
     types = schema_types(schema.get("items"))
     others = [schema_types(each) for name in tool.required if (each := tool.properties.get(name)) is not schema]
-    wanted = {*types, "array", "number", "integer"} if types & _NUMERIC else {*types, "array"}
-    if types and types <= {*_NUMERIC, "string"} and not any(each & wanted for each in others):
+    rivals = {*types, "array", *(_NUMERIC if types & _NUMERIC else ())}
+    if types and types <= {*_NUMERIC, "string"} and not any(each & rivals for each in others):
         numbers = [each.value for each in spelled.find_numbers(request)]
         found: list[Json] = [*(spelled.find_quoted(request) if types == {"string"} else numbers)]
         yield from [found] if len(found) > 1 else []
 
 
 def _find_numbers(request: str, name: str, schema: JsonObject) -> Iterator[int | float]:
-    """Numbers within the bounds. "5 %" is 0.05, unless the parameter is whole or its definition says percent."""
+    """Yield the numbers within the bounds. "5 %" is 0.05, unless the parameter is an integer or a percentage."""
     is_whole = "number" not in schema_types(schema)
     as_percent = is_whole or _PERCENT.search(f"{name} {description_of(schema)}")
     for each in spelled.find_numbers(request):
@@ -139,7 +150,7 @@ def _find_texts(request: str, name: str, schema: JsonObject) -> list[str]:
 
 
 def _may_be_value(run: str) -> bool:
-    """Whether a run begins and ends with a word that is no stop word, and begins with no number."""
+    """Return whether a run begins with a letter, and neither begins nor ends with a stop word."""
     words = re.findall(r"[^\W_]+", run.lower())
     return run[0].isalpha() and run[-1].isalnum() and _NO_VALUE.isdisjoint((words[0], words[-1]))
 
@@ -148,15 +159,15 @@ def _is_text(schema: Json) -> bool:
     return isinstance(schema, dict) and "string" in schema_types(schema) and not schema.get("enum")
 
 
-def _scalars(tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dict[str, list[spelled.Value]]:
-    """Those of string and number parameters without an enum."""
+def _select_scalars(tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dict[str, list[spelled.Value]]:
+    """Return the candidates of string and number parameters without an enum."""
     free = (name for name in candidates if "enum" not in dict(tool.properties[name] or {}))
     return {name: [each for each in candidates[name] if isinstance(each, spelled.Value)] for name in free}
 
 
-def _one_each(request: str, tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dict[str, list[Json]]:
-    """Give required parameters with the same candidates one each, in order, if there are just as many: of all
-    candidates, of the quoted ones, or of those quoted or capitalized."""
+def _assign_in_order(request: str, tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dict[str, list[Json]]:
+    """Assign one candidate each, in order, to required parameters that share just as many: of all candidates, of the
+    quoted ones, or of those quoted or capitalized."""
     groups: dict[str, list[str]] = {}
     for name in (name for name in tool.required if name in candidates):
         groups.setdefault(repr(candidates[name]), []).append(name)
@@ -171,15 +182,15 @@ def _one_each(request: str, tool: Tool, candidates: Mapping[str, Sequence[Json]]
     return found
 
 
-def _overlaps(value: Json, taken: Sequence[spelled.Value]) -> bool:
+def _overlaps(value: Json, used: Sequence[spelled.Value]) -> bool:
     if not isinstance(value, str):
-        return value in taken
-    return any(isinstance(each, str) and (value in each or each in value) for each in taken)
+        return value in used
+    return any(isinstance(each, str) and (value in each or each in value) for each in used)
 
 
 def _is_mentioned(request: str, name: str, schema: Json, candidates: Mapping[str, Sequence[Json]]) -> bool:
-    """Whether an optional parameter is worth writing that stands beside no value: the request has a path, an enum value
-    or a shaped value for it, or speaks of a flag, list or object."""
+    """Return whether the request has a path, an enum value or a shaped value for an optional parameter, or mentions a
+    flag, list or object."""
     is_certain = name in candidates and (
         "enum" in dict(schema or {}) or value_kinds_of(name, schema) & {*PATHS, *_SHAPED}
     )

@@ -1,4 +1,4 @@
-"""Find the values that a text spells out by shape, in any language: quoted strings, paths, numbers, URLs, dates."""
+"""Find the values in a text by their shape, in any language: quoted strings, paths, numbers, URLs, dates."""
 
 from __future__ import annotations
 
@@ -10,24 +10,21 @@ from typing import NamedTuple, TypeAlias
 
 MAX_RUN_WORDS = 6
 """Longer runs of unquoted words are sentences rather than values."""
-MAX_DIGITS = 20
-"""A longer row of digits is an identifier rather than a number."""
 
-# A quote opens after whitespace or a bracket and closes before whitespace or punctuation:
-# "don't" and class="big" hold no quoted string.
+# A quote opens after whitespace or a bracket and closes before whitespace or punctuation: not in "don't", class="big".
 _QUOTED = re.compile(
     "|".join(
         rf"(?:^|(?<=[\s(\[{{:,])){re.escape(pair[0])}([^\n]+?){re.escape(pair[1])}(?=$|[\s)\]}},.;:!?])"
         for pair in ["''", '""', "``", "“”", "‘’", "«»", "„“", "「」", "『』"]
     )
 )
-_PATH_TOKEN = re.compile(r"(?<![<\w])[\w.\-+@~/\\:]++(?!>)")  # </h1> is no path
+_PATH_TOKEN = re.compile(r"(?<![<\w])[\w.\-+@~/\\:]++(?!>)")  # not </h1>
 _PATH = re.compile(r"(?=.*\w)(?!(?:e\.g|i\.e)$)(?:.*[/\\]|.*[^/\\]\.[A-Za-z]\w{0,9}$|\.[A-Za-z]\w+$)")
 _AROUND = "\"'`,;:!?()[]“”‘’«»„「」『』"
 _NUMBER = re.compile(
-    r"(?<![\w.^])(-?(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d+)(?:\.\d+)?(?:e-?\d{1,2})?)(\s?%)?(?=[^\W\d_]{0,3}(?![\w^]|\.\d))"
+    r"(?<![\w.^])(-?(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d{1,20})(?:\.\d+)?(?:e-?\d\d?)?)(\s?%)?(?=[^\W\d_]{0,3}(?![\w^]|\.\d))"
 )
-"""Figures, with a unit of up to three letters or a percent sign: "5cm", "40 %"."""
+"""Figures of up to 20 digits, with a unit of up to three letters or a percent sign: "5cm", "40 %"."""
 
 Value: TypeAlias = str | int | float
 KINDS = {
@@ -44,7 +41,7 @@ KINDS = {
 
 
 class Number(NamedTuple):
-    """A number from index ``start`` to ``end``. ``share``: 0.05 for "5 %", else the value itself."""
+    """A number from index ``start`` to ``end``. ``share``: 0.05 for "5 %", otherwise the value."""
 
     value: int | float
     share: int | float
@@ -63,19 +60,15 @@ def find_quoted(text: str) -> list[str]:
 
 
 def find_paths(text: str) -> list[str]:
-    """Return the file paths that a text spells out: with a slash or backslash, or with a suffix."""
+    """Return the file paths of a text: words with a slash or backslash, or with a suffix."""
     tokens = (token.rstrip(".:") for token in _PATH_TOKEN.findall(text) if "://" not in token)
     return [path for path in dict.fromkeys(tokens) if _PATH.match(path)]
 
 
 def find_numbers(text: str) -> list[Number]:
-    """Return the numbers in figures, with or without separators of thousands."""
-    found = []
-    for match in _NUMBER.finditer(text):
-        if len(match[1]) <= MAX_DIGITS:
-            number = Decimal(match[1].replace(",", ""))
-            found.append(Number(_plain(number), _plain(number / 100 if match[2] else number), *match.span()))
-    return found
+    """Return the numbers in figures, with or without thousands separators."""
+    found = ((Decimal(match[1].replace(",", "")), match) for match in _NUMBER.finditer(text))
+    return [Number(_plain(each), _plain(each / 100 if match[2] else each), *match.span()) for each, match in found]
 
 
 def _plain(number: Decimal) -> int | float:
@@ -83,7 +76,7 @@ def _plain(number: Decimal) -> int | float:
 
 
 def find_runs(text: str, max_words: int = MAX_RUN_WORDS) -> list[str]:
-    """Return every run of one to ``max_words`` words, as it is spelled, with and without the punctuation around it."""
+    """Return every run of one to ``max_words`` words, with and without the punctuation around it."""
     words = list(re.finditer(r"\S+", text))
     spans = ((first, last) for first in range(len(words)) for last in range(first, min(first + max_words, len(words))))
     runs = (text[words[first].start() : words[last].end()] for first, last in spans)
@@ -91,7 +84,7 @@ def find_runs(text: str, max_words: int = MAX_RUN_WORDS) -> list[str]:
 
 
 def find_known_paths(paths: Iterable[str], text: str) -> list[str]:
-    """Return the ``paths`` that a text names in full, by their last parts, or, failing that, by their stem."""
+    """Return the ``paths`` that a text names in full or by their last parts; if there are none, by their stem."""
     paths = list(paths)
     # grep and compilers write a location as "src/app.py:12:"
     words = {re.sub(r":\d.*$", "", _strip(word).replace("\\", "/")) for word in text.split()}

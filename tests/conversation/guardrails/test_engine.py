@@ -1,4 +1,4 @@
-"""Each guardrail finds its fault, says it in words a model can act on, and leaves clean answers alone."""
+"""Each guardrail detects its fault, with a useful message, and accepts good answers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def turn(text: str) -> Turn:
 
 def judged(text: str, *made: PastCall, on: str = "on", steps: Any = NO_STEPS, request: str = "") -> Any:
     guardrails = Guardrails(TOOLS, on=parse_guardrails(on), steps=steps)
-    return guardrails.check_response(CallHistory(request, made), CandidateAnswer.of(turn(text)))
+    return guardrails.check_response(CallHistory(request, made), CandidateAnswer.from_turn(turn(text)))
 
 
 def lines(name: str) -> list[tuple[str, str]]:
@@ -63,7 +63,7 @@ def lines(name: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", ["clean.txt", "held_out_clean.txt", "held_out_clean_2.txt", "held_out_clean_3.txt"])
 @pytest.mark.parametrize("made", [(), (READ,)], ids=["at once", "after a result"])
-def test_a_clean_answer_is_accepted(name, made):
+def test_good_answer_is_accepted(name, made):
     """Many kinds, several languages: answers, offers, questions, conditions, right refusals, code, texts that were
     asked for. None is asked again."""
     answers = lines(name)
@@ -74,8 +74,8 @@ def test_a_clean_answer_is_accepted(name, made):
 
 
 @pytest.mark.parametrize(("name", "least"), [("announced.txt", 1.0), ("held_out_announced.txt", 0.95)])
-def test_an_announcement_without_its_call_is_asked_again(name, least):
-    """In the languages that models are asked in."""
+def test_announcement_without_call_is_retried(name, least):
+    """In several languages."""
     answers = [answer for _, answer in lines(name)]
     found = [answer for answer in answers if getattr(judged(answer), "guardrail", "") == "announced_call"]
     assert len(found) >= least * len(answers), set(answers) - set(found)
@@ -110,13 +110,13 @@ Next step: get_weather."""
 
 
 @pytest.mark.parametrize("answer", HOLLOW.splitlines())
-def test_an_answer_that_holds_nothing_is_asked_again_after_results_too(answer):
-    """Refusals without a reason, successes without a result, and words that bid the user wait."""
+def test_empty_claim_is_retried_after_results(answer):
+    """Refusals without a reason, success without a result, and requests to wait."""
     assert isinstance(judged(answer, READ, request="Which parcel is it?"), Retry)
 
 
-def test_a_call_that_was_cut_off_is_shown_as_its_own_tool_is_called():
-    """Not as the first of the request's."""
+def test_truncated_call_message_shows_an_example_of_its_tool():
+    """Not of the first tool."""
     again = judged('<tool_call>\n{"name": "run_command", "arguments": {"command": "ls -la read_file')
     assert isinstance(again, Retry)
     assert '"name": "run_command"' in again.message
@@ -132,7 +132,12 @@ FAULTS: list[tuple[str, str, tuple[PastCall, ...], str]] = [
     ),
     ("unknown_tool", call("reed_file", path="a"), (), "'read_file'"),
     ("wrong_arguments", call("read_file", line="soon"), (), "'path' is missing (string)"),
-    ("made_already", call("read_file", path="a"), (READ,), "already, right before, and its result is there: text"),
+    (
+        "made_already",
+        call("read_file", path="a"),
+        (READ,),
+        "already made this call of read_file, with this result: text",
+    ),
     ("repeated_call", call("read_file", path="a"), (READ, READ, READ, OTHER), "3 times"),
     (
         "cycle",
@@ -141,28 +146,28 @@ FAULTS: list[tuple[str, str, tuple[PastCall, ...], str]] = [
         "read_file -> web_search",
     ),
     ("empty_answer", "", (), "Your answer is empty"),
-    ("empty_answer", "<think>Hm.</think>", (), "You only thought"),
-    ("invented_result", "<tool_response>\nsunny\n</tool_response>\nIt is sunny.", (), "Only the tool gives results"),
+    ("empty_answer", "<think>Hm.</think>", (), "only reasoning"),
+    ("invented_result", "<tool_response>\nsunny\n</tool_response>\nIt is sunny.", (), "Only the tool returns results"),
     ("wrong_markup", '```json\n{"name": "read_file", "arguments": {"path": "a"}}\n```\nI wait.', (), "read_file"),
-    ("announced_call", "Let me read the file:", (), "did not do it"),
-    ("refusal", "I'm sorry, but I don't have access to your files.", (), "read_file is yours to call"),
+    ("announced_call", "Let me read the file:", (), "without doing it"),
+    ("refusal", "I'm sorry, but I don't have access to your files.", (), "with the tool read_file"),
     ("refusal", "I cannot browse the internet.", (), "web_search"),
     (
         "refusal",
         "I'm sorry, but as a language model I have no access to this.",
         (READ,),
-        "use the results that you have",
+        "use the results you have",
     ),
     ("refusal", "Unfortunately, I'm unable to look this up. Please check it yourself.", (), "You can do more"),
-    ("refusal", "I'm sorry, I can't assist with that request.", (READ,), "or why not"),
+    ("refusal", "I'm sorry, I can't assist with that request.", (READ,), "or the reason"),
     (
         "invented_turn",
         "It is done.\n\nUser: Thanks. And b?\nAssistant: Of course.\n" + call("delete_file", path="b"),
         (READ,),
-        "You wrote the user's words",
+        "You wrote the user's part",
     ),
-    ("unfounded_success", "I've taken care of it.", (), "Nothing was done yet"),
-    ("unfounded_success", "Everything is done as you asked.", (), "Nothing was done yet"),
+    ("unfounded_success", "I've taken care of it.", (), "Nothing is done yet"),
+    ("unfounded_success", "Everything is done as you asked.", (), "Nothing is done yet"),
     (
         "ignored_result",
         "All files are deleted.",
@@ -174,8 +179,8 @@ FAULTS: list[tuple[str, str, tuple[PastCall, ...], str]] = [
 
 
 @pytest.mark.parametrize(("name", "text", "made", "told"), FAULTS, ids=[each[0] for each in FAULTS])
-def test_each_fault_has_its_name_and_its_message(name, text, made, told):
-    """Found where all are on; not where this one is off."""
+def test_each_fault_has_a_guardrail_and_message(name, text, made, told):
+    """It is found with all guardrails, but not with this one disabled."""
     verdict = judged(text, *made, on="all")
     assert isinstance(verdict, Retry)
     assert verdict.guardrail == name
@@ -185,20 +190,20 @@ def test_each_fault_has_its_name_and_its_message(name, text, made, told):
 
 
 @pytest.mark.parametrize("text", ["\n***" * 50_000, "\n" * 200_000, "\nUser: x" * 50_000, " \t" * 100_000 + "next "])
-def test_hostile_answers_take_no_time_and_break_nothing(text):
-    """Each is looked at by every guardrail; what is quadratic in its length would take minutes."""
+def test_hostile_answers_are_checked_in_linear_time(text):
+    """Quadratic time would take minutes."""
     guardrails = Guardrails(TOOLS, on=parse_guardrails("all"))
     for said in (CandidateAnswer(text), CandidateAnswer(text, turn(call("read_file", path="a")).calls)):
         guardrails.check_response(CallHistory("What is it?"), said)
 
 
-def test_the_table_of_faults_is_whole():
-    """Every guardrail has a case here or among the steps."""
+def test_every_guardrail_has_a_case():
+    """Here or in the cases of steps."""
     assert {each[0] for each in FAULTS} | BY_STEPS == set(GUARDRAILS)
 
 
-def test_a_message_shows_the_right_call_with_what_was_right_of_the_wrong():
-    """The nearest valid call, not just any."""
+def test_message_example_reuses_valid_arguments():
+    """It is the nearest valid call."""
     verdict = judged(call("read_file", path="a.py", line="soon"))
     assert '{"name": "read_file", "arguments": {"path": "a.py"}}' in verdict.message
     assert "'line' is \"soon\": expected integer" in verdict.message or "line is" in verdict.message
@@ -223,8 +228,8 @@ def test_a_message_shows_the_right_call_with_what_was_right_of_the_wrong():
         ("It failed: denied.", (PastCall("delete_file", {}, "error: denied", ok=False),)),
     ],
 )
-def test_what_only_looks_like_a_fault_is_accepted(text: str, made: tuple[PastCall, ...]) -> None:
-    """Another argument, another result, a tool to be polled, a refusal that is right, a copied result."""
+def test_apparent_faults_are_accepted(text: str, made: tuple[PastCall, ...]) -> None:
+    """Other arguments or results, polling, justified refusals, copied results."""
 
     assert judged(text, *made, on="all,-cycle") == Accept()
 
@@ -239,16 +244,16 @@ def test_what_only_looks_like_a_fault_is_accepted(text: str, made: tuple[PastCal
         ("Could you delete a?", "Done!", False),
     ],
 )
-def test_done_is_no_answer_where_something_was_to_be_told(request_, answer, is_asked):
-    """After a call, too."""
+def test_bare_success_is_retried_if_information_was_requested(request_, answer, is_asked):
+    """Also after a call."""
     verdict = judged(answer, READ, request=request_)
     assert getattr(verdict, "guardrail", "") == ("unfounded_success" if is_asked else "")
 
 
-def test_a_call_may_be_meant_to_be_made_again():
-    """A model that insists is believed, and a request that says so is not doubted."""
+def test_intended_repetition_is_accepted():
+    """If the model repeats it after the message, or the request mentions repetition."""
     guardrails = Guardrails(TOOLS)
-    past, again = CallHistory("Read it.", (READ,)), CandidateAnswer.of(turn(call("read_file", path="a")))
+    past, again = CallHistory("Read it.", (READ,)), CandidateAnswer.from_turn(turn(call("read_file", path="a")))
     assert isinstance(guardrails.check_response(past, again), Retry)
     assert guardrails.check_response(past, again) == Accept()
     assert judged(call("read_file", path="a"), READ, request="Read it twice.") == Accept()
@@ -262,8 +267,8 @@ def test_a_call_may_be_meant_to_be_made_again():
         ("The entry is\nUser: bob\nState: on\n", True),
     ],
 )
-def test_a_call_in_an_invented_turn_is_none_of_the_answer(answer, tail):
-    """It is cut off with all that follows; the answer before it stands. Not where dialogues were asked for."""
+def test_call_in_an_invented_turn_is_dropped(answer, tail):
+    """The rest of the answer is dropped as well, unless the request is about dialogues."""
     read = turn(answer + call("delete_file", path="b") + "\nDeleted.")
     own = Guardrails(TOOLS).enabled_faults(CallHistory("Do it."), read)
     assert bool(own.calls) is tail
@@ -274,19 +279,19 @@ def test_a_call_in_an_invented_turn_is_none_of_the_answer(answer, tail):
     )
 
 
-def test_the_same_words_are_never_said_a_third_time():
-    """A few wordings, then the answer counts, or the loop is told to stop."""
+def test_each_wording_is_used_once():
+    """After the last wording the answer is accepted, or the loop stops."""
     guardrails = Guardrails(TOOLS, retries=9)
     *said, last = [guardrails.check([], turn("Let me read the file:")) for _ in range(4)]
     assert len({each.message for each in said if isinstance(each, Retry)}) == 3
     assert last == Accept()
     endings = [guardrails.check([], turn("")) for _ in range(4)]
     assert isinstance(endings[-1], Stop)
-    assert "nothing" in endings[-1].reason
+    assert "empty" in endings[-1].reason
 
 
-def test_tries_are_bounded_together_and_counted_anew_after_a_good_answer():
-    """``retries`` answers in a row, whatever the faults."""
+def test_retries_have_a_common_limit_until_a_good_answer():
+    """``retries`` applies to all faults together."""
     guardrails = Guardrails(TOOLS, retries=2)
     assert isinstance(guardrails.check([], turn("")), Retry)
     assert isinstance(guardrails.check([], turn("Let me check the file.")), Retry)
@@ -295,13 +300,13 @@ def test_tries_are_bounded_together_and_counted_anew_after_a_good_answer():
     assert isinstance(guardrails.check([], turn("")), Retry)
 
 
-def test_what_was_cut_off_is_not_asked_again():
-    """A longer answer would be cut again."""
+def test_truncated_answer_is_not_retried():
+    """A retry would be truncated again."""
     assert Guardrails(TOOLS).check([], turn("Let me read the file:"), "length") == Accept()
 
 
-def test_a_call_that_is_asked_again_may_be_held_to_its_tool():
-    """The server can then enforce a right one; an announcement stays free."""
+def test_retry_of_a_call_can_be_constrained_to_its_tool():
+    """The server can then enforce a valid call; announcements are not constrained."""
     assert judged(call("read_file")).held_to == ("read_file",)
     assert judged("Let me read the file:").held_to == ()
 
@@ -342,13 +347,13 @@ FAULTS_BY_STEPS: list[tuple[str, str, tuple[PastCall, ...]]] = [
         (call("submit", text="x"), (SEARCH, PastCall("submit", {"text": "x"}, "error: no", ok=False)), ""),
     ],
 )
-def test_steps_are_kept(text, made, guardrail):
-    """What is required comes before the end, what is needed before what needs it, and nothing after the end."""
+def test_steps_are_enforced(text, made, guardrail):
+    """Required tools, prerequisites, and no calls after the end."""
     assert getattr(judged(text, *made, steps=STEPS), "guardrail", "") == guardrail
 
 
-def test_steps_begin_anew_with_each_message_of_the_user_but_not_what_was_read():
-    """``required`` is of the task, ``before`` of the conversation."""
+def test_required_steps_restart_with_each_message():
+    """``required`` applies to the task, ``before`` to the conversation."""
     steps, past = parse_steps(STEPS), CallHistory("", (SEARCH, READ), turn_start=2)
     assert steps.pending(past) == ("web_search",)
     assert steps.missing_before(past, PastCall("delete_file", {"path": "a"})) == ()
@@ -364,13 +369,13 @@ def test_steps_begin_anew_with_each_message_of_the_user_but_not_what_was_read():
         ({"required": ["a b"]}, "steps.required"),
     ],
 )
-def test_wrong_steps_are_told(given, told):
+def test_invalid_steps_raise(given, told):
     with pytest.raises(UsageError, match=told):
         parse_steps(given)
 
 
-def test_a_conversation_is_read_from_openais_messages():
-    """Calls with their results, by id; whatever is no message is passed over."""
+def test_call_history_is_read_from_openai_messages():
+    """Results are matched by id; invalid messages are skipped."""
     function = {"name": "read_file", "arguments": '{"path": "a"}'}
     messages = [
         {"role": "user", "content": [{"type": "text", "text": "Read a"}]},
@@ -406,11 +411,11 @@ def test_a_conversation_is_read_from_openais_messages():
         ("", False),
     ],
 )
-def test_a_result_says_whether_it_failed(result, failed):
+def test_looks_like_error_detects_failed_results(result, failed):
     assert looks_like_error(result) is failed
 
 
-def test_guardrails_are_chosen_by_name():
+def test_guardrails_are_parsed_by_name():
     assert parse_guardrails("on") == DEFAULT
     assert parse_guardrails("off") == frozenset()
     assert parse_guardrails("on,-refusal,other_speaker") == DEFAULT - {"refusal"} | {"other_speaker"}
@@ -420,6 +425,6 @@ def test_guardrails_are_chosen_by_name():
 
 
 @pytest.mark.parametrize("retries", [-1, 1.5, "2"])
-def test_retries_are_a_count(retries):
-    with pytest.raises(UsageError, match=r"retries cannot be .*; give a number from 0 on"):
+def test_invalid_retries_raise(retries):
+    with pytest.raises(UsageError, match=r"retries must be at least 0, got"):
         Guardrails(TOOLS, retries=retries)

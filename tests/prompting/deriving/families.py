@@ -1,4 +1,4 @@
-"""Chat templates of families that nobody has: each writes calls in a form of its own."""
+"""Chat templates of invented families, each with its own notation of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats derived from the templates of made-up families: each reads, writes and streams as a table does."""
+"""Formats derived from templates of invented families parse, write and stream like known ones."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def calls_of(turn):
     return [(call.name, call.arguments) for call in turn.calls]
 
 
-def test_each_form_is_derived_and_reads_the_familys_own_calls(source):
-    """Values that no trial had, several calls, words before them: whole and in characters."""
+def test_derived_format_parses_the_familys_calls(source):
+    """New values, several calls and text before them, whole and in characters."""
     found = derive_format(fill_of(source), "template_test")
     assert found.format is not None, found.why
     calls = [("write_file", {"path": "a.txt", "content": HOSTILE, "mode": 3}), ("write_file", {"path": "b"})]
@@ -75,8 +75,8 @@ def test_each_form_is_derived_and_reads_the_familys_own_calls(source):
         assert [call.fixes for call in whole.calls] == [(), ()]
 
 
-def test_what_it_writes_is_what_the_template_writes(source):
-    """So history in words looks as the model was trained to see it."""
+def test_derived_format_writes_like_the_template(source):
+    """So the history looks like the training data."""
     format = derived(source)
     calls: list[tuple[str, dict[str, Any]]] = [
         ("write_file", {"path": "a.txt", "mode": 3}),
@@ -89,8 +89,8 @@ def test_what_it_writes_is_what_the_template_writes(source):
     )
 
 
-def test_a_cut_call_is_no_call(source):
-    """Wherever the text ends."""
+def test_truncated_call_is_invalid(source):
+    """For every length."""
     format = derived(source)
     text = format.encode_calls([("write_file", {"path": "a.txt", "content": "some text"})])
     last = text.index("some text") + 4
@@ -99,8 +99,8 @@ def test_a_cut_call_is_no_call(source):
         assert turn.calls == (), text[:end]
 
 
-def test_reasoning_results_and_ends_are_found(source):
-    """Beside the calls, which are all that differs between these families."""
+def test_derive_finds_reasoning_results_and_ends(source):
+    """The families differ only in their calls."""
     format = derived(source)
     assert format.reasoning["<muse>"] == "</muse>"
     assert "<|stop|>" in format.end_tokens
@@ -110,8 +110,8 @@ def test_reasoning_results_and_ends_are_found(source):
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_an_odd_form_is_refused_or_right_and_never_misread(name):
-    """Without the derived format all formats are recognised: the text may be text, but not another call."""
+def test_unusual_notation_is_rejected_or_right(name):
+    """Without the derived format the text may be text, but not another call."""
     found = derive_format(fill_of(ODD[name]), "template_test")
     if found.format is None:
         assert len(found.why) > 20
@@ -126,18 +126,18 @@ def test_an_odd_form_is_refused_or_right_and_never_misread(name):
 @pytest.mark.parametrize(
     ("calls", "why"),
     [
-        ("", "leaves past calls out"),
-        ("{{ message.tool_calls[0].function.arguments | tojson }}", "leaves past calls out"),
-        ("{{ message.tool_calls[0].function.name }}", "no way that has a name"),
-        ("{{ raise_exception('no calls here') }}", "refuses every conversation in which a tool was called"),
+        ("", "drops past calls"),
+        ("{{ message.tool_calls[0].function.arguments | tojson }}", "drops past calls"),
+        ("{{ message.tool_calls[0].function.name }}", "without a name, a key or a value"),
+        ("{{ raise_exception('no calls here') }}", "rejects every conversation with a tool call"),
     ],
 )
-def test_what_is_missing_is_said(calls, why):
+def test_failed_derivation_gives_the_reason(calls, why):
     assert why in derive_format(fill_of(family(calls)), "template_test").why
 
 
-def test_values_that_nothing_escapes_are_a_limit_that_is_said():
-    """A family whose texts stand in quotes as they are: what holds no quote is right, the rest nobody can tell."""
+def test_unescaped_values_are_reported_as_limits():
+    """In a family with unescaped quoted strings, only strings without quotes are unambiguous."""
     raw = KNOWN_FORMS["Python"].replace("{{ v | tojson }}", '{{ "\'" + v + "\'" if v is string else v | tojson }}')
     found = derive_format(fill_of(raw), "template_test")
     assert found.format is not None, found.why
@@ -145,8 +145,8 @@ def test_values_that_nothing_escapes_are_a_limit_that_is_said():
     assert all(miss.is_limit for miss in found.misses)
 
 
-def test_a_table_that_reads_the_template_goes_first():
-    """Whatever the marks and the name say; where none does, the derived format is taken, and says why."""
+def test_known_format_has_priority_over_the_derived_one():
+    """Regardless of markers and name; if none fits, the derived format is used, with the reason."""
     call = f"<tool_call>{LINE}{OBJECT}{LINE}</tool_call>"
     hermes = family(each(call, "\n")).replace("<|stop|>", "<|im_end|>")
     told = match_known_format(derive_format(fill_of(hermes), "template_test"), hermes, None)
@@ -160,7 +160,7 @@ def test_a_table_that_reads_the_template_goes_first():
     assert (told.format, told.by) == ("hermes", "signs")
 
 
-def test_a_derived_format_is_known_by_its_name_and_to_nobody_else():
+def test_derived_format_is_registered_by_name_only():
     """`get_format` finds it; what recognises formats does not read by it."""
     format = derived(KNOWN_FORMS["elements"])
     register_format(format)

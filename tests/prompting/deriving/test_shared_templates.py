@@ -1,4 +1,4 @@
-"""Real templates of models, where they are beside this folder: what is derived from them reads what they write."""
+"""Formats derived from real templates, if these are next to the repository, read the templates' output."""
 
 import pytest
 
@@ -10,24 +10,24 @@ from tests.prompting.test_shared_templates import FILES, REASON
 pytestmark = pytest.mark.skipif(not FILES, reason=REASON)
 
 REFUSED = {
-    "HuggingFaceTB-SmolLM3-3B": "leaves past calls out",
-    "LFM2-8B-A1B": "leaves past calls out",
-    "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "leaves past calls out",
-    "google-gemma-2-2b-it": "leaves past calls out",
-    "ibm-granite-granite-3.3-2B-Instruct": "leaves past calls out",
-    "llama-cpp-rwkv-world": "leaves past calls out",
-    "microsoft-Phi-3.5-mini-instruct": "leaves past calls out",
-    "Kimi-K2-Instruct": "refuses every conversation",
-    "MiroThinker": "refuses every conversation",
-    "fireworks-ai-llama-3-firefunction-v2": "cannot be filled",
-    "meetkai-functionary-medium-v3.2": "no reader explains",
+    "HuggingFaceTB-SmolLM3-3B": "drops past calls",
+    "LFM2-8B-A1B": "drops past calls",
+    "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "drops past calls",
+    "google-gemma-2-2b-it": "drops past calls",
+    "ibm-granite-granite-3.3-2B-Instruct": "drops past calls",
+    "llama-cpp-rwkv-world": "drops past calls",
+    "microsoft-Phi-3.5-mini-instruct": "drops past calls",
+    "Kimi-K2-Instruct": "rejects every conversation",
+    "MiroThinker": "rejects every conversation",
+    "fireworks-ai-llama-3-firefunction-v2": "cannot be rendered",
+    "meetkai-functionary-medium-v3.2": "no parser supports",
 }
 """Why there is none; FireFunction's wants variables, which only `adapter.backends.template_detection` finds out."""
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_derived_and_right_or_refused_for_a_reason(file):
-    """Of a template that is not in the list nothing is known: it is derived, or says why not."""
+def test_shared_templates_are_derived_or_rejected_with_a_reason(file):
+    """Templates outside the list are derived, or the reason is given."""
     source = file.read_text(encoding="utf-8")
     template = ChatTemplate(source, {"bos_token": "<zqbos>", "eos_token": "<zqeos>"})
 

@@ -1,4 +1,4 @@
-"""The assistance for a very small model: whether to call, which tool, and which values it may write."""
+"""Assistance for very small models: the decision to call, the tool, and its values."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def plan(request: str, tools: ToolSet = TOOLS, **settings: Any) -> Assist:
         ("Send a mail to a@b.org saying 'see you'", "write_mail"),
     ],
 )
-def test_the_words_of_a_request_choose_the_tool(request_, name):
+def test_words_of_the_request_select_the_tool(request_, name):
     assert list(plan(request_).tools) == [name]
 
 
@@ -71,18 +71,18 @@ def test_the_words_of_a_request_choose_the_tool(request_, name):
         "Show a.py without any tool",
     ],
 )
-def test_below_the_threshold_the_answer_is_words(request_):
+def test_request_below_the_threshold_is_answered_in_words(request_):
     assert plan(request_).tools == ToolSet()
     assert plan_assist(request_, TOOLS, AssistSettings(), must_call=True).tools, "unless a call is demanded"
     assert plan(request_, threshold=False).tools
 
 
-def test_a_tool_that_is_named_is_called():
+def test_named_tool_is_called():
     assert list(plan("Do it with the set_lamp tool").tools) == ["set_lamp"]
     assert plan("Tell me something. Use the tool.").tools
 
 
-def test_what_destroys_is_chosen_by_its_words_only():
+def test_risky_tool_is_selected_only_by_its_words():
     """A path alone chooses a tool that reads."""
     delete = tool("delete_file", "Delete a file.", "file_path", file_path=TEXT)
     tools = ToolSet([delete, OPEN])
@@ -91,7 +91,7 @@ def test_what_destroys_is_chosen_by_its_words_only():
 
 
 def test_candidates_are_values_of_the_request():
-    """Paths and quoted strings in their order; enum values; numbers; names; optional parameters only if mentioned."""
+    """Paths and quoted strings in order, enum values, numbers, names; optional parameters only if mentioned."""
     assert plan("Swap 'x = 1' for 'x = 2' in a.py").choices == {
         ("swap_text", "file"): ["a.py"],
         ("swap_text", "old"): ["x = 1"],
@@ -114,14 +114,14 @@ def test_candidates_are_values_of_the_request():
     assert mail == {("write_mail", "email"): ["a@b.org"], ("write_mail", "body"): ["see you"]}
 
 
-def test_a_path_may_be_a_known_file():
+def test_known_file_is_a_path_candidate():
     assert plan("Show the readme file", known_paths=["README.md", "a.py"]).choices == {
         ("open_file", "file_path"): ["README.md"]
     }
 
 
-def test_a_value_belongs_to_the_parameter_beside_it():
-    """Behind its name, or before its unit; not across the end of a clause."""
+def test_value_is_matched_to_the_nearest_parameter():
+    """After its name, or before its unit; not across the end of a clause."""
     sides = {"base": WHOLE, "height": WHOLE}
     candidates = {"base": [10, 5], "height": [10, 5]}
     assert match_by_proximity("a height of 5 and a base of 10", sides, candidates) == {"base": [10], "height": [5]}
@@ -134,7 +134,7 @@ def test_a_value_belongs_to_the_parameter_beside_it():
     assert match_by_proximity("base of 10 " * 500, sides, {"base": [10]}) == {}
 
 
-def test_what_was_planned_can_be_written(random_engine):
+def test_planned_call_can_be_written(random_engine):
     """A call by random weights: the right tool and the values of the request."""
     assist = plan("Swap 'x = 1' for 'x = 2' in a.py")
     text = sample(random_engine, build_gbnf(assist.tools, choices=assist.choices))
@@ -142,7 +142,7 @@ def test_what_was_planned_can_be_written(random_engine):
     assert (call.name, call.arguments) == ("swap_text", {"file": "a.py", "old": "x = 1", "new": "x = 2"})
 
 
-def test_words_are_compared_without_endings_and_values_by_their_kind():
+def test_tokens_are_stems_and_kinds_of_values():
     assert stem("prices") == stem("price")
     assert tokens("Please convert the prices in a/b.txt") == ["_path_", "convert", stem("prices")]
     assert tokens("on 2026-01-02 at 07:30 to x@y.org for ORD-7, 12.5") == [
@@ -156,8 +156,8 @@ def test_words_are_compared_without_endings_and_values_by_their_kind():
     assert set(scores) == {"move_file", "save_file"}
 
 
-def test_one_of_many_tools_is_found():
-    """Among fifty, each asked for in words of its own description."""
+def test_plan_selects_among_fifty_tools():
+    """Each is requested in words of its description."""
     things = ["lamp", "door", "oven", "pump", "fan"]
     verbs = ["open", "close", "clean", "repair", "paint", "sell", "measure", "insure", "photograph", "move"]
     many = ToolSet(tool(f"{verb}_{thing}", f"{verb} the {thing}", "id", id=TEXT) for verb in verbs for thing in things)
@@ -178,8 +178,8 @@ def test_one_of_many_tools_is_found():
     ),
     st.text(max_size=12),
 )
-def test_no_request_and_no_definition_is_too_odd(request_, schema, name):
-    """Whatever they hold, there is an answer, and from the same words the same."""
+def test_any_request_and_definition_give_a_plan(request_, schema, name):
+    """The plan is deterministic."""
     tools = ToolSet([Tool(name, name, {"properties": {"p": schema}, "required": ["p"]}), OPEN])
     assist = plan(request_, tools, threshold=False)
     assert assist == plan(request_, tools, threshold=False)

@@ -1,4 +1,4 @@
-"""The values that a text spells out."""
+"""Values found in a text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILES = ["README.md", "src/app.py", "src/web/app.js", "tests/test_app.py"]
         ("", []),
     ],
 )
-def test_quoted_strings(text, pieces):
+def test_find_quoted_returns_strings_without_quotes(text, pieces):
     assert find_quoted(text) == pieces
 
 
@@ -39,7 +39,7 @@ def test_quoted_strings(text, pieces):
         ("", []),
     ],
 )
-def test_paths_that_are_spelled_out(text, paths):
+def test_find_paths_returns_spelled_paths(text, paths):
     assert find_paths(text) == paths
 
 
@@ -56,7 +56,7 @@ def test_paths_that_are_spelled_out(text, paths):
         ("nothing", []),
     ],
 )
-def test_known_paths_that_a_text_names(text, paths):
+def test_find_known_paths_matches_names_in_a_text(text, paths):
     assert find_known_paths(FILES, text) == paths
 
 
@@ -69,9 +69,9 @@ def test_known_paths_that_a_text_names(text, paths):
         ("1" * 30, []),
     ],
 )
-def test_numbers_in_figures(text, numbers):
+def test_find_numbers_returns_values_and_shares(text, numbers):
     assert [(each.value, each.share) for each in find_numbers(text)] == numbers
 
 
-def test_runs_of_words_with_and_without_punctuation():
+def test_find_runs_with_and_without_punctuation():
     assert find_runs("buy milk, now", 2) == ["buy", "buy milk,", "buy milk", "milk,", "milk", "milk, now", "now"]

@@ -1,4 +1,4 @@
-"""Of many tools a model is shown those that the request is about, and finds the others."""
+"""The prompt describes the tools nearest to the request, and the model can search the others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from adapter.agent.agent import Agent
 from adapter.backends.chat_client import Chunk
-from adapter.prompting.intent.tool_shortlist import shortlist_tools
+from adapter.prompting.tool_shortlist import shortlist_tools
 from adapter.protocols.exchange import BufferedExchange, StreamedExchange
 from adapter.protocols.translate import translate_chat_request
 from adapter.protocols.translation_options import PromptSettings, TranslationOptions
@@ -35,8 +35,8 @@ FIND = '<tool_call>\n{"name": "find_tools", "arguments": {"query": "archive a ti
 
 
 @pytest.mark.parametrize("name", list(TOOLS))
-def test_the_tool_that_is_meant_is_among_few_of_eighty(name):
-    """By its words, in another order and form."""
+def test_shortlist_contains_the_requested_tool(name):
+    """By its words in another order and form."""
     verb, kind = name.split("_")
     few = shortlist_tools(TOOLS, f"Which of the {kind}s should we {verb}? Please {verb} number 7.", 5)
     assert few is not None
@@ -45,12 +45,12 @@ def test_the_tool_that_is_meant_is_among_few_of_eighty(name):
     assert list(few.all) == [*TOOLS, "find_tools"]
 
 
-def test_below_the_limit_nothing_is_left_out():
+def test_short_tool_lists_are_not_shortened():
     assert shortlist_tools(TOOLS, "x", 80) is None
 
 
-def test_what_was_used_stays_and_the_order_too():
-    """So that the prompt of the next turn begins like this one's."""
+def test_shortlist_keeps_used_tools_and_order():
+    """For the prompt cache."""
     few = shortlist_tools(TOOLS, "delete the invoice", 3, {"share_recipe"})
     assert few is not None
     assert "share_recipe" in few.shown
@@ -62,8 +62,8 @@ def request(**fields: Any) -> Any:
     return translate_chat_request(body, TranslationOptions(prompt=PromptSettings(max_tools=5)))
 
 
-def test_the_prompt_describes_few_and_any_may_be_called():
-    """A call of a tool that is not shown is a call."""
+def test_tool_outside_the_shortlist_can_be_called():
+    """Calls of tools outside the prompt are parsed."""
     asked = request()
     prompt = asked.body["messages"][0]["content"]
     assert "delete_invoice" in prompt
@@ -73,8 +73,8 @@ def test_the_prompt_describes_few_and_any_may_be_called():
     assert joined(stream.feed(stream_of(CALL)) + stream.close())[2][0]["name"] == "archive_ticket"
 
 
-def test_a_search_is_answered_within_the_exchange():
-    """The client sees the call that follows, and nothing of the search."""
+def test_search_is_answered_within_the_exchange():
+    """The client sees only the call that follows."""
     for stream_arguments in (False, True):
         asked = translate_chat_request(
             {"model": "qwen3", "messages": [{"role": "user", "content": "Go"}], "tools": MANY},
@@ -91,8 +91,8 @@ def test_a_search_is_answered_within_the_exchange():
         assert reason == "tool_calls"
 
 
-def test_searches_are_bounded():
-    """A model that only searches comes to an end."""
+def test_number_of_searches_is_limited():
+    """A model that only searches is stopped."""
     whole, bodies = BufferedExchange(request()), 0
     while not isinstance(answer := whole.feed(json.dumps(completion(FIND)).encode()), tuple):
         bodies += 1
@@ -101,8 +101,8 @@ def test_searches_are_bounded():
     assert "find_tools" not in str(answer[1]["choices"])
 
 
-def test_an_agent_finds_its_tools(tmp_path):
-    """The prompt has few; the search is a call with a result, like others."""
+def test_agent_searches_its_tools(tmp_path):
+    """The search is a call with a result, like others."""
 
     def made(name: str) -> Any:
         def run(number: str) -> str:
