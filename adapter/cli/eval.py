@@ -1,89 +1,73 @@
-"""`adapter eval`: how often a model finishes tasks of several steps."""
+"""`adapter eval`: measures how often a model completes multi-step tasks."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from adapter.cli.shared_options import CONSTRAINT_HELP, PROFILE_HELP
+from adapter.cli import options
+from adapter.cli.options import option_group, takes_settings
 
-WHAT, HOW, RESULTS = "What is asked", "How the model writes", "Results"
-"""The groups of `adapter eval --help`."""
+WAYS_HELP = "bare (the server's tool calling), ours (wrap) or agent"
+
+_server = option_group()
+_scenarios = option_group("Scenarios")
+_sampling = option_group("Sampling and retries")
+_results = option_group("Results")
 
 
-def evaluate(
-    base_url: Annotated[str | None, typer.Option(help="The model server; with --model, found automatically.")] = None,
-    model: Annotated[str | None, typer.Option(help="A name on the server, or a GGUF file to load here.")] = None,
-    way: Annotated[
+@dataclass(frozen=True, slots=True)
+class EvalSettings:
+    """The options of `adapter eval`."""
+
+    base_url: options.BaseUrl = None
+    model: options.Model = None
+    ways: Annotated[
         list[str] | None,
-        typer.Option(
-            help="bare (the server's own tools), ours (wrap) or agent; can be given again; bare and ours by default."
-        ),
-    ] = None,
+        _server("NAME", f"Way to call tools: {WAYS_HELP}; repeatable.", "--way", show_default="bare, ours"),
+    ] = None
     also: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=URL", help="One more way: a proxy in front of the same model; can be given again."),
-    ] = None,
-    suite: Annotated[
-        str, typer.Option(help="built-in, or a .toml or .py file of yours.", rich_help_panel=WHAT)
-    ] = "built-in",
-    kind: Annotated[
-        list[str] | None, typer.Option(help="Only scenarios of this kind; can be given again.", rich_help_panel=WHAT)
-    ] = None,
-    scenario: Annotated[
-        list[str] | None, typer.Option(help="Only this scenario; can be given again.", rich_help_panel=WHAT)
-    ] = None,
-    easy: Annotated[bool, typer.Option("--easy", help="Only those for tiny models.", rich_help_panel=WHAT)] = False,
-    runs: Annotated[int, typer.Option(min=1, help="Of each scenario in each way.", rich_help_panel=WHAT)] = 1,
-    time_limit: Annotated[
-        float, typer.Option(min=1, help="Seconds after which what is known counts.", rich_help_panel=WHAT)
-    ] = 3600.0,
-    show: Annotated[bool, typer.Option("--list", help="Print the scenarios, and stop.", rich_help_panel=WHAT)] = False,
-    temperature: Annotated[float, typer.Option(min=0, max=2, help="Of the model.", rich_help_panel=HOW)] = 0.0,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Of an answer.", rich_help_panel=HOW)] = 512,
-    seed: Annotated[int, typer.Option(min=0, help="Of the first run; each run has its own.", rich_help_panel=HOW)] = 1,
-    constraint: Annotated[str, typer.Option(help=f"For ours: {CONSTRAINT_HELP}", rich_help_panel=HOW)] = "auto",
-    profile: Annotated[str, typer.Option(help=f"For ours: {PROFILE_HELP}", rich_help_panel=HOW)] = "auto",
-    guardrails: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES",
-            help="For ours and agent: for which faults an answer is asked again: on, off, all, or names.",
-            rich_help_panel=HOW,
-        ),
-    ] = "on",
+        list[str] | None, _server("NAME=URL", "Additional way: a proxy in front of the same model; repeatable.")
+    ] = None
+    suite: Annotated[str, _scenarios("FILE", "Suite to run: built-in, or a .toml or .py file.")] = "built-in"
+    kinds: Annotated[list[str] | None, _scenarios("KIND", "Run only scenarios of this kind; repeatable.", "--kind")] = (
+        None
+    )
+    names: Annotated[list[str] | None, _scenarios("NAME", "Run only this scenario; repeatable.", "--scenario")] = None
+    easy: Annotated[bool, _scenarios("", "Run only scenarios for very small models.", "--easy")] = False
+    runs: Annotated[int, _scenarios("N", "Number of runs of each scenario in each way.", min=1)] = 1
+    time_limit: Annotated[float, _scenarios("SECONDS", "Stop after this long and report partial results.", min=1)] = (
+        3600.0
+    )
+    temperature: Annotated[float, _sampling("X", "Sampling temperature.", min=0, max=2)] = 0.0
+    max_tokens: Annotated[int, _sampling("N", "Maximum number of tokens per response.", min=1)] = 512
+    seed: Annotated[int, _sampling("N", "Seed of the first run; each further run adds 1.", min=0)] = 1
+    constraint: Annotated[str, _sampling("MODE", f"For ours and agent: {options.CONSTRAINT_HELP}")] = "auto"
+    profile: Annotated[str, _sampling("NAME", f"For ours: {options.PROFILE_HELP}")] = "auto"
+    guardrails: Annotated[str, _sampling("NAMES", f"For ours and agent: {options.GUARDRAILS_HELP}")] = "on"
     retries: Annotated[
         int | None,
-        typer.Option(
-            min=0, metavar="N", help="For ours and agent: at most so often; 2 and 3 by itself.", rich_help_panel=HOW
-        ),
-    ] = None,
+        _sampling("N", "For ours and agent: Maximum number of retries.", min=0, show_default="2 for ours, 3 for agent"),
+    ] = None
     results: Annotated[
         Path | None,
-        typer.Option(
-            help="Every run, as JSON lines; goes on with those there. By itself eval-MODEL.jsonl.",
-            rich_help_panel=RESULTS,
-        ),
-    ] = None,
+        _results("FILE", "Append every run to this .jsonl file, and skip runs in it.", show_default="eval-MODEL.jsonl"),
+    ] = None
     page: Annotated[
-        Path | None, typer.Option(help="The HTML page; else beside the results.", rich_help_panel=RESULTS)
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the scores as a JSON object.", rich_help_panel=RESULTS)
-    ] = False,
+        Path | None, _results("FILE", "Write the report to this HTML file.", show_default="next to the results")
+    ] = None
+    as_json: Annotated[bool, _results("", "Print the scores as a JSON object.", "--json")] = False
+
+
+@takes_settings(EvalSettings)
+def evaluate(
+    settings: EvalSettings,
+    list_: Annotated[bool, typer.Option("--list", help="List the scenarios and exit.")] = False,
 ) -> None:
-    """Measure how often a model finishes tasks of several steps, with the server's own tools and with ours.
+    """Measure how often a model completes multi-step tasks, with its server's tool calling and with ours."""
+    from adapter.cli.eval_runner import list_scenarios, run_eval
 
-    `adapter probe` chooses settings by single answers; this measures outcomes.
-    """
-    from adapter.cli.eval_runner import EvalSettings, list_scenarios, run_eval
-    from adapter.evaluation.runner import Sampling
-
-    settings = EvalSettings(
-        base_url, model, tuple(way or ()), tuple(also or ()), suite, tuple(kind or ()), tuple(scenario or ()), easy,
-        runs, time_limit, Sampling(temperature, max_tokens, seed), constraint, profile, guardrails,
-        retries, results, page, as_json,
-    )  # fmt: skip
-    raise typer.Exit(list_scenarios(settings) if show else run_eval(settings))
+    raise typer.Exit(list_scenarios(settings) if list_ else run_eval(settings))

@@ -1,29 +1,42 @@
-"""`adapter probe`: finds out how a model calls tools best."""
+"""`adapter probe`: finds the best tool-calling setup for a model."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from adapter.cli import options
+from adapter.cli.options import option_group, takes_settings
 
-def probe(
-    base_url: Annotated[str | None, typer.Option(help="The model server; with --model, found automatically.")] = None,
-    model: Annotated[str | None, typer.Option(help="A name on the server, or a GGUF file to load here.")] = None,
-    format: Annotated[
-        str, typer.Option(help="How the model writes calls; auto goes by its template and name.")
-    ] = "auto",
-    output: Annotated[Path | None, typer.Option(help="Write the profile here; else where the others find it.")] = None,
-    page: Annotated[Path | None, typer.Option(help="Write the HTML page here; else beside the profile.")] = None,
+_option = option_group()
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSettings:
+    """The options of `adapter probe`."""
+
+    base_url: options.BaseUrl = None
+    model: options.Model = None
+    format: Annotated[str, _option("NAME", "Tool-call format of the model, or auto (detected).")] = "auto"
+    output: Annotated[
+        Path | None, _option("FILE", "Write the profile to this file.", show_default="where `run` and `serve` find it")
+    ] = None
+    page: Annotated[
+        Path | None, _option("FILE", "Write the report to this HTML file.", show_default="next to the profile")
+    ] = None
     record: Annotated[
-        Path | None, typer.Option(help="Add each answer to this .jsonl file, without keys; `adapter view` shows it.")
-    ] = None,
-    time_limit: Annotated[float, typer.Option(min=1, help="Seconds after which what is known counts.")] = 600.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the profile as a JSON object.")] = False,
-) -> None:
-    """Find out how a model calls tools best, and keep it as a profile for run, serve and wrap."""
-    from adapter.cli.probe_runner import ProbeSettings, run_probe
+        Path | None, _option("FILE", "Append every response to this .jsonl file, without keys, for `adapter view`.")
+    ] = None
+    time_limit: Annotated[float, _option("SECONDS", "Stop after this long and use partial results.", min=1)] = 600.0
+    as_json: Annotated[bool, _option("", "Print the results as a JSON object.", "--json")] = False
 
-    chosen = None if format == "auto" else format
-    raise typer.Exit(run_probe(ProbeSettings(base_url, model, chosen, output, page, record, time_limit, as_json)))
+
+@takes_settings(ProbeSettings)
+def probe(settings: ProbeSettings) -> None:
+    """Find the best tool-calling setup for a model, and save it as a profile for run, serve and wrap."""
+    from adapter.cli.probe_runner import run_probe
+
+    raise typer.Exit(run_probe(settings))
