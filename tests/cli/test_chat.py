@@ -78,11 +78,11 @@ I rename it.
    -one
    +two
    allow it? [y]es / [n]o / [a]lways for this tool and file / [e]dit it first
-   words behind n tell the model why: y
+   n can be followed by a reason for the model: y
 <- Applied 1 patch to a.txt.
 Done.
 > /undo
-undone: edit a.txt; the model will be told
+undone: edit a.txt; the model will be notified
    --- a/a.txt
    +++ b/a.txt
    @@ -1 +1 @@
@@ -102,7 +102,7 @@ def test_the_screen_of_a_chat_is_what_happened_line_by_line(model, tmp_path, col
     chat = Chat(model, tmp_path, columns=columns, environ=environ)
     chat.say("Hello")
     chat.say("Rename one")
-    chat.terminal.type("y\n", after="tell the model why:")
+    chat.terminal.type("y\n", after="a reason for the model:")
     chat.say("/undo")
     chat.say("Thanks")
     shown = chat.end()
@@ -112,7 +112,7 @@ def test_the_screen_of_a_chat_is_what_happened_line_by_line(model, tmp_path, col
     assert (b"\x1b[2m.. They greet." in chat.terminal.shown) is (environ != PLAIN)
     *_, last = model.bodies()
     assert last["messages"][-1]["content"] == (
-        "[The user took back a change: edit a.txt. The files are now as this left them:\n"
+        "[The user undid a change: edit a.txt. This changed the files as follows:\n"
         "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-two\n+one\n]\n\nThanks"
     )
 
@@ -130,7 +130,7 @@ def test_ctrl_c_stops_the_model_and_not_the_chat(model, tmp_path):
     for hint in ("\x03", "\x03"):
         chat.say(hint, end="")
     assert chat.terminal.end() == 0
-    assert "-- the model was stopped; what it had written is kept" in chat.terminal.lines
+    assert "-- the model was stopped; its partial answer is kept" in chat.terminal.lines
     *_, written, said = model.bodies()[-1]["messages"]
     assert written == {"role": "assistant", "content": "Once upon a time "}
     assert said["content"] == "[The user stopped your last answer before its end.]\n\nGo on"
@@ -143,7 +143,7 @@ def test_a_chat_goes_on_another_day_in_another_format(model, tmp_path):
     first = Chat(model, tmp_path, "--approve", "yolo")
     first.say("Rename one")
     first.say("/undo")
-    assert "goes on with this chat" in first.end()
+    assert "continues this chat" in first.end()
     (file,) = kept(tmp_path)
     assert file.stat().st_mode & 0o777 == 0o600
     done = adapter("chat", "-w", "w", "--list", cwd=tmp_path)
@@ -157,7 +157,7 @@ def test_a_chat_goes_on_another_day_in_another_format(model, tmp_path):
     assert "<function=apply_edit>" in call["content"]
     assert "Applied 1 patch" in result["content"]
     assert answered["content"] == "Done."
-    assert last["content"].startswith("[The user took back a change: edit a.txt.")
+    assert last["content"].startswith("[The user undid a change: edit a.txt.")
     assert last["content"].endswith("]\n\nWhat was it?")
     assert kept(tmp_path) == [file]
     assert len(model.bodies()[3]["messages"]) == 8
@@ -303,7 +303,7 @@ def test_through_pipes_the_answer_is_all_of_standard_output(model, tmp_path):
     words = ("chat", "-w", "w", "--base-url", model.url)
     done = adapter(*words, cwd=tmp_path, text="/undo\nis a command\n")
     assert (done.returncode, done.stdout) == (1, "I try.\nI may not.\n")
-    assert "refused: no terminal to ask at" in done.stderr
+    assert "refused: approval needs a terminal" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     assert model.bodies()[0]["messages"][-1]["content"] == "/undo\nis a command"
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from adapter.cli.console import Console, _chosen, parse_approval_answer
+from adapter.cli.console import Console, _parse_choice, parse_approval_answer
 from adapter.tools.operations import Option, Question, RunCommand
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest
 from tests.cli.terminal import Terminal
@@ -55,7 +55,7 @@ Now I'll rename it.
    -one
    +two
    allow it? [y]es / [n]o / [a]lways for this tool and file / [e]dit it first
-   words behind n tell the model why: n call it three
+   n can be followed by a reason for the model: n call it three
 <- the user did not approve (call it three): edit a.txt. Nothing was done; do as the user says there, do not try the \
 same again
 All right, three.
@@ -67,10 +67,10 @@ All right, three.
    -one
    +three
    allow it? [y]es / [n]o / [a]lways for this tool and file / [e]dit it first
-   words behind n tell the model why: y
+   n can be followed by a reason for the model: y
 <- Applied 1 patch to a.txt.
 It is done.
-1 change was made; `adapter undo --all .` takes back all of this run
+1 change was made; `adapter undo --all .` undoes this run
 -- the model is done: 3 calls, 1 refused"""
 
 
@@ -93,8 +93,8 @@ def test_the_final_screen_of_a_run_is_what_happened_line_by_line(model, tmp_path
         answer("It is done."),
     )
     terminal = run(model, tmp_path, columns=columns, environ=environ)
-    terminal.type("n call it three\n", after="tell the model why:")
-    terminal.type("y\n", after="tell the model why:", times=2)
+    terminal.type("n call it three\n", after="a reason for the model:")
+    terminal.type("y\n", after="a reason for the model:", times=2)
     assert terminal.end() == 0
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "three\n"
     (first, *_), shown = terminal.lines, terminal.text
@@ -154,13 +154,13 @@ def test_a_person_is_asked_with_the_diff_and_their_answer_counts(model, tmp_path
     """The diff is on the screen before anything is written; words behind a yes may be a condition, so that is none."""
     model.on(CHAT, answer(WRITE), answer("Done."))
     terminal = run(model, tmp_path)
-    terminal.wait_for("tell the model why:")
+    terminal.wait_for("a reason for the model:")
     assert "   -one\n   +two\n" in terminal.text
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
     terminal.type(typed)
     assert terminal.end() == code
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == content
-    assert ("that is none of the answers: type y, n, a or e" in terminal.text) is (typed.count("\n") == 2)
+    assert ("unknown answer: type y, n, a or e" in terminal.text) is (typed.count("\n") == 2)
 
 
 @pytest.mark.parametrize(
@@ -188,10 +188,10 @@ def test_ctrl_d_refuses_and_ctrl_c_stops_and_neither_glues(model, tmp_path, key)
     """What follows begins a line."""
     model.on(CHAT, answer(WRITE), answer("Then not."))
     terminal = run(model, tmp_path)
-    terminal.type(key, after="tell the model why:")
+    terminal.type(key, after="a reason for the model:")
     code = terminal.end()
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
-    after = terminal.text.split("tell the model why:")[1].split("\n")
+    after = terminal.text.split("a reason for the model:")[1].split("\n")
     if key == "\x04":
         assert (code, after[:2]) == (1, ["", "   refused: no answer"])
         assert after[-2:] == ["Then not.", "-- nothing was done: the call was refused"]
@@ -206,7 +206,7 @@ def test_what_was_typed_before_the_question_is_no_answer(model, tmp_path):
     model.on(CHAT, slow, answer("Then not."))
     terminal = run(model, tmp_path)
     terminal.type("y\n")  # long before the program has even started
-    terminal.wait_for("tell the model why:")
+    terminal.wait_for("a reason for the model:")
     terminal.type("n\n")
     assert terminal.end() == 1
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
@@ -228,10 +228,10 @@ def test_a_change_is_edited_before_it_is_applied(model, tmp_path):
     record = tmp_path / "talk.jsonl"
     words = ("-w", tmp_path / "w", "--record", record)
     terminal = run(model, tmp_path, *words, environ=environ)
-    terminal.type("e\n", after="tell the model why:")
+    terminal.type("e\n", after="a reason for the model:")
     terminal.wait_for("+zwei")
     assert (tmp_path / "w" / "a.txt").read_text() == "one\nend\n"
-    terminal.type("y\n", after="tell the model why:", times=2)
+    terminal.type("y\n", after="a reason for the model:", times=2)
     assert terminal.end() == 0, terminal.text
     assert (tmp_path / "w" / "a.txt").read_text() == "zwei\nend\n"
     assert terminal.text.count("+zwei") == 2  # what was confirmed, and in what the model is told
@@ -248,8 +248,8 @@ def test_what_was_typed_before_the_edited_change_was_shown_is_no_answer(model, t
     environ = editor(tmp_path, "path.write_text('zwei\\n')")
     model.on(CHAT, answer(WRITE), answer("Then not."))
     terminal = run(model, tmp_path, environ=environ)
-    terminal.type("e\ny\n", after="tell the model why:")
-    terminal.type("n\n", after="tell the model why:", times=2)
+    terminal.type("e\ny\n", after="a reason for the model:")
+    terminal.type("n\n", after="a reason for the model:", times=2)
     assert terminal.end() == 1, terminal.text
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
 
@@ -267,8 +267,8 @@ def test_an_editor_that_fails_changes_nothing(model, tmp_path, environ, says):
     """The question stands, and what the model wrote can still be taken."""
     model.on(CHAT, answer(WRITE), answer("Done."))
     terminal = run(model, tmp_path, environ=environ, columns=200)
-    terminal.type("e\n", after="tell the model why:")
-    terminal.type("y\n", after="tell the model why:", times=2)
+    terminal.type("e\n", after="a reason for the model:")
+    terminal.type("y\n", after="a reason for the model:", times=2)
     assert says in terminal.text
     assert terminal.end() == 0
     assert (tmp_path / "a.txt").read_text() == "two\n"
@@ -279,7 +279,7 @@ def test_a_command_cannot_be_edited(capsys):
     asked = ApprovalRequest("run_command", RunCommand("ls"), "execute", "run in .: ls", command="ls")
     assert Console().ask(asked) == ApprovalDecision(False)
     shown = capsys.readouterr().err
-    assert "refused: no terminal to ask at" in shown
+    assert "refused: approval needs a terminal" in shown
     assert "[e]dit" not in shown
 
 
@@ -288,7 +288,7 @@ def test_a_task_from_a_pipe_leaves_the_terminal_for_the_answers(model, tmp_path)
     (tmp_path / "task").write_text("Write two, and\nnothing else\n")
     model.on(CHAT, answer(WRITE), answer("Done."))
     terminal = Terminal(["run", "-", "--base-url", model.url], tmp_path, stdin=str(tmp_path / "task"))
-    terminal.type("y\n", after="tell the model why:")
+    terminal.type("y\n", after="a reason for the model:")
     assert terminal.end() == 0
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "two\n"
     assert model.bodies()[0]["messages"][-1]["content"] == "Write two, and\nnothing else\n"
@@ -299,7 +299,7 @@ def test_a_task_is_typed_at_the_terminal(model, tmp_path):
     model.on(CHAT, answer(WRITE), answer("Done."))
     terminal = Terminal(["run", "-", "--base-url", model.url], tmp_path)
     terminal.type("Write two\n\x04", after="type the task, then Enter and Ctrl-D")
-    terminal.type("y\n", after="tell the model why:")
+    terminal.type("y\n", after="a reason for the model:")
     assert terminal.end() == 0
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "two\n"
 
@@ -341,7 +341,7 @@ def test_questions_are_asked_at_the_terminal(tmp_path, typed, expected):
 def test_several_answers_to_a_question():
     """Where several may be chosen; a comma in own words is not a list."""
     several = Question("Which?", options=(Option("a"), Option("b"), Option("c")), multiple=True)
-    assert _chosen(several, "3, 1,3") == ("c", "a")
-    assert _chosen(several, "x, y") == ("x, y",)
-    assert _chosen(Question("Which?", options=(Option("a"),), allow_other=False), "x") == ()
-    assert _chosen(Question("Name?"), "1") == ("1",)
+    assert _parse_choice(several, "3, 1,3") == ("c", "a")
+    assert _parse_choice(several, "x, y") == ("x, y",)
+    assert _parse_choice(Question("Which?", options=(Option("a"),), allow_other=False), "x") == ()
+    assert _parse_choice(Question("Name?"), "1") == ("1",)

@@ -161,8 +161,8 @@ CASES = {
         (["mcp", "--approve", "x"], 2, "expected ask"),
     ],
     "probe": [
-        (["probe"], 2, "say which one"),
-        (["eval"], 2, "say which one"),
+        (["probe"], 2, "explicit choice"),
+        (["eval"], 2, "explicit choice"),
         (["probe", "--base-url", DEAD], 3, "Nothing answers"),
         (EVAL, 3, "Nothing answers"),
         (["probe", "--base-url", DEAD, "--record", "dir"], 2, "cannot record"),
