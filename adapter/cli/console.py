@@ -123,7 +123,7 @@ class Console:
             edit = " / [e]dit it first" if can_edit else ""
             self._screen.note(f"   allow it? [y]es / [n]o / [a]lways for {scope}{edit}", "bold")
             try:
-                typed = self._screen.ask("   n can be followed by a reason for the model: ")
+                typed = self._screen.ask("   n can take a reason for the model: ")
             except EOFError:
                 self.note("   refused: no answer")
                 return ApprovalDecision(False)

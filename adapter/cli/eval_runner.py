@@ -28,7 +28,7 @@ from adapter.core.events import JsonObject
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.plurals import pluralize
 from adapter.core.version import __version__
-from adapter.evaluation.metrics import aggregate_runs, by_kind, discordant_pairs, percent, with_interval
+from adapter.evaluation.metrics import aggregate_runs, by_kind, discordant_pairs, format_percent, format_rate
 from adapter.evaluation.report_page import page
 from adapter.evaluation.run_log import RunLog
 from adapter.evaluation.runner import AgentHarness, EvalRun, Harness, Sampling, SdkHarness
@@ -226,7 +226,7 @@ def _print(runs: Sequence[EvalRun], ways: Sequence[str]) -> None:
     for kind, some in by_kind(runs).items():
         cells = [aggregate_runs([run for run in some if run.way == way]) for way in ways]
         table.add_row(escape_for_display(kind), *(f"{each.done} of {each.runs}" if each.runs else "" for each in cells))
-    table.add_row("all", *(with_interval(each) if each.runs else "" for each in scores.values()), style="bold")
+    table.add_row("all", *(format_rate(each) if each.runs else "" for each in scores.values()), style="bold")
     for name, format_cost in COSTS.items():
         table.add_row(name, *(format_cost(each) if each.runs else "" for each in scores.values()))
     Rich(soft_wrap=True, markup=False).print(table)
@@ -266,7 +266,9 @@ class _EvalProgress:
             print(f"{self._finished} of {self._total} runs: {self._summary()}", file=sys.stderr, flush=True)
 
     def _summary(self) -> str:
-        return ", ".join(f"{way} {percent(self._done[way] / count)}" for way, count in self._runs.items() if count)
+        return ", ".join(
+            f"{way} {format_percent(self._done[way] / count)}" for way, count in self._runs.items() if count
+        )
 
     def __enter__(self) -> _EvalProgress:
         self._bar.start()

@@ -78,7 +78,7 @@ I rename it.
    -one
    +two
    allow it? [y]es / [n]o / [a]lways for this tool and file / [e]dit it first
-   n can be followed by a reason for the model: y
+   n can take a reason for the model: y
 <- Applied 1 patch to a.txt.
 Done.
 > /undo

@@ -55,7 +55,7 @@ Now I'll rename it.
    -one
    +two
    allow it? [y]es / [n]o / [a]lways for this tool and file / [e]dit it first
-   n can be followed by a reason for the model: n call it three
+   n can take a reason for the model: n call it three
 <- the user did not approve (call it three): edit a.txt. Nothing was done; do as the user says there, do not try the \
 same again
 All right, three.
@@ -67,7 +67,7 @@ All right, three.
    -one
    +three
    allow it? [y]es / [n]o / [a]lways for this tool and file / [e]dit it first
-   n can be followed by a reason for the model: y
+   n can take a reason for the model: y
 <- Applied 1 patch to a.txt.
 It is done.
 1 change was made; `adapter undo --all .` undoes this run

@@ -67,7 +67,7 @@ def test_emit_writes_a_format_and_cases_that_hold(template, tmp_path):
         assert [call.name for call in turn.calls] == expected
         assert all(event[0] != "invalid" for event in told["events"]) or case.stem == "cut-in-a-value"
     again = adapter("derive", template, "--emit", "doer", cwd=tmp_path)
-    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+    assert (again.returncode, "already exists" in again.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("form", KNOWN_FORMS)
@@ -97,7 +97,7 @@ def test_emit_wants_a_checkout_and_a_name(template, tmp_path):
     done = adapter("derive", template, "--emit", "doer", cwd=tmp_path)
     assert (done.returncode, "checkout" in done.stderr) == (2, True)
     done = adapter("derive", template, "--emit", "Do-er", cwd=tmp_path)
-    assert (done.returncode, "small letters" in done.stderr) == (2, True)
+    assert (done.returncode, "lower-case letters" in done.stderr) == (2, True)
     done = adapter("derive", template, "--emit", "hermes", cwd=tmp_path)
     assert (done.returncode, "already" in done.stderr) == (2, True)
 

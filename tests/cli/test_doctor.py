@@ -68,7 +68,7 @@ def test_a_file_in_the_place_of_the_state_folder_is_told(monkeypatch, tmp_path):
     (tmp_path / "state").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (found,) = (finding for finding in run_checks(str(tmp_path), SandboxSettings()) if finding.name == "state")
-    assert (found.ok, found.text) == (False, f"{tmp_path / 'state'} is no folder")
+    assert (found.ok, found.text) == (False, f"{tmp_path / 'state'} is not a folder")
 
 
 def test_every_extra_for_users_is_looked_at():

@@ -44,7 +44,8 @@ def test_a_run_that_was_to_do_something_and_did_not_is_no_success(results, code,
 def test_calls_that_could_not_be_read_are_no_success():
     """Though the model then answered."""
     code, line = told((None, None))
-    assert (code, line[:56]) == (1, "nothing was done: the model's call could not be read. try"[:56])
+    assert code == 1
+    assert line.startswith("nothing was done: the model's call could not be parsed: try")
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import pytest
 
 GROWN = """
 import re, sys, threading
-from adapter.commands.allocator import share_one_arena
+from adapter.cli.malloc_tuning import limit_malloc_arenas
 
 if "shared" in sys.argv:
-    share_one_arena()
+    limit_malloc_arenas()
 memory = lambda: int(re.search(r"VmRSS:\\s+(\\d+)", open("/proc/self/status").read())[1])
 bytes(b"x" * 1_900_000)  # given back, it lifts the threshold up to which an arena keeps what is freed
 together, turn = threading.Barrier(12), threading.Lock()

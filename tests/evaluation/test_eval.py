@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
-from adapter.cli.eval_runner import EvalSettings, run_eval
+from adapter.cli.eval import EvalSettings
+from adapter.cli.eval_runner import run_eval
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.version import __version__
-from adapter.evaluation.metrics import aggregate_runs, discordant_pairs, wilson
+from adapter.evaluation.metrics import aggregate_runs, discordant_pairs, wilson_interval
 from adapter.evaluation.report_page import page
 from adapter.evaluation.run_log import RunLog
-from adapter.evaluation.runner import EvalRun, Sampling
+from adapter.evaluation.runner import EvalRun
 from adapter.evaluation.suite_loader import built_in, load_suite
 from benchmarks.faulty_model import FaultyServer, model_name
 from tests.command_line import adapter, started
@@ -90,7 +91,7 @@ def test_what_is_there_is_not_run_again(model, tmp_path, capsys):
     assert run_eval(settings(model, ways=("bare",), as_json=True)) == 0
     assert not model.model.told
     said = capsys.readouterr()
-    assert "3 runs of 3 are in" in said.err
+    assert "3 of 3 runs found in" in said.err
     assert json.loads(said.out[said.out.index("{") :])["ways"]["bare"]["done"] == 3
     assert run_eval(settings(model, ways=("bare", "ours"), runs=2)) == 0
     runs = rows(tmp_path / "eval-qwen3-simulated.jsonl")[1:]
@@ -98,8 +99,8 @@ def test_what_is_there_is_not_run_again(model, tmp_path, capsys):
         ("bare", 0), ("bare", 1), ("ours", 0), ("ours", 1),
     ]  # fmt: skip
     assert len(runs) == 12
-    with pytest.raises(UsageError, match=r"temperature 0\.0, not 0\.7"):
-        run_eval(settings(model, sampling=Sampling(0.7)))
+    with pytest.raises(UsageError, match=r"temperature 0\.0, which cannot be combined with 0\.7"):
+        run_eval(settings(model, temperature=0.7))
 
 
 @pytest.mark.parametrize(("how", "way"), [(signal.SIGINT, "bare"), (signal.SIGINT, "agent"), (signal.SIGKILL, "bare")])
@@ -117,7 +118,7 @@ def test_a_run_that_is_stopped_loses_nothing(model, tmp_path, how, way):
         run.process.join(60)
         assert run.process.exitcode == (130 if how == signal.SIGINT else -signal.SIGKILL)
         if how == signal.SIGINT:
-            assert "it was stopped; the same command goes on from there" in run.stderr.read_text()
+            assert "it was stopped; run the same command again to continue" in run.stderr.read_text()
             assert (tmp_path / "eval-qwen3-simulated.html").exists()
     before = results.read_text().splitlines()
     assert 3 <= len(before) < 8
@@ -137,7 +138,7 @@ def test_a_line_that_was_cut_off_is_run_again(tmp_path):
     scenario = next(each for each in SCENARIOS if each.name == run.scenario)
     with RunLog(path, {"model": "m"}) as log:
         log.add(run, scenario)
-        with pytest.raises(UsageError, match="another eval is writing"):
+        with pytest.raises(UsageError, match="in use by another evaluation"):
             RunLog(path, {"model": "m"})
     whole = path.read_bytes()
     for cut in range(len(whole) - 1, 0, -7):
@@ -150,9 +151,9 @@ def test_a_line_that_was_cut_off_is_run_again(tmp_path):
         assert log.get(scenario, "bare", 0) == run
         assert log.get(replace(scenario, user="Another task"), "bare", 0) is None
     for text, said in [
-        (b"notes of mine", "holds something else"),
-        (b"a\nb\n", "line 1 is no run"),
-        (whole + b"{}\n" + b"x", "line 3 is no run"),
+        (b"notes of mine", "is not a run log"),
+        (b"a\nb\n", "line 1 is not a run"),
+        (whole + b"{}\n" + b"x", "line 3 is not a run"),
         (b'{"eval": 1, "model": "n"}\n', "model 'n'"),
     ]:
         path.write_bytes(text)
@@ -164,8 +165,8 @@ def test_a_line_that_was_cut_off_is_run_again(tmp_path):
 def test_the_time_limit_ends_it(model, capsys):
     """What was known by then counts, and the exit code is that of success."""
     model.first_s = 0.2
-    assert run_eval(settings(model, ways=("bare",), time_limit_s=0.5)) == 0
-    assert "the time limit of 0.5 s was reached; the same command goes on" in capsys.readouterr().err
+    assert run_eval(settings(model, ways=("bare",), time_limit=0.5)) == 0
+    assert "the time limit of 0.5 s was reached; run the same command again" in capsys.readouterr().err
     model.first_s = 0.0
     assert run_eval(settings(model, ways=("bare",))) == 0
     assert "3 of 3" in capsys.readouterr().err
@@ -188,7 +189,7 @@ def test_a_server_that_goes_away_leaves_what_is_known(model, tmp_path, capsys):
             other.url, "qwen3-simulated", ways=("bare",), names=("one order", "a flight", "two cities")
         )
         assert run_eval(given) == 0
-    assert "the server was lost" in capsys.readouterr().err
+    assert "the connection to the server was lost" in capsys.readouterr().err
     assert len(rows(tmp_path / "eval-qwen3-simulated.jsonl")) == 2
     with pytest.raises(TransportError):
         run_eval(replace(given, results=tmp_path / "new.jsonl"))
@@ -251,14 +252,14 @@ def test_wrong_use_is_said(model, tmp_path):
     cases: list[tuple[dict[str, Any], str]] = [
         ({"ways": ("best",)}, "unknown way 'best'; expected bare, ours, agent"),
         ({"also": ("x",)}, "expected NAME=URL"),
-        ({"also": ("bare=http://127.0.0.1:1",)}, "with a new name"),
-        ({"kinds": ("magic",)}, "there is no 'magic'"),
-        ({"names": ("magic",)}, "there is no 'magic'"),
+        ({"also": ("bare=http://127.0.0.1:1",)}, "with an unused name"),
+        ({"kinds": ("magic",)}, "unknown scenario or kind 'magic'"),
+        ({"names": ("magic",)}, "unknown scenario or kind 'magic'"),
         ({"suite": "nothing.toml"}, "cannot read nothing.toml"),
         ({"constraint": "much"}, "unknown constraint"),
         ({"ways": ("ours",), "profile": "nothing"}, "nothing"),
         ({"results": Path("/dev/null/x")}, "cannot write /dev/null/x"),
-        ({"results": Path("same"), "page": Path("same")}, "cannot both be same"),
+        ({"results": Path("same"), "page": Path("same")}, "are both same"),
     ]
     for wrong, said in cases:
         with pytest.raises(UsageError, match=re.escape(said)):
@@ -296,7 +297,7 @@ def test_intervals_and_pairs_are_right():
     for (successes, tries), bounds in {
         (81, 263): (0.2553, 0.3662), (0, 20): (0.0, 0.1611), (15, 148): (0.0624, 0.1605), (0, 0): (0.0, 1.0),
     }.items():  # fmt: skip
-        assert wilson(successes, tries) == pytest.approx(bounds, abs=5e-5)
+        assert wilson_interval(successes, tries) == pytest.approx(bounds, abs=5e-5)
     runs = [
         EvalRun("s", "k", way, number, "" if done else "no", turns=2)
         for way, dones in {"a": (1, 1, 0, 0), "b": (1, 0, 1, 1), "c": (1,)}.items()
@@ -311,9 +312,9 @@ def test_intervals_and_pairs_are_right():
 def test_a_suite_that_fails_is_the_users(model, tmp_path):
     """A world or a check that raises: one message with the scenario, no traceback."""
     suite = (
-        "from adapter.evaluation.scenario import Call, Scenario, tool\n"
+        "from adapter.evaluation.scenario import ExpectedCall, Scenario, tool\n"
         "class World:\n    def look(self): return {}[1]\n"
-        "def solve():\n    yield [Call('look')]\n    return 'x'\n"
+        "def solve():\n    yield [ExpectedCall('look')]\n    return 'x'\n"
         "def check(world, made, answer): return answer[99]\n"
         "SCENARIOS = [Scenario('s', 'k', 'Look.', [tool('look')], World, solve, check)]\n"
     )

@@ -10,7 +10,7 @@ import pytest
 from adapter.core.errors import UsageError
 from adapter.evaluation.scenario import KINDS, ExecutedCall, ExpectedCall, NextStep, missing_fact, next_step, perform
 from adapter.evaluation.suite_loader import built_in, load_suite, select_scenarios
-from adapter.evaluation.toml_scenarios import scenarios_of
+from adapter.evaluation.toml_scenarios import parse_scenarios
 
 SCENARIOS = built_in()
 STEPS = [each for each in SCENARIOS if each.solution[0]]
@@ -167,7 +167,7 @@ step = [{ calls = [{ name = "look", arguments = { at = "x" }, result = "Q7" }] }
 
 def test_a_suite_of_ones_own(tmp_path):
     """TOML, or Python; what is wrong with it is said with the file and the place."""
-    (scenario,) = scenarios_of(TOML, "mine.toml")
+    (scenario,) = parse_scenarios(TOML, "mine.toml")
     world, made = played(scenario)
     assert scenario.check(world, made, "Q7") == ""
     for old, new, said in [
@@ -178,9 +178,9 @@ def test_a_suite_of_ones_own(tmp_path):
         ("holds", "hold", r"scenario\.0\.hold"),
     ]:
         with pytest.raises(UsageError, match=said):
-            scenarios_of(TOML.replace(old, new, 1), "mine.toml")
+            parse_scenarios(TOML.replace(old, new, 1), "mine.toml")
     (tmp_path / "mine.py").write_text(
-        f"from adapter.evaluation.toml_scenarios import scenarios_of\nSCENARIOS = scenarios_of('''{TOML}''', 'here')"
+        f"from adapter.evaluation.toml_scenarios import parse_scenarios\nSCENARIOS = parse_scenarios('''{TOML}''', 'here')"
     )
     assert [each.name for each in load_suite(str(tmp_path / "mine.py"))] == ["s"]
     (tmp_path / "twice.toml").write_text(TOML + TOML.partition('parameters = { at = "string" }')[2])

@@ -17,7 +17,8 @@ import pytest
 from adapter.backends.chat_client import ChatClient, Usage
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.backends.profiles import Model, load
-from adapter.cli.probe_runner import ProbeSettings, run_probe
+from adapter.cli.probe import ProbeSettings
+from adapter.cli.probe_runner import run_probe
 from adapter.evaluation.probe.report_page import page
 from adapter.evaluation.probe.successive_halving import (
     NATIVE,
@@ -300,7 +301,7 @@ def test_ctrl_c_writes_what_is_known(config):
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             for line in process.stderr:
-                if line.startswith("hermes, compact, off: 4 of 4 right ("):
+                if line.startswith("hermes, compact, off: 4 of 4 correct ("):
                     break
             process.send_signal(signal.SIGINT)
             _, rest = process.communicate(timeout=60)
@@ -342,10 +343,10 @@ def test_the_page_in_a_browser(tmp_path):
     file.write_text(page(Model(name="m <b>", base_url="u"), None, found), encoding="utf-8")
     with chromium(tmp_path) as chrome:
         chrome.get(file.as_uri())
-        assert chrome.title == "How m <b> calls tools"
+        assert chrome.title == "Tool-calling setups for m <b>"
         assert chrome.find_element("css selector", "tr.best th").text == "hermes, compact, off (best)"
         plot = chrome.find_element("css selector", "svg[role=img]")
-        assert "hermes, compact, off: 24 right" in (
+        assert "hermes, compact, off: 24 correct" in (
             plot.accessible_name + plot.find_element("tag name", "desc").get_attribute("textContent")
         )
         bar = chrome.find_element("css selector", "svg rect.right")
