@@ -49,7 +49,7 @@ class _Command(TyperCommand):
             self.epilog = HELP_ALL_HINT
 
     def get_params(self, ctx: Context) -> list[Parameter]:
-        """Leave out the ``<bool>`` that Typer's help shows beside flags, which take no value."""
+        """Leave out the ``<bool>`` that Typer's help shows next to flags, which take no value."""
         params = super().get_params(ctx)
         for param in params:
             if isinstance(param, TyperOption) and param.is_flag:

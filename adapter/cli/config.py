@@ -132,7 +132,7 @@ class StepsTable(_ConfigTable):
 
 
 class Config(_ConfigTable):
-    """The whole file; missing tables are None or empty."""
+    """The whole file. A missing table is None or empty."""
 
     search: SearchTable | None = None
     docs: DocsTable | None = None

@@ -92,7 +92,7 @@ class Console:
                 pass
 
     def ask(self, approval: ApprovalRequest) -> ApprovalDecision:
-        """Ask the user. Refuse if there is no terminal."""
+        """Ask the user. Refuse without a terminal."""
         self._screen.discard_typed()
         self._screen.note(f"?? {collapse_blanks(escape_for_display(approval.summary, keep=chr(10)))}", "bold")
         if len(approval.summary) > LONG_COMMAND and approval.command is not None:
@@ -140,7 +140,7 @@ class Console:
                     self.note(f"   unknown answer: type {letters}; only n can be followed by a reason")
 
     def _edit_draft(self, draft: FileDraft, content: str | None) -> str | None:
-        """Let the user edit the draft, and show the result; None if it is what the model wrote."""
+        """Let the user edit the draft, and show the result; None if it equals the model's version."""
         current = draft.after if content is None else content
         try:
             edited = edit_in_external_editor(current, draft.path)
@@ -160,7 +160,7 @@ class Console:
         return None if edited == draft.after else edited
 
     def confirm(self, subject: str, question: str) -> bool:
-        """Return whether the user answers yes. Without a terminal the answer is no."""
+        """Return whether the user answers yes. Without a terminal it is False."""
         self._screen.discard_typed()
         self._screen.note(f"?? {collapse_blanks(escape_for_display(subject, keep=chr(10)))}", "bold")
         if not self._screen.can_ask:
@@ -171,7 +171,7 @@ class Console:
             return False
 
     def ask_question(self, question: Question) -> tuple[str, ...]:
-        """Return the chosen labels, or the user's own text. Raise ToolError if there is no answer."""
+        """Return the chosen labels, or the user's own text. Raise ToolError without an answer."""
         self._screen.note(f"?? {question.text}", "bold")
         for number, option in enumerate(question.options, start=1):
             about = f": {option.description}" if option.description else ""
@@ -209,7 +209,7 @@ class Console:
         return self._screen.ask(prompt)
 
     def note_sandbox(self, text: str) -> None:
-        """Show the sandbox of commands, prominently if there is none."""
+        """Show the sandbox of commands, prominently if it is missing."""
         self._screen.note(text, "bold red" if NO_SANDBOX in text else "dim")
 
     def busy(self, text: str) -> AbstractContextManager[None]:

@@ -36,7 +36,7 @@ EXTRAS = {
     "batch": "Parquet and datasets for `adapter read`",
     "pytest": "recorded model responses in tests",
 }
-"""The extras for users, and what each one provides."""
+"""The extras for users, and their features."""
 _REQUIREMENT = re.compile(r"([\w.-]+).*?extra\s*==\s*['\"]([\w-]+)['\"]")
 LEVELS: tuple[Level, ...] = ("bwrap", "landlock")
 

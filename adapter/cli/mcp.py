@@ -17,7 +17,7 @@ def mcp(
     dialect: DialectOption = "blade",
     approve: Annotated[
         str,
-        typer.Option(metavar="MODE", help="What may run: ask or plan (reads only), auto-edit (edits) or yolo (all)."),
+        typer.Option(metavar="MODE", help="Allowed actions: ask or plan (reads), auto-edit (edits) or yolo (all)."),
     ] = "ask",
     allow: Allow = None,
     deny: Annotated[

@@ -20,7 +20,7 @@ from adapter.prompting.calling_setup import CallingSetup
 
 @dataclass(frozen=True, slots=True)
 class ModelSetup:
-    """How a model is taught and held to calls.
+    """The setup by which a model learns to call tools.
 
     ``is_native``: the server calls tools itself. ``is_guided``: the words of each request choose its tool.
     ``is_own``: the model's chat template describes the tools.

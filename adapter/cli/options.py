@@ -67,7 +67,7 @@ PROMPTS_HELP = "Folder with custom prompt templates."
 
 Approve = Annotated[
     str,
-    _option("MODE", "What may run without approval: ask (reads), auto-edit (edits), yolo (all); plan refuses changes."),
+    _option("MODE", "Actions that need no approval: ask (reads), auto-edit (edits), yolo (all); plan refuses changes."),
 ]
 Allow = Annotated[list[str] | None, _option("RULE", "Always allow these calls, e.g. 'run_command(git status)'.")]
 Ask = Annotated[

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adapter.cli.terminal_output import print_escaped, read_text
@@ -12,6 +11,8 @@ from adapter.core.errors import UsageError
 from adapter.core.text.display_escaping import json_for_display
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from adapter.core.turn import Turn
     from adapter.parsing.format import Format
     from adapter.protocols.recorded_exchange import RecordedExchange
@@ -33,7 +34,7 @@ def print_parse_result(
     explain: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Parse ``file`` and print the result; the arguments are those of the command. Exit with 1 if there is no call."""
+    """Parse ``file`` and print the result; the arguments are those of the command. Exit with 1 without a call."""
     from adapter.parsing.parser import parse
 
     if exchange is not None:
@@ -77,7 +78,8 @@ def _load_tools(
 ) -> ToolDefinitions:
     if file is not None and dialect != "promptly":
         try:
-            definitions = json.loads(Path(file).read_bytes())
+            with open(file, "rb") as opened:  # noqa: PTH123  # pathlib takes a third of the time of an empty program
+                definitions = json.load(opened)
         except (OSError, ValueError, RecursionError) as error:
             raise UsageError(f"cannot read tool definitions from {file!r}: {reason(error)}") from error
         if not isinstance(definitions, list):

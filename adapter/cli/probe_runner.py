@@ -120,7 +120,7 @@ def _notes(chat: ChatClient) -> list[str]:
 
 def _print(found: Probe) -> None:
     table = Table("setup", box=None)
-    for heading in ("tasks", "valid", "correct", "unnecessary calls", "tokens", "seconds"):
+    for heading in ("tasks", "valid", "correct", "extra calls", "tokens", "s"):
         table.add_column(heading, justify="right")
     for trial in found.trials:
         score = trial.score

@@ -177,7 +177,7 @@ def _longest_run(text: str) -> int:
 
 def _why(conversation: ChatSession, _: str) -> None:
     if not conversation.answers:
-        raise UsageError("there is no answer to explain yet: send a message first")
+        raise UsageError("nothing to explain yet: send a message first")
     for number, answer in enumerate(conversation.answers, start=1):
         if len(conversation.answers) > 1:
             conversation.console.note(f"answer {number} of {len(conversation.answers)}", "bold")

@@ -163,7 +163,7 @@ class Terminal:
                 stream.flush()
 
     def fresh_line(self) -> None:
-        """End the line, and erase what the terminal itself may have written: it echoes Ctrl-C as ``^C``."""
+        """End the line, and erase an echo of the terminal itself, such as ``^C`` for Ctrl-C."""
         with self._lock:
             self.end_line()
             self._is_drawn = self._is_drawn or (self._stderr.is_terminal and not self._stderr.is_dumb_terminal)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import sys
-from pathlib import Path
 
 from adapter.core.arguments import reason
 from adapter.core.errors import UsageError
@@ -41,7 +40,11 @@ def _common_prefix_length(first: str, second: str) -> int:
 def read_text(file: str) -> str:
     """Read a file, or standard input for ``-``, without its byte order mark. Raise UsageError if it cannot be read."""
     try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        if file == "-":
+            raw = sys.stdin.buffer.read()
+        else:
+            with open(file, "rb") as opened:  # noqa: PTH123  # `adapter parse` loads without pathlib
+                raw = opened.read()
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {file!r}: {reason(error)}. Give a file, or - for standard input.") from error
     encoding = next((encoding for mark, encoding in _ENCODING_BY_MARK.items() if raw.startswith(mark)), "utf-8")

@@ -88,7 +88,7 @@ class Harness(Protocol):
 
 @dataclass(frozen=True)
 class SdkHarness:
-    """The plain loop of an OpenAI client: request, run the calls, repeat until there are none."""
+    """The plain loop of an OpenAI client: request, run the calls, and repeat until none are left."""
 
     name: str
     client: OpenAI

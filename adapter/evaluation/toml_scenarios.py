@@ -23,7 +23,8 @@
 A call with ``error`` instead of ``result`` is refused with that message. A call that is listed twice gets one result
 after the other. ``other`` lists calls that are answered but not needed. Every other call is refused with ``unknown``.
 A run succeeds if it made all calls with a ``result`` and no call of a tool in ``never``, and the answer contains all of
-``holds`` and none of ``lacks``. With ``declines``, the answer must say that the task cannot be done, without any call.
+``holds`` and none of ``lacks``. With ``declines``, the answer must state that the task cannot be done, and no call may
+be made.
 """
 
 from __future__ import annotations
@@ -194,7 +195,7 @@ def _make_check(data: ScenarioData) -> Callable[[Json, Sequence[ExecutedCall], s
         if data.declines and executed:
             return f"{executed[0].name} was called, though no tool fits"
         if data.declines and not _DECLINES.search(answer.casefold().replace("’", "'")):
-            return "the answer does not say that this cannot be done"
+            return "the answer does not state that the task cannot be done"
         if excluded := [fact for fact in data.lacks if not missing_fact(answer, [fact])]:
             return f"the answer contains {excluded[0]!r}"
         return missing_fact(answer, data.holds)

@@ -21,12 +21,12 @@ from adapter.evaluation.metrics import aggregate_runs, discordant_pairs, wilson_
 from adapter.evaluation.report_page import page
 from adapter.evaluation.run_log import RunLog
 from adapter.evaluation.runner import EvalRun
-from adapter.evaluation.suite_loader import built_in, load_suite
+from adapter.evaluation.suite_loader import load_built_in, load_suite
 from benchmarks.faulty_model import FaultyServer, model_name
 from tests.command_line import adapter, started
 from tests.live_upstream import LiveUpstream
 
-SCENARIOS = built_in()
+SCENARIOS = load_built_in()
 HOSTILE = '</pre></script><script>alert(1)</script><img src="http://evil.example/x">\x1b[2J\u202e'
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from adapter.evaluation.scenario import KINDS, perform
-from adapter.evaluation.suite_loader import built_in, load_suite
+from adapter.evaluation.suite_loader import load_built_in, load_suite
 from benchmarks.faulty_model import Mending
 from benchmarks.guardrails import needed
 from benchmarks.mistakes import MISTAKES
@@ -33,7 +33,7 @@ def test_the_suites_that_it_shows_are_ones(tmp_path):
 
 def test_what_it_counts_is_there():
     """Kinds and scenarios, the longest of them, mistakes and their mending."""
-    scenarios = built_in()
+    scenarios = load_built_in()
     rows = dict(re.findall(r"^\| ([\w ]+) \| (\d+) \|", PAGE, re.MULTILINE))
     assert {kind: int(rows[kind]) for kind in KINDS} == Counter(each.kind for each in scenarios)
     assert f"a model {len(scenarios)} tasks of up to six steps" in TEXT

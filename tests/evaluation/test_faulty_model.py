@@ -15,13 +15,13 @@ from adapter.backends.endpoint_discovery import Endpoint
 from adapter.core.events import JsonObject
 from adapter.evaluation.runner import AgentHarness, Harness, SdkHarness
 from adapter.evaluation.scenario import ExecutedCall, ExpectedCall, perform
-from adapter.evaluation.suite_loader import built_in, select_scenarios
+from adapter.evaluation.suite_loader import load_built_in, select_scenarios
 from adapter.parsing.formats.hermes import encode_calls
 from benchmarks import guardrails
 from benchmarks.faulty_model import FaultyServer, Mending, Model, model_name, read_conversation, strictly_read
 from benchmarks.mistakes import MISTAKES, NAMED, Situation
 
-SCENARIOS = built_in()
+SCENARIOS = load_built_in()
 (ORDER,) = select_scenarios(SCENARIOS, [], ["when a parcel comes"], easy=False)
 RESULT = "<tool_response>\na\n</tool_response>"
 ASKED = {"messages": ORDER.messages, "tools": list(ORDER.tools)}

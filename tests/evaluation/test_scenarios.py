@@ -9,10 +9,10 @@ import pytest
 
 from adapter.core.errors import UsageError
 from adapter.evaluation.scenario import KINDS, ExecutedCall, ExpectedCall, NextStep, missing_fact, next_step, perform
-from adapter.evaluation.suite_loader import built_in, load_suite, select_scenarios
+from adapter.evaluation.suite_loader import load_built_in, load_suite, select_scenarios
 from adapter.evaluation.toml_scenarios import parse_scenarios
 
-SCENARIOS = built_in()
+SCENARIOS = load_built_in()
 STEPS = [each for each in SCENARIOS if each.solution[0]]
 
 
@@ -180,7 +180,8 @@ def test_a_suite_of_ones_own(tmp_path):
         with pytest.raises(UsageError, match=said):
             parse_scenarios(TOML.replace(old, new, 1), "mine.toml")
     (tmp_path / "mine.py").write_text(
-        f"from adapter.evaluation.toml_scenarios import parse_scenarios\nSCENARIOS = parse_scenarios('''{TOML}''', 'here')"
+        "from adapter.evaluation.toml_scenarios import parse_scenarios\n"
+        f"SCENARIOS = parse_scenarios('''{TOML}''', 'here')"
     )
     assert [each.name for each in load_suite(str(tmp_path / "mine.py"))] == ["s"]
     (tmp_path / "twice.toml").write_text(TOML + TOML.partition('parameters = { at = "string" }')[2])

@@ -62,12 +62,12 @@ class JournalWorld:
 
     def journal(self, day: str) -> str:
         if day not in self.DAYS:
-            raise ToolRefusal(f"there is no journal of {day}; there are: {', '.join(self.DAYS)}")
+            raise ToolRefusal(f"unknown day {day}; the journals are: {', '.join(self.DAYS)}")
         return "\n".join(self.DAYS[day])
 
     def machine(self, code: str) -> str:
         if code not in self.MACHINES:
-            raise ToolRefusal(f"there is no machine {code}")
+            raise ToolRefusal(f"unknown machine {code}")
         return self.MACHINES[code]
 
 
@@ -127,7 +127,7 @@ class CaseDeskWorld:
 
     TOOLS: ClassVar = [
         tool("open_case", "Open a case.", title="string Its title.", reference="string From the letter."),
-        tool("send_copy", "Send a copy of a case to somebody.", case="string Its number.", to="string An address."),
+        tool("send_copy", "Send a copy of a case to an address.", case="string Its number.", to="string An address."),
     ]
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class CaseDeskWorld:
 
     def send_copy(self, case: str, to: str) -> str:
         if case not in self.cases:
-            raise ToolRefusal(f"there is no case {case}")
+            raise ToolRefusal(f"unknown case {case}")
         self.sent.append((case, to))
         return "sent"
 

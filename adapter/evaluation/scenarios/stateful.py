@@ -27,7 +27,7 @@ class ShelfWorld:
 
     def pick(self, slot: str) -> JsonObject:
         if self.arm or not self.slots.get(slot):
-            raise ToolRefusal("the arm holds a box" if self.arm else f"there is no box in slot {slot}")
+            raise ToolRefusal("the arm holds a box" if self.arm else f"slot {slot} is empty")
         self.arm, self.slots[slot] = self.slots[slot], ""
         return {"arm": self.arm}
 
@@ -59,7 +59,7 @@ def solve_weigh() -> Oracle:
     yield [ExpectedCall("pick", {"slot": "D"})]
     (weight,) = yield [ExpectedCall("weigh")]
     yield [ExpectedCall("place", {"slot": "C"})]
-    return f"The box weighs {json.loads(weight)['grams']} grams and stands in C now."
+    return f"The box weighs {json.loads(weight)['grams']} grams and is in C now."
 
 
 def check_weigh(world: ShelfWorld, executed: Sequence[ExecutedCall], answer: str) -> str:
@@ -96,7 +96,7 @@ class BankWorld:
 
     def _balance(self, account: str) -> int:
         if account not in self.cents:
-            raise ToolRefusal(f"there is no account {account!r}; there are: {', '.join(self.cents)}")
+            raise ToolRefusal(f"unknown account {account!r}; the accounts are: {', '.join(self.cents)}")
         return self.cents[account]
 
 
@@ -144,7 +144,7 @@ class FolderWorld:
         elif isinstance(self.here.get(folder), dict):
             self.path.append(folder)
         else:
-            raise ToolRefusal(f"there is no folder {folder!r} in /{'/'.join(self.path)}")
+            raise ToolRefusal(f"folder {folder!r} not found in /{'/'.join(self.path)}")
         return {"here": "/" + "/".join(self.path)}
 
     def look(self) -> list[str]:
@@ -152,7 +152,7 @@ class FolderWorld:
 
     def read(self, file: str) -> str:
         if not isinstance(self.here.get(file), str):
-            raise ToolRefusal(f"there is no file {file!r} in /{'/'.join(self.path)}")
+            raise ToolRefusal(f"file {file!r} not found in /{'/'.join(self.path)}")
         return str(self.here[file])
 
 
@@ -175,7 +175,7 @@ class BoilerWorld:
     """A boiler: pressure can only rise while the valve is open, and bursts the tank above 80."""
 
     TOOLS: ClassVar = [
-        tool("valve", "Open or close the valve.", open="boolean Whether it is to be open."),
+        tool("valve", "Open or close the valve.", open="boolean True to open it."),
         tool("pressure", "Set the pressure.", bar="integer From 0 to 100."),
         tool("seal", "Seal the tank as it is; gives the number of the seal."),
     ]

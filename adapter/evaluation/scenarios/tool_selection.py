@@ -60,7 +60,7 @@ class Records:
         if verb == "list":
             return [key for key, one in self.state.items() if one["kind"] == kind and one["status"] == status]
         if (one := self.state.get(id)) is None or one["kind"] != kind:
-            raise ToolRefusal(f"there is no {kind} {id!r}")
+            raise ToolRefusal(f"unknown {kind} {id!r}")
         match verb:
             case "get":
                 return one
