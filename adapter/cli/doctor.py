@@ -18,7 +18,7 @@ def doctor(
     ] = "auto",
     as_json: options.AsJson = False,
 ) -> None:
-    """Check extras, sandbox and model servers on this machine, and suggest fixes."""
+    """Check this machine's extras, sandbox and servers, and suggest fixes."""
     from adapter.cli.doctor_checks import run_checks
     from adapter.workspace.sandbox.sandbox import SandboxSettings
 

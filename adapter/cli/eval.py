@@ -67,7 +67,10 @@ def evaluate(
     settings: EvalSettings,
     list_: Annotated[bool, typer.Option("--list", help="List the scenarios and exit.")] = False,
 ) -> None:
-    """Measure how often a model completes multi-step tasks, with its server's tool calling and with ours."""
+    """Measure how often a model completes multi-step tasks.
+
+    It compares the server's own tool calling with ours.
+    """
     from adapter.cli.eval_runner import list_scenarios, run_eval
 
     raise typer.Exit(list_scenarios(settings) if list_ else run_eval(settings))

@@ -41,7 +41,7 @@ def export(
         ),
     ] = "",
 ) -> None:
-    """Export recordings and transcripts as training data, one line per model response."""
+    """Export recordings and transcripts as training data. Every response becomes one line."""
     from adapter.recording.replay_files import transcripts_in
     from adapter.recording.training_formats import UnrepresentableSample
     from adapter.recording.training_samples import failing_filter, parse_filters

@@ -83,7 +83,7 @@ def _load_tools(
         except (OSError, ValueError, RecursionError) as error:
             raise UsageError(f"cannot read tool definitions from {file!r}: {reason(error)}") from error
         if not isinstance(definitions, list):
-            raise UsageError(f"{file!r} is invalid: expected a JSON list of tool definitions")
+            raise UsageError(f"{file!r} must contain a JSON list of tool definitions")
         return definitions
     if dialect == "none":
         return ()

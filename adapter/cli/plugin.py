@@ -11,7 +11,10 @@ PLUGINS = {"vllm": "adapter_vllm_plugin.py", "sglang": "sglang.py"}
 
 
 def plugin(engine: Annotated[str, typer.Argument(help="Inference engine: vllm or sglang.", metavar="ENGINE")]) -> None:
-    """Print the path of an engine's plugin file: vllm serve ... --tool-parser-plugin "$(adapter plugin vllm)"."""
+    """Print the path of an engine's plugin file.
+
+    Example: vllm serve ... --tool-parser-plugin "$(adapter plugin vllm)"
+    """
     from pathlib import Path
 
     from adapter.core.errors import UsageError

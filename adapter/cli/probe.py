@@ -36,7 +36,7 @@ class ProbeSettings:
 
 @takes_settings(ProbeSettings)
 def probe(settings: ProbeSettings) -> None:
-    """Find the best tool-calling setup for a model, and save it as a profile for run, serve and wrap."""
+    """Find the best tool-calling setup for a model. It is saved as a profile for run, serve and wrap."""
     from adapter.cli.probe_runner import run_probe
 
     raise typer.Exit(run_probe(settings))

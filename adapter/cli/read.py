@@ -50,7 +50,7 @@ def read(
         bool, typer.Option("--ray", help="Run on a Ray cluster; IN and OUT may be Ray Data paths such as s3://...")
     ] = False,
 ) -> None:
-    """Parse files of model outputs (one per row) and add the results as columns."""
+    """Parse files of model outputs and add the results as columns. Every row holds one output."""
     from adapter.integrations.batch.inputs import find_sources
     from adapter.integrations.batch.runner import process_files
 

@@ -30,7 +30,7 @@ def replay(
     ask: options.Ask = None,
     deny: options.Deny = None,
 ) -> None:
-    """Replay recorded conversations offline and compare the results. Command output comes from the recording."""
+    """Replay recordings offline and compare the results. Command output comes from the recording."""
     replay_output.print_replay_results(
         paths, as_json=as_json, update=update, commands=_command_policy(run_commands, approve, allow, ask, deny)
     )

@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from adapter.cli import options
-from adapter.cli.config import Config, GuardrailsTable, ModelTable, SearchTable, SkillsTable, read_config
 from adapter.cli.options import option_group, parse_edit_mode, parse_rules, resolve_dialect
 from adapter.core.errors import UsageError
-from adapter.dialects import Dialect
-from adapter.tools.operations import Edits
-from adapter.tools.operations.permissions import PermissionRule
-from adapter.workspace.sandbox.sandbox import SandboxSettings
+
+if TYPE_CHECKING:
+    from adapter.cli.config import Config
+    from adapter.dialects import Dialect
+    from adapter.tools.operations import Edits
+    from adapter.tools.operations.permissions import PermissionRule
+    from adapter.workspace.sandbox.sandbox import SandboxSettings
 
 _basic = option_group()
 _model = option_group("Model and prompt", is_advanced=True)
@@ -104,6 +106,8 @@ class RunSettings:
     @cached_property
     def config(self) -> Config:
         """The user's configuration, with the options that override or extend it."""
+        from adapter.cli.config import GuardrailsTable, ModelTable, SearchTable, SkillsTable, read_config
+
         config = read_config(self.workspace, self.config_file)
         models = dict(config.models)
         for value in self.agent_model or ():
@@ -139,6 +143,8 @@ class RunSettings:
 
     @property
     def sandbox_settings(self) -> SandboxSettings:
+        from adapter.workspace.sandbox.sandbox import SandboxSettings
+
         return SandboxSettings(
             self.sandbox,  # type: ignore[arg-type]  # SandboxSettings checks the level
             self.sandbox_network,

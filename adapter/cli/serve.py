@@ -105,7 +105,7 @@ def serve(
     log_json: Annotated[bool, _process("", "Log as JSON lines, one for each request.", "--log-json")] = False,
     help_all: shared.HelpAll = False,  # noqa: ARG001  # its callback prints the help
 ) -> None:
-    """Serve an OpenAI-compatible API that adds tool calling to a model server."""
+    """Add tool calling to a model server, as an OpenAI-compatible API."""
     from adapter.backends.endpoint_discovery import api_url, find_endpoint
     from adapter.backends.profiles import validate_profile_name
     from adapter.backends.template_files import load_chat_template

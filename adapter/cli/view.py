@@ -34,7 +34,7 @@ def view(
         ),
     ] = None,
 ) -> None:
-    """Show a recording in the browser: prompts, raw output and parsed results."""
+    """Show a recording in the browser. The page has prompts, raw output and parsed results."""
     from adapter.recording.view.page import page
 
     text = page(_load_page_data(file, format, policy).data)

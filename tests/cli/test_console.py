@@ -82,8 +82,8 @@ def wrapped(text, columns):
 
 @pytest.mark.parametrize("environ", [{}, {"NO_COLOR": "1"}, PLAIN], ids=["colour", "none", "dumb"])
 @pytest.mark.parametrize("columns", [40, 80, 200])
-def test_the_final_screen_of_a_run_is_what_happened_line_by_line(model, tmp_path, columns, environ):
-    """Reasoning, text, calls, a diff, questions, a refusal with a reason: nothing is overwritten, nothing stays."""
+def test_run_screen_shows_all_events_in_order(model, tmp_path, columns, environ):
+    """Nothing is overwritten, and no status remains."""
     thought = "I should look first.\nThen decide."
     model.on(
         CHAT,
@@ -106,8 +106,7 @@ def test_the_final_screen_of_a_run_is_what_happened_line_by_line(model, tmp_path
     assert (b"\x1b" in terminal.shown) is (environ != PLAIN)
 
 
-def test_there_is_a_sign_of_life_and_it_does_not_stay(model, tmp_path):
-    """What is waited for, how far the prompt is read, how much of a call is written: all of it is wiped."""
+def test_status_is_shown_and_erased(model, tmp_path):
     model.on("/props", as_json(200, {"default_generation_settings": {}}))
     progress = delta(role="assistant") | {"prompt_progress": {"total": 5_000, "cache": 0, "processed": 1_024}}
     silent = as_stream(progress, done=False)
@@ -122,8 +121,8 @@ def test_there_is_a_sign_of_life_and_it_does_not_stay(model, tmp_path):
     assert not [line for line in terminal.lines if "waiting" in line or "reading" in line or "writing" in line]
 
 
-def test_a_call_being_written_does_not_overwrite_the_words_before_it(model, tmp_path):
-    """The call's size is on a line of its own while the words stay; the wider status is cut, not wrapped."""
+def test_call_progress_does_not_overwrite_the_answer(model, tmp_path):
+    """A status wider than the terminal is truncated, not wrapped."""
     silent = as_stream(*[delta(piece) for piece in ("Now I'll rename it.", WRITE[:90])], done=False)
     model.on(CHAT, Reply(200, silent.body, silent.content_type, length=len(silent.body) + 99, linger_s=60))
     terminal = run(model, tmp_path, columns=36)
@@ -134,7 +133,7 @@ def test_a_call_being_written_does_not_overwrite_the_words_before_it(model, tmp_
     assert terminal.lines[-2:] == ["Now I'll rename it.", "-- stopped by the user"]
 
 
-def test_what_goes_into_a_pipe_is_the_answer_and_nothing_else(model, tmp_path):
+def test_piped_stdout_contains_only_the_answer(model, tmp_path):
     """The person sees the rest, with the answer's lines missing."""
     model.on(CHAT, answer("I look. " + READ), answer("It says one."))
     terminal = run(model, tmp_path, stdout=str(tmp_path / "answer"))
@@ -150,7 +149,7 @@ def test_what_goes_into_a_pipe_is_the_answer_and_nothing_else(model, tmp_path):
     ("typed", "content", "code"),
     [("y\n", "two\n", 0), ("n\n", "one\n", 1), ("what?\nalways\n", "two\n", 0), ("y if you must\nno\n", "one\n", 1)],
 )
-def test_a_person_is_asked_with_the_diff_and_their_answer_counts(model, tmp_path, typed, content, code):
+def test_approval_shows_the_diff_and_follows_the_answer(model, tmp_path, typed, content, code):
     """The diff is on the screen before anything is written; words behind a yes may be a condition, so that is none."""
     model.on(CHAT, answer(WRITE), answer("Done."))
     terminal = run(model, tmp_path)
@@ -178,14 +177,14 @@ def test_a_person_is_asked_with_the_diff_and_their_answer_counts(model, tmp_path
         ("nah", ("", "")),
     ],
 )
-def test_what_an_answer_means(typed, means):
+def test_parse_approval_answer_returns_letter_and_reason(typed, means):
     assert parse_approval_answer(typed, can_edit=True) == means
     assert parse_approval_answer("e", can_edit=False) == ("", "")
 
 
 @pytest.mark.parametrize("key", ["\x04", "\x03"])
-def test_ctrl_d_refuses_and_ctrl_c_stops_and_neither_glues(model, tmp_path, key):
-    """What follows begins a line."""
+def test_ctrl_d_refuses_and_ctrl_c_stops(model, tmp_path, key):
+    """Later output starts on a new line."""
     model.on(CHAT, answer(WRITE), answer("Then not."))
     terminal = run(model, tmp_path)
     terminal.type(key, after="a reason for the model:")
@@ -199,8 +198,7 @@ def test_ctrl_d_refuses_and_ctrl_c_stops_and_neither_glues(model, tmp_path, key)
         assert (code, after) == (130, [" ^C", "-- stopped by the user"])
 
 
-def test_what_was_typed_before_the_question_is_no_answer(model, tmp_path):
-    """A stray y is not an approval of what nobody has seen."""
+def test_input_typed_before_the_question_is_discarded(model, tmp_path):
     silent = as_stream(delta("Wait."), delta(finish_reason="stop"))
     slow = Reply(200, silent.body.replace(b"Wait.", json.dumps("Wait." + WRITE)[1:-1].encode()), silent.content_type)
     model.on(CHAT, slow, answer("Then not."))
@@ -219,8 +217,7 @@ def editor(folder, program):
     return {"VISUAL": "", "EDITOR": shlex.join([sys.executable, str(script)])}
 
 
-def test_a_change_is_edited_before_it_is_applied(model, tmp_path):
-    """In $EDITOR; shown and asked for again; the model is told what was done; a replay does the same."""
+def test_user_can_edit_a_change_before_approving_it(model, tmp_path):
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / "a.txt").write_text("one\nend\n", encoding="utf-8")
     environ = editor(tmp_path, "assert path.suffix == '.txt'\npath.write_text(path.read_text().replace('two', 'zwei'))")
@@ -243,8 +240,7 @@ def test_a_change_is_edited_before_it_is_applied(model, tmp_path):
     assert "equal" in replayed.lines[-1]
 
 
-def test_what_was_typed_before_the_edited_change_was_shown_is_no_answer(model, tmp_path):
-    """The change that is asked for now is another one than the person answered."""
+def test_input_typed_before_the_edited_change_is_discarded(model, tmp_path):
     environ = editor(tmp_path, "path.write_text('zwei\\n')")
     model.on(CHAT, answer(WRITE), answer("Then not."))
     terminal = run(model, tmp_path, environ=environ)
@@ -257,14 +253,13 @@ def test_what_was_typed_before_the_edited_change_was_shown_is_no_answer(model, t
 @pytest.mark.parametrize(
     ("environ", "says"),
     [
-        ({"VISUAL": "", "EDITOR": "/does/not/exist"}, "/does/not/exist cannot be used: No such file or directory"),
-        ({"VISUAL": "", "EDITOR": "false"}, "false ended with code 1, so its text was not taken"),
+        ({"VISUAL": "", "EDITOR": "/does/not/exist"}, "/does/not/exist No such file or directory"),
+        ({"VISUAL": "", "EDITOR": "false"}, "false exited with code 1; its text was ignored"),
         ({"VISUAL": "true", "EDITOR": "false"}, "nothing was changed. An editor that returns at once"),
-        ({"VISUAL": "'", "EDITOR": ""}, "is no command line"),
+        ({"VISUAL": "'", "EDITOR": ""}, "is not a valid command line"),
     ],
 )
-def test_an_editor_that_fails_changes_nothing(model, tmp_path, environ, says):
-    """The question stands, and what the model wrote can still be taken."""
+def test_failing_editor_changes_nothing(model, tmp_path, environ, says):
     model.on(CHAT, answer(WRITE), answer("Done."))
     terminal = run(model, tmp_path, environ=environ, columns=200)
     terminal.type("e\n", after="a reason for the model:")
@@ -274,8 +269,7 @@ def test_an_editor_that_fails_changes_nothing(model, tmp_path, environ, says):
     assert (tmp_path / "a.txt").read_text() == "two\n"
 
 
-def test_a_command_cannot_be_edited(capsys):
-    """There is no draft of it, so the letter is not offered; without a terminal nobody is asked at all."""
+def test_command_approval_does_not_offer_editing(capsys):
     asked = ApprovalRequest("run_command", RunCommand("ls"), "execute", "run in .: ls", command="ls")
     assert Console().ask(asked) == ApprovalDecision(False)
     shown = capsys.readouterr().err
@@ -283,8 +277,7 @@ def test_a_command_cannot_be_edited(capsys):
     assert "[e]dit" not in shown
 
 
-def test_a_task_from_a_pipe_leaves_the_terminal_for_the_answers(model, tmp_path):
-    """`echo TASK | adapter run -` can still be asked."""
+def test_piped_task_still_allows_approvals(model, tmp_path):
     (tmp_path / "task").write_text("Write two, and\nnothing else\n")
     model.on(CHAT, answer(WRITE), answer("Done."))
     terminal = Terminal(["run", "-", "--base-url", model.url], tmp_path, stdin=str(tmp_path / "task"))
@@ -294,11 +287,11 @@ def test_a_task_from_a_pipe_leaves_the_terminal_for_the_answers(model, tmp_path)
     assert model.bodies()[0]["messages"][-1]["content"] == "Write two, and\nnothing else\n"
 
 
-def test_a_task_is_typed_at_the_terminal(model, tmp_path):
+def test_task_can_be_typed_at_the_terminal(model, tmp_path):
     """`adapter run -` says how to end it, and can still be answered."""
     model.on(CHAT, answer(WRITE), answer("Done."))
     terminal = Terminal(["run", "-", "--base-url", model.url], tmp_path)
-    terminal.type("Write two\n\x04", after="type the task, then Enter and Ctrl-D")
+    terminal.type("Write two\n\x04", after="type the task, then press Enter and Ctrl-D")
     terminal.type("y\n", after="a reason for the model:")
     assert terminal.end() == 0
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "two\n"
@@ -317,8 +310,8 @@ def test_a_task_is_typed_at_the_terminal(model, tmp_path):
         ("\x04", "the user did not answer. Decide yourself, or end with the question"),
     ],
 )
-def test_questions_are_asked_at_the_terminal(tmp_path, typed, expected):
-    """Numbers, labels, own words; nothing, a wrong number and two for one are asked again; Ctrl-D is no answer."""
+def test_question_accepts_numbers_labels_and_text(tmp_path, typed, expected):
+    """Invalid answers repeat the question; Ctrl-D is refused."""
     (tmp_path / "ask.py").write_text(
         "from adapter.cli.console import Console, ConsoleQuestions\n"
         "from adapter.core.errors import ToolError\n"
@@ -332,14 +325,13 @@ def test_questions_are_asked_at_the_terminal(tmp_path, typed, expected):
     )
     terminal = Terminal([tmp_path / "ask.py"], tmp_path)
     for number, line in enumerate(typed.splitlines(keepends=True), start=1):
-        terminal.type(line, after="or your own words:", times=number)
+        terminal.type(line, after="or your own text:", times=number)
     assert terminal.end() == 0
     assert terminal.lines[-1] == f"GOT {expected}"
     assert terminal.lines[:3] == ["?? Which?", "   1. red: warm", "   2. blue"]
 
 
-def test_several_answers_to_a_question():
-    """Where several may be chosen; a comma in own words is not a list."""
+def test_question_accepts_several_choices():
     several = Question("Which?", options=(Option("a"), Option("b"), Option("c")), multiple=True)
     assert _parse_choice(several, "3, 1,3") == ("c", "a")
     assert _parse_choice(several, "x, y") == ("x, y",)

@@ -37,7 +37,7 @@ print(memory() - before)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has arenas")
-def test_what_threads_have_freed_is_given_back():
+def test_memory_freed_by_threads_is_returned():
     """Twelve threads that hold 3.5 MB each in turn leave little of it behind, and much without the call."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     left = [

@@ -71,7 +71,7 @@ CASES = {
     "parse": [
         *((["parse", file], 2, "cannot read") for file in ("missing", "dir", "a\0b", LONG, "a.txt/b")),
         *((["parse", "a.txt", "--tools", file], 2, "tool definitions") for file in (*FILES, "empty", "broken.json")),
-        (["parse", "a.txt", "--tools", "null.json"], 2, "must hold a JSON list"),
+        (["parse", "a.txt", "--tools", "null.json"], 2, "must contain a JSON list"),
         (["parse", "a.txt", "--tools", "tool.json"], 2, "expected a JSON Schema"),
         *((["parse", "a.txt", "--format", "from-template", "--template", file], 2, "") for file in FILES),
         (["parse", "a.txt", "--format", "from-template"], 2, "add --template FILE"),
@@ -91,7 +91,7 @@ CASES = {
         (["read", f"{LONG}.jsonl", "--out", "-"], 2, "File name too long"),
         (["read", "bad_rows.jsonl", "--out", "-"], 1, "check the file"),
         (["read", "one.jsonl", "--out", "-", "--column", "txt"], 1, "with --column"),
-        (["read", "one.jsonl", "--out", "one.jsonl"], 2, "already exists"),
+        (["read", "one.jsonl", "--out", "one.jsonl"], 2, "already"),
         (["read", "one.jsonl", "--out", "a.txt"], 2, "--out FILE.jsonl"),
         *((["read", "one.jsonl", "--out", "-", "--tools", file], 2, "") for file in (*FILES, "null.json", "list.json")),
         (["read", "one.jsonl", "--out", "-", "--policy", "x"], 2, "expected strict"),
@@ -234,8 +234,7 @@ CHUNKS = {
 
 
 @pytest.mark.parametrize("chunk", CHUNKS)
-def test_wrong_input_gives_a_short_message_and_the_documented_exit_code(chunk, folder, tmp_path):
-    """Whatever the command is."""
+def test_wrong_input_gives_a_short_message_and_its_exit_code(chunk, folder, tmp_path):
     env = {"HOME": str(tmp_path), "COLUMNS": "200", "TERMINAL_WIDTH": "200", "OPENAI_BASE_URL": "", "OLLAMA_HOST": ""}
     wrong = []
     for words, code, says in CHUNKS[chunk]:
@@ -246,7 +245,7 @@ def test_wrong_input_gives_a_short_message_and_the_documented_exit_code(chunk, f
 
 
 @pytest.mark.parametrize("words", [["run", "hi"], ["probe"], ["eval"], ["prompt", "--tokens"]])
-def test_a_server_that_does_not_speak_http_is_no_model_server(words, tmp_path):
+def test_non_http_server_is_not_a_model_server(words, tmp_path):
     """Exit code 3, as where nothing listens."""
     server, url = not_http()
     with server:
@@ -260,8 +259,7 @@ HOMES = ["/dev/null", "/sys"]
 
 @pytest.mark.parametrize("home", HOMES)
 @pytest.mark.parametrize("words", [["demo"], ["setup"], ["tool", "install"], ADD])
-def test_an_unwritable_home_is_named(words, home, tmp_path):
-    """With the place, and with the variable that names another where there is one."""
+def test_unwritable_home_is_reported(words, home, tmp_path):
     variables = dict.fromkeys(("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"), "")
     done = adapter(*words, cwd=tmp_path, env={"HOME": home, **variables})
     says = "XDG_CACHE_HOME" if words[0] in ("demo", "setup") else "cannot write"
@@ -270,8 +268,7 @@ def test_an_unwritable_home_is_named(words, home, tmp_path):
     assert not RAW_WORDING.search(done.stderr)
 
 
-def test_serve_warns_of_a_dead_model_server(tmp_path):
-    """It starts all the same: the model server may come later."""
+def test_serve_warns_of_an_unreachable_model_server(tmp_path):
     import time
 
     from tests.command_line import started

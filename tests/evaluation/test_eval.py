@@ -46,8 +46,7 @@ def rows(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_model_without_mistakes_does_everything(model, tmp_path, capsys):
-    """In each way, with its table, its page and its runs."""
+def test_perfect_model_completes_every_scenario(model, tmp_path, capsys):
     assert run_eval(settings(model, ways=("bare", "ours", "agent"))) == 0
     said = capsys.readouterr()
     assert "only ours: 0, only bare: 0" in said.out
@@ -68,8 +67,7 @@ def test_a_model_without_mistakes_does_everything(model, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("way", ["ours", "agent"])
-def test_ours_is_measured_without_guardrails_too(model, tmp_path, way):
-    """What `--guardrails` and `--retries` say reaches both ways of ours, and stands in the file."""
+def test_guardrail_options_reach_ours_and_agent(model, tmp_path, way):
     asked = {}
     given: dict[str, dict[str, Any]] = {"on": {}, "off": {"guardrails": "off"}, "none": {"retries": 0}}
     for name, more in given.items():
@@ -84,7 +82,7 @@ def test_ours_is_measured_without_guardrails_too(model, tmp_path, way):
         run_eval(settings(model, guardrails="of"))
 
 
-def test_what_is_there_is_not_run_again(model, tmp_path, capsys):
+def test_recorded_runs_are_not_repeated(model, tmp_path, capsys):
     """The same command asks nothing; more runs or another way add to it; another sampling is refused."""
     assert run_eval(settings(model, ways=("bare",))) == 0
     model.model.told.clear()
@@ -104,7 +102,7 @@ def test_what_is_there_is_not_run_again(model, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("how", "way"), [(signal.SIGINT, "bare"), (signal.SIGINT, "agent"), (signal.SIGKILL, "bare")])
-def test_a_run_that_is_stopped_loses_nothing(model, tmp_path, how, way):
+def test_interrupted_evaluation_continues(model, tmp_path, how, way):
     """Ctrl-C gives the table and 130; after either, the rest is run and nothing twice."""
     model.first_s = 0.03
     words = ["eval", "--base-url", model.url, "--model", "qwen3-simulated", "--way", way, "--kind", "steps"]
@@ -131,8 +129,7 @@ def test_a_run_that_is_stopped_loses_nothing(model, tmp_path, how, way):
     assert "100 %" in done.stdout
 
 
-def test_a_line_that_was_cut_off_is_run_again(tmp_path):
-    """And what is no file of an eval, or another's, is left alone."""
+def test_truncated_line_is_run_again(tmp_path):
     path = tmp_path / "r.jsonl"
     run = EvalRun("one order", "steps", "bare", 0)
     scenario = next(each for each in SCENARIOS if each.name == run.scenario)
@@ -162,8 +159,7 @@ def test_a_line_that_was_cut_off_is_run_again(tmp_path):
         assert path.read_bytes() == text
 
 
-def test_the_time_limit_ends_it(model, capsys):
-    """What was known by then counts, and the exit code is that of success."""
+def test_time_limit_ends_the_evaluation(model, capsys):
     model.first_s = 0.2
     assert run_eval(settings(model, ways=("bare",), time_limit=0.5)) == 0
     assert "the time limit of 0.5 s was reached; run the same command again" in capsys.readouterr().err
@@ -172,7 +168,7 @@ def test_the_time_limit_ends_it(model, capsys):
     assert "3 of 3" in capsys.readouterr().err
 
 
-def test_a_server_that_goes_away_leaves_what_is_known(model, tmp_path, capsys):
+def test_lost_server_keeps_earlier_runs(model, tmp_path, capsys):
     """The runs before are kept; without any it is an error."""
     with FaultyServer(SCENARIOS) as other:
         write, asked = other.model.write, []
@@ -195,8 +191,7 @@ def test_a_server_that_goes_away_leaves_what_is_known(model, tmp_path, capsys):
         run_eval(replace(given, results=tmp_path / "new.jsonl"))
 
 
-def test_a_server_that_takes_no_tools_is_a_lost_run(tmp_path, monkeypatch):
-    """It says so; where nobody may ask, the evaluation ends."""
+def test_server_without_tools_fails_the_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
@@ -215,8 +210,7 @@ def test_a_server_that_takes_no_tools_is_a_lost_run(tmp_path, monkeypatch):
             run_eval(replace(given, results=tmp_path / "new.jsonl"))
 
 
-def test_hostile_text_is_shown_as_text(tmp_path, monkeypatch, capsys):
-    """Of the model, and of the names in a suite: on the page and in a terminal."""
+def test_hostile_text_is_escaped(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     def answer(_body):
@@ -246,8 +240,7 @@ def test_hostile_text_is_shown_as_text(tmp_path, monkeypatch, capsys):
         assert len(html) < 100_000
 
 
-def test_wrong_use_is_said(model, tmp_path):
-    """With what there is instead, and before anybody is asked or a file is made."""
+def test_invalid_settings_are_refused_at_the_start(model, tmp_path):
     given = EvalSettings(model.url, "m", ways=("bare",))
     cases: list[tuple[dict[str, Any], str]] = [
         ({"ways": ("best",)}, "unknown way 'best'; expected bare, ours, agent"),
@@ -276,23 +269,21 @@ def test_wrong_use_is_said(model, tmp_path):
         (["--base-url", "http://127.0.0.1:9/v1"], 3, "Nothing answers at"),
     ],
 )
-def test_the_command_ends_with_its_code(model, words, code, said):
-    """One message and no traceback."""
+def test_eval_exit_codes(model, words, code, said):
     done = adapter("eval", "--base-url", model.url, "--model", "m", *words)
     assert done.returncode == code, done.stderr
     assert said in " ".join(done.stderr.replace("│", "").split())
     assert "Traceback" not in done.stderr
 
 
-def test_the_scenarios_are_listed(model):
-    """With their kinds, tools and calls; nobody is asked."""
+def test_eval_list_prints_the_scenarios(model):
     done = adapter("eval", "--list", "--kind", "stateful")
     assert done.returncode == 0, done.stderr
     assert re.search(r"stateful +swap two boxes +3 +6", done.stdout)
     assert len(done.stdout.splitlines()) == 7
 
 
-def test_intervals_and_pairs_are_right():
+def test_intervals_and_discordant_pairs():
     """Wilson's values as published (Newcombe 1998, tables I: 81 of 263, 0 of 20, 15 of 148)."""
     for (successes, tries), bounds in {
         (81, 263): (0.2553, 0.3662), (0, 20): (0.0, 0.1611), (15, 148): (0.0624, 0.1605), (0, 0): (0.0, 1.0),
@@ -309,7 +300,7 @@ def test_intervals_and_pairs_are_right():
     assert aggregate_runs([]).share == 0.0
 
 
-def test_a_suite_that_fails_is_the_users(model, tmp_path):
+def test_failing_user_suite_is_reported(model, tmp_path):
     """A world or a check that raises: one message with the scenario, no traceback."""
     suite = (
         "from adapter.evaluation.scenario import ExpectedCall, Scenario, tool\n"
