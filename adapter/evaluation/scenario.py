@@ -77,7 +77,7 @@ class Scenario:
     world: Callable[[], object]
     oracle: Callable[[], Oracle]
     check: Check
-    system: str = "Work on the task with the tools. When it is done, answer in one sentence that holds what was asked."
+    system: str = "Work on the task with the tools. When it is done, answer in one sentence with the requested facts."
     easy: bool = False
     required: tuple[str, ...] | None = None
 

@@ -177,7 +177,7 @@ def test_recording_contains_each_message_once(model, tmp_path):
     assert list(requests[-1].messages) == model.bodies()[-1]["messages"]
     assert adapter("view", file, "--html", tmp_path / "page.html").returncode == 0
     replayed = adapter("replay", file)
-    assert replayed.returncode == 1
+    assert replayed.returncode == 2
     assert "the record of a chat holds no files" in replayed.stdout
 
 

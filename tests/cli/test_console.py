@@ -253,7 +253,7 @@ def test_input_typed_before_the_edited_change_is_discarded(model, tmp_path):
 @pytest.mark.parametrize(
     ("environ", "says"),
     [
-        ({"VISUAL": "", "EDITOR": "/does/not/exist"}, "/does/not/exist No such file or directory"),
+        ({"VISUAL": "", "EDITOR": "/does/not/exist"}, "cannot run /does/not/exist: No such file or directory"),
         ({"VISUAL": "", "EDITOR": "false"}, "false exited with code 1; its text was ignored"),
         ({"VISUAL": "true", "EDITOR": "false"}, "nothing was changed. An editor that returns at once"),
         ({"VISUAL": "'", "EDITOR": ""}, "is not a valid command line"),

@@ -31,12 +31,13 @@ TOOLS: list[JsonObject] = [
           unit=_text("Of the temperature.", enum=["celsius", "fahrenheit"])),
     _tool("read_file", "Read a text file.", ["path"], path=_text("Relative to the project."),
           max_lines={"type": "integer", "description": "Read no more than this."}),
-    _tool("search_files", "Find the lines that contain a text, in all files.", ["text"], text=_text("What to find."),
+    _tool("search_files", "Find the lines that contain a text, in all files.", ["text"],
+          text=_text("The text to find."),
           ignore_case={"type": "boolean", "description": "Whether case does not matter."}),
     _tool("edit_file", "Replace texts in a file.", ["path", "edits"], path=_text("Relative to the project."),
           edits={"type": "array", "items": {"type": "object", "required": ["old_text", "new_text"], "properties": {
-              "old_text": _text("What is there."), "new_text": _text("What is to be there.")}}}),
-    _tool("create_event", "Put an event into the calendar.", ["title", "start"], title=_text("What it is."),
+              "old_text": _text("The current text."), "new_text": _text("The new text.")}}}),
+    _tool("create_event", "Put an event into the calendar.", ["title", "start"], title=_text("The title."),
           start={"type": "object", "required": ["date", "time"], "properties": {
               "date": _text("As YYYY-MM-DD."), "time": _text("As HH:MM.")}},
           guests={"type": "array", "items": {"type": "string"}, "description": "Names."}),
@@ -56,8 +57,8 @@ HOUSE: list[JsonObject] = [
     _tool("switch_light", "Switch a light on or off.", ["room", "on"], room=_text("The room."), on={"type": "boolean"}),
     _tool("set_temperature", "Set the heating of a room.", ["room", "degrees"], room=_text("The room."),
           degrees={"type": "number", "description": "In degrees Celsius."}),
-    _tool("play_music", "Play music.", ["artist"], artist=_text("Whose music."),
-          room=_text("Where; everywhere if left out.")),
+    _tool("play_music", "Play music.", ["artist"], artist=_text("The artist."),
+          room=_text("The room; all rooms if omitted.")),
 ]  # fmt: skip
 TOOL_SETS = (TOOLS, SHOP, HOUSE)
 
@@ -186,7 +187,7 @@ TASKS: tuple[ProbeTask, ...] = (
         HOUSE,
     ),
     ProbeTask("a house: no call for a question", (_user("What is 12 times 12?"),), (), HOUSE),
-    ProbeTask("no call: common knowledge", (_user("What is the capital of France? Just tell me, use no tool."),)),
+    ProbeTask("no call: common knowledge", (_user("What is the capital of France? Just answer, use no tool."),)),
     ProbeTask(
         "a number",
         (_user("Show me the first 20 lines of src/main.c"),),

@@ -175,15 +175,15 @@ def expect_facts(*facts: str, after: Sequence[ExpectedCall]) -> Check:
 
 
 SCENARIOS = [
-    Scenario("the machine that stopped", KIND, "Which machine stopped on Monday? Tell me its plate.",
+    Scenario("the machine that stopped", KIND, "Which machine stopped on Monday? Give me its plate.",
              JournalWorld.TOOLS, JournalWorld, solve_monday,
              expect_facts("77-QD-3160", after=[ExpectedCall("machine", {"code": "MX-4471"})])),
     Scenario("two journals", KIND, "A machine stopped on Tuesday. Which part did it get on Wednesday, and what is its "
              "plate?", JournalWorld.TOOLS, JournalWorld, solve_two_journals,
              expect_facts("GR-5583-W", "77-QD-8245", after=[ExpectedCall("journal", {"day": "Wednesday"}),
                                                             ExpectedCall("machine", {"code": "MX-4474"})])),
-    Scenario("from page to page", KIND, "Page 3 of the paper says where to go on; follow it to the end. Which sum was "
-             "agreed?", PagedDocumentWorld.TOOLS, PagedDocumentWorld, solve_pages,
+    Scenario("from page to page", KIND, "Page 3 of the paper names the page to continue with; follow them to the end. "
+             "Which sum was agreed?", PagedDocumentWorld.TOOLS, PagedDocumentWorld, solve_pages,
              expect_facts("30518", after=[ExpectedCall("page", {"number": 5})])),
     Scenario("a long letter", KIND, "Open a case titled 'Letter' with the reference of this letter, and send a copy "
              f"to where copies go. What is the number of the case?\n\n{LETTER}", CaseDeskWorld.TOOLS, CaseDeskWorld,

@@ -120,8 +120,8 @@ class FolderWorld:
 
     TOOLS: ClassVar = [
         tool("enter", "Go into a folder below the present one, or up with '..'.", folder="string Its name."),
-        tool("look", "List what is in the present folder."),
-        tool("read", "Read a file of the present folder.", file="string Its name."),
+        tool("look", "List the contents of the current folder."),
+        tool("read", "Read a file of the current folder.", file="string Its name."),
     ]
     TREE: ClassVar[JsonObject] = {
         "plans": {"2030": {"budget.txt": "total: 61,907"}, "2031": {"budget.txt": "total: 84,352"}},
@@ -261,12 +261,12 @@ SCENARIOS = [
     Scenario("weigh and move", KIND, "Weigh the box in slot D and put it into slot C. How many grams has it?",
              ShelfWorld.TOOLS, ShelfWorld, solve_weigh, check_weigh),
     Scenario("empty the savings", KIND,
-             "Move everything from savings to checking, then 950 euros (95000 cents) from checking to rent, and tell "
+             "Move everything from savings to checking, then 950 euros (95000 cents) from checking to rent, and give "
              "me the receipt for the rent.", BankWorld.TOOLS, BankWorld, solve_savings, check_savings),
     Scenario("two budgets", KIND, "In the folder plans there is one folder a year, each with a budget.txt. What are "
              "the totals of 2031 and of 2030?", FolderWorld.TOOLS, FolderWorld, solve_budgets, check_budgets),
-    Scenario("seal at 64 bar", KIND, "Seal the tank at 64 bar with the valve closed, and tell me the number of the "
+    Scenario("seal at 64 bar", KIND, "Seal the tank at 64 bar with the valve closed, and give me the number of the "
              "seal. It bursts above 80.", BoilerWorld.TOOLS, BoilerWorld, solve_seal, check_seal),
-    Scenario("a seat for Dana", KIND, "Book the last of the free seats in row 14 for Dana Kral, and tell me the "
+    Scenario("a seat for Dana", KIND, "Book the last of the free seats in row 14 for Dana Kral, and give me the "
              "booking.", SeatWorld.TOOLS, SeatWorld, solve_seat, check_seat),
 ]  # fmt: skip

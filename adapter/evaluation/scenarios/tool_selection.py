@@ -140,7 +140,7 @@ SCENARIOS = [
     ),
     _make_scenario(
         "archive, do not delete, 20 tools", 20,
-        "The ticket about the lost badge, TCK-5131, is settled. Archive it, and tell me the serial number of the "
+        "The ticket about the lost badge, TCK-5131, is settled. Archive it, and give me the serial number of the "
         "device that it names.",
         [[ExpectedCall("get_ticket", {"id": "TCK-5131"})],
          [ExpectedCall("archive_ticket", {"id": "TCK-5131"})],
@@ -150,7 +150,7 @@ SCENARIOS = [
     ),
     _make_scenario(
         "archive, do not delete, 80 tools", 80,
-        "The ticket about the lost badge, TCK-5131, is settled. Archive it, and tell me the serial number of the "
+        "The ticket about the lost badge, TCK-5131, is settled. Archive it, and give me the serial number of the "
         "device that it names.",
         [[ExpectedCall("get_ticket", {"id": "TCK-5131"})],
          [ExpectedCall("archive_ticket", {"id": "TCK-5131"})],
@@ -160,7 +160,7 @@ SCENARIOS = [
     ),
     _make_scenario(
         "assign the open vehicle, 80 tools", 80,
-        "Make Petra responsible for the only vehicle that is still open, and tell me its number plate.",
+        "Make Petra responsible for the only vehicle that is still open, and give me its number plate.",
         [[ExpectedCall("list_vehicle", {"status": "open"})],
          [ExpectedCall("assign_vehicle", {"id": "VEH-0021", "to": "Petra"})],
          [ExpectedCall("get_vehicle", {"id": "VEH-0021"})]],
