@@ -143,7 +143,7 @@ def test_wrong_use_reports_the_next_step(tmp_path, words, code, says):
 def test_run_help_is_readable_at_80_columns(tmp_path):
     shown = adapter("run", "--help-all", cwd=tmp_path, env={"COLUMNS": "80"}).stdout
     groups = re.findall(r"^╭─ (.*?) ─+╮$", shown, re.MULTILINE)
-    assert groups == ["Arguments", "Options", "Permissions and sandbox", "Model and prompt", "Tools"]
+    assert groups == ["Arguments", "Options", "Model and prompt", "Tools", "Permissions and sandbox"]
     assert "…" not in shown
     assert max(map(len, shown.splitlines())) <= 80
     longest = max(len(part.splitlines()) for part in re.split(r"^│ (?=--)", shown, flags=re.MULTILINE)[1:])

@@ -165,7 +165,7 @@ def test_user_suite_is_loaded(tmp_path):
         ('tools = ["look"]', 'tools = ["see"]', "names the unknown tool 'see'; expected look"),
         ('kind = "mine"', "", r"scenario\.0\.kind"),
         ('result = "Q7"', 'error = "no", result = "Q7"', "either a result or an error"),
-        ("[[tool]]", "[[tool", "is no TOML"),
+        ("[[tool]]", "[[tool", "is not TOML"),
         ("holds", "hold", r"scenario\.0\.hold"),
     ]:
         with pytest.raises(UsageError, match=said):
@@ -178,8 +178,8 @@ def test_user_suite_is_loaded(tmp_path):
     (tmp_path / "twice.toml").write_text(TOML + TOML.partition('parameters = { at = "string" }')[2])
     (tmp_path / "raises.py").write_text("1 / 0")
     (tmp_path / "empty.py").write_text("")
-    for file, said in [("twice.toml", "two scenarios 's'"), ("raises.py", "ZeroDivisionError"), ("empty.py", "no list"),
-                       ("none.toml", "cannot read"), ("none.py", "cannot read"), ("what", "is no suite")]:  # fmt: skip
+    for file, said in [("twice.toml", "two scenarios are called 's'"), ("raises.py", "ZeroDivisionError"), ("empty.py", "needs a list"),
+                       ("none.toml", "cannot read"), ("none.py", "cannot read"), ("what", "unknown suite")]:  # fmt: skip
         with pytest.raises(UsageError, match=said):
             load_suite(str(tmp_path / file))
 
