@@ -15,9 +15,9 @@ from adapter.backends import profiles
 from adapter.backends.chat_client import ChatClient, constraint_fields
 from adapter.backends.profiles import Model, Profile, ProfileSetup
 from adapter.cli.console import Console, task_progress
+from adapter.cli.eval_settings import ProbeSettings
 from adapter.cli.model_loading import load_model, require_model_choice
 from adapter.cli.options import unless_auto
-from adapter.cli.probe import ProbeSettings
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject
 from adapter.core.text.redaction import Redactor

@@ -178,9 +178,15 @@ def test_user_suite_is_loaded(tmp_path):
     (tmp_path / "twice.toml").write_text(TOML + TOML.partition('parameters = { at = "string" }')[2])
     (tmp_path / "raises.py").write_text("1 / 0")
     (tmp_path / "empty.py").write_text("")
-    for file, said in [("twice.toml", "two scenarios are called 's'"), ("raises.py", "ZeroDivisionError"), ("empty.py", "needs a list"),
-                       ("none.toml", "cannot read"), ("none.py", "cannot read"), ("what", "unknown suite")]:  # fmt: skip
-        with pytest.raises(UsageError, match=said):
+    for file, message in [
+        ("twice.toml", "two scenarios are called 's'"),
+        ("raises.py", "ZeroDivisionError"),
+        ("empty.py", "needs a list"),
+        ("none.toml", "cannot read"),
+        ("none.py", "cannot read"),
+        ("what", "unknown suite"),
+    ]:
+        with pytest.raises(UsageError, match=message):
             load_suite(str(tmp_path / file))
 
 
