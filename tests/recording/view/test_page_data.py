@@ -311,7 +311,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     with pytest.raises(UsageError, match=r"not a transcript line \(it is not JSON.*or by eval"):
         view(str(file), "--html", "x")
     file.write_text('{"eval": 1}\n')
-    with pytest.raises(UsageError, match="leave out --format, --policy"):
+    with pytest.raises(UsageError, match="omit --format and --policy"):
         view(str(file), "--html", "x", "--policy", "safe")
 
 
