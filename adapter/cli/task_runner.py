@@ -40,7 +40,7 @@ def read_task() -> str:
 def run_task(task: str, settings: RunSettings) -> int:
     """Run ``task`` and return the exit code. Raise TransportError and UsageError with the next step."""
     if not task.strip():
-        raise UsageError("the task is empty; describe it in plain English, or give - to read it from standard input")
+        raise UsageError("the task is empty; describe it in plain language, or give - to read it from standard input")
     validate_settings(settings)
     console = Console()
     with ExitStack() as stack:

@@ -165,19 +165,19 @@ def test_subagent_tier_uses_its_configured_model_and_server(home, workspace, scr
             "[models.weak]\nbase_url = 'http://127.0.0.1:1'\n"
         )
         scripted.on(CHAT, *answers(task, "Done."))
-        said = run(workspace, scripted)
+        message = run(workspace, scripted)
         (asked,) = other.bodies()
     assert asked["model"] == "big"
     assert "<function=" in asked["messages"][0]["content"]
     assert asked["messages"][1]["content"] == "Look around."
-    assert "I looked." in said[1]["messages"][-1]["content"]
+    assert "I looked." in message[1]["messages"][-1]["content"]
 
 
 def test_agent_model_option_sets_the_model_of_a_tier(home, workspace, scripted):
     task = call("task", description="Look", prompt="Look around.", model_tier="weak")
     scripted.on(CHAT, *answers(task, "I looked.", "Done."))
-    said = run(workspace, scripted, "--agent-model", "weak=tiny")
-    assert [body["model"] for body in said] == ["m", "tiny", "m"]
+    message = run(workspace, scripted, "--agent-model", "weak=tiny")
+    assert [body["model"] for body in message] == ["m", "tiny", "m"]
     wrong = CliRunner().invoke(make_app(), ["run", "x", "-w", str(workspace), "--agent-model", "tiny"])
     assert isinstance(wrong.exception, UsageError)
     assert "strong=qwen3:32b" in str(wrong.exception)
@@ -193,9 +193,9 @@ def test_search_and_skills_come_from_the_user(home, workspace, scripted, tmp_pat
     scripted.on(CHAT, *answers(call("websearch", query="tin openers"), "Done.") * 2)
     file = tmp_path / "mine.toml"
     file.write_text(f"[search]\nurl = '{scripted.url}/s?q={{query}}'\n[skills]\nfolders = ['{tmp_path}/release']\n")
-    said = run(workspace, scripted, "--config", str(file), "--skills", str(tmp_path / "review"))
-    assert "release | review" in said[0]["messages"][0]["content"]
-    assert "http://t" in said[1]["messages"][-1]["content"]
+    message = run(workspace, scripted, "--config", str(file), "--skills", str(tmp_path / "review"))
+    assert "release | review" in message[0]["messages"][0]["content"]
+    assert "http://t" in message[1]["messages"][-1]["content"]
     again = run(workspace, scripted, "--search-url", f"{scripted.url}/s?q={{query}}")[2:]
     assert "release" not in again[0]["messages"][0]["content"]
     assert "http://t" in again[1]["messages"][-1]["content"]
@@ -208,8 +208,8 @@ def test_search_key_is_never_in_the_prompt_or_the_recording(home, workspace, scr
     scripted.on(CHAT, *answers(call("websearch", query="c0nfidential tins"), "Done."))
     file, record = tmp_path / "mine.toml", tmp_path / "talk.jsonl"
     file.write_text(f"[search]\nservice = 'exa'\nurl = '{scripted.url}'\nkey_variable = 'MINE'\n")
-    said = run(workspace, scripted, "--config", str(file), "--record", str(record))
-    assert "T [redacted]" in said[1]["messages"][-1]["content"]
+    message = run(workspace, scripted, "--config", str(file), "--record", str(record))
+    assert "T [redacted]" in message[1]["messages"][-1]["content"]
     ((headers, body),) = [(headers, body) for path, headers, body in scripted.requests if path == "/search"]
     assert (headers["x-api-key"], body["query"], body["numResults"]) == ("c0nfidential", "c0nfidential tins", 8)
     assert "c0nfidential" not in record.read_text()
@@ -219,8 +219,8 @@ def test_searxng_needs_its_address(home, workspace, scripted):
     path = "/search?format=json&q=tin"
     scripted.on(path, as_json(200, {"results": [{"title": "Tin", "url": "http://t", "content": "x"}]}))
     scripted.on(CHAT, *answers(call("websearch", query="tin"), "Done."))
-    said = run(workspace, scripted, "--search", "searxng", "--search-url", scripted.url)
-    assert "http://t" in said[1]["messages"][-1]["content"]
+    message = run(workspace, scripted, "--search", "searxng", "--search-url", scripted.url)
+    assert "http://t" in message[1]["messages"][-1]["content"]
     wrong = CliRunner().invoke(make_app(), ["run", "x", "-w", str(workspace), "--search", "searxng"])
     assert "http://localhost:8888" in str(wrong.exception)
 

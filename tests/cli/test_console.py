@@ -20,10 +20,10 @@ EDIT = WRITE.replace("write_file", "apply_edit").replace('"content": "two\\n"', 
 PLAIN = {"TERM": "dumb", "NO_COLOR": "1"}
 
 
-def answer(*said, **delta_fields):
+def answer(*output, **delta_fields):
     """A streamed answer in pieces of seven characters, after its reasoning."""
     thought = [delta(**delta_fields)] if delta_fields else []
-    pieces = [delta(text[start : start + 7]) for text in said for start in range(0, len(text), 7)]
+    pieces = [delta(text[start : start + 7]) for text in output for start in range(0, len(text), 7)]
     return as_stream(delta(role="assistant"), *thought, *pieces, delta(finish_reason="stop"))
 
 

@@ -81,7 +81,7 @@ def test_install_page_lists_the_same_extras():
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8").partition("| extra | brings |")[2]
     rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE)
     assert [name for name, _ in rows] == list(doctor.EXTRAS)
-    assert all(said.startswith(doctor.EXTRAS[name]) for name, said in rows)
+    assert all(output.startswith(doctor.EXTRAS[name]) for name, output in rows)
 
 
 def test_doctor_finds_servers_by_port(monkeypatch, scripted: ScriptedServer):

@@ -65,6 +65,6 @@ def test_run_with_only_invalid_calls_fails():
     ],
 )
 def test_ending_reports_reason_and_counts(reason, results, code, line):
-    found, said = told(*results, reason=reason)
+    found, output = told(*results, reason=reason)
     assert found == code
-    assert said.startswith(line)
+    assert output.startswith(line)

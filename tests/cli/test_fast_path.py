@@ -96,9 +96,9 @@ CALL = '<tool_call>{"name": "cat", "arguments": {"filename": "a.py"}}</tool_call
 
 
 def test_parse_imports_no_library(tmp_path):
-    said = tmp_path / "said.txt"
-    said.write_text(CALL, encoding="utf-8")
-    shown, loaded = loaded_by("parse", said)
+    output = tmp_path / "said.txt"
+    output.write_text(CALL, encoding="utf-8")
+    shown, loaded = loaded_by("parse", output)
     assert "call: read_file" in shown
     assert loaded.isdisjoint(LIBRARIES | {"adapter.tools.operations", "adapter.workspace", "adapter.core.json.repair"})
 

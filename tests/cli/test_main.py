@@ -380,12 +380,12 @@ def test_ctrl_c_exits_with_130(model, tmp_path):
         assert process.stdout.read(5) == "I thi"
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=100)
+        _, output = process.communicate(timeout=100)
     finally:
         process.kill()
-    assert process.returncode == 130, said
-    assert "stopped by the user" in said
-    assert "Traceback" not in said
+    assert process.returncode == 130, output
+    assert "stopped by the user" in output
+    assert "Traceback" not in output
 
 
 @pytest.mark.model

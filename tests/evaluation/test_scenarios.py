@@ -161,14 +161,14 @@ def test_user_suite_is_loaded(tmp_path):
     (scenario,) = parse_scenarios(TOML, "mine.toml")
     world, made = played(scenario)
     assert scenario.check(world, made, "Q7") == ""
-    for old, new, said in [
+    for old, new, output in [
         ('tools = ["look"]', 'tools = ["see"]', "names the unknown tool 'see'; expected look"),
         ('kind = "mine"', "", r"scenario\.0\.kind"),
         ('result = "Q7"', 'error = "no", result = "Q7"', "either a result or an error"),
         ("[[tool]]", "[[tool", "is not TOML"),
         ("holds", "hold", r"scenario\.0\.hold"),
     ]:
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=output):
             parse_scenarios(TOML.replace(old, new, 1), "mine.toml")
     (tmp_path / "mine.py").write_text(
         "from adapter.evaluation.toml_scenarios import parse_scenarios\n"

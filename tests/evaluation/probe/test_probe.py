@@ -251,12 +251,12 @@ def config(tmp_path, monkeypatch):
 def test_probe_writes_a_profile_and_a_page(config, capsys):
     with LiveUpstream(clever) as upstream:
         assert run_probe(ProbeSettings(upstream.url, "m:1b", "hermes")) == 0
-    said = capsys.readouterr()
+    message = capsys.readouterr()
     profile = load(config / "m_1b.toml")
     assert profile.setup == COMPACT
     assert (profile.after.right, profile.before.right, profile.after.needless) == (24, 8, 0)
-    assert "24 of 24 right, the server alone 8" in said.err
-    assert "hermes, compact, off *" in said.out
+    assert "24 of 24 right, the server alone 8" in message.err
+    assert "hermes, compact, off *" in message.out
     options = TranslationOptions(setup_of=lambda _: profile.setup)
     request = translate_chat_request(
         {"model": "x", "messages": [{"role": "user", "content": "hi"}], "tools": TOOLS}, options
@@ -308,9 +308,9 @@ def test_probe_without_a_correct_call_writes_no_profile(config, tmp_path, capsys
         settings = ProbeSettings(upstream.url, "m", page=tmp_path / "p.html", as_json=True)
         assert run_probe(settings) == 1
     assert not config.exists()
-    said = json.loads(capsys.readouterr().out)
-    assert said["profile"] is None
-    assert {row["right"] for row in said["setups"]} <= {*range(1, 9)}
+    message = json.loads(capsys.readouterr().out)
+    assert message["profile"] is None
+    assert {row["right"] for row in message["setups"]} <= {*range(1, 9)}
     assert "<script>" not in (tmp_path / "p.html").read_text(encoding="utf-8")
 
 
@@ -383,6 +383,6 @@ def test_probe_reports_refused_setups(config, capsys):
     """They are not dropped in silence."""
     with LiveUpstream(no_tools) as upstream:
         assert run_probe(ProbeSettings(upstream.url, "m", "hermes")) == 0
-    said = capsys.readouterr().err
-    assert "refused: server's own: " in said
-    assert "does not support tools" in said
+    message = capsys.readouterr().err
+    assert "refused: server's own: " in message
+    assert "does not support tools" in message
