@@ -39,7 +39,7 @@ def model(tmp_path, monkeypatch):
 
 
 def settings(server, **more):
-    return EvalSettings(server.url, "qwen3-simulated", names=("one order", "tell somebody", "a flight"), **more)
+    return EvalSettings(server.url, "qwen3-simulated", names=["one order", "tell somebody", "a flight"], **more)
 
 
 def rows(path):
@@ -47,7 +47,7 @@ def rows(path):
 
 
 def test_perfect_model_completes_every_scenario(model, tmp_path, capsys):
-    assert run_eval(settings(model, ways=("bare", "ours", "agent"))) == 0
+    assert run_eval(settings(model, ways=["bare", "ours", "agent"])) == 0
     said = capsys.readouterr()
     assert "only ours: 0, only bare: 0" in said.out
     assert len(re.findall(r"100 % \(44-100\)", said.out)) == 3
@@ -71,9 +71,9 @@ def test_guardrail_options_reach_ours_and_agent(model, tmp_path, way):
     asked = {}
     given: dict[str, dict[str, Any]] = {"on": {}, "off": {"guardrails": "off"}, "none": {"retries": 0}}
     for name, more in given.items():
-        some = settings(model, ways=(way,), results=tmp_path / f"{name}.jsonl", **more)
+        some = settings(model, ways=[way], results=tmp_path / f"{name}.jsonl", **more)
         erring = model_name(1.0, 1, 0, f"{way}_{name}", "announced")
-        assert run_eval(replace(some, names=("one order",), model=erring)) == 0
+        assert run_eval(replace(some, names=["one order"], model=erring)) == 0
         asked[name] = model.model.told[erring].requests
     assert asked["on"] > asked["off"] == asked["none"] == 1
     assert rows(tmp_path / "off.jsonl")[0]["guardrails"] == "off"
@@ -84,14 +84,14 @@ def test_guardrail_options_reach_ours_and_agent(model, tmp_path, way):
 
 def test_recorded_runs_are_not_repeated(model, tmp_path, capsys):
     """The same command asks nothing; more runs or another way add to it; another sampling is refused."""
-    assert run_eval(settings(model, ways=("bare",))) == 0
+    assert run_eval(settings(model, ways=["bare"])) == 0
     model.model.told.clear()
-    assert run_eval(settings(model, ways=("bare",), as_json=True)) == 0
+    assert run_eval(settings(model, ways=["bare"], as_json=True)) == 0
     assert not model.model.told
     said = capsys.readouterr()
     assert "3 of 3 runs found in" in said.err
     assert json.loads(said.out[said.out.index("{") :])["ways"]["bare"]["done"] == 3
-    assert run_eval(settings(model, ways=("bare", "ours"), runs=2)) == 0
+    assert run_eval(settings(model, ways=["bare", "ours"], runs=2)) == 0
     runs = rows(tmp_path / "eval-qwen3-simulated.jsonl")[1:]
     assert sorted({(run["way"], run["number"]) for run in runs}) == [
         ("bare", 0), ("bare", 1), ("ours", 0), ("ours", 1),
@@ -161,10 +161,10 @@ def test_truncated_line_is_run_again(tmp_path):
 
 def test_time_limit_ends_the_evaluation(model, capsys):
     model.first_s = 0.2
-    assert run_eval(settings(model, ways=("bare",), time_limit=0.5)) == 0
+    assert run_eval(settings(model, ways=["bare"], time_limit=0.5)) == 0
     assert "the time limit of 0.5 s was reached; run the same command again" in capsys.readouterr().err
     model.first_s = 0.0
-    assert run_eval(settings(model, ways=("bare",))) == 0
+    assert run_eval(settings(model, ways=["bare"])) == 0
     assert "3 of 3" in capsys.readouterr().err
 
 
@@ -181,9 +181,7 @@ def test_lost_server_keeps_earlier_runs(model, tmp_path, capsys):
             return write(body)
 
         other.model.write = last  # type: ignore[method-assign]
-        given = EvalSettings(
-            other.url, "qwen3-simulated", ways=("bare",), names=("one order", "a flight", "two cities")
-        )
+        given = EvalSettings(other.url, "qwen3-simulated", ways=["bare"], names=["one order", "a flight", "two cities"])
         assert run_eval(given) == 0
     assert "the connection to the server was lost" in capsys.readouterr().err
     assert len(rows(tmp_path / "eval-qwen3-simulated.jsonl")) == 2
@@ -199,7 +197,7 @@ def test_server_without_tools_fails_the_run(tmp_path, monkeypatch):
     with ScriptedServer() as server:
         server.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
         server.on(CHAT, as_json(400, {"error": {"message": "m does not support tools"}}))
-        given = EvalSettings(server.url, "m", ways=("bare",), names=("one order",))
+        given = EvalSettings(server.url, "m", ways=["bare"], names=["one order"])
         assert run_eval(given) == 0
         (run,) = rows(tmp_path / "eval-m.jsonl")[1:]
         assert not run["done"]
@@ -222,7 +220,7 @@ def test_hostile_text_is_escaped(tmp_path, monkeypatch, capsys):
             f"[[tool]]\nname = 'x'\n[[scenario]]\nname = {name}\nkind = '[bold]<b>'\nuser = 'u'\n"
             "tools = ['x']\nanswer = 'a'\nholds = ['b']\n"
         )
-        assert run_eval(EvalSettings(upstream.url, "m", ways=("bare",), suite="s.toml")) == 0
+        assert run_eval(EvalSettings(upstream.url, "m", ways=["bare"], suite="s.toml")) == 0
     said = capsys.readouterr().out
     assert "[bold]<b>" in said
     assert "\x1b" not in said
@@ -241,7 +239,7 @@ def test_hostile_text_is_escaped(tmp_path, monkeypatch, capsys):
 
 
 def test_invalid_settings_are_refused_at_the_start(model, tmp_path):
-    given = EvalSettings(model.url, "m", ways=("bare",))
+    given = EvalSettings(model.url, "m", ways=["bare"])
     cases: list[tuple[dict[str, Any], str]] = [
         ({"ways": ("best",)}, "unknown way 'best'; expected bare, ours, agent"),
         ({"also": ("x",)}, "expected NAME=URL"),
