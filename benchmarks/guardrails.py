@@ -41,7 +41,7 @@ from rich.table import Table
 from adapter.agent.agent import Agent
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.core.events import JsonObject
-from adapter.evaluation.metrics import aggregate_runs, percent, with_interval
+from adapter.evaluation.metrics import aggregate_runs, format_percent, format_rate
 from adapter.evaluation.run_log import RunLog
 from adapter.evaluation.runner import MAX_TURNS, AgentHarness, EvalRun, Harness, Sampling, SdkHarness, score_run
 from adapter.evaluation.scenario import ExecutedCall, Scenario, next_step, perform
@@ -301,7 +301,7 @@ def compare(bench: Bench, arms: Sequence[str], settings: Sequence[Setting], scen
             each = aggregate_runs(some)
             more = [run.turns - least[run.scenario] for run in some if run.done]
             table.add_row(
-                f"{percent(setting.rate)}, {arm}", with_interval(each), f"{each.turns:.2f}",
+                f"{format_percent(setting.rate)}, {arm}", format_rate(each), f"{each.turns:.2f}",
                 f"{statistics.mean(more):+.2f}" if more else "", f"{each.prompt_tokens + each.written_tokens:,.0f}",
             )  # fmt: skip
             if not setting.rate:
@@ -316,11 +316,11 @@ def by_mistake(
     bench: Bench, arms: Sequence[str], setting: Setting, scenarios: Sequence[Scenario], runs: int, log: RunLog | None
 ) -> None:
     """A row for each kind of mistake, made in as many steps as the rate says."""
-    table = table_of(f"only this, in {percent(setting.rate)} of the steps", arms)
+    table = table_of(f"only this, in {format_percent(setting.rate)} of the steps", arms)
     for mistake in MISTAKES:
         only = replace(setting, only=mistake)
         shares = [aggregate_runs(measure(bench, arm, only, scenarios, runs, log)) for arm in arms]
-        table.add_row(mistake.replace("_", " "), *(percent(each.share) for each in shares))
+        table.add_row(mistake.replace("_", " "), *(format_percent(each.share) for each in shares))
     Console(width=140).print(table)
 
 

@@ -44,7 +44,7 @@ def picture() -> str:
         terminal = _Dimmed(["chat", "--base-url", server.url], folder, columns=COLUMNS, environ=environ)
         terminal.type("Which port does the server use?\r", after="\n>")
         terminal.type("Make it 9000\r", after="8000.\n>")
-        terminal.type("y\n", after="tell the model why:")
+        terminal.type("y\n", after="a reason for the model:")
         terminal.type("/undo\r", after="9000 now.\n>")
         terminal.type("/exit\r", after="+port = 8000\n>")
         assert terminal.end() == 0, terminal.text

@@ -56,7 +56,7 @@ def lines() -> list[list[Run]]:
         server.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "qwen3-4b", "object": "model"}]}))
         server.on(CHAT, *map(in_pieces, SAID))
         terminal = Terminal(["run", TASK, "--base-url", server.url], folder, columns=COLUMNS)
-        terminal.type("y\r", after="tell the model why:")
+        terminal.type("y\r", after="a reason for the model:")
         assert terminal.end() == 0, terminal.text
         shown = terminal.cells[: len(terminal.lines)]
         command = [(0, "$ ", "fill:#7f849c"), (2, f'adapter run "{TASK}"', "font-weight:bold")]

@@ -1,3 +1,3 @@
-"""What the command line does: one file a command, and what they share."""
+"""The command line: one module per command, and the modules they share."""
 
 __all__ = ["main"]

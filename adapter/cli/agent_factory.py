@@ -1,4 +1,4 @@
-"""Puts an agent together for the command line: which server, which model, which help the model needs."""
+"""Builds the agent of a run or a chat: its model, workspace, prompt, guardrails and observers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from adapter.cli.host_factory import build_subagent_runner
 from adapter.cli.model_loading import LoadedModel, load_model
 from adapter.cli.model_setup import ModelSetup, resolve_model_setup
 from adapter.cli.observers import ObserverGroup
+from adapter.cli.options import unless_auto
 from adapter.cli.run_settings import RunSettings
 from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.conversation.guardrails.required_steps import parse_steps
 from adapter.conversation.session import SessionLimits
 from adapter.core.errors import UsageError
-from adapter.dialects import get_dialect
 from adapter.grammars.constraint_mode import parse_constraint_mode, validate_guide_mode
 from adapter.integrations.mcp.client import INSTALL as INSTALL_MCP
 from adapter.integrations.mcp.client import McpTools
@@ -42,8 +42,10 @@ from adapter.workspace.capabilities.host import Host
 
 @dataclass(frozen=True, slots=True)
 class AgentBundle:
-    """An agent, with the model and the workspace that it has. ``is_guided``: the words of a request choose what that
-    model calls, and earlier messages would only mislead it."""
+    """An agent with its model and workspace.
+
+    ``is_guided``: the tool is chosen by the words of each request, so the model sees no earlier messages.
+    """
 
     agent: Agent
     chat: ChatClient
@@ -54,43 +56,44 @@ class AgentBundle:
 def build_agent(
     stack: ExitStack,
     settings: RunSettings,
-    whole: Workspace,
-    witnesses: ObserverGroup,
-    open_for: Callable[[Host], Workspace],
+    base: Workspace,
+    observers: ObserverGroup,
+    open_with_host: Callable[[Host], Workspace],
     task: str | None = None,
 ) -> AgentBundle:
-    """An agent for ``task``, or for a chat, until ``stack`` is closed.
+    """Build the agent for ``task``, or for a chat. Closing ``stack`` closes it.
 
-    ``open_for``: the workspace with what the model and the terminal give.
-    Raises TransportError and UsageError with the next step.
+    ``open_with_host`` opens the workspace again with the capabilities of the model and the terminal.
+    Raise TransportError and UsageError with the next step.
     """
-    console = witnesses.console
+    console = observers.console
     template = stack.enter_context(TemplateWorker(load_chat_template(settings.template))) if settings.template else None
-    served = stack.enter_context(load_model(settings.base_url, settings.model, console, template))
-    help = resolve_model_setup(task, settings, served, console)
-    limits = _limits(settings, help, served, console)
-    host = _host(stack, settings, help, served, limits, witnesses, whole.host)
-    workspace = stack.enter_context(open_for(host))
-    agent = _agent(settings, help, served, workspace, limits, witnesses)
-    return AgentBundle(agent, served.chat, workspace, help.is_guided)
+    loaded = stack.enter_context(load_model(settings.base_url, settings.model, console, template))
+    setup = resolve_model_setup(task, settings, loaded, console)
+    limits = _session_limits(settings, setup, loaded, console)
+    host = _extend_host(base.host, stack, settings, setup, loaded, limits, observers)
+    workspace = stack.enter_context(open_with_host(host))
+    agent = _make_agent(settings, setup, loaded, workspace, limits, observers)
+    return AgentBundle(agent, loaded.chat, workspace, setup.is_guided)
 
 
 def validate_settings(settings: RunSettings) -> None:
-    """Raises UsageError for what the command line cannot mean."""
-    parse_constraint_mode(settings.constraint)
+    """Raise UsageError for any invalid option, before a model is loaded."""
+    _ = settings.config, settings.toolset, settings.rules, settings.edit_mode, settings.sandbox_settings
+    parse_constraint_mode(unless_auto(settings.constraint))
     validate_prompt_mode(settings.prompt)
     validate_guide_mode(settings.guide)
-    check_folder(settings.prompts)
+    check_folder(settings.prompts_folder)
     parse_guardrails(settings.config.guardrails.use)
     parse_steps(settings.config.steps.model_dump())
     profiles.validate_profile_name(settings.profile)
-    if settings.format not in (None, FROM_TEMPLATE):
+    if settings.format not in ("auto", FROM_TEMPLATE):
         get_format(settings.format)
 
 
 def open_workspace(
     settings: RunSettings,
-    own: Sequence[Tool],
+    extra_tools: Sequence[Tool],
     host: Host,
     *,
     ask: Approver | None = None,
@@ -98,96 +101,95 @@ def open_workspace(
 ) -> Workspace:
     return Workspace(
         settings.workspace,
-        settings.dialect,
+        settings.toolset,
         settings.approve,
         ask,
         state=settings.state,
         echo=echo,
         rules=settings.rules,
-        tools=own,
+        tools=extra_tools,
         host=host,
-        sandbox=settings.sandbox,
-        edits=settings.edits,
+        sandbox=settings.sandbox_settings,
+        edits=settings.edit_mode,
         encoding=settings.encoding,
     )
 
 
 def mcp_tools(stack: ExitStack, settings: RunSettings, console: Console) -> tuple[Tool, ...]:
-    """The tools of the user's MCP servers, until ``stack`` is closed."""
-    if not (settings.mcp or settings.trusted_mcp):
+    """Connect to the user's MCP servers until ``stack`` is closed, and return their tools."""
+    if not (settings.mcp or settings.mcp_trusted):
         return ()
     if find_spec("mcp") is None:
-        raise UsageError(f"tools of MCP servers need the SDK: {INSTALL_MCP}")
-    servers = [server for text in settings.mcp for server in parse_servers(text)]
-    servers += [replace(server, trusted=True) for text in settings.trusted_mcp for server in parse_servers(text)]
-    connected = stack.enter_context(McpTools(servers, get_dialect(settings.dialect).tools))
+        raise UsageError(f"tools of MCP servers need the MCP SDK: {INSTALL_MCP}")
+    servers = [server for text in settings.mcp or () for server in parse_servers(text)]
+    servers += [replace(server, trusted=True) for text in settings.mcp_trusted or () for server in parse_servers(text)]
+    connected = stack.enter_context(McpTools(servers, settings.toolset.tools))
     for note in connected.notes:
         console.note(note)
     return connected.tools
 
 
-def _limits(settings: RunSettings, help: ModelSetup, served: LoadedModel, console: Console) -> SessionLimits:
-    """Of the run, with a model that is loaded by now."""
-    with console.busy(f"loading {served.chat.model}"):
-        context = served.chat.context()
+def _session_limits(settings: RunSettings, setup: ModelSetup, loaded: LoadedModel, console: Console) -> SessionLimits:
+    """Load the model, and limit the session to its context window."""
+    with console.busy(f"loading {loaded.chat.model}"):
+        context = loaded.chat.context()
     if context.advice:
         console.note(context.advice)
-    calls = 1 if help.is_guided else None
-    return SessionLimits(turns=settings.max_turns, tool_turns=calls, context_tokens=context.tokens)
+    tool_turns = 1 if setup.is_guided else None
+    return SessionLimits(turns=settings.max_turns, tool_turns=tool_turns, context_tokens=context.tokens)
 
 
-def _host(
+def _extend_host(
+    base: Host,
     stack: ExitStack,
     settings: RunSettings,
-    help: ModelSetup,
-    served: LoadedModel,
+    setup: ModelSetup,
+    loaded: LoadedModel,
     limits: SessionLimits,
-    witnesses: ObserverGroup,
-    plain: Host,
+    observers: ObserverGroup,
 ) -> Host:
-    """``plain``, and what the model and the terminal give besides."""
-    inner = SessionLimits(context_tokens=limits.context_tokens)
+    """Add the capabilities of the model and the terminal: questions, sub-agents and images."""
+    subagent_limits = SessionLimits(context_tokens=limits.context_tokens)
     return replace(
-        plain,
-        questions=ConsoleQuestions(witnesses.console) if sys.stdin.isatty() else None,
+        base,
+        questions=ConsoleQuestions(observers.console) if sys.stdin.isatty() else None,
         agents=build_subagent_runner(
-            served.chat, help.format, settings.config, stack, inner, witnesses.tally, is_own=help.is_own
+            loaded.chat, setup.format, settings.config, stack, subagent_limits, observers.tally, is_own=setup.is_own
         ),
-        media=frozenset({"image"}) if help.sees_images else frozenset(),
-        events=witnesses.observe_nested,
+        media=frozenset({"image"}) if setup.sees_images else frozenset(),
+        events=observers.observe_nested,
     )
 
 
-def _agent(
+def _make_agent(
     settings: RunSettings,
-    help: ModelSetup,
-    served: LoadedModel,
+    setup: ModelSetup,
+    loaded: LoadedModel,
     workspace: Workspace,
     limits: SessionLimits,
-    witnesses: ObserverGroup,
+    observers: ObserverGroup,
 ) -> Agent:
-    chat: ChatModel = served.chat
-    if help.is_native:
-        chat = NativeToolsChat(served.chat, workspace.tools, help.format)
-    format = format_with_control_tokens(chat, help.format)
+    chat: ChatModel = loaded.chat
+    if setup.is_native:
+        chat = NativeToolsChat(loaded.chat, workspace.tools, setup.format)
     system = system_prompt(
-        settings.dialect,
-        format,
-        help.style,
+        settings.toolset,
+        format_with_control_tokens(chat, setup.format),
+        setup.style,
         tools=workspace.tools,
-        prompts=settings.prompts,
+        prompts=settings.prompts_folder,
         session=new_prompt_session(),
     )
     return Agent(
         workspace,
         chat,
-        format=help.format,
-        system=None if help.is_guided else system,
-        prompt="own" if help.is_own else "words",
+        format=setup.format,
+        system=None if setup.is_guided else system,
+        prompt="own" if setup.is_own else "words",
         limits=limits,
-        observe=witnesses.observe,
-        constraint=help.constraint,
-        guide="on" if help.is_guided else "off",
+        observe=observers.observe,
+        constraint=setup.constraint,
+        guide="on" if setup.is_guided else "off",
         guardrails=settings.config.guardrails.use,
         retries=settings.config.guardrails.retries,
         steps=settings.config.steps.model_dump(),

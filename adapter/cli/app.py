@@ -1,4 +1,4 @@
-"""The commands and their options, as Typer takes them: the one that is asked for is loaded alone."""
+"""The commands as a Typer application, which loads only the command that was requested."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperOption
 
+from adapter.cli.options import HELP_ALL_HINT, show_hidden_options
 from adapter.core.version import __version__
 
 if TYPE_CHECKING:
@@ -36,21 +37,32 @@ COMMANDS = {
     "tool": "tool.app",
     "plugin": "plugin.plugin",
 }
-"""Where each command is in this folder: a function, or a Typer app of several."""
+"""Module and attribute of each command: a function, or a Typer application with several commands."""
 
 
 class _Command(TyperCommand):
+    """A command whose advanced options are hidden from its ``--help``; ``--help-all`` shows them."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        if any(getattr(param, "hidden", False) for param in self.params):
+            self.epilog = HELP_ALL_HINT
+
     def get_params(self, ctx: Context) -> list[Parameter]:
-        """Leave out the ``<bool>`` that Typer's help shows beside flags, which take no value."""
+        """Leave out the ``<bool>`` that Typer's help shows next to flags, which take no value."""
         params = super().get_params(ctx)
         for param in params:
             if isinstance(param, TyperOption) and param.is_flag:
                 param.metavar = ""
         return params
 
+    def shell_complete(self, ctx: Context, incomplete: str) -> Any:
+        show_hidden_options(self)
+        return super().shell_complete(ctx, incomplete)
+
 
 def make_app(commands: Collection[str] = COMMANDS) -> typer.Typer:
-    """The command line with these commands."""
+    """Build the command line with these commands."""
     loaded = {name: _load(name) for name in commands}
     is_one_command = len(loaded) == 1 and not any(isinstance(each, typer.Typer) for each in loaded.values())
     app = typer.Typer(
@@ -58,7 +70,7 @@ def make_app(commands: Collection[str] = COMMANDS) -> typer.Typer:
         help="Turn a language model that speaks plain text into a tool-calling agent.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        # A list of commands needs no rich, which doubles its time; options of one command stand in panels.
+        # Only the options of one command need rich, for their panels: it doubles the time of the command list.
         rich_markup_mode="rich" if is_one_command else None,
         add_completion=True,
         context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 120},
@@ -78,12 +90,12 @@ def _load(name: str) -> Any:
 
 
 def requested_command(arguments: list[str]) -> Collection[str]:
-    """The command that stands first; all where none does, for help, and for one that does not exist."""
+    """Return the command that comes first, or all commands: the help and the error for an unknown one need them."""
     return arguments[1:2] if len(arguments) > 1 and arguments[1] in COMMANDS else COMMANDS
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         print(f"toolcall-adapter {__version__}")
         raise typer.Exit
 

@@ -1,4 +1,4 @@
-"""`adapter chat`: a conversation with a model that works in a folder, at the terminal or through pipes."""
+"""`adapter chat`: a conversation with a model that works in a folder."""
 
 from __future__ import annotations
 
@@ -6,28 +6,31 @@ from typing import Annotated
 
 import typer
 
-from adapter.cli.run_options import RunOptions, with_run_options
+from adapter.cli.options import takes_settings
+from adapter.cli.run_settings import RunSettings
 
 
-@with_run_options
+@takes_settings(RunSettings)
 def chat(
-    go_on: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the last chat of this folder.")] = False,
+    settings: RunSettings,
+    is_continued: Annotated[
+        bool, typer.Option("--continue", "-c", help="Continue the last chat of this folder.")
+    ] = False,
     resume: Annotated[
-        str | None, typer.Option(metavar="ID", help="Go on with this chat; the beginning of its id will do.")
+        str | None, typer.Option(metavar="ID", help="Continue the chat with this id, or with an id that starts so.")
     ] = None,
-    listing: Annotated[bool, typer.Option("--list", help="List the chats of this folder, the last one first.")] = False,
-    *,
-    options: RunOptions,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List the saved chats of this folder, newest first, and exit.")
+    ] = False,
 ) -> None:
-    """Talk with a model that works in a folder.
+    """Chat with a model that works in a folder.
 
-    At a terminal /help lists the commands. What is piped in is one message, whole; the answer goes to standard output,
-    all else to standard error.
+    At a terminal, /help lists the commands. Piped input is sent as one message; the answer goes to standard output and
+    everything else to standard error.
     """
     from adapter.cli.chat_loop import list_chats, start_chat
-    from adapter.cli.run_settings import settings_from
 
-    if listing:
-        list_chats(options.workspace)
+    if list_:
+        list_chats(settings.workspace)
         return
-    raise typer.Exit(start_chat(settings_from(options), resume, is_continued=go_on))
+    raise typer.Exit(start_chat(settings, resume, is_continued=is_continued))

@@ -1,7 +1,7 @@
-"""What a person types in a chat: with prompt_toolkit where it is installed, else line by line.
+"""Reads chat messages, with prompt_toolkit if it is installed, otherwise line by line.
 
-Enter sends. A line that ends in a backslash goes on in the next one; with prompt_toolkit so do Esc and Enter, what is
-pasted stays whole, and the lines typed before come back with the arrow keys.
+Enter sends the message. A backslash at the end of a line continues it on the next one. With prompt_toolkit, Esc and
+then Enter also starts a new line, pasted text stays together, and the arrow keys recall earlier lines.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 
-PROMPT, MORE = "> ", ". "
+PROMPT, CONTINUATION = "> ", ". "
 MAX_HISTORY_BYTES = 256 * 1024
-"""Of the lines that are kept; the older half goes when there are more."""
+"""Maximum size of the history file; above it, the older half is dropped."""
 
 
 def make_line_reader(console: Console, history: Path, commands: Sequence[str]) -> Callable[[], str]:
-    """Reads a message. It raises EOFError for Ctrl-D, KeyboardInterrupt for Ctrl-C, after which the line is gone.
+    """Return a function that reads a message, and raises EOFError for Ctrl-D and KeyboardInterrupt for Ctrl-C.
 
-    ``history``: where the lines are kept, for their owner alone; ``commands``: what Tab completes.
+    ``history``: file for the lines, readable by its owner only. ``commands``: words that Tab completes.
     """
     if find_spec("prompt_toolkit") is None or os.environ.get("TERM") in ("dumb", "unknown"):
-        return lambda: _plain(console)
-    return _prompting(history, commands)
+        return lambda: _read_plain(console)
+    return _prompt_toolkit_reader(history, commands)
 
 
-def _plain(console: Console) -> str:
+def _read_plain(console: Console) -> str:
     text = console.read_line(PROMPT)
     while text.endswith("\\"):
-        text = f"{text[:-1]}\n{console.read_line(MORE)}"
+        text = f"{text[:-1]}\n{console.read_line(CONTINUATION)}"
     return text
 
 
-def _prompting(history: Path, commands: Sequence[str]) -> Callable[[], str]:
+def _prompt_toolkit_reader(history: Path, commands: Sequence[str]) -> Callable[[], str]:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import WordCompleter
     from prompt_toolkit.history import FileHistory
@@ -51,8 +51,8 @@ def _prompting(history: Path, commands: Sequence[str]) -> Callable[[], str]:
     session: PromptSession[str] = PromptSession(
         PROMPT,
         multiline=True,
-        prompt_continuation=MORE,
-        key_bindings=_keys(),
+        prompt_continuation=CONTINUATION,
+        key_bindings=_key_bindings(),
         completer=WordCompleter(list(commands), sentence=True),
         complete_while_typing=False,
         history=FileHistory(str(history)),
@@ -62,15 +62,15 @@ def _prompting(history: Path, commands: Sequence[str]) -> Callable[[], str]:
 
 
 def _trim(history: Path) -> None:
-    """Bound the file; where there is none make it, so that nobody else reads what will be written."""
+    """Limit the size of the file. Create a missing file, readable by its owner only."""
     os.close(os.open(history, os.O_CREAT | os.O_RDWR, 0o600))
-    kept = history.read_bytes()
-    if len(kept) > MAX_HISTORY_BYTES:
-        half = kept[-MAX_HISTORY_BYTES // 2 :]
+    content = history.read_bytes()
+    if len(content) > MAX_HISTORY_BYTES:
+        half = content[-MAX_HISTORY_BYTES // 2 :]
         history.write_bytes(half[half.find(b"\n\n# ") + 1 :])
 
 
-def _keys() -> KeyBindings:
+def _key_bindings() -> KeyBindings:
     from prompt_toolkit.key_binding import KeyBindings
 
     keys = KeyBindings()
@@ -85,7 +85,7 @@ def _keys() -> KeyBindings:
             buffer.validate_and_handle()
 
     @keys.add("escape", "enter")
-    def _go_on(event: KeyPressEvent) -> None:
+    def _begin_line(event: KeyPressEvent) -> None:
         event.current_buffer.newline(copy_margin=False)
 
     return keys

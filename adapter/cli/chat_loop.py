@@ -1,4 +1,4 @@
-"""The loop of a chat: a message or a command is read and done, until the person ends it."""
+"""The read-and-respond loop of a chat."""
 
 from __future__ import annotations
 
@@ -24,56 +24,58 @@ from adapter.workspace import Workspace
 
 
 def start_chat(settings: RunSettings, resume: str | None, *, is_continued: bool) -> int:
-    """Talk until the person ends it; the exit code. Raises TransportError and UsageError with the next step.
+    """Chat until the user ends it, and return the exit code. Raise TransportError and UsageError with the next step.
 
-    ``resume``: the id of the chat that goes on; ``is_continued``: the last one does.
+    ``resume``: id of a saved chat to continue. ``is_continued``: continue the last one.
     """
     validate_settings(settings)
     if resume is not None and is_continued:
-        raise UsageError("--continue goes on with the last chat, --resume with the one that it names: give one of them")
+        raise UsageError("give either --continue (the last chat) or --resume ID, not both")
     console, piped = Console(), None
     if not sys.stdin.isatty():
         piped = read_task().strip("\n")
         if not piped.strip():
-            raise UsageError("standard input is empty: pipe a message in, or start at a terminal")
-    kept = _found(settings.workspace, resume) if resume is not None or is_continued else None
+            raise UsageError("standard input is empty: pipe in a message, or start the chat at a terminal")
+    saved = _find_chat(settings.workspace, resume) if resume is not None or is_continued else None
     with ExitStack() as stack:
         conversation = ChatSession(stack, settings, console)
         if conversation.agent.workspace.sandbox:
             console.note_sandbox(conversation.agent.workspace.sandbox)
         for note in conversation.workspace.recovered:
             console.note(note)
-        if kept is not None:
-            conversation.resume(kept)
-            console.note(f"going on with {kept.id}: {_said(kept.messages)}, the first: {_short(kept.first, 60)}")
+        if saved is not None:
+            conversation.resume(saved)
+            first = _abbreviate(saved.first, 60)
+            console.note(f"continuing {saved.id}: {_count_messages(saved.messages)}, the first: {first}")
         try:
-            return _talk(conversation, settings) if piped is None else _answer_once(conversation, piped)
+            return _converse(conversation, settings) if piped is None else _answer_once(conversation, piped)
         finally:
             print_changes(conversation.workspace, settings.workspace, console)
             if conversation.id is not None:
                 folder = "" if settings.workspace == Path() else f" -w {shlex.quote(str(settings.workspace))}"
-                console.note(f"`adapter chat{folder} --resume {conversation.id}` goes on with this chat")
+                console.note(f"`adapter chat{folder} --resume {conversation.id}` continues this chat")
 
 
-def _found(folder: Path, id: str | None) -> SavedChat:
+def _find_chat(folder: Path, id: str | None) -> SavedChat:
     with Workspace(folder) as workspace:
         return open_chat_store(workspace).find(id)
 
 
 def list_chats(folder: Path) -> None:
-    """Print the chats that are kept of ``folder``."""
+    """Print the saved chats of ``folder``."""
     with Workspace(folder) as workspace:
-        kept = open_chat_store(workspace).list_chats()
-    width = max((len(each.id) for each in kept), default=0)
-    room = max(shutil.get_terminal_size().columns - width - 18, 20) if sys.stdout.isatty() else 200
-    for each in kept:
-        print_escaped(f"{each.id:<{width}}  {_said(each.messages):>14}  {_short(each.first, room)}")
-    if not kept:
-        print_escaped("no chat of this folder is kept", to_stderr=True)
+        chats = open_chat_store(workspace).list_chats()
+    id_width = max((len(chat.id) for chat in chats), default=0)
+    text_width = max(shutil.get_terminal_size().columns - id_width - 18, 20) if sys.stdout.isatty() else 200
+    for chat in chats:
+        text = _abbreviate(chat.first, text_width)
+        print_escaped(f"{chat.id:<{id_width}}  {_count_messages(chat.messages):>14}  {text}")
+    if not chats:
+        print_escaped("this folder has no saved chats", to_stderr=True)
 
 
 def _answer_once(conversation: ChatSession, message: str) -> int:
-    """The answer to what was piped in."""
+    """Answer the piped message, and return the exit code."""
     done = conversation.send(message)
     code, last = exit_status(done, conversation.tally)
     if done.reason != "answered" or conversation.tally.calls:
@@ -81,9 +83,11 @@ def _answer_once(conversation: ChatSession, message: str) -> int:
     return code
 
 
-def _talk(conversation: ChatSession, settings: RunSettings) -> int:
+def _converse(conversation: ChatSession, settings: RunSettings) -> int:
     console = conversation.console
-    console.note(f"/help lists the commands, Ctrl-D ends; {settings.approve}: {_APPROVES.get(settings.approve, '')}")
+    console.note(
+        f"/help lists the commands, Ctrl-D ends the chat; {settings.approve}: {_APPROVALS.get(settings.approve, '')}"
+    )
     history = Path(conversation.workspace.history.store.folder("talks"), "typed")
     read = make_line_reader(console, history, [f"/{name}" for name in COMMANDS])
     was_interrupted = False
@@ -99,27 +103,27 @@ def _talk(conversation: ChatSession, settings: RunSettings) -> int:
             if was_interrupted:
                 return 0
             was_interrupted = True
-            console.note("Ctrl-C once more, or Ctrl-D, ends the chat")
+            console.note("press Ctrl-C again, or Ctrl-D, to end the chat")
             continue
-        if text.strip() and not _done(conversation, text):
+        if text.strip() and not _respond(conversation, text):
             return 0
 
 
-_APPROVES = {
-    "ask": "changes and commands are asked for",
-    "auto-edit": "edits are made unasked",
-    "yolo": "everything is done unasked",
-    "plan": "nothing is changed",
+_APPROVALS = {
+    "ask": "changes and commands need your approval",
+    "auto-edit": "edits need no approval",
+    "yolo": "nothing needs approval",
+    "plan": "changes are refused",
 }
 
 
-def _done(conversation: ChatSession, text: str) -> bool:
-    """Do what was typed; whether the chat goes on. What fails is said, and the chat goes on."""
+def _respond(conversation: ChatSession, text: str) -> bool:
+    """Run a command or answer a message; return False to end the chat. Errors are shown and do not end it."""
     console = conversation.console
     try:
         if is_slash_command(text):
             return run_slash_command(conversation, text)
-        _say_how_it_ended(conversation.send(text.strip()), console)
+        _show_ending(conversation.send(text.strip()), console)
     except KeyboardInterrupt:
         console.fresh_line()
         console.note("stopped")
@@ -128,20 +132,20 @@ def _done(conversation: ChatSession, text: str) -> bool:
     return True
 
 
-def _say_how_it_ended(done: Finished, console: Console) -> None:
-    """Nothing where the model has answered: the person sees that."""
+def _show_ending(done: Finished, console: Console) -> None:
+    """Show why the model stopped, unless it answered."""
     if done.reason == "interrupted":
-        kept = "; what it had written is kept" if done.content.strip() else ""
-        console.end(f"the model was stopped{kept}", is_interrupted=True)
+        note = "; its partial answer is kept" if done.content.strip() else ""
+        console.end(f"the model was stopped{note}", is_interrupted=True)
     elif done.reason not in ("answered", "exited", "finished"):
         hint = HINTS.get(done.reason)
         console.end(REASONS[done.reason] + (f": {hint}" if hint else ""))
 
 
-def _said(count: int) -> str:
+def _count_messages(count: int) -> str:
     return "1 message" if count == 1 else f"{count:,} messages"
 
 
-def _short(text: str, room: int) -> str:
+def _abbreviate(text: str, width: int) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= room else f"{line[: room - 1]}…"
+    return line if len(line) <= width else f"{line[: width - 1]}…"

@@ -1,4 +1,4 @@
-"""One chat: the agent it has now, what was said, and what the person does besides."""
+"""A chat with its current agent, its saved messages, and the user's undo, redo and model changes."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from adapter.workspace import Workspace
 from adapter.workspace.changes.history import UndoResult
 
 MAX_TOLD = 4_000
-"""Characters of a diff that the model is told when the user takes a change back."""
+"""Maximum number of characters of a diff in the note to the model after an undo or redo."""
 
 
 def open_chat_store(workspace: Workspace) -> ChatStore:
-    """The chats that are kept of this workspace."""
+    """Open the store of this workspace's saved chats."""
     return ChatStore(Path(workspace.history.store.folder("talks")))
 
 
 @dataclass(slots=True)
 class InterruptedAnswer:
-    """An answer to the last message, as far as it came; ``query`` says why, where the one before was asked again."""
+    """An answer to the last message, complete or not. ``query`` holds the reason if it is a retry."""
 
     query: AskModel
     events: list[Event]
@@ -49,137 +49,142 @@ class InterruptedAnswer:
 
 
 class ChatSession:
-    """With a model in a workspace, until ``stack`` is closed. Raises TransportError and UsageError for none."""
+    """A chat with a model in a workspace, until ``stack`` is closed.
+
+    Raise TransportError or UsageError if either cannot be opened.
+    """
 
     def __init__(self, stack: ExitStack, settings: RunSettings, console: Console) -> None:
         self.settings, self.console = settings, console
         self.answers: list[InterruptedAnswer] = []
-        own = mcp_tools(stack, settings, console)
-        # Nobody looks at an editor here, and each tool costs tokens.
+        extra_tools = mcp_tools(stack, settings, console)
+        # A terminal has no open editor, and each tool costs tokens.
         host = replace(build_host(settings.config), editor=None)
-        self._witnesses = ObserverGroup(console, CallTally(ToolSet()))
+        self._observers = ObserverGroup(console, CallTally(ToolSet()))
         self.workspace = stack.enter_context(
-            open_workspace(settings, own, host, ask=self._witnesses.ask, echo=console.echo)
+            open_workspace(settings, extra_tools, host, ask=self._observers.ask, echo=console.echo)
         )
-        self._witnesses.tally.tools = self.workspace.known_tools
-        self.talks = open_chat_store(self.workspace)
-        self._written = stack.enter_context(ExitStack())
-        self._model = stack.enter_context(ExitStack())
-        self._talk: OpenChat | None = None
-        self._made = self._assembled(settings, self._model)
+        self._observers.tally.tools = self.workspace.known_tools
+        self._store = open_chat_store(self.workspace)
+        self._file_stack = stack.enter_context(ExitStack())
+        self._model_stack = stack.enter_context(ExitStack())
+        self._chat: OpenChat | None = None
+        self._bundle = self._build_agent(settings, self._model_stack)
 
     @property
     def agent(self) -> AgentBundle:
-        return self._made
+        return self._bundle
 
     @property
     def tally(self) -> CallTally:
-        return self._witnesses.tally
+        return self._observers.tally
 
     @property
     def id(self) -> str | None:
-        """By which it can be gone on with; None before the first message."""
-        return self._talk.id if self._talk is not None else None
+        """Id to continue the chat by; None before the first message."""
+        return self._chat.id if self._chat is not None else None
 
     @property
     def path(self) -> Path | None:
-        """Where it is kept."""
-        return self._talk.path if self._talk is not None else None
+        """File of the saved chat."""
+        return self._chat.path if self._chat is not None else None
 
     def send(self, message: str) -> Finished:
-        """Say ``message``. Raises TransportError where the model cannot answer: then it can be said again."""
+        """Send ``message``. Raise TransportError if the model cannot answer; it can then be sent again."""
         self.answers = []
-        if self._witnesses.recording is None:
-            self._record(self._written.enter_context(self.talks.begin()), message)
-            return self._made.agent.run(message)
-        self._witnesses.recording.user_message(message)
-        return self._made.agent.run(message) if self._made.is_guided else self._made.agent.send(message)
+        if self._observers.recording is None:
+            self._record(self._file_stack.enter_context(self._store.begin()), message)
+            return self._bundle.agent.run(message)
+        self._observers.recording.user_message(message)
+        return self._bundle.agent.run(message) if self._bundle.is_guided else self._bundle.agent.send(message)
 
     def undo(self) -> UndoResult:
-        """Take back the newest change, and tell the model. Raises ToolError where that cannot be done."""
+        """Undo the newest change, and notify the model. Raise ToolError if it cannot be undone."""
         undone = self.workspace.undo()
-        self._tell(f"[The user took back a change: {undone.change.summary}.", undone)
+        self._notify(f"[The user undid a change: {undone.change.summary}.", undone)
         return undone
 
     def redo(self) -> UndoResult:
-        """Make the change again that was taken back last, and tell the model. Raises ToolError."""
+        """Redo the last undone change, and notify the model. Raise ToolError if it cannot be redone."""
         redone = self.workspace.redo()
-        self._tell(f"[The user made a change again that had been taken back: {redone.change.summary}.", redone)
+        self._notify(f"[The user redid a change: {redone.change.summary}.", redone)
         return redone
 
-    def switch(self, **changed: str | None) -> None:
-        """Go on with another ``model`` or ``format``, which is shown all that was said. Raises TransportError and
-        UsageError; then nothing is another."""
-        settings = replace(self.settings, **changed)  # type: ignore[arg-type]
+    def switch(self, **changes: str) -> None:
+        """Continue with another ``model`` or ``format``, which gets the whole conversation.
+
+        Raise TransportError or UsageError if it is unavailable; the chat then keeps the old one.
+        """
+        settings = replace(self.settings, **changes)  # type: ignore[arg-type]
         stack = ExitStack()
         try:
-            made = self._assembled(settings, stack)
+            bundle = self._build_agent(settings, stack)
         except BaseException:
             stack.close()
             raise
-        self._model.close()
-        self._model.push(stack)
-        self.settings, self._made = settings, made
-        if self._talk is not None:
-            self._go_on_with(self._talk)
+        self._model_stack.close()
+        self._model_stack.push(stack)
+        self.settings, self._bundle = settings, bundle
+        if self._chat is not None:
+            self._restore(self._chat)
 
     def clear(self) -> None:
-        """Begin anew; the chat so far is kept."""
-        self.answers, self._talk, self._witnesses.recording = [], None, None
-        self._written.close()
+        """Start a new chat; the one so far stays saved."""
+        self.answers, self._chat, self._observers.recording = [], None, None
+        self._file_stack.close()
 
-    def resume(self, kept: SavedChat) -> None:
-        """Go on with a chat that was kept. Raises UsageError where it cannot be read, or is open elsewhere."""
-        self._go_on_with(self._written.enter_context(OpenChat(kept.path)))
+    def resume(self, saved: SavedChat) -> None:
+        """Continue a saved chat. Raise UsageError if it cannot be read, or is open elsewhere."""
+        self._restore(self._file_stack.enter_context(OpenChat(saved.path)))
 
-    def sees(self) -> str | list[tuple[str, str]]:
-        """The conversation so far as the model is given it: the prompt, or role and text of each message."""
-        agent = self._made.agent
-        messages = agent.messages if self._talk is not None else ({"role": "system", "content": agent.system},)
-        given, fields = agent.request(AskModel(messages, 0))
-        _, body = self._made.chat.request(self._made.chat.body(given, fields))
+    def render_prompt(self) -> str | list[tuple[str, str]]:
+        """Return the model's input: one prompt, or the role and text of each message."""
+        agent = self._bundle.agent
+        messages = agent.messages if self._chat is not None else ({"role": "system", "content": agent.system},)
+        sent, fields = agent.request(AskModel(messages, 0))
+        _, body = self._bundle.chat.request(self._bundle.chat.body(sent, fields))
         if isinstance(prompt := body.get("prompt"), str):
             return prompt
         return [(str(message["role"]), message_text(message)) for message in body["messages"]]
 
-    def _assembled(self, settings: RunSettings, stack: ExitStack) -> AgentBundle:
-        made = build_agent(
-            stack, settings, self.workspace, self._witnesses, lambda host: self.workspace.subsession(host=host)
+    def _build_agent(self, settings: RunSettings, stack: ExitStack) -> AgentBundle:
+        bundle = build_agent(
+            stack, settings, self.workspace, self._observers, lambda host: self.workspace.subsession(host=host)
         )
-        made.agent.set_observer(self._observe)
-        if made.is_guided:
-            self.console.note("this model is too small for a conversation: it is shown each message alone")
-        return made
+        bundle.agent.set_observer(self._observe)
+        if bundle.is_guided:
+            self.console.note("this model is too small for a conversation: it gets each message on its own")
+        return bundle
 
-    def _go_on_with(self, talk: OpenChat) -> None:
-        agent, transcript = self._made.agent, talk.transcript()
+    def _restore(self, chat: OpenChat) -> None:
+        agent, transcript = self._bundle.agent, chat.transcript()
         past = restore_chat(transcript, self.workspace.known_tools)
         for message in past.messages:
             agent.resume(message.text, message.answers)
-        for told in past.notes:
-            agent.add_note(told)
-        self._record(talk, transcript.header.task)
+        for note in past.notes:
+            agent.add_note(note)
+        self._record(chat, transcript.header.task)
 
-    def _record(self, talk: OpenChat, task: str) -> None:
-        """Write what happens from now on into ``talk``, with who answers from here on."""
-        secrets, chat = Redactor(os.environ, api_keys_of(self.workspace.host)), self._made.chat
-        recorder = TranscriptWriter(talk.writer(self.console.warn), secrets)
+    def _record(self, chat: OpenChat, task: str) -> None:
+        """Record the events from now on in ``chat``, with the current model."""
+        secrets, client = Redactor(os.environ, api_keys_of(self.workspace.host)), self._bundle.chat
+        recorder = TranscriptWriter(chat.writer(self.console.warn), secrets)
         recording = SessionRecorder(recorder, Path(self.workspace.root), is_chat=True)
         recording.begin(
-            self._made.agent, task, approve=self.settings.approve, model=chat.model, server=chat.endpoint.kind
+            self._bundle.agent, task, approve=self.settings.approve, model=client.model, server=client.endpoint.kind
         )
-        self._talk, self._witnesses.recording = talk, recording
+        self._chat, self._observers.recording = chat, recording
 
-    def _tell(self, what: str, done: UndoResult) -> None:
+    def _notify(self, event: str, done: UndoResult) -> None:
         diff = done.diff if len(done.diff) <= MAX_TOLD else f"{done.diff[:MAX_TOLD]}\n... and more"
-        text = f"{what} The files are now as this left them:\n{diff}]"
-        self._made.agent.add_note(text)
-        if self._witnesses.recording is not None:
-            self._witnesses.recording.note(text)
+        text = f"{event} This changed the files as follows:\n{diff}]"
+        self._bundle.agent.add_note(text)
+        if self._observers.recording is not None:
+            self._observers.recording.note(text)
 
-    def _observe(self, happening: AgentEvent) -> None:
-        if isinstance(happening, AskModel):
-            self.answers.append(InterruptedAnswer(happening, []))
-        elif isinstance(happening, Event) and self.answers:
-            self.answers[-1].events.append(happening)
-        self._witnesses.observe(happening)
+    def _observe(self, event: AgentEvent) -> None:
+        if isinstance(event, AskModel):
+            self.answers.append(InterruptedAnswer(event, []))
+        elif isinstance(event, Event) and self.answers:
+            self.answers[-1].events.append(event)
+        self._observers.observe(event)

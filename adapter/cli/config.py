@@ -1,42 +1,42 @@
-"""The user's configuration: ``config.toml`` in ``$XDG_CONFIG_HOME/toolcall-adapter``, by default below ``~/.config``.
+"""The user's configuration: ``config.toml`` in ``$XDG_CONFIG_HOME/toolcall-adapter``, by default ``~/.config``.
 
 ::
 
-    [search]                      # what web search asks; without it no model is offered any
-    service = "exa"               # or "brave", whose keys EXA_API_KEY and BRAVE_API_KEY hold
-                                  # or "searxng", with the address of yours: url = "http://localhost:8888"
+    [search]                      # web search service; without it, models get no web search
+    service = "exa"               # or "brave"; their keys come from EXA_API_KEY and BRAVE_API_KEY
+                                  # or "searxng" with its address: url = "http://localhost:8888"
 
     [search]                      # any other service
     url = "https://search.example/find?n={limit}&q={query}"
-    key_variable = "SEARCH_KEY"   # the environment variable that holds its key, if it wants one
-    key_header = "X-Key"          # where the key goes; Authorization, after Bearer, when left out
-    body = { q = "{query}" }      # what is posted, as JSON; without it the address is fetched
-    results = "web.results"       # where in the answer the list is; results or data when left out
-    most = 20                     # results that it gives at once
+    key_variable = "SEARCH_KEY"   # environment variable with its key, if it needs one
+    key_header = "X-Key"          # header for the key; "Authorization: Bearer" by default
+    body = { q = "{query}" }      # JSON body to POST; without it the address is fetched with GET
+    results = "web.results"       # path of the result list in the response; results or data by default
+    most = 20                     # maximum number of results per request
 
-    [docs]                        # where library documentation comes from
+    [docs]                        # source of library documentation
     find_url = "https://context7.com/api/v1/search?query={name}"
     read_url = "https://context7.com/api/v1{id}?type=txt&topic={topic}&page={page}"
 
     [skills]
-    folders = ["~/skills"]        # besides those in the workspace
+    folders = ["~/skills"]        # in addition to those in the workspace
 
     [guardrails]                  # see docs/guardrails.md
     use = "on,-refusal"           # on, off, all, or names
     retries = 3
 
-    [steps]                       # of every task of `adapter run`; a file for one task goes to --config
-    required = ["run_command"]    # before the model may end
+    [steps]                       # steps of every task of `adapter run`; use --config for those of one task
+    required = ["run_command"]    # tools to call before the model may end
     before = { apply_edit = ["read_file(path)"] }
     ends_with = ["submit"]
 
-    [models.strong]               # the model of sub-agents of a tier, or of any name
-    base_url = "http://box:8080"  # the session's server when left out
+    [models.strong]               # model of sub-agents of a tier, or of any name
+    base_url = "http://box:8080"  # the session's server by default
     model = "qwen3-coder:30b"
-    format = "qwen3_coder"        # by the model's name when left out
+    format = "qwen3_coder"        # detected by the model's name by default
 
-Every table and key may be left out. Nothing of this is ever read from a workspace: it says whom requests
-go to. `read_toml` reads other files of the user in the same manner.
+Every table and key is optional. The configuration is never read from a workspace, because it decides where requests are
+sent. `read_toml` also reads the user's other TOML files.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _ConfigTable(BaseModel):
 
 
 class SearchTable(_ConfigTable):
-    """A service by its name, or any by its address."""
+    """A known search service by name, or any other by address."""
 
     service: str | None = None
     url: str | None = None
@@ -81,13 +81,15 @@ class SearchTable(_ConfigTable):
     def _one_kind(self) -> SearchTable:
         if self.service is None and self.url is None:
             raise ValueError(f"give a service ({', '.join(SERVICES)}) or a url")
-        own = [name for name in ("key_header", "body", "results", "most") if name in self.model_fields_set]
-        if self.service is not None and own:
-            raise ValueError(f"{' and '.join(own)} of {self.service!r}: these are known; give them with a url alone")
+        custom = [name for name in ("key_header", "body", "results", "most") if name in self.model_fields_set]
+        if self.service is not None and custom:
+            raise ValueError(
+                f"{' and '.join(custom)} cannot be changed for service {self.service!r}: use them with a url instead"
+            )
         return self
 
     def provider(self) -> HttpSearch:
-        """Raises UsageError for a service that is not known and an address that cannot be used."""
+        """Build the provider. Raise UsageError for an unknown service or an invalid address."""
         if self.service is not None:
             return search_service(self.service, self.url, self.key_variable)
         return HttpSearch(
@@ -122,7 +124,7 @@ class GuardrailsTable(_ConfigTable):
 
 
 class StepsTable(_ConfigTable):
-    """As `adapter.conversation.guardrails.required_steps.Steps`."""
+    """The fields of `adapter.conversation.guardrails.required_steps.Steps`."""
 
     required: list[str] = Field(default=[])
     before: dict[str, list[str]] = Field(default={})
@@ -130,7 +132,7 @@ class StepsTable(_ConfigTable):
 
 
 class Config(_ConfigTable):
-    """What the file says; a table that it has not is None or empty."""
+    """The whole file. A missing table is None or empty."""
 
     search: SearchTable | None = None
     docs: DocsTable | None = None
@@ -141,7 +143,7 @@ class Config(_ConfigTable):
 
 
 def config_directory() -> Path:
-    """Where the user's own settings are, by the platform's custom."""
+    """Return the user's configuration folder on this platform."""
     if base := os.environ.get("XDG_CONFIG_HOME"):
         return Path(base) / "toolcall-adapter"
     if sys.platform == "win32":
@@ -150,53 +152,55 @@ def config_directory() -> Path:
 
 
 def read_config(workspace: Path, file: Path | None = None) -> Config:
-    """The configuration in ``file``, by default the user's; nothing where the user has none.
+    """Read ``file``, by default the user's configuration, which may be missing.
 
-    Raises UsageError for a file that cannot be used, and for one inside ``workspace``, where a model could write it.
+    Raise UsageError for an invalid file, or one inside ``workspace``, where a model could write it.
     """
     path = file or config_directory() / FILE_NAME
     if file is None and not path.exists():
         return Config()
     if path.resolve().is_relative_to(workspace.resolve()):
         raise UsageError(
-            f"the configuration {path} lies inside the workspace {workspace}, where a model could write it; "
-            "move it, or name another with --config (an empty file will do)"
+            f"the configuration {path} is inside the workspace {workspace}, where a model could write it; "
+            "move it, or give another one with --config (it may be empty)"
         )
     return read_toml(path, Config)
 
 
 def read_toml(path: Path, settings: type[Settings]) -> Settings:
-    """The TOML file as ``settings``. Raises UsageError: the file, each wrong key and the nearest valid one."""
+    """Read a TOML file as ``settings``. Raise UsageError with each wrong key and the nearest valid one."""
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not TOML: {reason(error)}") from error
     try:
-        return settings.model_validate(given)
+        return settings.model_validate(values)
     except ValidationError as error:
         problems = "; ".join(
-            _problem(settings, [str(part) for part in detail["loc"]], detail["type"], detail["msg"])
+            _describe_problem(settings, [str(part) for part in detail["loc"]], detail["type"], detail["msg"])
             for detail in error.errors(include_url=False)
         )
         raise UsageError(f"{path}: {problems}") from error
 
 
-def _problem(settings: type[BaseModel], place: list[str], kind: str, message: str) -> str:
-    key = ".".join(place)
+def _describe_problem(settings: type[BaseModel], path: list[str], kind: str, message: str) -> str:
+    key = ".".join(path)
     if kind == "extra_forbidden":
-        known = list(_table_at(settings, place[:-1]).model_fields)
-        near = process.extractOne(place[-1], known, scorer=fuzz.ratio, score_cutoff=50)
-        return f"unknown key {key!r}; " + (f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}")
+        known = list(_table_at(settings, path[:-1]).model_fields)
+        near = process.extractOne(path[-1], known, scorer=fuzz.ratio, score_cutoff=50)
+        return f"unknown key {key!r}; " + (
+            f"did you mean {near[0]!r}?" if near else f"expected one of: {', '.join(known)}"
+        )
     if kind == "missing":
         return f"{key!r} is missing"
     return f"{key!r}: {plain_message(message)}"
 
 
-def _table_at(settings: type[BaseModel], place: list[str]) -> type[BaseModel]:
-    """The table that holds a key; below a name of the user's, such as that of a model, the table of such names."""
-    for part in place:
+def _table_at(settings: type[BaseModel], path: list[str]) -> type[BaseModel]:
+    """Return the table that holds a key. User-chosen names, e.g. of models, are skipped."""
+    for part in path:
         field = settings.model_fields.get(part)
         if field is None:
             continue

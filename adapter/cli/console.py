@@ -1,8 +1,7 @@
-"""Shows a conversation to a person: the model's answer on stdout, everything else on stderr.
+"""Shows a conversation to the user: the model's answer on stdout, everything else on stderr.
 
-Nothing a model or a file wrote reaches the terminal raw: control sequences are
-made visible. Colours and the line that says what is being waited for appear only
-on a terminal.
+Control sequences written by a model or a file are made visible, never sent to the terminal. Colours and the status
+line appear only on a terminal.
 """
 
 from __future__ import annotations
@@ -13,7 +12,15 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from rich.console import Console as Rich
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 from adapter.agent.response_reader import AgentEvent
@@ -29,26 +36,26 @@ from adapter.tools.operations import Question
 from adapter.tools.operations.permissions import NO_SANDBOX, ApprovalDecision, ApprovalRequest, FileDraft
 
 MAX_SHOWN_LINES = 12
-"""Lines of a result that are shown; the model gets all of it."""
+"""Maximum number of lines shown of a result; the model gets all of it."""
 LONG_COMMAND = 1_000
-"""Characters of a command from which on its end is shown once more, below all of it."""
+"""Length in characters above which the end of a command is repeated below it."""
 TAIL_SHOWN = 60
-"""Characters of a call that is being written, the last ones, behind how long it is."""
+"""Number of characters shown of the end of a call that is being written."""
 END_SHOWN = 200
-"""Characters of that end."""
+"""Number of characters repeated of the end of a long command."""
 
 
 class Console:
-    """Observes an agent and shows what happens; asks for approvals."""
+    """Show the events of an agent, and ask for approvals."""
 
     def __init__(self) -> None:
         self._screen = Terminal()
         self._shown_diff = ""
         self._written = ""
-        self._to_run: deque[str] = deque()
+        self._pending_tools: deque[str] = deque()
 
-    def __call__(self, happening: AgentEvent) -> None:
-        match happening:
+    def __call__(self, event: AgentEvent) -> None:
+        match event:
             case AskModel(note=note):
                 if note:
                     self.note(note)
@@ -61,23 +68,23 @@ class Console:
                 self._screen.flow(REASONING, text)
             case ToolCallProgress(text=text, name=name, size=size):
                 self._written = (self._written + text)[-TAIL_SHOWN:]
-                what = f"writing a call{f' of {name}' if name else ''}: {size:,} characters"
-                self._screen.status(f"{what}  ...{' '.join(self._written.split())}")
+                progress = f"writing a call{f' of {name}' if name else ''}: {size:,} characters"
+                self._screen.status(f"{progress}  ...{' '.join(self._written.split())}")
             case ToolCall():
                 self._written = ""
-                arguments = ", ".join(f"{name}={_short(value)}" for name, value in happening.arguments.items())
-                mended = f"  (mended: {', '.join(happening.fixes)})" if happening.fixes else ""
-                self._screen.note(f"-> {happening.name}({arguments})", "cyan", mended)
+                arguments = ", ".join(f"{name}={_abbreviate(value)}" for name, value in event.arguments.items())
+                repairs = f"  (repaired: {', '.join(event.fixes)})" if event.fixes else ""
+                self._screen.note(f"-> {event.name}({arguments})", "cyan", repairs)
             case InvalidToolCall(error=error):
                 self._written = ""
                 self._screen.note(f"!! not a call: {error}", "yellow")
             case RunTools(calls=calls):
-                self._to_run = deque(call.name for call in calls)
+                self._pending_tools = deque(call.name for call in calls)
                 self._show_running()
             case ToolResult():
-                self._result(happening)
-                if self._to_run:
-                    self._to_run.popleft()
+                self._result(event)
+                if self._pending_tools:
+                    self._pending_tools.popleft()
                 self._show_running()
             case Finished():
                 self._screen.end_line()
@@ -85,38 +92,38 @@ class Console:
                 pass
 
     def ask(self, approval: ApprovalRequest) -> ApprovalDecision:
-        """Ask the person at the terminal. Without one the answer is no."""
-        self._screen.forget_typed()
+        """Ask the user. Refuse without a terminal."""
+        self._screen.discard_typed()
         self._screen.note(f"?? {collapse_blanks(escape_for_display(approval.summary, keep=chr(10)))}", "bold")
         if len(approval.summary) > LONG_COMMAND and approval.command is not None:
-            self._screen.note(f"   {_ending(approval.command)}", "yellow")
+            self._screen.note(f"   {_describe_end(approval.command)}", "yellow")
         if approval.caution:
             self._screen.note(f"   {approval.caution}", "yellow")
         if approval.label:
-            self.note(f"   the model says: {' '.join(approval.label.split())[:200]}")
+            self.note(f"   the model's reason: {' '.join(approval.label.split())[:200]}")
         if approval.sandbox:
             self.note_sandbox(f"   {approval.sandbox}")
         self.show_diff(approval.diff)
         self._shown_diff = approval.diff
         if not self._screen.can_ask:
             self._screen.note(
-                "   refused: no terminal to ask at. --approve auto-edit or yolo would allow it.", "yellow"
+                "   refused: approval needs a terminal. --approve auto-edit or yolo would allow it.", "yellow"
             )
             return ApprovalDecision(False)
-        decision = self._answer(approval)
+        decision = self._read_decision(approval)
         self._show_running()
         return decision
 
-    def _answer(self, approval: ApprovalRequest) -> ApprovalDecision:
-        """The answer to the question that is shown, after as many changes of the draft as the person makes."""
-        same = "this very command" if approval.command is not None else "this tool and file"
+    def _read_decision(self, approval: ApprovalRequest) -> ApprovalDecision:
+        """Read the answer to the question on the screen. The user may edit the draft before it."""
+        scope = "this exact command" if approval.command is not None else "this tool and file"
         can_edit = approval.draft is not None
         content: str | None = None
         while True:
             edit = " / [e]dit it first" if can_edit else ""
-            self._screen.note(f"   allow it? [y]es / [n]o / [a]lways for {same}{edit}", "bold")
+            self._screen.note(f"   allow it? [y]es / [n]o / [a]lways for {scope}{edit}", "bold")
             try:
-                typed = self._screen.ask("   words behind n tell the model why: ")
+                typed = self._screen.ask("   n can take a reason for the model: ")
             except EOFError:
                 self.note("   refused: no answer")
                 return ApprovalDecision(False)
@@ -127,33 +134,35 @@ class Console:
                 case "y" | "a":
                     return ApprovalDecision(True, remember=letter == "a", content=content)
                 case "e" if approval.draft is not None:
-                    content = self._edited(approval.draft, content)
+                    content = self._edit_draft(approval.draft, content)
                 case _:
                     letters = "y, n, a or e" if can_edit else "y, n or a"
-                    self.note(f"   that is none of the answers: type {letters}; only n takes words behind it")
+                    self.note(f"   unknown answer: type {letters}; only n can be followed by a reason")
 
-    def _edited(self, draft: FileDraft, content: str | None) -> str | None:
-        """What the person makes of the draft, shown; None when that is what the model wrote."""
-        now = draft.after if content is None else content
+    def _edit_draft(self, draft: FileDraft, content: str | None) -> str | None:
+        """Let the user edit the draft, and show the result; None if it equals the model's version."""
+        current = draft.after if content is None else content
         try:
-            edited = edit_in_external_editor(now, draft.path)
+            edited = edit_in_external_editor(current, draft.path)
         except UsageError as error:
             self._screen.note(f"   not changed: {error}", "yellow")
             return content
-        self._screen.forget_typed()
-        if edited == now:
-            self.note("   nothing was changed. An editor that returns at once needs to wait: EDITOR='code --wait'")
+        self._screen.discard_typed()
+        if edited == current:
+            self.note(
+                "   nothing was changed. An editor that returns at once needs a flag to wait: EDITOR='code --wait'"
+            )
             return content
         diff = unified_diff(draft.before, edited, draft.path)
-        self.note(f"   as you changed it:{'' if diff else ' the file stays as it is'}")
+        self.note(f"   your version:{'' if diff else ' the file stays unchanged'}")
         self.show_diff(diff)
         self._shown_diff = diff
         return None if edited == draft.after else edited
 
-    def confirm(self, what: str, question: str) -> bool:
-        """Whether the person at the terminal says yes. Without one the answer is no."""
-        self._screen.forget_typed()
-        self._screen.note(f"?? {collapse_blanks(escape_for_display(what, keep=chr(10)))}", "bold")
+    def confirm(self, subject: str, question: str) -> bool:
+        """Return whether the user answers yes. Without a terminal it is False."""
+        self._screen.discard_typed()
+        self._screen.note(f"?? {collapse_blanks(escape_for_display(subject, keep=chr(10)))}", "bold")
         if not self._screen.can_ask:
             return False
         try:
@@ -162,61 +171,60 @@ class Console:
             return False
 
     def ask_question(self, question: Question) -> tuple[str, ...]:
-        """The labels chosen, or the person's own words. Raises ToolError when there is no answer."""
+        """Return the chosen labels, or the user's own text. Raise ToolError without an answer."""
         self._screen.note(f"?? {question.text}", "bold")
         for number, option in enumerate(question.options, start=1):
             about = f": {option.description}" if option.description else ""
             self._screen.note(f"   {number}. {option.label}{about}", "bold")
         while True:
             try:
-                answer = self._screen.ask(f"   {_how_to_answer(question)}: ").strip()
+                answer = self._screen.ask(f"   {_describe_answers(question)}: ").strip()
             except EOFError:
                 raise ToolError("the user did not answer. Decide yourself, or end with the question") from None
-            chosen = _chosen(question, answer)
-            if chosen:
-                return chosen
+            if labels := _parse_choice(question, answer):
+                return labels
 
     def echo(self, text: str) -> None:
-        """Output of a program, as it comes."""
+        """Show the output of a program as it arrives."""
         self._screen.flow(OUTPUT, text)
 
     def note(self, text: str, style: str = "dim") -> None:
-        """A line for the person."""
+        """Show a line to the user."""
         self._screen.note(text, style)
 
     def fresh_line(self) -> None:
-        """What comes next begins a line, after a key that the terminal may have shown."""
+        """Start a new line, even after a key that the terminal may have echoed."""
         self._screen.fresh_line()
 
     def warn(self, text: str) -> None:
-        """What was not done, and why."""
+        """Show a warning."""
         self._screen.note(text, "yellow")
 
     def show(self, text: Text) -> None:
-        """Lines in several styles; see `Terminal.show`."""
+        """Show lines in several styles; see `Terminal.show`."""
         self._screen.show(text)
 
     def read_line(self, prompt: str) -> str:
-        """What the person types. Raises EOFError for Ctrl-D."""
+        """Read a line. Raise EOFError for Ctrl-D."""
         return self._screen.ask(prompt)
 
     def note_sandbox(self, text: str) -> None:
-        """What confines commands; not to be overlooked when nothing does."""
+        """Show the sandbox of commands, prominently if it is missing."""
         self._screen.note(text, "bold red" if NO_SANDBOX in text else "dim")
 
     def busy(self, text: str) -> AbstractContextManager[None]:
-        """Says what is being waited for while it is."""
+        """Show ``text`` as the status while the body runs."""
         return self._screen.busy(text)
 
     def end(self, text: str, *, is_interrupted: bool = False) -> None:
-        """The last line of a run."""
+        """Show the last line of a run."""
         if is_interrupted:
             self._screen.fresh_line()
         self._screen.note(f"-- {text}")
 
     def _show_running(self) -> None:
-        if self._to_run:
-            self._screen.status(f"running {self._to_run[0]}")
+        if self._pending_tools:
+            self._screen.status(f"running {self._pending_tools[0]}")
 
     def _result(self, result: ToolResult) -> None:
         if not result.ok:
@@ -230,7 +238,7 @@ class Console:
             self.show_diff(result.diff)
 
     def show_diff(self, diff: str) -> None:
-        """In colour, shifted like all that belongs to a call."""
+        """Show a diff in colour, indented like everything that belongs to a call."""
         diff = collapse_blanks(escape_for_display(diff, keep="\n\t"))
         styles = {"+": "green", "-": "red", "@": "cyan"}
         for line in diff.rstrip("\n").split("\n") if diff else []:
@@ -238,9 +246,9 @@ class Console:
 
 
 def parse_approval_answer(typed: str, *, can_edit: bool) -> tuple[str, str]:
-    """The letter of an answer to an approval, and the reason behind a no; no letter for what is no answer.
+    """Return the letter of an approval answer, and the reason after a no. The letter is empty for an unknown answer.
 
-    Words behind a yes may be a condition, so that is none.
+    A yes followed by words is unknown: they may be a condition.
     """
     word, _, rest = typed.strip().partition(" ")
     letter = _LETTERS.get(word.rstrip(",.:;").lower(), "")
@@ -253,7 +261,7 @@ _LETTERS = {word: word[0] for name in ("yes", "no", "always", "edit") for word i
 
 
 class ConsoleQuestions:
-    """Asks at the terminal, one question after the other."""
+    """Ask questions at the terminal, one after the other."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -262,20 +270,20 @@ class ConsoleQuestions:
         return [self._console.ask_question(question) for question in questions]
 
 
-def _how_to_answer(question: Question) -> str:
+def _describe_answers(question: Question) -> str:
     if not question.options:
         return "your answer"
-    numbers = "numbers, such as 1,3" if question.multiple else "a number"
-    return f"{numbers}, or your own words" if question.allow_other else numbers
+    numbers = "numbers, e.g. 1,3" if question.multiple else "a number"
+    return f"{numbers}, or your own text" if question.allow_other else numbers
 
 
-def _chosen(question: Question, answer: str) -> tuple[str, ...]:
-    """What ``answer`` means; nothing when it is no answer to this question."""
+def _parse_choice(question: Question, answer: str) -> tuple[str, ...]:
+    """Return the labels or the text that ``answer`` selects; empty if it does not answer the question."""
     parts = [part.strip() for part in answer.split(",")]
     labels = [option.label for option in question.options]
-    spelt = next((label for label in labels if label.casefold() == answer.casefold()), None)
-    if spelt is not None:
-        return (spelt,)
+    exact = next((label for label in labels if label.casefold() == answer.casefold()), None)
+    if exact is not None:
+        return (exact,)
     if labels and all(part.isdecimal() for part in parts):
         numbers = dict.fromkeys(int(part) for part in parts)
         is_choice = all(1 <= number <= len(labels) for number in numbers) and (question.multiple or len(numbers) == 1)
@@ -283,21 +291,26 @@ def _chosen(question: Question, answer: str) -> tuple[str, ...]:
     return (answer,) if answer and (question.allow_other or not labels) else ()
 
 
-def download_progress() -> Progress:
-    """A progress bar for a download, on stderr; silent when that is no terminal."""
-    people = Rich(stderr=True)
-    return Progress(
-        TextColumn("{task.description}"), BarColumn(), DownloadColumn(), console=people, disable=not people.is_terminal
-    )
+def progress_bar(*columns: ProgressColumn, transient: bool = False) -> Progress:
+    """Return a progress bar on stderr, disabled if that is not a terminal."""
+    stderr = Rich(stderr=True)
+    return Progress(*columns, console=stderr, disable=not stderr.is_terminal, transient=transient)
 
 
-def _ending(command: str) -> str:
-    """How long a command is, and how it ends: its beginning may have left the screen."""
+def task_progress() -> Progress:
+    """Return a progress bar that counts tasks, and disappears at the end."""
+    text = TextColumn("{task.description}", markup=False)
+    times = TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()
+    return progress_bar(text, BarColumn(), MofNCompleteColumn(), *times, transient=True)
+
+
+def _describe_end(command: str) -> str:
+    """Describe the length and the end of a command, whose beginning may have scrolled off the screen."""
     lines = command.count("\n") + 1
     size = f"{len(command):,} characters" + (f" in {lines:,} lines" if lines > 1 else "")
-    return f"{size}, which end: ...{collapse_blanks(escape_for_display(command[-END_SHOWN:]))}"
+    return f"{size}, ending in: ...{collapse_blanks(escape_for_display(command[-END_SHOWN:]))}"
 
 
-def _short(value: object) -> str:
+def _abbreviate(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:57]}..."

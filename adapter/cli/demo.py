@@ -1,4 +1,4 @@
-"""The built-in model at work on a sample workspace."""
+"""Runs `adapter demo`: the built-in model edits a sample workspace."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ DEMO_TASK = "In settings.ini change 'port = 8000' to 'port = 9000'"
 
 
 def run_demo(keep: Path | None) -> int:
-    """Let the built-in model edit a sample workspace, and show the file before and after."""
+    """Let the built-in model edit a sample workspace, and show the changed file."""
     with ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adapter-demo-")))
         if keep is not None and keep.exists():
-            raise UsageError(f"{keep} is there already; name a folder that is not")
+            raise UsageError(f"{keep} already exists; choose a new folder")
         shutil.copytree(
             package_data.data_folder("fixtures") / "demo",
             folder,
@@ -42,6 +42,6 @@ def run_demo(keep: Path | None) -> int:
         model = str(ensure_builtin_model(Console()))
         code = run_task(DEMO_TASK, RunSettings(folder, model=model, approve="yolo", constraint="required", state=state))
         after = file.read_text(encoding="utf-8")
-        shown = escape_for_display(after, keep="\n\t")
-        print(f"settings.ini was{'' if after != before else ' not'} changed:\n{shown}", end="")
+        content = escape_for_display(after, keep="\n\t")
+        print(f"settings.ini was{'' if after != before else ' not'} changed:\n{content}", end="")
         return code if after != before else 1

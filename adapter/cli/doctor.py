@@ -1,4 +1,4 @@
-"""`adapter doctor`: what is there on this machine, and what is missing."""
+"""`adapter doctor`: checks this machine's setup."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from typing import Annotated
 
 import typer
 
+from adapter.cli import options
+
 
 def doctor(
-    workspace: Annotated[Path, typer.Option("--workspace", "-w", help="The folder to work in.")] = Path(),
+    workspace: options.Workspace = Path(),
     sandbox: Annotated[
-        str, typer.Option(help="As for run; with require the exit code says whether there is one.")
+        str, typer.Option(metavar="NAME", help="Sandbox to check, as for run. Fails if a required one is missing.")
     ] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Say what is there on this machine, what confines commands, what is missing, and what to do about it."""
+    """Check this machine's extras, sandbox and servers, and suggest fixes."""
     from adapter.cli.doctor_checks import run_checks
     from adapter.workspace.sandbox.sandbox import SandboxSettings
 
-    findings = run_checks(str(workspace), SandboxSettings(sandbox))  # type: ignore[arg-type]  # checked by itself
+    findings = run_checks(str(workspace), SandboxSettings(sandbox))  # type: ignore[arg-type]  # SandboxSettings checks the level
     if as_json:
         rows = {finding.name: {"ok": finding.ok, "text": finding.text, **finding.data} for finding in findings}
         print(json.dumps(rows, ensure_ascii=False, indent=2))

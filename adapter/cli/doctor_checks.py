@@ -1,4 +1,4 @@
-"""Says what is there on this machine, what is missing, and what to do about it: ``adapter doctor``."""
+"""The checks of `adapter doctor`: extras, sandbox, folders and model servers of this machine, with advice."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from adapter.workspace.sandbox.sandbox import ActiveSandbox, Level, SandboxSetti
 from adapter.workspace.sandbox.seccomp import LOCAL, build_socket_filter
 
 EXTRAS = {
-    "embedded": "llama.cpp inside the program, for `adapter demo` and `.gguf` files",
+    "embedded": "llama.cpp in this process, for `adapter demo` and `.gguf` files",
     "server": "`adapter serve`",
-    "metrics": "`adapter serve --metrics`, for Prometheus",
-    "otel": "`adapter serve --otel`, traces by OTLP",
+    "metrics": "Prometheus metrics of `adapter serve --metrics`",
+    "otel": "OTLP traces of `adapter serve --otel`",
     "mcp": "tools of MCP servers, `adapter mcp`",
-    "chat": "lines that can be edited, and come back, in `adapter chat`",
-    "index": "outlines and symbols of 15 languages",
-    "web": "pages as Markdown",
-    "pdf": "the text of PDF files",
+    "chat": "line editing and history in `adapter chat`",
+    "index": "outlines and symbols in 15 languages",
+    "web": "web pages as Markdown",
+    "pdf": "text of PDF files",
     "code": "`code_execution`, in a sandbox",
     "batch": "Parquet and datasets for `adapter read`",
-    "pytest": "recorded answers in the place of a model, in tests",
+    "pytest": "recorded model responses in tests",
 }
-"""The extras that add abilities, and which; the others are for developing this project."""
+"""The extras for users, and their features."""
 _REQUIREMENT = re.compile(r"([\w.-]+).*?extra\s*==\s*['\"]([\w-]+)['\"]")
 LEVELS: tuple[Level, ...] = ("bwrap", "landlock")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of the report. ``advice`` says what to do when it is not ``ok``; ``data`` is the same for programs."""
+    """One line of the report. ``advice`` is shown if it is not ``ok``; ``data`` is its machine-readable form."""
 
     name: str
     ok: bool
@@ -53,35 +53,35 @@ class CheckResult:
 
 
 def run_checks(workspace: str, sandbox: SandboxSettings, timeout_s: float = 0.5) -> tuple[CheckResult, ...]:
-    """What is there. Asks the usual ports of this machine, and tries each sandbox once."""
+    """Run all checks. Queries the default ports of this machine, and tries each sandbox once."""
     return (
-        _program(),
-        *(_extra(name) for name in EXTRAS),
-        _in_force(workspace, sandbox),
-        *(_level(level, os.path.realpath(workspace)) for level in LEVELS),
-        _gate(),
-        _state(),
-        _model(),
-        *(_server(port, name, timeout_s) for port, name in LOCAL_PORTS.items()),
+        _check_program(),
+        *(_check_extra(name) for name in EXTRAS),
+        _check_sandbox(workspace, sandbox),
+        *(_check_level(level, os.path.realpath(workspace)) for level in LEVELS),
+        _check_openat2(),
+        _check_state(),
+        _check_builtin_model(),
+        *(_check_server(port, name, timeout_s) for port, name in LOCAL_PORTS.items()),
     )
 
 
-def _program() -> CheckResult:
+def _check_program() -> CheckResult:
     system = f"{platform.system()} {platform.release()} ({platform.machine()})"
     ok = platform.system() in ("Linux", "Darwin")
     data: JsonObject = {"version": __version__, "python": platform.python_version(), "system": system}
     text = f"adapter {__version__}, Python {platform.python_version()} on {system}"
-    advice = "on Windows texts are read, prompts written and models served, not more: for the rest, use WSL"
+    advice = "Windows supports parsing, prompts and serving only: use WSL for the rest"
     return CheckResult("program", ok, text, advice, data)
 
 
-def _extra(name: str) -> CheckResult:
-    """An extra is there when all that it asks for is installed."""
+def _check_extra(name: str) -> CheckResult:
+    """Check that all packages of an extra are installed."""
     needed = [found[1] for line in _requirements() if (found := _REQUIREMENT.match(line)) and found[2] == name]
-    absent = [package for package in needed if not _is_installed(package)]
-    text = "installed" if not absent else f"not installed: {', '.join(absent)}"
+    missing = [package for package in needed if not _is_installed(package)]
+    text = "installed" if not missing else f"not installed: {', '.join(missing)}"
     advice = f"for {EXTRAS[name].replace('`', '')}: pip install 'toolcall-adapter[{name}]'"
-    return CheckResult(f"extra {name}", not absent, text, advice, {"missing": absent})
+    return CheckResult(f"extra {name}", not missing, text, advice, {"missing": missing})
 
 
 def _requirements() -> list[str]:
@@ -99,16 +99,14 @@ def _is_installed(package: str) -> bool:
     return True
 
 
-def _in_force(workspace: str, settings: SandboxSettings) -> CheckResult:
-    confinement = ActiveSandbox(settings, os.path.realpath(workspace))
-    level = confinement.level
+def _check_sandbox(workspace: str, settings: SandboxSettings) -> CheckResult:
+    active = ActiveSandbox(settings, os.path.realpath(workspace))
+    level = active.level
     data: JsonObject = {"level": level, "asked": settings.level, "network": settings.network}
-    return CheckResult(
-        "sandbox", level != "none", confinement.text.removeprefix("sandbox: "), "see the next lines", data
-    )
+    return CheckResult("sandbox", level != "none", active.text.removeprefix("sandbox: "), "see the lines below", data)
 
 
-def _level(level: Level, workspace: str) -> CheckResult:
+def _check_level(level: Level, workspace: str) -> CheckResult:
     gap = why_unavailable(level, [workspace])
     data: JsonObject = {"available": gap is None, "why": gap.why if gap else "", "advice": gap.advice if gap else ""}
     if level == "bwrap":
@@ -121,49 +119,51 @@ def _level(level: Level, workspace: str) -> CheckResult:
     return CheckResult(level, gap is None, gap.why if gap else text, gap.advice if gap else "", data)
 
 
-def _gate() -> CheckResult:
+def _check_openat2() -> CheckResult:
     ok = openat2.is_available()
-    text = "works" if ok else "not available: paths are walked, which is as safe and takes twice the time"
-    return CheckResult("openat2", ok, text, "it takes Linux 5.6, and a container that allows it", {"available": ok})
+    text = "works" if ok else "not available: paths are checked step by step, which is as safe but takes twice the time"
+    return CheckResult("openat2", ok, text, "it needs Linux 5.6, and a container that allows it", {"available": ok})
 
 
-def _state() -> CheckResult:
+def _check_state() -> CheckResult:
     folder = Path(state_home())
-    ground = next((path for path in (folder, *folder.parents) if path.exists()), folder)
-    ok = ground.is_dir() and os.access(ground, os.W_OK)
-    text = f"{folder}" + ("" if folder.exists() else " (made when something is changed)")
-    advice = "changes could not be undone: make it writable, or name another place in XDG_STATE_HOME"
+    existing = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    ok = existing.is_dir() and os.access(existing, os.W_OK)
+    text = f"{folder}" + ("" if folder.exists() else " (created on the first change)")
+    advice = "changes could not be undone: make it writable, or set XDG_STATE_HOME to another folder"
     return CheckResult(
         "state",
         ok,
-        text if ok else f"{ground} is {'not writable' if ground.is_dir() else 'no folder'}",
+        text if ok else f"{existing} is {'not writable' if existing.is_dir() else 'not a folder'}",
         advice,
         {"path": str(folder)},
     )
 
 
-def _model() -> CheckResult:
+def _check_builtin_model() -> CheckResult:
     weights = find_builtin_model()
     data: JsonObject = {"engine": is_available(), "weights": None if weights is None else str(weights)}
     if not is_available():
         return CheckResult("built-in model", False, "the engine is not installed", INSTALL, data)
     if weights is None:
-        return CheckResult("built-in model", False, "the engine is there, its weights are not", "adapter setup", data)
+        return CheckResult(
+            "built-in model", False, "the engine is installed, its weights are not", "adapter setup", data
+        )
     return CheckResult("built-in model", True, f"ready: {weights}", "", data)
 
 
-def _server(port: int, name: str, timeout_s: float) -> CheckResult:
+def _check_server(port: int, name: str, timeout_s: float) -> CheckResult:
     endpoint = Endpoint(f"http://127.0.0.1:{port}/v1")
     kind = detect_server_kind(endpoint.base_url, timeout_s)
     text = f"{kind} answers at {endpoint.base_url}"
-    prompt = _prompt(Endpoint(endpoint.base_url, kind)) if kind else None
+    prompt = _describe_prompt(Endpoint(endpoint.base_url, kind)) if kind else None
     text += f"; prompt: {prompt}" if prompt else ""
     data: JsonObject = {"port": port, "kind": kind, "base_url": endpoint.base_url if kind else None, "prompt": prompt}
-    return CheckResult(f"port {port}", kind is not None, text if kind else f"no {name}", "", data)
+    return CheckResult(f"port {port}", kind is not None, text if kind else f"{name} is not running", "", data)
 
 
-def _prompt(endpoint: Endpoint) -> str:
-    """Who describes the tools to its model, and why nobody better. Asks nothing that makes a server load a model."""
+def _describe_prompt(endpoint: Endpoint) -> str:
+    """Describe how tools are described to the server's model, without making the server load it."""
     if endpoint.kind == "ollama":
-        return "the model's own, by Ollama's template, where this Ollama shows its prompts"
+        return "the model's own template, if this version of Ollama shows its prompts"
     return PromptDiscoverer(endpoint).discover(first_model(endpoint)).explanation

@@ -1,4 +1,4 @@
-"""`adapter edit` and `adapter undo`: changes to files, made and taken back."""
+"""`adapter edit` and `adapter undo`: apply patches to files, and undo changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapter.cli.shared_options import EditsOption, EncodingOption, parse_edit_mode
+from adapter.cli.options import AsJson, EditsOption, EncodingOption, parse_edit_mode
 from adapter.cli.terminal_output import print_escaped, read_text
 from adapter.core.errors import UsageError
 from adapter.core.text.display_escaping import json_for_display
@@ -17,22 +17,23 @@ if TYPE_CHECKING:
 
 
 def edit(
-    file: Annotated[Path, typer.Argument(help="The file to edit, or the directory of the files that PATCHES names.")],
+    file: Annotated[Path, typer.Argument(help="File to edit, or folder of the files that the patches name.")],
     patches: Annotated[
         str,
         typer.Option(
-            help="What a model wrote: JSON, a diff, a Begin Patch envelope, SEARCH/REPLACE blocks, a file; - for stdin."
+            metavar="FILE",
+            help="Patches: JSON, a diff, a Begin Patch envelope, SEARCH/REPLACE blocks or a whole file; - reads stdin.",
         ),
     ],
     edits: EditsOption = "auto",
     encoding: EncodingOption = None,
     sequence: Annotated[
-        bool, typer.Option("--sequence", help="Seek each patch in what the ones before it left.")
+        bool, typer.Option("--sequence", help="Match each patch against the result of the previous ones.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the diff and write nothing.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the diff without writing it.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Apply patches to a file, or to several: all of them, each where it was meant, or none."""
+    """Apply patches to one or more files: all of them or none."""
     from adapter.core.errors import FormatError
     from adapter.editing.notations.parse_edits import parse_file_edits, parse_patches
     from adapter.tools.operations import PatchFiles, PatchText
@@ -52,9 +53,9 @@ def edit(
     except FormatError as error:
         raise UsageError(f"cannot read patches from {patches!r}: {error}") from error
     folder = file if is_directory else file.absolute().parent
-    with open_context(folder, edits=parse_edit_mode(edits), encoding=encoding_named(encoding)) as desk:
-        change = plan_patch(desk, operation) if isinstance(operation, PatchText) else plan_files(desk, operation)
-        outcome = change.outcome if dry_run else change.commit(desk)
+    with open_context(folder, edits=parse_edit_mode(edits), encoding=encoding_named(encoding)) as context:
+        change = plan_patch(context, operation) if isinstance(operation, PatchText) else plan_files(context, operation)
+        outcome = change.outcome if dry_run else change.commit(context)
     if as_json:
         row = {"path": str(file), "written": not dry_run, "notes": list(outcome.notes), "diff": change.diff}
         print(json_for_display(row, indent=2))
@@ -65,29 +66,29 @@ def edit(
 
 
 def undo(
-    workspace: Annotated[Path, typer.Argument(help="The folder in which something was changed.")] = Path(),
-    every: Annotated[bool, typer.Option("--all", help="Undo every change of the last run, newest first.")] = False,
-    show: Annotated[
-        bool, typer.Option("--list", help="List what can be undone, newest first, and undo nothing.")
+    workspace: Annotated[Path, typer.Argument(help="Folder whose changes to undo.")] = Path(),
+    undo_all: Annotated[bool, typer.Option("--all", help="Undo all changes of the last run, newest first.")] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List the changes that can be undone, newest first, and exit.")
     ] = False,
 ) -> None:
-    """Take back the last change that a tool made in a folder, and only that."""
+    """Undo the last change that a tool made in a folder."""
     import time
 
     from adapter.workspace.context import open_context
     from adapter.workspace.paths.os_errors import os_errors_explained
 
-    with open_context(workspace) as desk:
-        changes = desk.history.changes()
-        if show:
+    with open_context(workspace) as context:
+        changes = context.history.changes()
+        if list_:
             for change in changes:
                 print_escaped(f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(change.time))}  {change.summary}")
             return
-        session = changes[0].session if every and changes else None
-        count = sum(change.session == session for change in changes) if every else 1
+        session = changes[0].session if undo_all and changes else None
+        count = sum(change.session == session for change in changes) if undo_all else 1
         for _ in range(max(count, 1)):
             with os_errors_explained("nothing was undone"):
-                undone = desk.history.undo(session)
+                undone = context.history.undo(session)
             print_escaped(f"undone: {undone.change.summary}", to_stderr=True)
             print_escaped(undone.diff, end="")
             for note in undone.notes:

@@ -1,4 +1,4 @@
-"""`adapter eval`: runs scenarios in several ways, shows how it goes, and writes every run, a table and a page."""
+"""Run the scenarios of `adapter eval` in several ways, with progress, and write the runs, a table and a report page."""
 
 from __future__ import annotations
 
@@ -9,67 +9,46 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 
 from rich.console import Console as Rich
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from adapter.backends.chat_client import ChatClient
 from adapter.backends.endpoint_discovery import api_url
-from adapter.cli.console import Console
-from adapter.cli.model_loading import check_chosen, load_model
-from adapter.conversation.guardrails.registry import parse_guardrails as chosen_guardrails
+from adapter.cli.console import Console, task_progress
+from adapter.cli.eval_settings import EvalSettings
+from adapter.cli.model_loading import load_model, require_model_choice
+from adapter.cli.options import unless_auto
+from adapter.conversation.guardrails.registry import parse_guardrails
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.plurals import pluralize
 from adapter.core.version import __version__
-from adapter.evaluation.metrics import aggregate_runs, by_kind, discordant_pairs, percent, with_interval
+from adapter.evaluation.metrics import aggregate_runs, by_kind, discordant_pairs, format_percent, format_rate
 from adapter.evaluation.report_page import page
 from adapter.evaluation.run_log import RunLog
 from adapter.evaluation.runner import AgentHarness, EvalRun, Harness, Sampling, SdkHarness
 from adapter.evaluation.scenario import Scenario
-from adapter.evaluation.suite_loader import BUILT_IN, load_suite, select_scenarios
+from adapter.evaluation.suite_loader import load_suite, select_scenarios
 from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode
 
 WAYS = ("bare", "ours", "agent")
-NOTED = 10
-"""Shares of the runs after which a line says how it stands, where there is no terminal for a bar."""
-
-
-@dataclass(frozen=True, slots=True)
-class EvalSettings:
-    """What the command line said."""
-
-    base_url: str | None = None
-    model: str | None = None
-    ways: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
-    suite: str = BUILT_IN
-    kinds: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    easy: bool = False
-    runs: int = 1
-    time_limit_s: float = 3600.0
-    sampling: Sampling = field(default_factory=Sampling)
-    constraint: str = "auto"
-    profile: str = "auto"
-    guardrails: str = "on"
-    retries: int | None = None
-    results: Path | None = None
-    page: Path | None = None
-    as_json: bool = False
+PROGRESS_LINES = 10
+"""Number of progress lines of an evaluation without a terminal, which has no progress bar."""
+STOPPED = "it was stopped"
+SAME_RUNS = "at temperature 0, the runs of a scenario are mostly identical: raise --temperature for independent runs"
 
 
 class _TimeLimitExceeded(Exception):
-    """The time limit came in the middle of a run."""
+    """The time limit was reached during a run."""
 
 
 def list_scenarios(settings: EvalSettings) -> int:
-    """Prints the scenarios that would be run."""
+    """Print the scenarios that would run."""
     table = Table("kind", "scenario", "tools", "calls", box=None)
     for each in _scenarios(settings):
         easy = " (easy)" if each.easy else ""
@@ -84,26 +63,30 @@ def list_scenarios(settings: EvalSettings) -> int:
 
 
 def run_eval(settings: EvalSettings) -> int:
-    """The exit code: 0, or 130 when it was stopped. Raises TransportError and UsageError with the next step."""
+    """Return the exit code: 0, or 130 after Ctrl-C. Raise TransportError and UsageError with the next step."""
     scenarios = _scenarios(settings)
-    constraint = parse_constraint_mode(None if settings.constraint == "auto" else settings.constraint)
-    watched = _watched(settings)
-    names, also = _ways(settings)
-    check_chosen("eval", settings.base_url, settings.model, settings.time_limit_s)
+    constraint = parse_constraint_mode(unless_auto(settings.constraint))
+    parse_guardrails(settings.guardrails)
+    names, proxies = _parse_ways(settings)
+    require_model_choice("eval", settings.base_url, settings.model, settings.time_limit)
     console = Console()
-    if settings.runs > 1 and not settings.sampling.temperature:
-        console.note(ALIKE)
+    if settings.runs > 1 and not settings.temperature:
+        console.note(SAME_RUNS)
     with ExitStack() as stack:
         chat = stack.enter_context(load_model(settings.base_url, settings.model, console)).chat
-        ways = list(_made(names, also, chat, settings, constraint, watched, stack))
-        results, html = _places(settings, chat.model)
-        sampling = asdict(settings.sampling)
-        head = {"model": chat.model, **sampling, "constraint": settings.constraint, "version": __version__}
+        ways = list(_make_harnesses(names, proxies, chat, settings, constraint, stack))
+        results, html = _output_paths(settings, chat.model)
+        head = {
+            "model": chat.model,
+            **asdict(_sampling(settings)),
+            "constraint": settings.constraint,
+            "version": __version__,
+        }
         head |= {"guardrails": settings.guardrails} if settings.guardrails != "on" else {}
         head |= {"retries": settings.retries} if settings.retries is not None else {}
         log = stack.enter_context(RunLog(results, head))
         planned = [(scenario, way, number) for number, scenario, way in product(range(settings.runs), scenarios, ways)]
-        ended = _run(planned, log, settings.time_limit_s, console)
+        ended = _run_planned(planned, log, settings.time_limit, console)
         runs = [run for each, way, number in planned if (run := log.get(each, way.name, number)) is not None]
         server = f"{chat.endpoint.kind} at {chat.endpoint.display_url}"
     order = [way.name for way in ways]
@@ -114,18 +97,18 @@ def run_eval(settings: EvalSettings) -> int:
         _print(runs, order)
     if ended:
         missing = f"{len(runs)} of {pluralize(len(planned), 'run')}: {ended}"
-        print(f"{missing}; the same command goes on from there", file=sys.stderr)
+        print(f"{missing}; run the same command again to continue", file=sys.stderr)
     print(f"runs: {results}\npage: {html}", file=sys.stderr)
     return 130 if ended == STOPPED else 0
 
 
-def _places(settings: EvalSettings, model: str) -> tuple[Path, Path]:
-    """Where the runs and the page are written."""
+def _output_paths(settings: EvalSettings, model: str) -> tuple[Path, Path]:
+    """Return the paths of the results and of the report."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "_", model).strip("._") or "model"
     results = settings.results or Path(f"eval-{name}.jsonl")
     html = settings.page or results.with_suffix(".html")
     if html == results:
-        raise UsageError(f"the results and the page cannot both be {html}. Choose another --page.")
+        raise UsageError(f"--results and --page are both {html}. Choose another --page.")
     return results, html
 
 
@@ -134,42 +117,36 @@ def _write(file: Path, text: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"cannot write {file}: {error.strerror}. Choose another place with --page.") from error
-
-
-STOPPED = "it was stopped"
-ALIKE = "at temperature 0 the runs of a scenario are mostly alike and tell little more: give --temperature, too"
+        raise UsageError(f"cannot write {file}: {error.strerror}. Choose another path with --page.") from error
 
 
 def _scenarios(settings: EvalSettings) -> list[Scenario]:
-    return select_scenarios(load_suite(settings.suite), settings.kinds, settings.names, easy=settings.easy)
+    return select_scenarios(load_suite(settings.suite), settings.kinds or (), settings.names or (), easy=settings.easy)
 
 
-def _ways(settings: EvalSettings) -> tuple[list[str], dict[str, str]]:
-    """The names of our own ways, and the others' addresses by name."""
+def _sampling(settings: EvalSettings) -> Sampling:
+    return Sampling(settings.temperature, settings.max_tokens, settings.seed)
+
+
+def _parse_ways(settings: EvalSettings) -> tuple[list[str], dict[str, str]]:
+    """Return the names of our own ways, and the addresses of the proxies by name."""
     names = list(dict.fromkeys(settings.ways or WAYS[:2]))
     if unknown := [name for name in names if name not in WAYS]:
         raise UsageError(f"unknown way {unknown[0]!r}; expected {', '.join(WAYS)}, or --also NAME=URL for a proxy")
-    also = {}
-    for each in settings.also:
-        name, equals, url = each.partition("=")
-        if not (name and equals and url) or name in WAYS or name in also:
+    proxies: dict[str, str] = {}
+    for value in settings.also or ():
+        name, equals, url = value.partition("=")
+        if not (name and equals and url) or name in WAYS or name in proxies:
             raise UsageError(
-                f"--also {each!r}: expected NAME=URL, such as proxy=http://127.0.0.1:8090, with a new name"
+                f"--also {value!r}: expected NAME=URL with an unused name, e.g. proxy=http://127.0.0.1:8090"
             )
-        also[name] = api_url(url)
-    return names, also
+        proxies[name] = api_url(url)
+    return names, proxies
 
 
-def _watched(settings: EvalSettings) -> JsonObject:
-    """How `wrap` and `Agent` are to watch answers."""
-    chosen_guardrails(settings.guardrails)
-    return {"guardrails": settings.guardrails} | ({} if settings.retries is None else {"retries": settings.retries})
-
-
-def _made(
-    names: Sequence[str], also: dict[str, str], chat: ChatClient, settings: EvalSettings, constraint: Constraint | None,
-    watched: JsonObject, stack: ExitStack,
+def _make_harnesses(
+    names: Sequence[str], proxies: dict[str, str], chat: ChatClient, settings: EvalSettings,
+    constraint: Constraint | None, stack: ExitStack,
 ) -> Iterator[Harness]:  # fmt: skip
     from openai import DefaultHttpxClient, OpenAI
 
@@ -177,38 +154,43 @@ def _made(
 
     http = DefaultHttpxClient(trust_env=not chat.endpoint.is_local)
     client = stack.enter_context(OpenAI(**chat.sdk_settings(), http_client=http))
-    options: JsonObject = watched if constraint is None else {**watched, "constraint": constraint}
+    sampling = _sampling(settings)
+    guardrails: JsonObject = {"guardrails": settings.guardrails}
+    guardrails |= {} if settings.retries is None else {"retries": settings.retries}
+    options: JsonObject = guardrails if constraint is None else {**guardrails, "constraint": constraint}
     for name in names:
         if name == "bare":
-            yield SdkHarness(name, client, chat.model, settings.sampling)
+            yield SdkHarness(name, client, chat.model, sampling)
         elif name == "ours":
-            ours = wrap(client, constraint=constraint, profile=settings.profile, **watched)
-            yield SdkHarness(name, ours, chat.model, settings.sampling)
+            wrapped = wrap(client, constraint=constraint, profile=settings.profile, **guardrails)
+            yield SdkHarness(name, wrapped, chat.model, sampling)
         else:
-            yield AgentHarness(name, chat.endpoint, chat.model, settings.sampling, options=lambda _: options)
-    for name, url in also.items():
-        yield SdkHarness(name, client.with_options(base_url=url), chat.model, settings.sampling)
+            yield AgentHarness(name, chat.endpoint, chat.model, sampling, options=lambda _: options)
+    for name, url in proxies.items():
+        yield SdkHarness(name, client.with_options(base_url=url), chat.model, sampling)
 
 
-def _run(planned: Sequence[tuple[Scenario, Harness, int]], log: RunLog, time_limit_s: float, console: Console) -> str:
-    """Runs what is not in the log yet; why it ended before the end, nothing when it did not."""
+def _run_planned(
+    planned: Sequence[tuple[Scenario, Harness, int]], log: RunLog, time_limit_s: float, console: Console
+) -> str:
+    """Run everything that is not in the log yet. Return why it ended early; empty if it did not."""
     until = time.monotonic() + time_limit_s
 
-    def go_on() -> None:
+    def check_time() -> None:
         if time.monotonic() >= until:
             raise _TimeLimitExceeded
 
     known = [run for each, way, number in planned if (run := log.get(each, way.name, number)) is not None]
     if known:
-        console.note(f"{pluralize(len(known), 'run')} of {len(planned)} are in {log.path} already")
+        console.note(f"{len(known)} of {pluralize(len(planned), 'run')} found in {log.path}")
     try:
         with _EvalProgress(len(planned), known) as display:
             for scenario, way, number in planned:
                 if log.get(scenario, way.name, number) is not None:
                     continue
-                go_on()
+                check_time()
                 display.begin(scenario)
-                run = way.run(scenario, number, go_on)
+                run = way.run(scenario, number, check_time)
                 log.add(run, scenario)
                 display.end(run)
     except _TimeLimitExceeded:
@@ -219,7 +201,7 @@ def _run(planned: Sequence[tuple[Scenario, Harness, int]], log: RunLog, time_lim
         if not log.runs:
             raise
         print(f"adapter: {escape_for_display(str(error))}", file=sys.stderr)
-        return "the server was lost"
+        return "the connection to the server was lost"
     return ""
 
 
@@ -239,14 +221,14 @@ def _rows(runs: Sequence[EvalRun], ways: Sequence[str], ended: str, results: Pat
 
 
 def _print(runs: Sequence[EvalRun], ways: Sequence[str]) -> None:
-    table = Table("done, of all runs (95 %)", *ways, box=None)
+    table = Table("completed runs (95 % interval)", *ways, box=None)
     scores = {way: aggregate_runs([run for run in runs if run.way == way]) for way in ways}
     for kind, some in by_kind(runs).items():
         cells = [aggregate_runs([run for run in some if run.way == way]) for way in ways]
         table.add_row(escape_for_display(kind), *(f"{each.done} of {each.runs}" if each.runs else "" for each in cells))
-    table.add_row("all", *(with_interval(each) if each.runs else "" for each in scores.values()), style="bold")
-    for name, told in COSTS.items():
-        table.add_row(name, *(told(each) if each.runs else "" for each in scores.values()))
+    table.add_row("all", *(format_rate(each) if each.runs else "" for each in scores.values()), style="bold")
+    for name, format_cost in COSTS.items():
+        table.add_row(name, *(format_cost(each) if each.runs else "" for each in scores.values()))
     Rich(soft_wrap=True, markup=False).print(table)
     for way in ways[1:]:
         first, second = discordant_pairs(runs, ways[0], way)
@@ -254,50 +236,43 @@ def _print(runs: Sequence[EvalRun], ways: Sequence[str]) -> None:
 
 
 COSTS: dict[str, Callable[..., str]] = {
-    "answers a run": lambda each: f"{each.turns:.1f}",
-    "calls a run": lambda each: f"{each.calls:.1f}",
-    "tokens a run": lambda each: f"{each.prompt_tokens + each.written_tokens:,.0f}",
-    "s a run": lambda each: f"{each.seconds:.1f}",
+    "responses per run": lambda each: f"{each.turns:.1f}",
+    "calls per run": lambda each: f"{each.calls:.1f}",
+    "tokens per run": lambda each: f"{each.prompt_tokens + each.written_tokens:,.0f}",
+    "seconds per run": lambda each: f"{each.seconds:.1f}",
 }
 
 
 class _EvalProgress:
-    """A bar on a terminal, a line now and then elsewhere; on stderr."""
+    """A progress bar on a terminal, elsewhere a line now and then; on standard error."""
 
     def __init__(self, total: int, known: Sequence[EvalRun]) -> None:
-        people = Rich(stderr=True)
-        self._is_terminal = people.is_terminal
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-            TextColumn("left:"), TimeRemainingColumn(),
-            console=people, disable=not self._is_terminal, transient=True,
-        )  # fmt: skip
+        self._bar = task_progress()
         self._total, self._finished = total, len(known)
         self._runs, self._done = Counter(run.way for run in known), Counter(run.way for run in known if run.done)
-        self._task = self._progress.add_task("", total=total, completed=len(known))
+        self._task = self._bar.add_task("", total=total, completed=len(known))
 
     def begin(self, scenario: Scenario) -> None:
-        self._progress.update(
-            self._task, description=f"{self._stand()} {escape_for_display(scenario.name)[:16]}".strip()
-        )
+        name = escape_for_display(scenario.name)[:16]
+        self._bar.update(self._task, description=f"{self._summary()} {name}".strip())
 
     def end(self, run: EvalRun) -> None:
         self._finished += 1
         self._runs[run.way] += 1
         self._done[run.way] += run.done
-        self._progress.update(self._task, completed=self._finished)
-        if (
-            not self._is_terminal
-            and self._finished * NOTED // self._total > (self._finished - 1) * NOTED // self._total
-        ):
-            print(f"{self._finished} of {self._total} runs: {self._stand()}", file=sys.stderr, flush=True)
+        self._bar.update(self._task, completed=self._finished)
+        step = self._finished * PROGRESS_LINES // self._total
+        if self._bar.disable and step > (self._finished - 1) * PROGRESS_LINES // self._total:
+            print(f"{self._finished} of {self._total} runs: {self._summary()}", file=sys.stderr, flush=True)
 
-    def _stand(self) -> str:
-        return ", ".join(f"{way} {percent(self._done[way] / count)}" for way, count in self._runs.items() if count)
+    def _summary(self) -> str:
+        return ", ".join(
+            f"{way} {format_percent(self._done[way] / count)}" for way, count in self._runs.items() if count
+        )
 
     def __enter__(self) -> _EvalProgress:
-        self._progress.start()
+        self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+        self._bar.stop()

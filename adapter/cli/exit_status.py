@@ -1,4 +1,4 @@
-"""How a run ended, honestly: the exit code and the last line, by what became of its calls."""
+"""The exit code and the last line of a run, by its end reason and the results of its calls."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from adapter.core.events import InvalidToolCall, ToolResult
 from adapter.tools.tool import ToolSet
 
 HINTS: dict[Reason, str] = {
-    "turns": "raise --max-turns, or make the task smaller",
+    "turns": "raise --max-turns, or split the task",
     "repetition": "try a larger model, or a smaller task",
     "unreadable": "try --constraint required, another --format, or a larger model",
-    "cut_off": "ask for less, or let the server write more (its context, or its limit of tokens)",
-    "broken_off": "see its log, and ask again",
-    "stuck": "name the steps, or try a larger model",
+    "cut_off": "request less, or raise the server's context size or token limit",
+    "broken_off": "check its log, and retry",
+    "stuck": "list the steps in the task, or try a larger model",
     "unsuccessful": "name the file and quote the text exactly, or try a larger model",
 }
-"""What a person can do about a conversation that came to nothing."""
+"""Advice for a conversation that ended without success."""
 
-NO_CALL_HINT = "if it should have acted, try --constraint required, another --format, or a larger model"
+NO_CALL_HINT = "if you expected a change, try --constraint required, another --format, or a larger model"
 
 EXIT_CODES: dict[Reason, int] = {"answered": 0, "exited": 0, "finished": 0, "interrupted": 130}
-"""Of runs in which something was done, or nothing had to be; of all others 1."""
+"""Exit codes by end reason; 1 for all others."""
 
 ACTING = frozenset({"write", "delete", "execute"})
-"""Effects of tools that do something: a run that was to and did not is no success. A look that fails is an answer."""
+"""Effects of tools that change something. A run whose only such calls failed is a failure."""
 
 
 @dataclass(slots=True)
 class CallTally:
-    """What became of the calls of a run, those of batches and sub-agents included."""
+    """Counts the results of all calls of a run, including calls in batches and sub-agents."""
 
     tools: ToolSet
     calls: int = 0
@@ -39,16 +39,16 @@ class CallTally:
     failed: int = 0
     unreadable: int = 0
     acted: int = 0
-    """Calls that were to do something, and did."""
+    """Number of successful calls with an effect in `ACTING`."""
     stopped: int = 0
-    """Calls that were to do something, and were refused or failed."""
+    """Number of refused or failed calls with an effect in `ACTING`."""
 
-    def __call__(self, happening: AgentEvent) -> None:
-        match happening:
+    def __call__(self, event: AgentEvent) -> None:
+        match event:
             case InvalidToolCall():
                 self.unreadable += 1
             case ToolResult():
-                self._count(happening)
+                self._count(event)
             case _:
                 pass
 
@@ -63,30 +63,30 @@ class CallTally:
 
 
 def exit_status(done: Finished, tally: CallTally) -> tuple[int, str]:
-    """The exit code and the last line of a run."""
-    if done.reason in ("answered", "exited", "finished", "unsuccessful") and (why := _nothing(tally)):
+    """Return the exit code and the last line of a run."""
+    if done.reason in ("answered", "exited", "finished", "unsuccessful") and (why := _explain_inaction(tally)):
         return 1, f"nothing was done: {why}"
-    code, hint, counts = EXIT_CODES.get(done.reason, 1), HINTS.get(done.reason), _counts(tally)
+    code, hint, counts = EXIT_CODES.get(done.reason, 1), HINTS.get(done.reason), _format_counts(tally)
     if done.reason == "answered":
         return code, f"the model is done: {counts}" if tally.calls else f"{REASONS[done.reason]}: {NO_CALL_HINT}"
-    if tally.calls and done.reason not in ("finished", "unsuccessful"):  # there it is one, and the reason says so
+    if tally.calls and done.reason not in ("finished", "unsuccessful"):  # these two have exactly one call
         return code, f"{REASONS[done.reason]}, after {counts}" + (f": {hint}" if hint else "")
     return code, REASONS[done.reason] + (f": {hint}" if hint else "")
 
 
-def _nothing(tally: CallTally) -> str:
-    """Why a run did nothing of what it was to do; empty when it did, or when there was only to look."""
+def _explain_inaction(tally: CallTally) -> str:
+    """Explain why the run changed nothing; empty if it did, or only had to read."""
     if tally.acted:
         return ""
     if tally.unreadable and not tally.calls:
-        return f"the model's {'call' if tally.unreadable == 1 else 'calls'} could not be read. {HINTS['unreadable']}"
+        return f"the model's {'call' if tally.unreadable == 1 else 'calls'} could not be parsed: {HINTS['unreadable']}"
     if tally.stopped or (tally.calls and tally.refused == tally.calls):
-        return _counts(tally)
+        return _format_counts(tally)
     return ""
 
 
-def _counts(tally: CallTally) -> str:
-    """``3 calls, 1 refused, 1 failed``."""
+def _format_counts(tally: CallTally) -> str:
+    """Format the counts like ``3 calls, 1 refused, 1 failed``."""
     if tally.calls == 1 and (tally.refused or tally.failed):
         return "the call was refused" if tally.refused else "the call failed"
     if tally.calls > 1 and tally.calls in (tally.refused, tally.failed):

@@ -1,4 +1,4 @@
-"""`adapter export`: recordings and transcripts as training sets."""
+"""`adapter export`: converts recordings and transcripts to training data."""
 
 from __future__ import annotations
 
@@ -23,46 +23,56 @@ SHAPES = ("openai", "sharegpt", "text")
 
 
 def export(
-    files: Annotated[list[Path], typer.Argument(help="What `serve --record` or `run --record` wrote, or folders.")],
-    out: Annotated[str, typer.Option(help="The .jsonl file to write; - for standard output.")],
-    shape: Annotated[str, typer.Option("--as", help="openai, sharegpt, or text with --template.")] = "openai",
-    template: Annotated[Path | None, typer.Option(help="The model's chat template, for --as text.")] = None,
+    files: Annotated[
+        list[Path], typer.Argument(help="Files written by `serve --record` or `run --record`, or folders of them.")
+    ],
+    out: Annotated[str, typer.Option(metavar="FILE", help=".jsonl file to write; - writes to standard output.")],
+    shape: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="Output format: openai, sharegpt, or text.")
+    ] = "openai",
+    template: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Chat template of the model, required by --as text.")
+    ] = None,
     only: Annotated[
-        str, typer.Option(help="Answers that pass: valid, unfixed, calls, approved, succeeded, answered; with commas.")
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Keep only responses that pass all of these: valid, unfixed, calls, approved, succeeded, answered.",
+        ),
     ] = "",
 ) -> None:
-    """Write recordings and transcripts as a training set: one line for each answer of the model."""
+    """Export recordings and transcripts as training data. Every response becomes one line."""
     from adapter.recording.replay_files import transcripts_in
     from adapter.recording.training_formats import UnrepresentableSample
     from adapter.recording.training_samples import failing_filter, parse_filters
 
     filters = parse_filters(only)
     if out != "-" and Path(out).exists():
-        raise UsageError(f"{out} is there already; remove it, or name another --out")
-    left_out: Counter[str] = Counter()
+        raise UsageError(f"{out} already exists; remove it, or choose another --out")
+    skipped: Counter[str] = Counter()
     lines: list[str] = []
     with ExitStack() as stack:
-        put = _shape(shape, template, stack)
-        for sample in (each for file in transcripts_in(files) for each in _samples(file)):
+        convert = _make_converter(shape, template, stack)
+        for sample in (each for file in transcripts_in(files) for each in _read_samples(file)):
             if isinstance(sample, str):
-                left_out[sample] += 1
+                skipped[sample] += 1
             elif name := failing_filter(sample, filters):
-                left_out[f"not {name}"] += 1
+                skipped[f"not {name}"] += 1
             else:
                 try:
-                    lines.append(json.dumps(put(sample)) + "\n")
+                    lines.append(json.dumps(convert(sample)) + "\n")
                 except UnrepresentableSample as error:
-                    left_out[str(error)] += 1
+                    skipped[str(error)] += 1
     if out == "-":
         sys.stdout.write("".join(lines))
     else:
         _write(Path(out), lines)
-    print(f"{len(lines)} samples, {left_out.total()} answers left out", file=sys.stderr)
-    for reason, count in left_out.most_common():
+    print(f"{len(lines)} samples, {skipped.total()} responses skipped", file=sys.stderr)
+    for reason, count in skipped.most_common():
         print_escaped(f"{count:6}  {reason}", to_stderr=True)
 
 
-def _samples(file: Path) -> Iterator[TrainingSample | str]:
+def _read_samples(file: Path) -> Iterator[TrainingSample | str]:
     from adapter.protocols.recorded_exchange import holds_exchanges, read_exchanges
     from adapter.recording.training_samples import samples_of_exchanges, samples_of_transcript
     from adapter.recording.transcript import Transcript
@@ -73,7 +83,7 @@ def _samples(file: Path) -> Iterator[TrainingSample | str]:
     return samples_of_transcript(Transcript.from_text(text, str(file)))
 
 
-def _shape(name: str, template: Path | None, stack: ExitStack) -> Callable[[TrainingSample], JsonObject]:
+def _make_converter(name: str, template: Path | None, stack: ExitStack) -> Callable[[TrainingSample], JsonObject]:
     from adapter.recording.training_formats import (
         Render,
         UnrepresentableSample,
@@ -85,22 +95,22 @@ def _shape(name: str, template: Path | None, stack: ExitStack) -> Callable[[Trai
     if name not in SHAPES:
         raise UsageError(f"unknown --as {name!r}; expected {', '.join(SHAPES)}")
     if (name == "text") != (template is not None):
-        raise UsageError("--as text and --template FILE go together")
+        raise UsageError("--as text and --template FILE need each other")
     if template is None:
         return to_openai if name == "openai" else to_sharegpt
     from adapter.backends.template_files import TemplateWorker, load_chat_template
     from adapter.prompting.chat_template import ChatTemplateError
 
-    process = stack.enter_context(TemplateWorker(load_chat_template(template)))
+    worker = stack.enter_context(TemplateWorker(load_chat_template(template)))
 
-    def render(messages: object, tools: object, begins: bool) -> str:
+    def render(messages: object, tools: object, adds_prompt: bool) -> str:
         try:
-            return process.render(messages, tools, add_generation_prompt=begins)  # type: ignore[arg-type]
-        except ChatTemplateError as fault:
-            raise UnrepresentableSample(f"what the template refuses: {fault}") from fault
+            return worker.render(messages, tools, add_generation_prompt=adds_prompt)  # type: ignore[arg-type]
+        except ChatTemplateError as error:
+            raise UnrepresentableSample(f"rejected by the template: {error}") from error
 
-    checked: Render = render
-    return lambda sample: to_templated_text(sample, checked)
+    typed: Render = render
+    return lambda sample: to_templated_text(sample, typed)
 
 
 def _write(out: Path, lines: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""`adapter parse` as pipelines write it, read without Typer, which takes twice as long to load as the text to parse."""
+"""Parses the common arguments of `adapter parse` without Typer, which takes twice as long to import as the parser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ OPTIONS = {"--format": "format", "--dialect": "dialect", "--finish-reason": "fin
 
 
 def parse_fast_arguments(words: Sequence[str]) -> dict[str, str | bool] | None:
-    """Return the arguments of `parsed.show` for the words after ``adapter parse``, or None if Typer must read them."""
+    """Return the arguments of `print_parse_result` for the words after ``adapter parse``; None if Typer is needed."""
     arguments: dict[str, str | bool] = {}
     rest = iter(words)
     for word in rest:

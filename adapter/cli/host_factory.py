@@ -1,4 +1,4 @@
-"""What the user's configuration provides a run with: services, and models of sub-agents."""
+"""Builds the host capabilities of a run from the user's configuration: search, docs, skills and sub-agents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from adapter.workspace.capabilities.http_providers import HttpDocs, HttpSearch
 
 
 def build_host(config: Config) -> Host:
-    """What the user's configuration gives a session. Raises UsageError for addresses that cannot be used."""
+    """Build the capabilities that the configuration defines. Raise UsageError for an invalid address."""
     search, docs = config.search, config.docs
     return Host(
         search=search.provider() if search else None,
@@ -29,7 +29,7 @@ def build_host(config: Config) -> Host:
 
 
 def api_keys_of(host: Host) -> Iterator[str | None]:
-    """The keys of the user's services, whatever their variables are called."""
+    """Yield the API keys of the user's services, for redaction."""
     for service in (host.search, host.docs):
         if isinstance(service, HttpSearch | HttpDocs) and service.key_variable:
             yield os.environ.get(service.key_variable)
@@ -45,9 +45,9 @@ def build_subagent_runner(
     *,
     is_own: bool,
 ) -> SubagentRunner:
-    """Sub-agents on ``chat``, and on the models of the configuration, each connected to when it is first used.
+    """Return a runner of sub-agents on ``chat`` and on the configured models, which are connected on first use.
 
-    ``is_own``: the prompt is that of the model's own template, as in the session.
+    ``is_own``: the session uses the model's chat template.
     """
     models = {name: stack.enter_context(_LazyChat(one, chat)) for name, one in config.models.items()}
     formats = {name: one.format or guess_format(one.model or "") or format for name, one in config.models.items()}
@@ -58,20 +58,20 @@ def build_subagent_runner(
         models=models,
         formats=formats,
         limits=limits,
-        observe=lambda _task, happening: tally(happening),
+        observe=lambda _task, event: tally(event),
     )
 
 
 class _LazyChat:
-    """A model of the configuration; a server that does not answer is the matter of the sub-agent that needs it."""
+    """A configured model, connected on first use: only the sub-agent that needs it fails if its server is down."""
 
     def __init__(self, model: ModelTable, session: ChatClient) -> None:
         self._model, self._session = model, session
-        self._opening = threading.Lock()
+        self._lock = threading.Lock()
         self._chat: ChatClient | None = None
 
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:
-        with self._opening:
+        with self._lock:
             if self._chat is None:
                 url = self._model.base_url
                 endpoint = find_endpoint(url) if url else self._session.endpoint

@@ -1,16 +1,16 @@
-"""The command line: ``adapter parse | read | derive | prompt | edit | undo | run | chat | mcp | serve | probe ...``.
+"""Entry point of the command line: runs a command and turns errors into messages and exit codes.
 
-Data goes to stdout in UTF-8, everything for people to stderr. Exit codes: 0 done, 1 not
-done (nothing found, a difference, a model that gave up), 2 wrong use, 3 no
-model server, 130 stopped with Ctrl-C. The command that is asked for is loaded alone, and imports
-what it needs when it runs. What models and files say is printed with its control characters
-spelled out; ``--json`` has every character, escaped.
+Data goes to stdout in UTF-8, everything for the user to stderr. Exit codes: 0 success, 1 failure (no call found, a
+difference, a model that gave up), 2 wrong use, 3 no model server, 130 stopped with Ctrl-C. Only the requested command
+is imported. Control characters of models and files are printed visibly; ``--json`` output contains every character,
+escaped.
 """
 
 from __future__ import annotations
 
 import codecs
 import errno
+import gc
 import io
 import os
 import sys
@@ -23,9 +23,9 @@ from adapter.core.errors import AdapterError, TransportError, UsageError
 
 
 def main() -> None:
-    """Run the command line; errors of ours become one message and an exit code."""
-    _open_what_is_closed()
-    _write_any_character()
+    """Run the command line. Report an `AdapterError` or `OSError` as one message and an exit code."""
+    _reopen_closed_streams()
+    _configure_encodings()
     try:
         try:
             _run(sys.argv)
@@ -38,18 +38,16 @@ def main() -> None:
     except AdapterError as error:
         _fail(error, 1)
     except BrokenPipeError as error:
-        sys.stderr.close()  # the reader of our output has gone; that is no error of ours
-        ended = error.__context__
-        raise SystemExit(ended.code if isinstance(ended, SystemExit) else 0) from None
+        sys.stderr.close()  # the reader of our output closed it, which is not an error
+        exiting = error.__context__
+        raise SystemExit(exiting.code if isinstance(exiting, SystemExit) else 0) from None
     except OSError as error:
-        if error.errno not in _FULL:
-            place = "" if error.filename is None else f"{os.fsdecode(error.filename)!r}: "
-            _fail(
-                AdapterError(f"{place}{error.strerror or error}. {_ADVICE.get(error.errno or 0, _CHECK)}"),
-                2 if error.errno in _PATHS else 1,
-            )
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what waits there would fail once more
-        _fail(AdapterError(f"cannot write: {error.strerror}. Make room, or write elsewhere."), 1)
+        if error.errno not in _DISK_FULL:
+            path = "" if error.filename is None else f"{os.fsdecode(error.filename)!r}: "
+            advice = _PERMISSION_ADVICE if error.errno in _PERMISSION else _PATH_ADVICE
+            _fail(AdapterError(f"{path}{error.strerror or error}. {advice}"), 2 if error.errno in _INVALID_PATH else 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # flushing its buffer would fail again
+        _fail(AdapterError(f"cannot write: {error.strerror}. Free some space, or write to another disk."), 1)
     except KeyboardInterrupt:
         print("Aborted.", file=sys.stderr)
         raise SystemExit(130) from None
@@ -58,40 +56,41 @@ def main() -> None:
 def _run(arguments: list[str]) -> None:
     fast = parse_fast_arguments(arguments[2:]) if arguments[1:2] == ["parse"] else None
     if fast is not None:
+        gc.disable()  # a parse leaves next to no cycles, and collections would take 5 % of its time
         from adapter.cli import parse_output
 
-        parse_output.print_parse_result(**fast)  # type: ignore[arg-type]  # a test compares them with what Typer passes
+        parse_output.print_parse_result(**fast)  # type: ignore[arg-type]  # a test compares them with Typer's
         return
     from adapter.cli.app import make_app, requested_command
 
     make_app(requested_command(arguments))()
 
 
-def _open_what_is_closed() -> None:
-    """A stream that the shell closed (``>&-``) leads nowhere; else the next file that is opened took its place."""
+def _reopen_closed_streams() -> None:
+    """Open streams that the shell closed (``>&-``), or the next opened file would get their number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  # for as long as the program runs
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  # open until exit
 
 
-def _write_any_character() -> None:
-    """Whatever the locale says, but for what a terminal cannot show, which is spelled out."""
+def _configure_encodings() -> None:
+    """Write UTF-8 in any locale, except to a terminal with another encoding, where other characters are escaped."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and (encoding := codecs.lookup(stream.encoding).name) != "utf-8":
-            is_told = stream.isatty() and encoding != "ascii"
-            with suppress(OSError):  # of a terminal opened in an odd way: then it stays as it was
-                stream.reconfigure(encoding=encoding if is_told else "utf-8", errors="backslashreplace")
+            keeps_encoding = stream.isatty() and encoding != "ascii"
+            with suppress(OSError):  # some terminals cannot be reconfigured
+                stream.reconfigure(encoding=encoding if keeps_encoding else "utf-8", errors="backslashreplace")
 
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_PATHS = (errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP)
-"""A path that cannot be meant: wrong use, where the others are the machine's faults."""
-_UNWRITABLE = (
-    "Give a place that you may use; HOME, or XDG_STATE_HOME, XDG_CACHE_HOME and XDG_CONFIG_HOME, name those of the "
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_INVALID_PATH = (errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP)
+"""Errors of a wrong path, which are wrong use; other errors are failures of the machine."""
+_PERMISSION = (errno.EACCES, errno.EPERM, errno.EROFS)
+_PERMISSION_ADVICE = (
+    "Choose a path that you may use. Set HOME, or XDG_STATE_HOME, XDG_CACHE_HOME and XDG_CONFIG_HOME, to move the "
     "program's own files."
 )
-_ADVICE = dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _UNWRITABLE)
-_CHECK = "Check the path, and that this user may use it."
+_PATH_ADVICE = "Check the path and its permissions."
 
 
 def _fail(error: AdapterError, code: int) -> NoReturn:

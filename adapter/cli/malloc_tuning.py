@@ -1,4 +1,4 @@
-"""Keeps a program that runs for long from holding memory that it has given back."""
+"""Limits glibc's malloc arenas, so that a long-running program returns freed memory."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _M_ARENA_MAX = -8
 
 
 def limit_malloc_arenas() -> None:
-    """Have all threads of this program allocate in one place. To be called before there are any; only glibc needs it.
+    """Make all threads allocate from one arena. Call it before any thread starts; it only affects glibc.
 
-    glibc gives threads arenas of their own, up to eight for each processor, and keeps what is freed at the end of one,
-    up to a threshold that grows with the largest block ever freed. So a program grows by some 4 MB for each arena in
-    which a thread once had a large result: 41 MB after twelve such threads, with one arena 4 MB. Python has threads
-    take turns, so that arenas of their own gain them little. What the user says in ``MALLOC_ARENA_MAX`` stands.
+    glibc gives threads up to eight arenas per processor, and keeps memory freed at the end of one, up to a threshold
+    that grows with the largest block ever freed. A program grows by about 4 MB for each arena in which a thread once
+    had a large result: 41 MB after twelve such threads, 4 MB with one arena. Python runs one thread at a time, so more
+    arenas gain little. ``MALLOC_ARENA_MAX`` in the environment takes precedence.
     """
     if sys.platform != "linux" or "MALLOC_ARENA_MAX" in os.environ:
         return
     import ctypes
 
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # missing in musl
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, 1)

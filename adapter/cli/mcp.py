@@ -1,4 +1,4 @@
-"""`adapter mcp`: a dialect's tools for an MCP client."""
+"""`adapter mcp`: serves a dialect's tools to an MCP client."""
 
 from __future__ import annotations
 
@@ -8,29 +8,32 @@ from typing import Annotated
 import typer
 
 from adapter.cli.malloc_tuning import limit_malloc_arenas
-from adapter.cli.shared_options import EditsOption, EncodingOption, parse_edit_mode, parse_rules
+from adapter.cli.options import Allow, DialectOption, EditsOption, EncodingOption, parse_edit_mode, parse_rules
 from adapter.core.errors import UsageError
 
 
 def mcp(
-    root: Annotated[Path, typer.Option(help="The folder that the tools work in.")] = Path(),
-    dialect: Annotated[str, typer.Option(help="The tool set.")] = "blade",
+    root: Annotated[Path, typer.Option(metavar="DIR", help="Folder that the tools work in.")] = Path(),
+    dialect: DialectOption = "blade",
     approve: Annotated[
         str,
-        typer.Option(
-            help="What may happen, as nobody can be asked: ask or plan (nothing but reading), auto-edit or yolo."
-        ),
+        typer.Option(metavar="MODE", help="Allowed actions: ask or plan (reads), auto-edit (edits) or yolo (all)."),
     ] = "ask",
-    allow: Annotated[list[str] | None, typer.Option(help="Allow this all the same: 'run_command(git status)'.")] = None,
-    deny: Annotated[list[str] | None, typer.Option(help="Never do this, whatever else is allowed.")] = None,
+    allow: Allow = None,
+    deny: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RULE", help="Never allow these calls, even if another rule or mode does."),
+    ] = None,
     edits: EditsOption = "auto",
     encoding: EncodingOption = None,
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Serve over HTTP on this port of 127.0.0.1; 0 takes a free one."),
+        typer.Option(
+            metavar="N", min=0, max=65535, help="Serve over HTTP on this port of 127.0.0.1; 0 picks a free one."
+        ),
     ] = None,
 ) -> None:
-    """Serve the tools of a dialect to an MCP client, over standard input and output."""
+    """Serve a dialect's tools to an MCP client, over stdio or HTTP."""
     from importlib.util import find_spec
 
     from adapter.integrations.mcp.client import INSTALL
@@ -38,11 +41,11 @@ def mcp(
     from adapter.workspace.capabilities.host import Host
 
     if find_spec("mcp") is None:
-        raise UsageError(f"this needs the MCP SDK: {INSTALL}")
+        raise UsageError(f"`adapter mcp` needs the MCP SDK: {INSTALL}")
     from adapter.integrations.mcp.server import serve_mcp
 
     limit_malloc_arenas()
-    rules, exactness = parse_rules(allow, None, deny), parse_edit_mode(edits)
+    rules, edit_mode = parse_rules(allow, None, deny), parse_edit_mode(edits)
     host = Host(editor=None)
-    with Workspace(root, dialect, approve, rules=rules, host=host, edits=exactness, encoding=encoding) as workspace:
+    with Workspace(root, dialect, approve, rules=rules, host=host, edits=edit_mode, encoding=encoding) as workspace:
         serve_mcp(workspace, port)

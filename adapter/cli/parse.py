@@ -1,43 +1,46 @@
-"""`adapter parse`: tool calls out of a model's raw text."""
+"""`adapter parse`: extracts tool calls from a model's raw text."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from adapter.cli import parse_output
-from adapter.cli.shared_options import POLICY_HELP, ExcludeTools, IncludeTools
+from adapter.cli import options, parse_output
 
 
 def parse(
-    file: Annotated[str, typer.Argument(help="A file with the model's text, or - for standard input.")] = "-",
-    format: Annotated[
-        str, typer.Option(help="The format to read; auto recognises any; from-template derives it from --template.")
-    ] = "auto",
-    template: Annotated[Path | None, typer.Option(help="With --format from-template: the chat template.")] = None,
-    dialect: Annotated[str, typer.Option(help="The tools that may be called; none for no matching.")] = "blade",
+    file: Annotated[str, typer.Argument(help="File with the model's text; - reads standard input.")] = "-",
+    format: options.Format = "auto",
+    template: options.FormatTemplate = None,
+    dialect: Annotated[
+        str, typer.Option(metavar="NAME", help="Tools to match calls against; none matches any.")
+    ] = "blade",
     tools: Annotated[
         str | None,
-        typer.Option(help="JSON file with tool definitions, instead of a dialect; with promptly, its base name."),
+        typer.Option(
+            metavar="FILE",
+            help="JSON file with tool definitions, replacing the dialect. With promptly, base name of its tools files.",
+        ),
     ] = None,
-    include_tools: IncludeTools = None,
-    exclude_tools: ExcludeTools = None,
-    finish_reason: Annotated[str | None, typer.Option(help="What the server said: stop, length, ...")] = None,
-    policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "safe",
+    include_tools: options.IncludeTools = None,
+    exclude_tools: options.ExcludeTools = None,
+    finish_reason: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Finish reason that the server reported: stop, length, ...")
+    ] = None,
+    policy: options.PolicyOption = "safe",
     exchange: Annotated[
         int | None,
         typer.Option(
-            help="The file is one of `adapter serve --record`: read the answer of this exchange, from 1.", min=1
+            metavar="N", min=1, help="Parse this exchange (from 1) of a recording by `adapter serve --record`."
         ),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show what each piece of the text was taken for, and why.")
+        bool, typer.Option("--explain", help="Show how each part of the text was parsed, and why.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Read tool calls out of a model's raw text."""
+    """Extract tool calls from a model's raw text."""
     parse_output.print_parse_result(
         file,
         format=format,

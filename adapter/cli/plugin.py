@@ -1,4 +1,4 @@
-"""``adapter plugin vllm | sglang``: what an engine is given to load our parsers where its entry points are off."""
+"""``adapter plugin vllm | sglang``: locates the plugin file for engines whose entry points are disabled."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from typing import Annotated
 import typer
 
 PLUGINS = {"vllm": "adapter_vllm_plugin.py", "sglang": "sglang.py"}
-"""By engine, the file in adapter/integrations/engines/."""
+"""File in adapter/integrations/engines/ by engine."""
 
 
-def plugin(engine: Annotated[str, typer.Argument(help="The engine: vllm or sglang.", metavar="ENGINE")]) -> None:
-    """Print the file that gives an engine our parsers: vllm serve ... --tool-parser-plugin "$(adapter plugin vllm)"."""
+def plugin(engine: Annotated[str, typer.Argument(help="Inference engine: vllm or sglang.", metavar="ENGINE")]) -> None:
+    """Print the path of an engine's plugin file.
+
+    Example: vllm serve ... --tool-parser-plugin "$(adapter plugin vllm)"
+    """
     from pathlib import Path
 
     from adapter.core.errors import UsageError
     from adapter.integrations import engines
 
     if engine not in PLUGINS:
-        there = ", ".join(PLUGINS)
-        raise UsageError(f"no plugin for {engine!r}; there are: {there}. `adapter serve` in front of it needs none")
+        names = ", ".join(PLUGINS)
+        raise UsageError(f"no plugin for {engine!r}; expected {names}. `adapter serve` works without a plugin")
     typer.echo(Path(engines.__path__[0]) / PLUGINS[engine])

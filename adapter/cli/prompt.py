@@ -1,4 +1,4 @@
-"""`adapter prompt`: the system prompt that teaches a model its tools."""
+"""`adapter prompt`: prints the system prompt that teaches a model its tools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapter.cli.shared_options import ExcludeTools, IncludeTools, resolve_dialect
+from adapter.cli import options
+from adapter.cli.options import resolve_dialect
 from adapter.cli.terminal_output import print_escaped, print_prompt
 from adapter.core.errors import UsageError
 
@@ -17,28 +18,34 @@ if TYPE_CHECKING:
 
 
 def prompt(
-    dialect: Annotated[str, typer.Option(help="The tool set to describe.")] = "blade",
-    format: Annotated[str, typer.Option(help="How the model is to write calls.")] = "hermes",
-    style: Annotated[str, typer.Option(help="compact, args, full or trained.")] = "compact",
-    prompts: Annotated[Path | None, typer.Option(help="A folder with templates of your own.")] = None,
-    tools: Annotated[str | None, typer.Option(help="With promptly: the base name of the tools files.")] = None,
-    include_tools: IncludeTools = None,
-    exclude_tools: ExcludeTools = None,
+    dialect: options.DialectOption = "blade",
+    format: Annotated[str, typer.Option(metavar="NAME", help="Tool-call format that the prompt teaches.")] = "hermes",
+    style: Annotated[
+        str, typer.Option(metavar="NAME", help="Prompt style: compact, args, full or trained.")
+    ] = "compact",
+    prompts: Annotated[Path | None, typer.Option(metavar="DIR", help=options.PROMPTS_HELP)] = None,
+    tools: options.ToolsBasename = None,
+    include_tools: options.IncludeTools = None,
+    exclude_tools: options.ExcludeTools = None,
     template: Annotated[
         Path | None,
-        typer.Option(help="A chat template (Jinja, tokenizer_config.json, GGUF): print what it makes of these tools."),
+        typer.Option(
+            metavar="FILE", help="Print the prompt of this chat template instead: Jinja, tokenizer_config.json or GGUF."
+        ),
     ] = None,
-    ask: Annotated[str, typer.Option(help="With --template: what the user says.")] = "Hello!",
-    base_url: Annotated[str | None, typer.Option(help="With --tokens: the llama.cpp whose tokenizer counts.")] = None,
-    tokens: Annotated[bool, typer.Option("--tokens", help="Say how many tokens it takes, on standard error.")] = False,
-    model: Annotated[Path | None, typer.Option(help="With --tokens: a GGUF file whose tokenizer counts.")] = None,
+    ask: Annotated[str, typer.Option(metavar="TEXT", help="User message for --template.")] = "Hello!",
+    base_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="llama.cpp server whose tokenizer --tokens uses.")
+    ] = None,
+    tokens: Annotated[bool, typer.Option("--tokens", help="Print the number of tokens on standard error.")] = False,
+    model: Annotated[Path | None, typer.Option(metavar="FILE", help="GGUF file whose tokenizer --tokens uses.")] = None,
 ) -> None:
-    """Print a system prompt that teaches a model to call tools."""
+    """Print a system prompt that teaches a model its tools."""
     from adapter.prompting.system_prompt import system_prompt
 
     described = resolve_dialect(dialect, tools, include_tools, exclude_tools)
     if template is not None:
-        text = _filled(template, described, ask)
+        text = _print_template_prompt(template, described, ask)
     else:
         text = system_prompt(described, format, style, prompts=str(prompts) if prompts else None)
         print_escaped(text, end="")
@@ -46,8 +53,8 @@ def prompt(
         print(_token_count(text, model, base_url), file=sys.stderr)
 
 
-def _filled(path: Path, dialect: Dialect, ask: str) -> str:
-    """Print the prompt that a template makes of a dialect's tools; give it."""
+def _print_template_prompt(path: Path, dialect: Dialect, ask: str) -> str:
+    """Render a dialect's tools with a chat template, and print and return the prompt."""
     from adapter.backends.prompt_discovery import render_system_prompt
     from adapter.backends.template_files import TemplateWorker, load_chat_template
     from adapter.prompting.chat_template import ChatTemplateError
@@ -55,11 +62,11 @@ def _filled(path: Path, dialect: Dialect, ask: str) -> str:
 
     tools = default_tools(dialect)
     system = system_prompt(dialect, style="native", tools=tools)
-    with TemplateWorker(load_chat_template(path)) as process:
+    with TemplateWorker(load_chat_template(path)) as worker:
         try:
-            prompt, without = render_system_prompt(process, system, ask, tools)
-        except ChatTemplateError as fault:
-            raise UsageError(f"{path}: {fault}") from fault
+            prompt, without = render_system_prompt(worker, system, ask, tools)
+        except ChatTemplateError as error:
+            raise UsageError(f"{path}: {error}") from error
     print_prompt(prompt, without)
     return prompt
 
@@ -71,11 +78,11 @@ def _token_count(text: str, model: Path | None, base_url: str | None) -> str:
     if base_url is not None:
         endpoint = find_endpoint(base_url)
         if endpoint.kind != "llama.cpp":
-            raise UsageError(f"{endpoint.display_url} is {endpoint.kind}; --base-url counts with llama.cpp's tokenizer")
-        return f"{count_tokens(text, endpoint)} tokens, by the tokenizer at {endpoint.display_url}"
+            raise UsageError(f"--base-url needs a llama.cpp server; {endpoint.display_url} is {endpoint.kind}")
+        return f"{count_tokens(text, endpoint)} tokens, counted by {endpoint.display_url}"
     if model is None:
-        return f"about {estimate_tokens(text)} tokens, estimated; --model FILE.gguf counts with its tokenizer"
+        return f"about {estimate_tokens(text)} tokens, estimated; --model FILE.gguf counts them exactly"
     from adapter.backends.embedded_server import EmbeddedServer
 
     with EmbeddedServer(model) as server:
-        return f"{count_tokens(text, server.endpoint)} tokens, by the tokenizer of {model.name}"
+        return f"{count_tokens(text, server.endpoint)} tokens, counted by the tokenizer of {model.name}"

@@ -1,4 +1,4 @@
-"""`adapter read`: files of a model's outputs, with what was read in them as columns."""
+"""`adapter read`: parses files of model outputs and adds the results as columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapter.cli.shared_options import POLICY_HELP
+from adapter.cli import options
+from adapter.cli.options import unless_auto
 from adapter.core.arguments import reason
 from adapter.core.errors import AdapterError, UsageError
 
@@ -24,33 +25,36 @@ if TYPE_CHECKING:
 
 def read(
     source: Annotated[
-        str, typer.Argument(metavar="IN", help="A .jsonl, .parquet or .arrow file, a folder of such, or -.")
+        str, typer.Argument(metavar="IN", help=".jsonl, .parquet or .arrow file, or a folder; - reads standard input.")
     ],
-    out: Annotated[str, typer.Option(help="The file, or the folder, to write; - for standard output.")],
-    column: Annotated[str, typer.Option(help="What the model wrote: a column, or a path in one (a.0.b).")] = "text",
-    format: Annotated[
-        str, typer.Option(help="The format to read; auto recognises any; from-template derives it from --template.")
-    ] = "auto",
-    template: Annotated[Path | None, typer.Option(help="With --format from-template: the chat template.")] = None,
-    policy: Annotated[str, typer.Option(help=POLICY_HELP)] = "safe",
-    tools: Annotated[Path | None, typer.Option(help="JSON file with the tools that may be called.")] = None,
-    tools_column: Annotated[str | None, typer.Option(help="The column with each row's own tools.")] = None,
+    out: Annotated[str, typer.Option(metavar="PATH", help="File or folder to write; - writes to standard output.")],
+    column: Annotated[
+        str, typer.Option(metavar="NAME", help="Column with the model's text, or a path within a column (a.0.b).")
+    ] = "text",
+    format: options.Format = "auto",
+    template: options.FormatTemplate = None,
+    policy: options.PolicyOption = "safe",
+    tools: Annotated[Path | None, typer.Option(metavar="FILE", help="JSON file with the available tools.")] = None,
+    tools_column: Annotated[str | None, typer.Option(metavar="NAME", help="Column with the tools of each row.")] = None,
     finish_reason: Annotated[
-        str, typer.Option(help="The column with what the server said, where there is one.")
+        str, typer.Option(metavar="NAME", help="Column with the finish reason; it may be missing.")
     ] = "finish_reason",
     prompt: Annotated[
-        str | None, typer.Option(help="The column with the prompt: it may have opened reasoning.")
+        str | None, typer.Option(metavar="NAME", help="Column with the prompt, which may have opened the reasoning.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Processes; one a core when left out.", min=1)] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, show_default="number of CPU cores", help="Number of worker processes."),
+    ] = None,
     ray: Annotated[
-        bool, typer.Option("--ray", help="Read by Ray Data on a cluster; IN and OUT may be what it takes (s3://...).")
+        bool, typer.Option("--ray", help="Run on a Ray cluster; IN and OUT may be Ray Data paths such as s3://...")
     ] = False,
 ) -> None:
-    """Read files of a model's outputs, one row an output, and add what was read as columns."""
+    """Parse files of model outputs and add the results as columns. Every row holds one output."""
     from adapter.integrations.batch.inputs import find_sources
     from adapter.integrations.batch.runner import process_files
 
-    settings = _settings(column, format, template, policy, tools, tools_column, finish_reason, prompt)
+    settings = _make_settings(column, format, template, policy, tools, tools_column, finish_reason, prompt)
     if ray:
         from adapter.integrations.batch.ray_data import process_with_ray
 
@@ -58,17 +62,19 @@ def read(
         return
     sources = find_sources(source, out)
     if any(each.kind == "table" for each in sources):
-        _need_pyarrow()
-    with _shown(sources) as told:
-        counts = process_files(sources, out, settings, jobs or _cores(), told)
+        _require_pyarrow()
+    with _show_progress(sources) as observe:
+        counts = process_files(sources, out, settings, jobs or _count_cores(), observe)
     print(_summary(counts), file=sys.stderr)
     if counts.rows and counts.errors == counts.rows:
         is_column = counts.first_error.startswith("column")
-        fix = "name the column of the text with --column" if is_column else "check the file"
-        raise AdapterError(f"no row could be read ({counts.first_error}); {fix}. The column 'error' has all reasons.")
+        advice = "name the text column with --column" if is_column else "check the file"
+        raise AdapterError(
+            f"no row could be parsed ({counts.first_error}); {advice}. The column 'error' has the reason for each row."
+        )
 
 
-def _settings(
+def _make_settings(
     column: str, format: str, template: Path | None, policy: str, tools: Path | None, tools_column: str | None,
     finish_reason: str, prompt: str | None,
 ) -> RowSettings:  # fmt: skip
@@ -77,42 +83,42 @@ def _settings(
     from adapter.parsing.formats import FROM_TEMPLATE
 
     if (format == FROM_TEMPLATE) != (template is not None):
-        raise UsageError(f"--format {FROM_TEMPLATE} and --template FILE go together")
+        raise UsageError(f"--format {FROM_TEMPLATE} and --template FILE need each other")
     if tools is not None and tools_column is not None:
-        raise UsageError("name the tools by --tools or by --tools-column, not by both")
+        raise UsageError("give either --tools or --tools-column, not both")
     return RowSettings(
         column=column,
-        format=None if format == "auto" else format,
+        format=unless_auto(format),
         template=load_chat_template(template).source if template else "",
         policy=policy,
-        tools=_text(tools) if tools else "[]",
+        tools=_read_text(tools) if tools else "[]",
         tools_column=tools_column,
         finish_reason=finish_reason,
         prompt=prompt,
     )
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read tool definitions from {str(file)!r}: {reason(error)}") from error
 
 
-def _need_pyarrow() -> None:
+def _require_pyarrow() -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
         raise UsageError("Parquet and Arrow files need pyarrow: pip install 'toolcall-adapter[batch]'") from error
 
 
-def _cores() -> int:
+def _count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
-def _shown(sources: list[Source]) -> Iterator[ProgressCallback]:
-    """How far it is, on standard error where that is a terminal."""
+def _show_progress(sources: list[Source]) -> Iterator[ProgressCallback]:
+    """Show the progress on standard error if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -123,11 +129,11 @@ def _shown(sources: list[Source]) -> Iterator[ProgressCallback]:
 
 
 def _summary(counts: BatchStats) -> str:
-    told = {
+    totals = {
         "row{}": counts.rows,
         "call{}": counts.calls,
         "row{} with fixes": counts.fixed,
         "invalid call{}": counts.invalid,
-        "row{} that could not be read": counts.errors,
+        "row{} with errors": counts.errors,
     }
-    return ", ".join(f"{number:,} {words.format('s' * (number != 1))}" for words, number in told.items())
+    return ", ".join(f"{number:,} {words.format('s' * (number != 1))}" for words, number in totals.items())

@@ -1,4 +1,4 @@
-"""`adapter replay`: recorded conversations, run again and compared."""
+"""`adapter replay`: runs recorded conversations again and compares the results."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapter.cli import replay_output
-from adapter.cli import run_options as options
-from adapter.cli.shared_options import parse_rules
+from adapter.cli import options, replay_output
+from adapter.cli.options import parse_rules
 from adapter.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,32 +17,32 @@ if TYPE_CHECKING:
 
 def replay(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Transcripts or folders; the shipped ones when left out.")
+        list[Path] | None,
+        typer.Argument(help="Transcripts, recordings or folders.", show_default="shipped transcripts"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
-    update: Annotated[bool, typer.Option("--update", help="Write what comes out today into the transcripts.")] = False,
+    update: Annotated[bool, typer.Option("--update", help="Write the new results to the transcripts.")] = False,
     run_commands: Annotated[
-        bool,
-        typer.Option("--run-commands", help="Run the recorded commands again, in a sandbox, as you allow them here."),
+        bool, typer.Option("--run-commands", help="Run the recorded commands again in a sandbox, with your approval.")
     ] = False,
     approve: options.Approve = "ask",
     allow: options.Allow = None,
     ask: options.Ask = None,
     deny: options.Deny = None,
 ) -> None:
-    """Run recorded conversations again, offline, and compare. What commands gave is taken from the record."""
+    """Replay recordings offline and compare the results. Command output comes from the recording."""
     replay_output.print_replay_results(
-        paths, as_json=as_json, update=update, commands=_commands(run_commands, approve, allow, ask, deny)
+        paths, as_json=as_json, update=update, commands=_command_policy(run_commands, approve, allow, ask, deny)
     )
 
 
-def _commands(
-    is_wanted: bool, approve: str, allow: list[str] | None, ask: list[str] | None, deny: list[str] | None
+def _command_policy(
+    is_enabled: bool, approve: str, allow: list[str] | None, ask: list[str] | None, deny: list[str] | None
 ) -> CommandReplayPolicy | None:
-    """Raises UsageError where there is no sandbox for them, and for rules about nothing."""
-    if not is_wanted:
+    """Raise UsageError without a sandbox for the commands, or for rules without --run-commands."""
+    if not is_enabled:
         if approve != "ask" or allow or ask or deny:
-            raise UsageError("--approve, --allow, --ask and --deny are about commands: give --run-commands, too")
+            raise UsageError("--approve, --allow, --ask and --deny need --run-commands")
         return None
     from adapter.cli.console import Console
     from adapter.recording.replay_workspace import CommandReplayPolicy

@@ -1,4 +1,4 @@
-"""What `adapter replay` prints: of each recorded conversation whether it is today what it was."""
+"""Prints the results of `adapter replay`: whether each recorded conversation still gives the same results."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ def print_replay_results(
     update: bool = False,
     commands: CommandReplayPolicy | None = None,
 ) -> None:
-    """Run what is in ``paths`` again, its programs only with ``commands``. Exits with 1 where anything is different,
-    and with 2 where a file is no recording."""
+    """Replay the recordings in ``paths``; ``commands`` allows running their programs.
+
+    Exit with 1 if any result differs, and with 2 if a file is not a recording.
+    """
     from adapter.core import package_data
     from adapter.recording.replay_files import replay_file, transcripts_in
 

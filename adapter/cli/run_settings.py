@@ -1,112 +1,153 @@
-"""What a command line says of a run or a chat, as the program takes it."""
+"""Settings of `adapter run` and `adapter chat`: one field for each option, and the values they stand for."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from adapter.cli.config import Config, GuardrailsTable, ModelTable, SearchTable, SkillsTable, read_config
-from adapter.cli.run_options import RunOptions
-from adapter.cli.shared_options import parse_edit_mode, parse_rules, resolve_dialect
+from adapter.cli import options
+from adapter.cli.options import option_group, parse_edit_mode, parse_rules, resolve_dialect
 from adapter.core.errors import UsageError
-from adapter.dialects import Dialect
-from adapter.tools.operations import Edits
-from adapter.tools.operations.permissions import PermissionRule
-from adapter.workspace.sandbox.sandbox import SandboxSettings
+
+if TYPE_CHECKING:
+    from adapter.cli.config import Config
+    from adapter.dialects import Dialect
+    from adapter.tools.operations import Edits
+    from adapter.tools.operations.permissions import PermissionRule
+    from adapter.workspace.sandbox.sandbox import SandboxSettings
+
+_basic = option_group()
+_model = option_group("Model and prompt", is_advanced=True)
+_tools = option_group("Tools", is_advanced=True)
+_permissions = option_group("Permissions and sandbox", is_advanced=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunSettings:
-    """What the command line said. None is "by itself"."""
+    """Settings of a run or a chat. Fields annotated with an option are options of both commands."""
 
-    workspace: Path
-    base_url: str | None = None
-    model: str | None = None
-    approve: str = "ask"
-    edits: Edits | None = None
-    """How exact edits must be; by itself, as the dialect's document says."""
-    encoding: str | None = None
-    """Of files that are not UTF-8; by itself, guessed for each."""
-    dialect: str | Dialect = "blade"
-    format: str | None = None
-    style: str | None = None
-    prompts: str | None = None
-    prompt: str = "auto"
-    """Who describes the tools; see `adapter.protocols.template_prompt`."""
-    template: Path | None = None
-    constraint: str | None = None
-    guide: str = "auto"
-    """Which models are helped to choose; see `adapter.prompting.intent.assist`."""
-    profile: str = "none"
-    """Which profile counts where the others say nothing; see `adapter.backends.profiles.active_profile`."""
-    max_turns: int = 25
-    images: bool | None = None
-    """Whether the model sees images; by itself, as the server says."""
-    config: Config = field(default_factory=Config)
+    workspace: options.Workspace = Path()
+    base_url: options.BaseUrl = None
+    model: options.Model = None
+    approve: options.Approve = "ask"
+    allow: options.Allow = None
+    dialect: options.DialectOption = "blade"
+    mcp: Annotated[
+        list[str] | None, _basic("SERVER", "MCP server whose tools are added: a command, a URL or a JSON file.")
+    ] = None
+    format: options.Format = "auto"
+    max_turns: Annotated[int, _basic("N", "Maximum number of model responses per message.", min=1)] = 25
+
+    style: Annotated[str, _model("NAME", "Style of the text prompt: auto, compact, args, full or trained.")] = "auto"
+    prompts: Annotated[Path | None, _model("DIR", options.PROMPTS_HELP)] = None
+    prompt: Annotated[str, _model("MODE", options.PROMPT_HELP)] = "auto"
+    template: Annotated[Path | None, _model("FILE", options.TEMPLATE_HELP)] = None
+    constraint: Annotated[str, _model("MODE", options.CONSTRAINT_HELP)] = "auto"
+    guide: Annotated[str, _model("MODE", options.GUIDE_HELP)] = "auto"
+    guardrails: Annotated[str | None, _model("NAMES", options.GUARDRAILS_HELP, show_default="on")] = None
+    retries: Annotated[int | None, _model("N", "Maximum number of retries.", min=0, show_default="3")] = None
+    profile: Annotated[str, _model("NAME", options.PROFILE_HELP)] = "auto"
+    images: Annotated[
+        bool | None, _model("", "Send images to the model.", "--images/--no-images", show_default="detected")
+    ] = None
+    agent_model: Annotated[
+        list[str] | None, _model("TIER=NAME", "Model for a tier of sub-agents, e.g. strong=qwen3:32b; repeatable.")
+    ] = None
+    config_file: Annotated[
+        Path | None, _model("FILE", "Configuration file to read instead of the user's config.toml.", "--config")
+    ] = None
+    tools: Annotated[str | None, _tools("NAME", "Base name of the tools files of --dialect promptly.")] = None
+    trust_tools: Annotated[
+        bool, _tools("", "Use ./tools.json, which runs programs, without asking.", "--trust-tools")
+    ] = False
+    include_tools: Annotated[list[str] | None, _tools("TEXT", options.INCLUDE_HELP)] = None
+    exclude_tools: Annotated[list[str] | None, _tools("TEXT", options.EXCLUDE_HELP)] = None
+    mcp_trusted: Annotated[
+        list[str] | None,
+        _tools("SERVER", "MCP server like --mcp; tools that it marks as read-only run without approval."),
+    ] = None
+    skills: Annotated[list[Path] | None, _tools("DIR", "Additional folder with skills; repeatable.")] = None
+    search: Annotated[
+        str | None, _tools("NAME", "Web search service: exa, brave (with EXA_API_KEY, BRAVE_API_KEY) or searxng.")
+    ] = None
+    search_url: Annotated[
+        str | None, _tools("URL", "Address of a web search service with {query} in it, or of a searxng server.")
+    ] = None
+    edits: Annotated[str, _permissions("MODE", options.EDITS_HELP)] = "auto"
+    encoding: Annotated[str | None, _permissions("NAME", options.ENCODING_HELP, show_default="detected")] = None
+    ask: options.Ask = None
+    deny: options.Deny = None
+    sandbox: Annotated[
+        str, _permissions("NAME", "Sandbox for commands: auto, bwrap, landlock, require (either of them) or none.")
+    ] = "auto"
+    sandbox_network: Annotated[bool, _permissions("", "Let commands use the network.", "--sandbox-network")] = False
+    sandbox_read: Annotated[list[Path] | None, _permissions("PATH", "Additional path that commands may read.")] = None
+    sandbox_write: Annotated[
+        list[Path] | None,
+        _permissions("PATH", "Additional path that commands may write, e.g. WORKSPACE/.git for commits."),
+    ] = None
+
     record: Path | None = None
-    rules: tuple[PermissionRule, ...] = ()
-    mcp: tuple[str, ...] = ()
-    """MCP servers, as `servers_of` takes them."""
-    trusted_mcp: tuple[str, ...] = ()
-    """Likewise; their word counts that a tool only reads."""
-    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
+    """Transcript to write."""
     state: Path | None = None
-    """Where the records of changes go; by itself, where `adapter undo` finds them."""
+    """Folder for the change journal, instead of the one that `adapter undo` reads."""
 
+    @cached_property
+    def toolset(self) -> Dialect:
+        """The dialect with its selected tools. Ask before using a tools file in the current folder."""
+        if self.dialect == "promptly":
+            from adapter.cli.trust import confirm_tools_file
 
-def settings_from(options: RunOptions, record: Path | None = None) -> RunSettings:
-    """Raises UsageError for what the options cannot mean."""
-    if options.dialect == "promptly":
-        from adapter.cli.trust import confirm_tools_file
+            confirm_tools_file(self.tools, is_trusted=self.trust_tools)
+        return resolve_dialect(self.dialect, self.tools, self.include_tools, self.exclude_tools)
 
-        confirm_tools_file(options.tools, is_trusted=options.trust_tools)
-    return RunSettings(
-        workspace=options.workspace,
-        base_url=options.base_url,
-        model=options.model,
-        approve=options.approve,
-        edits=parse_edit_mode(options.edits),
-        encoding=options.encoding,
-        dialect=resolve_dialect(options.dialect, options.tools, options.include_tools, options.exclude_tools),
-        format=None if options.format == "auto" else options.format,
-        images=options.images,
-        style=None if options.style == "auto" else options.style,
-        prompts=str(options.prompts) if options.prompts else None,
-        prompt=options.prompt,
-        template=options.template,
-        constraint=None if options.constraint == "auto" else options.constraint,
-        guide=options.guide,
-        profile=options.profile,
-        max_turns=options.max_turns,
-        config=_config(options),
-        record=record,
-        rules=parse_rules(options.allow, options.ask, options.deny),
-        mcp=tuple(options.mcp or ()),
-        trusted_mcp=tuple(options.mcp_trusted or ()),
-        sandbox=SandboxSettings(
-            options.sandbox,  # type: ignore[arg-type]  # checked by itself
-            options.sandbox_network,
-            tuple(map(str, options.sandbox_read or ())),
-            tuple(map(str, options.sandbox_write or ())),
-        ),
-    )
+    @cached_property
+    def config(self) -> Config:
+        """The user's configuration, with the options that override or extend it."""
+        from adapter.cli.config import GuardrailsTable, ModelTable, SearchTable, SkillsTable, read_config
 
+        config = read_config(self.workspace, self.config_file)
+        models = dict(config.models)
+        for value in self.agent_model or ():
+            tier, separator, model = value.partition("=")
+            if not (tier and separator and model):
+                raise UsageError(f"--agent-model is {value!r}; expected TIER=NAME, e.g. strong=qwen3:32b")
+            models[tier] = ModelTable(model=model)
+        folders = [*config.skills.folders, *(str(folder.absolute()) for folder in self.skills or ())]
+        guardrails = GuardrailsTable(
+            use=config.guardrails.use if self.guardrails is None else self.guardrails,
+            retries=config.guardrails.retries if self.retries is None else self.retries,
+        )
+        changes: dict[str, object] = {
+            "models": models,
+            "skills": SkillsTable(folders=folders),
+            "guardrails": guardrails,
+        }
+        if self.search or self.search_url:
+            changes["search"] = SearchTable(service=self.search, url=self.search_url)
+        return config.model_copy(update=changes)
 
-def _config(options: RunOptions) -> Config:
-    """The user's configuration, with what the command line says in its place or besides."""
-    config = read_config(options.workspace, options.config)
-    models = dict(config.models)
-    for given in options.agent_model or ():
-        name, separator, model = given.partition("=")
-        if not (name and separator and model):
-            raise UsageError(f"--agent-model is {given!r}; expected a tier and a model: strong=qwen3:32b")
-        models[name] = ModelTable(model=model)
-    folders = [*config.skills.folders, *(str(folder.absolute()) for folder in options.skills or ())]
-    watched = GuardrailsTable(
-        use=config.guardrails.use if options.guardrails is None else options.guardrails,
-        retries=config.guardrails.retries if options.retries is None else options.retries,
-    )
-    changed: dict[str, object] = {"models": models, "skills": SkillsTable(folders=folders), "guardrails": watched}
-    if options.search or options.search_url:
-        changed["search"] = SearchTable(service=options.search, url=options.search_url)
-    return config.model_copy(update=changed)
+    @cached_property
+    def rules(self) -> tuple[PermissionRule, ...]:
+        return parse_rules(self.allow, self.ask, self.deny)
+
+    @property
+    def edit_mode(self) -> Edits | None:
+        return parse_edit_mode(self.edits)
+
+    @property
+    def prompts_folder(self) -> str | None:
+        return str(self.prompts) if self.prompts else None
+
+    @property
+    def sandbox_settings(self) -> SandboxSettings:
+        from adapter.workspace.sandbox.sandbox import SandboxSettings
+
+        return SandboxSettings(
+            self.sandbox,  # type: ignore[arg-type]  # SandboxSettings checks the level
+            self.sandbox_network,
+            tuple(map(str, self.sandbox_read or ())),
+            tuple(map(str, self.sandbox_write or ())),
+        )

@@ -1,56 +1,113 @@
-"""`adapter serve`: the OpenAI interface with tool calls, in front of a server that only knows text."""
+"""`adapter serve`: an OpenAI-compatible server that adds tool calling to a model server."""
 
 from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
+from typing import Annotated
 
-from adapter.cli import serve_options as given
+from adapter.cli import options as shared
 from adapter.cli.malloc_tuning import limit_malloc_arenas
+from adapter.cli.options import option_group, unless_auto
 from adapter.core.errors import UsageError
+
+_basic = option_group()
+_upstream = option_group("Model server", is_advanced=True)
+_model = option_group("Model and prompt", is_advanced=True)
+_clients = option_group("Clients", is_advanced=True)
+_retry = option_group("Retries", is_advanced=True)
+_process = option_group("Process and telemetry", is_advanced=True)
 
 
 def serve(
-    upstream: given.Upstream = None,
-    patience: given.Patience = 600.0,
-    retry: given.Retry = 15.0,
-    max_streams: given.MaxStreams = 256,
-    max_waiting: given.MaxWaiting = 1024,
-    pass_admin: given.PassAdmin = False,
-    format: given.Format = "auto",
-    style: given.Style = "auto",
-    prompts: given.Prompts = None,
-    prompt: given.Prompt = "auto",
-    template: given.Template = None,
-    policy: given.Policy = "safe",
-    constraint: given.Constraint = "auto",
-    grounded: given.Grounded = False,
-    guide: given.Guide = "auto",
-    max_tools: given.MaxTools = None,
-    guardrails: given.Guardrails = "on",
-    retries: given.Retries = 2,
-    retry_tokens: given.RetryTokens = 4_096,
-    retry_seconds: given.RetrySeconds = 120.0,
-    profile: given.Profile = "auto",
-    host: given.Host = "127.0.0.1",
-    port: given.Port = 8090,
-    api_key: given.ApiKey = None,
-    allow_origin: given.AllowOrigin = None,
-    stream_arguments: given.StreamArguments = False,
-    store: given.StoreFile = None,
-    keep_alive: given.KeepAlive = 5.0,
-    stall: given.Stall = 60.0,
-    record: given.Record = None,
-    workers: given.Workers = 1,
-    drain: given.DrainSeconds = 25.0,
-    metrics: given.Metrics = False,
-    otel: given.Otel = None,
-    log_json: given.LogJson = False,
-    view: given.View = False,
+    upstream: Annotated[str | None, _basic("URL", "Base URL of the model server.", show_default="detected")] = None,
+    host: Annotated[
+        str, _basic("NAME", "Address to listen on. Clients need a key unless it is this machine's loopback address.")
+    ] = "127.0.0.1",
+    port: Annotated[int, _basic("N", "Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8090,
+    api_key: Annotated[
+        str | None,
+        _basic("KEY", "Key that clients must send; generated if needed and omitted.", envvar="ADAPTER_API_KEY"),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None, _basic("URL", "Web origin that may send requests, e.g. http://localhost:3000; repeatable.")
+    ] = None,
+    format: shared.Format = "auto",
+    constraint: Annotated[str, _basic("MODE", shared.CONSTRAINT_HELP)] = "auto",
+    record: Annotated[
+        Path | None, _basic("FILE", "Append every prompt and response to this .jsonl file, without keys.")
+    ] = None,
+    view: Annotated[bool, _basic("", "Show exchanges live on a web page, whose address is printed.", "--view")] = False,
+    workers: Annotated[
+        int, _basic("N", "Number of worker processes; every limit applies to each of them.", min=1, max=256)
+    ] = 1,
+    patience: Annotated[
+        float, _upstream("SECONDS", "How long to wait for output from the model server.", min=0.05)
+    ] = 600.0,
+    retry: Annotated[
+        float, _upstream("SECONDS", "How long to keep retrying a loading or busy model server.", min=0)
+    ] = 15.0,
+    max_streams: Annotated[
+        int, _upstream("N", "Maximum number of concurrent requests to the model server; more are queued.", min=1)
+    ] = 256,
+    max_waiting: Annotated[
+        int, _upstream("N", "Maximum number of queued requests; more are refused with status 503.", min=0)
+    ] = 1024,
+    pass_admin: Annotated[
+        bool, _upstream("", "Also pass through requests that manage the model server.", "--pass-admin")
+    ] = False,
+    style: Annotated[
+        str, _model("NAME", "Style of the text prompt: auto, trained, full, compact, args, small or bare.")
+    ] = "auto",
+    prompts: Annotated[Path | None, _model("DIR", shared.PROMPTS_HELP)] = None,
+    prompt: Annotated[str, _model("MODE", shared.PROMPT_HELP)] = "auto",
+    template: Annotated[Path | None, _model("FILE", shared.TEMPLATE_HELP)] = None,
+    policy: Annotated[str, _model("NAME", shared.POLICY_HELP)] = "safe",
+    grounded: Annotated[
+        bool,
+        _model(
+            "", "Limit paths, patterns and commands in constrained calls to values in the conversation.", "--grounded"
+        ),
+    ] = False,
+    guide: Annotated[str, _model("MODE", shared.GUIDE_HELP)] = "auto",
+    max_tools: Annotated[
+        int | None,
+        _model("N", "Describe only the N most relevant tools, and a tool that searches for others.", min=1),
+    ] = None,
+    profile: Annotated[str, _model("NAME", shared.PROFILE_HELP)] = "auto",
+    guardrails: Annotated[str, _retry("NAMES", shared.GUARDRAILS_HELP)] = "on",
+    retries: Annotated[int, _retry("N", "Maximum number of retries per request.", min=0)] = 2,
+    retry_tokens: Annotated[
+        int, _retry("N", "Stop retrying once this many tokens of a request were discarded.", min=0)
+    ] = 4_096,
+    retry_seconds: Annotated[
+        float, _retry("SECONDS", "Stop retrying this long after the request started.", min=0)
+    ] = 120.0,
+    stream_arguments: Annotated[
+        bool, _clients("", "Stream the arguments of a call while the model writes them.", "--stream-arguments")
+    ] = False,
+    store: Annotated[
+        Path | None, _clients("FILE", "Save stored responses to this file, without keys.", show_default="in memory")
+    ] = None,
+    keep_alive: Annotated[float, _clients("SECONDS", "Send a keepalive after this much silence.", min=0.05)] = 5.0,
+    stall: Annotated[
+        float, _clients("SECONDS", "Disconnect a client that reads nothing for this long.", min=0.05)
+    ] = 60.0,
+    drain: Annotated[float, _process("SECONDS", "How long responses may continue after SIGTERM.", min=0)] = 25.0,
+    metrics: Annotated[
+        bool, _process("", "Serve Prometheus metrics at /metrics. Needs the extra metrics.", "--metrics")
+    ] = False,
+    otel: Annotated[
+        bool | None,
+        _process("", "Send traces. Needs the extra otel.", "--otel/--no-otel", show_default="on if OTEL_* are set"),
+    ] = None,
+    log_json: Annotated[bool, _process("", "Log as JSON lines, one for each request.", "--log-json")] = False,
+    help_all: shared.HelpAll = False,  # noqa: ARG001  # its callback prints the help
 ) -> None:
-    """Serve the OpenAI interface with tool calls, in front of a model server that only knows text."""
+    """Add tool calling to a model server, as an OpenAI-compatible API."""
     from adapter.backends.endpoint_discovery import api_url, find_endpoint
-    from adapter.backends.profiles import validate_profile_name as check_profile
+    from adapter.backends.profiles import validate_profile_name
     from adapter.backends.template_files import load_chat_template
     from adapter.conversation.guardrails.registry import parse_guardrails
     from adapter.core.text.redaction import Redactor
@@ -74,25 +131,22 @@ def serve(
 
     options = TranslationOptions(
         prompt=PromptSettings(
-            format=None if format == "auto" else format,
-            style=None if style == "auto" else style,
+            format=unless_auto(format),
+            style=unless_auto(style),
             prompts=str(prompts) if prompts else None,
             mode=prompt,
             max_tools=max_tools,
         ),
-        constraints=ConstraintSettings(
-            mode=parse_constraint_mode(None if constraint == "auto" else constraint), grounded=grounded
-        ),
+        constraints=ConstraintSettings(mode=parse_constraint_mode(unless_auto(constraint)), grounded=grounded),
         observation=Observation(observe=ExchangeLog(record, Redactor(os.environ, [api_key])) if record else None),
         policy=policy,
         stream_arguments=stream_arguments,
         guide=guide,
         retry_policy=RetryPolicy(parse_guardrails(guardrails), retries, retry_tokens, retry_seconds, time.monotonic),
     )
-    check_profile(profile)
+    validate_profile_name(profile)
     limit_malloc_arenas()
     base_url = api_url(upstream) if upstream else find_endpoint().base_url
-    named = load_chat_template(template) if template else None
     run_server(
         ServerSettings(
             base_url,
@@ -106,7 +160,7 @@ def serve(
             max_streams=max_streams,
             max_waiting=max_waiting,
             stall_s=stall,
-            template=named,
+            template=load_chat_template(template) if template else None,
             store=store,
             retry_s=retry,
             origins=tuple(each.rstrip("/") for each in allow_origin or ()),

@@ -1,4 +1,4 @@
-"""What a person does in a chat besides talking: `/undo`, `/why` and the others."""
+"""The slash commands of a chat: `/undo`, `/why` and others."""
 
 from __future__ import annotations
 
@@ -24,55 +24,56 @@ from adapter.workspace.changes.history import UndoResult
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """``run`` is given what stands behind the name, and gives whether the chat goes on."""
+    """A command. ``run`` gets the text after its name, and returns False to end the chat."""
 
-    about: str
+    summary: str
     run: Callable[[ChatSession, str], bool | None]
     argument: str = ""
 
 
 def is_slash_command(text: str) -> bool:
-    """A path, or a message after a blank, is none."""
+    """Return whether ``text`` is a command, and not a path or a message after a space."""
     word = text.split(maxsplit=1)[0] if text.strip() else ""
     return text.startswith("/") and "/" not in word[1:]
 
 
 def run_slash_command(conversation: ChatSession, text: str) -> bool:
-    """Whether the chat goes on. Raises AdapterError for what cannot be done."""
+    """Run a command, and return False to end the chat. Raise AdapterError if it fails."""
     name, _, rest = text[1:].strip().partition(" ")
     if name not in COMMANDS:
         near = process.extractOne(name, list(COMMANDS), score_cutoff=50) if name else None
-        meant = f"did you mean /{near[0]}?" if near else "/help lists the commands"
+        advice = f"did you mean /{near[0]}?" if near else "/help lists the commands."
         raise UsageError(
-            f"there is no command /{escape_for_display(name)}; {meant} (A blank before it makes it a message.)"
+            f"unknown command /{escape_for_display(name)}; {advice} (Put a space before it to send it as a message.)"
         )
     command = COMMANDS[name]
     if rest.strip() and not command.argument:
-        raise UsageError(f"/{name} takes nothing behind it, not {escape_for_display(rest.strip())!r}")
+        raise UsageError(f"/{name} takes no argument, got {escape_for_display(rest.strip())!r}")
     return command.run(conversation, rest.strip()) is not False
 
 
 def _help(conversation: ChatSession, _: str) -> None:
-    shown = [(f"/{name} {command.argument}".rstrip(), command.about) for name, command in COMMANDS.items()]
-    width = max(len(name) for name, _ in shown)
-    for name, about in shown:
-        conversation.console.note(f"{name:<{width}}  {about}")
+    rows = [(f"/{name} {command.argument}".rstrip(), command.summary) for name, command in COMMANDS.items()]
+    width = max(len(usage) for usage, _ in rows)
+    for usage, summary in rows:
+        conversation.console.note(f"{usage:<{width}}  {summary}")
     conversation.console.note(
-        "Enter sends, Esc and Enter or a backslash before Enter begins a line; Ctrl-C stops the model, Ctrl-D ends."
+        "Enter sends; Esc then Enter, or a backslash before Enter, starts a new line. Ctrl-C stops the model, Ctrl-D "
+        "ends the chat."
     )
 
 
 def _undo(conversation: ChatSession, _: str) -> None:
-    _show_done(conversation, "undone", conversation.undo())
+    _show_change(conversation, "undone", conversation.undo())
 
 
 def _redo(conversation: ChatSession, _: str) -> None:
-    _show_done(conversation, "redone", conversation.redo())
+    _show_change(conversation, "redone", conversation.redo())
 
 
-def _show_done(conversation: ChatSession, what: str, done: UndoResult) -> None:
-    told = "; the model will be told" if conversation.id is not None else ""
-    conversation.console.note(f"{what}: {done.change.summary}{told}")
+def _show_change(conversation: ChatSession, action: str, done: UndoResult) -> None:
+    notice = "; the model will be notified" if conversation.id is not None else ""
+    conversation.console.note(f"{action}: {done.change.summary}{notice}")
     conversation.console.show_diff(done.diff)
     for note in done.notes:
         conversation.console.note(f"note: {note}")
@@ -83,7 +84,9 @@ def _diff(conversation: ChatSession, _: str) -> None:
     diff = history.diff(history.session)
     conversation.console.show_diff(diff)
     if not diff:
-        conversation.console.note("no file was changed here by a tool that edits; what commands changed is not listed")
+        conversation.console.note(
+            "no file was changed by an editing tool in this session; changes by commands are not listed"
+        )
 
 
 def _tools(conversation: ChatSession, _: str) -> None:
@@ -103,32 +106,30 @@ def _model(conversation: ChatSession, name: str) -> None:
     names = chat.models()
     if name not in names and not is_gguf(name) and conversation.settings.model != name:
         near = process.extractOne(name, names)
-        meant = f"did you mean {near[0]}?" if near else "it serves none"
-        raise UsageError(f"{chat.endpoint.display_url} has no model {name!r}; {meant} A GGUF file can be given, too")
+        advice = f"did you mean {near[0]}?" if near else "it lists no models."
+        raise UsageError(f"{chat.endpoint.display_url} has no model {name!r}; {advice} A GGUF file also works.")
     conversation.switch(model=name)
-    _say_who(conversation)
+    _show_model(conversation)
 
 
 def _format(conversation: ChatSession, name: str) -> None:
     if name and name != "auto":
         get_format(name)
     if name:
-        conversation.switch(format=None if name == "auto" else name)
-    _say_who(conversation)
+        conversation.switch(format=name)
+    _show_model(conversation)
     if not name:
-        conversation.console.note(f"/format NAME takes auto or one of: {', '.join(FORMATS)}")
+        conversation.console.note(f"/format NAME accepts auto or one of: {', '.join(FORMATS)}")
 
 
-def _say_who(conversation: ChatSession) -> None:
-    made = conversation.agent
-    conversation.console.note(
-        f"{made.chat.model} is spoken to, and is taught to write calls as {made.agent.format.name}"
-    )
+def _show_model(conversation: ChatSession) -> None:
+    bundle = conversation.agent
+    conversation.console.note(f"model: {bundle.chat.model}, format: {bundle.agent.format.name}")
 
 
 def _prompt(conversation: ChatSession, _: str) -> None:
-    seen, text = conversation.sees(), Text()
-    for role, content in [("prompt", seen)] if isinstance(seen, str) else seen:
+    prompt, text = conversation.render_prompt(), Text()
+    for role, content in [("prompt", prompt)] if isinstance(prompt, str) else prompt:
         text.append(f"{escape_for_display(role)}:\n", "bold")
         text.append(escape_for_display(content, keep="\n\t").rstrip("\n") + "\n")
     conversation.console.show(text)
@@ -136,9 +137,9 @@ def _prompt(conversation: ChatSession, _: str) -> None:
 
 def _save(conversation: ChatSession, name: str) -> None:
     if not name:
-        raise UsageError("say where: /save talk.md for reading, /save talk.jsonl for `adapter view`")
+        raise UsageError("/save needs a file name: /save chat.md for reading, /save chat.jsonl for `adapter view`")
     if conversation.path is None:
-        raise UsageError("nothing was said yet")
+        raise UsageError("there is nothing to save yet")
     text = conversation.path.read_text(encoding="utf-8", errors="replace")
     if not name.endswith(".jsonl"):
         text = transcript_to_markdown(Transcript.from_text(text, conversation.id or ""))
@@ -146,14 +147,12 @@ def _save(conversation: ChatSession, name: str) -> None:
         with os.fdopen(os.open(Path(name).expanduser(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(text)
     except OSError as error:
-        raise UsageError(
-            f"{escape_for_display(name)} was not written: {error.strerror}. Choose another name"
-        ) from error
-    conversation.console.note(f"saved as {name}, for you alone to read")
+        raise UsageError(f"cannot write {escape_for_display(name)}: {error.strerror}. Choose another name") from error
+    conversation.console.note(f"saved to {name}, readable only by you")
 
 
 def transcript_to_markdown(transcript: Transcript) -> str:
-    """What was said, and each answer as the model wrote it."""
+    """Render the messages, and each response verbatim, as Markdown."""
     from adapter.parsing.parser import parse
 
     parts = [f"## You\n\n{transcript.header.task}\n"]
@@ -164,8 +163,8 @@ def transcript_to_markdown(transcript: Transcript) -> str:
         elif isinstance(line, NoteLine):
             parts.append(f"{line.text}\n")
         elif line.kind == "request":
-            written = verbatim_text(parse("".join(chunk.text for chunk in next(answers))).events)
-            parts.append(f"## {transcript.header.model or 'Model'}\n\n{written.strip()}\n")
+            response = verbatim_text(parse("".join(chunk.text for chunk in next(answers))).events)
+            parts.append(f"## {transcript.header.model or 'Model'}\n\n{response.strip()}\n")
         elif line.kind == "result":
             fence = "`" * max(3, _longest_run(line.content) + 1)
             parts.append(f"{line.name}:\n\n{fence}\n{line.content.rstrip()}\n{fence}\n")
@@ -178,24 +177,24 @@ def _longest_run(text: str) -> int:
 
 def _why(conversation: ChatSession, _: str) -> None:
     if not conversation.answers:
-        raise UsageError("there is no answer to explain: say something first")
+        raise UsageError("nothing to explain yet: send a message first")
     for number, answer in enumerate(conversation.answers, start=1):
         if len(conversation.answers) > 1:
             conversation.console.note(f"answer {number} of {len(conversation.answers)}", "bold")
         if answer.query.again:
-            conversation.console.note(f"the answer before was asked again: {answer.query.again}")
+            conversation.console.note(f"the previous answer was retried: {answer.query.again}")
         turn: Turn = answer.turn
         if turn.events:
             conversation.console.show(span_listing(turn.explain()))
         else:
-            conversation.console.note("nothing was written")
+            conversation.console.note("nothing was response")
 
 
 def _clear(conversation: ChatSession, _: str) -> None:
-    before = conversation.id
+    previous = conversation.id
     conversation.clear()
-    kept = f"; `adapter chat --resume {before}` goes on with the one before" if before else ""
-    conversation.console.note(f"a new conversation{kept}")
+    hint = f"; `adapter chat --resume {previous}` continues the previous one" if previous else ""
+    conversation.console.note(f"new chat{hint}")
 
 
 def _exit(_: ChatSession, __: str) -> bool:
@@ -203,16 +202,16 @@ def _exit(_: ChatSession, __: str) -> bool:
 
 
 COMMANDS = {
-    "help": SlashCommand("this list", _help),
-    "undo": SlashCommand("take back the last change of a file, and tell the model", _undo),
-    "redo": SlashCommand("make it again", _redo),
-    "diff": SlashCommand("what was changed in this session, as one diff", _diff),
-    "tools": SlashCommand("the tools that the model has, and what they do to the world", _tools),
-    "model": SlashCommand("which model answers, or go on with another", _model, "[NAME]"),
-    "format": SlashCommand("how it writes calls, or have it write otherwise", _format, "[NAME]"),
-    "prompt": SlashCommand("what the model sees", _prompt),
-    "save": SlashCommand("write the conversation to a file: .jsonl as recorded, else as Markdown", _save, "FILE"),
-    "why": SlashCommand("the last answer explained: what each piece was taken for", _why),
-    "clear": SlashCommand("begin a new conversation", _clear),
-    "exit": SlashCommand("end, as Ctrl-D does", _exit),
+    "help": SlashCommand("list the commands", _help),
+    "undo": SlashCommand("undo the last change of a file, and notify the model", _undo),
+    "redo": SlashCommand("redo it", _redo),
+    "diff": SlashCommand("show the changes of this session as one diff", _diff),
+    "tools": SlashCommand("list the model's tools and their effects", _tools),
+    "model": SlashCommand("show the available models, or switch to another", _model, "[NAME]"),
+    "format": SlashCommand("show the tool-call format, or switch to another", _format, "[NAME]"),
+    "prompt": SlashCommand("show the model's input", _prompt),
+    "save": SlashCommand("save the chat to a file: .jsonl as recorded, otherwise as Markdown", _save, "FILE"),
+    "why": SlashCommand("explain how the last answer was parsed", _why),
+    "clear": SlashCommand("start a new chat", _clear),
+    "exit": SlashCommand("end the chat, like Ctrl-D", _exit),
 }

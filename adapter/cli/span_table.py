@@ -1,4 +1,4 @@
-"""Shows a person what each piece of a model's text was taken for."""
+"""Lists the spans of a parsed text: kind, position, text and remarks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from adapter.core.turn import Span
 
 STYLES = {"content": "", "reasoning": "blue", "markup": "dim", "call": "green", "invalid": "red"}
 MARGIN = 25
-"""Columns before the text: what it is, and where."""
+"""Width of the columns before the text: kind and position."""
 
 
 def span_listing(spans: Sequence[Span]) -> Text:
-    """One span after the other, the text in the colour of its kind, remarks below it."""
+    """List the spans in order, each in the colour of its kind with remarks below."""
     listing = Text()
     for span in spans:
         head = f"{span.kind:<10} {f'{span.start}-{span.end}':<{MARGIN - 12}} "
@@ -33,7 +33,7 @@ def span_listing(spans: Sequence[Span]) -> Text:
 
 
 def span_rows(spans: Sequence[Span]) -> list[dict[str, object]]:
-    """The same as data."""
+    """Return the spans as JSON data."""
     return [
         {
             "kind": span.kind,
@@ -60,4 +60,4 @@ def _remarks(span: Span) -> Iterator[str]:
     if span.error is not None:
         yield from (f"! {escape_for_display(line)}" for line in span.error.split("\n"))
     for each in span.rejected:
-        yield f"- no call at {each.start}-{each.end}: {REJECTION_REASONS[each.reason]}"
+        yield f"- rejected call at {each.start}-{each.end}: {REJECTION_REASONS[each.reason]}"

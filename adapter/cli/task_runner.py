@@ -1,4 +1,4 @@
-"""Works on one task, for the command line."""
+"""Runs one task for `adapter run`."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from adapter.workspace.capabilities.host import Host
 
 
 def read_task() -> str:
-    """The task from standard input, which is then the terminal again, where there is one to answer questions at."""
+    """Read the task from standard input, then reconnect it to the terminal, if any, for approvals."""
     if sys.stdin.isatty():
-        print("type the task, then Enter and Ctrl-D", file=sys.stderr)
+        print("type the task, then press Enter and Ctrl-D", file=sys.stderr)
     task = read_text("-")
     if not sys.stdin.isatty() and sys.stderr.isatty():
         with suppress(OSError):
@@ -38,66 +38,61 @@ def read_task() -> str:
 
 
 def run_task(task: str, settings: RunSettings) -> int:
-    """Work on ``task``; the exit code. Raises TransportError and UsageError with the next step."""
+    """Run ``task`` and return the exit code. Raise TransportError and UsageError with the next step."""
     if not task.strip():
-        raise UsageError("the task is empty; say in plain words what to do, or give - to read it from standard input")
+        raise UsageError("the task is empty; describe it in plain language, or give - to read it from standard input")
     validate_settings(settings)
     console = Console()
     with ExitStack() as stack:
-        # What can be wrong comes first: nobody should wait for a model to load to hear of it.
-        plain = replace(
-            build_host(settings.config), editor=None
-        )  # nobody looks at one here, and each tool costs tokens
-        own = mcp_tools(stack, settings, console)
-        whole = stack.enter_context(open_workspace(settings, own, plain))
-        witnesses = ObserverGroup(console, CallTally(whole.known_tools), _recording(stack, settings, whole))
+        # Errors in the settings come before the model is loaded, which may take long.
+        host = replace(build_host(settings.config), editor=None)  # a terminal has no open editor; tools cost tokens
+        extra_tools = mcp_tools(stack, settings, console)
+        base = stack.enter_context(open_workspace(settings, extra_tools, host))
+        observers = ObserverGroup(console, CallTally(base.known_tools), _open_recording(stack, settings, base))
 
-        def open_for(host: Host) -> Workspace:
-            return open_workspace(settings, own, host, ask=witnesses.ask, echo=console.echo)
+        def open_with_host(host: Host) -> Workspace:
+            return open_workspace(settings, extra_tools, host, ask=observers.ask, echo=console.echo)
 
-        made = build_agent(stack, settings, whole, witnesses, open_for, task)
-        if made.workspace.sandbox:
-            console.note_sandbox(made.workspace.sandbox)
-        if witnesses.recording is not None:
-            model, server = made.chat.model, made.chat.endpoint.kind
-            witnesses.recording.begin(made.agent, task, approve=settings.approve, model=model, server=server)
-        for note in whole.recovered:
+        bundle = build_agent(stack, settings, base, observers, open_with_host, task)
+        if bundle.workspace.sandbox:
+            console.note_sandbox(bundle.workspace.sandbox)
+        if observers.recording is not None:
+            model, server = bundle.chat.model, bundle.chat.endpoint.kind
+            observers.recording.begin(bundle.agent, task, approve=settings.approve, model=model, server=server)
+        for note in base.recovered:
             console.note(note)
         try:
-            done = made.agent.run(task)
+            done = bundle.agent.run(task)
         finally:
             if settings.state is None:
-                print_changes(made.workspace, settings.workspace, console)
-        code, last = exit_status(done, witnesses.tally)
+                print_changes(bundle.workspace, settings.workspace, console)
+        code, last = exit_status(done, observers.tally)
         console.end(last, is_interrupted=done.reason == "interrupted")
     return code
 
 
-def _recording(stack: ExitStack, settings: RunSettings, workspace: Workspace) -> SessionRecorder | None:
-    """The transcript that is asked for, until ``stack`` is closed."""
+def _open_recording(stack: ExitStack, settings: RunSettings, workspace: Workspace) -> SessionRecorder | None:
+    """Open the requested transcript until ``stack`` is closed."""
     if settings.record is None:
         return None
-    file = stack.enter_context(_opened(settings.record))
+    file = stack.enter_context(_open_transcript(settings.record))
     secrets = Redactor(os.environ, api_keys_of(workspace.host))
     return SessionRecorder(TranscriptWriter(file.write, secrets, time.time), Path(workspace.root), settings.record)
 
 
-NOT_KEPT = "no record of it could be kept beyond this run, so `adapter undo` knows nothing of it (XDG_STATE_HOME)"
+NO_UNDO = "the journal could not be saved, so `adapter undo` cannot undo them (check XDG_STATE_HOME)"
 
 
 def print_changes(workspace: Workspace, root: Path, console: Console) -> None:
-    made = len(workspace.changes())
-    if made:
-        changes = "1 change was" if made == 1 else f"{made} changes were"
-        undo = f"`adapter undo --all {shlex.quote(str(root))}` takes back all of this run"
-        console.note(f"{changes} made; {NOT_KEPT if workspace.history.store.is_temporary else undo}")
+    if count := len(workspace.changes()):
+        changes = "1 change was" if count == 1 else f"{count} changes were"
+        undo = f"`adapter undo --all {shlex.quote(str(root))}` undoes this run"
+        console.note(f"{changes} made; {NO_UNDO if workspace.history.store.is_temporary else undo}")
 
 
-def _opened(path: Path) -> TextIO:
-    """``path`` for writing a transcript, line by line."""
+def _open_transcript(path: Path) -> TextIO:
+    """Open ``path`` for a transcript, line-buffered."""
     try:
         return path.open("w", encoding="utf-8", newline="\n", buffering=1)
     except OSError as error:
-        raise UsageError(
-            f"cannot record to {path}: {error.strerror}. Name a file in a folder that is there."
-        ) from error
+        raise UsageError(f"cannot record to {path}: {error.strerror}. Choose a file in an existing folder.") from error

@@ -1,8 +1,8 @@
-"""Standard output and standard error as what a person sees of them: one terminal.
+"""Writes standard output and standard error to one terminal without mixing their lines.
 
-Whoever writes next must know where the last one stopped. A *flow* is text that comes in pieces and may stop in the
-middle of a line; a note is a line of its own; the status is a line that is wiped when anything else is written, drawn
-only at the beginning of a line and never longer than one. Text of models and files is made visible before it is shown.
+Every writer needs to know where the previous one stopped. A *flow* is text that arrives in chunks and may stop in the
+middle of a line; a *note* is a line of its own; the *status* is a line that is erased before anything else is written,
+drawn only at the start of a line and never longer than one. Control characters of models and files are made visible.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if sys.platform != "win32":
     import termios
 
 DRAW_S = 0.1
-"""Between two drawings of a status that changes with every piece of an answer."""
+"""Minimum time between two drawings of a status that changes with every chunk."""
 TICK_S = 0.5
-"""Between two drawings of one that does not: its seconds pass."""
+"""Time between two drawings of a status that does not change, to update its seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextFlowStyle:
-    """How one kind of text in pieces looks. ``first`` stands before it, ``indent`` before each further line."""
+    """Style of one kind of flow. ``first`` precedes it, ``indent`` each further line."""
 
     to_stdout: bool = False
     style: str = ""
@@ -42,17 +42,17 @@ ANSWER = TextFlowStyle(to_stdout=True)
 REASONING = TextFlowStyle(style="dim", first=".. ", indent="   ")
 OUTPUT = TextFlowStyle()
 _TYPING = TextFlowStyle()
-"""A question, and what is typed behind it."""
+"""Style of a question and its answer."""
 
 
 class Terminal:
-    """All that a command shows of a conversation. May be used from any thread."""
+    """Write flows, notes and a status to the terminal, from any thread."""
 
     def __init__(self) -> None:
-        self._people = Rich(stderr=True, highlight=False, soft_wrap=True)
-        self._writing = threading.RLock()
+        self._stderr = Rich(stderr=True, highlight=False, soft_wrap=True)
+        self._lock = threading.RLock()
         self._flow: TextFlowStyle | None = None
-        self._blank = ""  # line ends of the flow that are written when something follows them
+        self._blank = ""  # line ends of the flow, written once text follows them
         self._status = ""
         self._since_s = self._drawn_s = 0.0
         self._is_drawn = False
@@ -60,17 +60,17 @@ class Terminal:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a person sees the notes at once."""
-        return self._people.is_terminal
+        """True if a user sees the notes at once."""
+        return self._stderr.is_terminal
 
     @property
     def can_ask(self) -> bool:
-        """Whether a question can be seen and answered."""
+        """True if a user can see and answer a question."""
         return self.is_terminal and sys.stdin.isatty()
 
     def flow(self, kind: TextFlowStyle, text: str) -> None:
-        """A piece of text. Empty lines before and after the whole of it are left out."""
-        with self._writing:
+        """Write a chunk of text. Blank lines at the start and the end of the flow are left out."""
+        with self._lock:
             if self._flow is not kind:
                 self.end_line()
             text = self._blank + text if self._flow else text.lstrip("\n")
@@ -87,28 +87,28 @@ class Terminal:
                 sys.stdout.write(shown)
                 sys.stdout.flush()
             else:
-                self._people.print(Text(shown, style=kind.style), end="")
+                self._stderr.print(Text(shown, style=kind.style), end="")
 
     def note(self, text: str, style: str = "dim", aside: str = "") -> None:
-        """Lines of their own, on standard error."""
-        with self._writing:
+        """Write lines of their own to standard error."""
+        with self._lock:
             self.end_line()
             self._wipe()
-            self._people.print(
+            self._stderr.print(
                 Text(escape_for_display(text, keep="\n\t"), style=style) + Text(escape_for_display(aside), style="dim")
             )
 
     def show(self, text: Text) -> None:
-        """Lines in several styles; whoever made them has made what hides visible."""
-        with self._writing:
+        """Write lines in several styles, whose control characters the caller has escaped."""
+        with self._lock:
             self.end_line()
             self._wipe()
-            self._people.print(text, end="" if text.plain.endswith("\n") else "\n")
+            self._stderr.print(text, end="" if text.plain.endswith("\n") else "\n")
 
     def status(self, text: str) -> None:
-        """What is being waited for, with the seconds since; until something else is written. For terminals only."""
-        with self._writing:
-            if not self._people.is_terminal or self._people.is_dumb_terminal:
+        """Show a status with its age in seconds until something else is written. Does nothing without a terminal."""
+        with self._lock:
+            if not self._stderr.is_terminal or self._stderr.is_dumb_terminal:
                 return
             if self._flow is not None and (not self._flow.to_stdout or sys.stdout.isatty()):
                 self.end_line()
@@ -124,76 +124,76 @@ class Terminal:
 
     @contextmanager
     def busy(self, text: str) -> Iterator[None]:
-        """A status while something is done."""
+        """Show a status while the body runs."""
         self.status(text)
         try:
             yield
         finally:
-            with self._writing:
+            with self._lock:
                 self._wipe()
 
-    def forget_typed(self) -> None:
-        """What was typed before a question was seen is no answer to it."""
+    def discard_typed(self) -> None:
+        """Discard input typed before the question was shown."""
         if sys.platform != "win32":
             with suppress(termios.error, ValueError, OSError):
                 termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
     def ask(self, prompt: str) -> str:
-        """What the person types. Raises EOFError for Ctrl-D."""
-        with self._writing:
+        """Read a line. Raise EOFError for Ctrl-D."""
+        with self._lock:
             self.end_line()
             self._wipe()
-            self._people.print(Text(escape_for_display(prompt)), end="")
+            self._stderr.print(Text(escape_for_display(prompt)), end="")
             self._flow = _TYPING
         try:
             answer = input()
         except UnicodeDecodeError:
             answer = ""
-        with self._writing:
-            self._flow = None  # by Enter; after Ctrl-D and Ctrl-C the line is not ended
+        with self._lock:
+            self._flow = None  # Enter ended the line; Ctrl-D and Ctrl-C do not
         return answer
 
     def end_line(self) -> None:
-        """Whatever comes next begins a line."""
-        with self._writing:
+        """End the current line of a flow."""
+        with self._lock:
             flow, self._flow, self._blank = self._flow, None, ""
             if flow is not None:
-                stream = sys.stdout if flow.to_stdout else self._people.file
+                stream = sys.stdout if flow.to_stdout else self._stderr.file
                 stream.write("\n")
                 stream.flush()
 
     def fresh_line(self) -> None:
-        """The same where the terminal may have written by itself: it shows Ctrl-C as ``^C``."""
-        with self._writing:
+        """End the line, and erase an echo of the terminal itself, such as ``^C`` for Ctrl-C."""
+        with self._lock:
             self.end_line()
-            self._is_drawn = self._is_drawn or (self._people.is_terminal and not self._people.is_dumb_terminal)
+            self._is_drawn = self._is_drawn or (self._stderr.is_terminal and not self._stderr.is_dumb_terminal)
             self._wipe()
 
     def _wipe(self) -> None:
         self._status = ""
         if self._is_drawn:
             self._is_drawn = False
-            self._people.file.write("\r\x1b[K")
-            self._people.file.flush()
+            self._stderr.file.write("\r\x1b[K")
+            self._stderr.file.flush()
 
     def _draw(self) -> None:
         self._drawn_s = time.monotonic()
         seconds = int(self._drawn_s - self._since_s)
         line, clock = Text(f"   {escape_for_display(self._status)}", style="dim"), f", {seconds} s" * bool(seconds)
-        line.truncate(max(self._people.width - len("^C") - 1 - len(clock), 1))  # two lines could not be wiped
+        line.truncate(max(self._stderr.width - len("^C") - 1 - len(clock), 1))  # two lines could not be wiped
         line.append(clock)
-        self._people.file.write("\r")
-        self._people.print(line, end="")
-        self._people.file.write("\x1b[K")
-        self._people.file.flush()
+        self._stderr.file.write("\r")
+        self._stderr.print(line, end="")
+        self._stderr.file.write("\x1b[K")
+        self._stderr.file.flush()
         self._is_drawn = True
 
     def _tick(self) -> None:
         while True:
             time.sleep(TICK_S)
-            with self._writing:
+            with self._lock:
                 if not self._status:
                     self._ticker = None
                     return
-                with suppress(OSError):  # the terminal is gone; whoever writes next hears of it
+                with suppress(OSError):  # the terminal is gone; the next write reports it
                     self._draw()

@@ -1,10 +1,9 @@
-"""What commands read and print: text of models and files, with nothing in it that could act on a terminal."""
+"""Reads and prints text of models and files, with its control characters made visible."""
 
 from __future__ import annotations
 
 import codecs
 import sys
-from pathlib import Path
 
 from adapter.core.arguments import reason
 from adapter.core.errors import UsageError
@@ -12,20 +11,20 @@ from adapter.core.text.display_escaping import escape_for_display
 
 
 def print_escaped(text: str, *, end: str = "\n", to_stderr: bool = False) -> None:
-    """Text of models and files may hold what moves a terminal's cursor or hides other text."""
+    """Print text with its control characters visible: they could move the cursor or hide other text."""
     print(escape_for_display(text, keep="\n\t"), end=end, file=sys.stderr if to_stderr else sys.stdout)
 
 
 def print_prompt(prompt: str, without_tools: str) -> None:
-    """A prompt; on a terminal what the tools have added stands out."""
+    """Print a prompt. On a terminal, highlight the text that the tools added."""
     if not sys.stdout.isatty():
         print_escaped(prompt)
         return
     from rich.console import Console
     from rich.text import Text
 
-    start = _shared(prompt, without_tools)
-    end = len(prompt) - _shared(prompt[start:][::-1], without_tools[start:][::-1])
+    start = _common_prefix_length(prompt, without_tools)
+    end = len(prompt) - _common_prefix_length(prompt[start:][::-1], without_tools[start:][::-1])
     pieces = (prompt[:start], prompt[start:end], prompt[end:])
     text = Text()
     for piece, style in zip(pieces, ("", "cyan", ""), strict=True):
@@ -33,27 +32,30 @@ def print_prompt(prompt: str, without_tools: str) -> None:
     Console(soft_wrap=True).print(text)
 
 
-def _shared(first: str, second: str) -> int:
-    """How many characters both begin with."""
+def _common_prefix_length(first: str, second: str) -> int:
     pairs = enumerate(zip(first, second, strict=False))
     return next((index for index, (one, other) in pairs if one != other), min(len(first), len(second)))
 
 
 def read_text(file: str) -> str:
-    """What a file says, ``-`` for standard input, without its byte order mark. Raises UsageError."""
+    """Read a file, or standard input for ``-``, without its byte order mark. Raise UsageError if it cannot be read."""
     try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        if file == "-":
+            raw = sys.stdin.buffer.read()
+        else:
+            with open(file, "rb") as opened:  # noqa: PTH123  # `adapter parse` loads without pathlib
+                raw = opened.read()
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {file!r}: {reason(error)}. Give a file, or - for standard input.") from error
-    encoding = next((encoding for mark, encoding in _MARKS.items() if raw.startswith(mark)), "utf-8")
+    encoding = next((encoding for mark, encoding in _ENCODING_BY_MARK.items() if raw.startswith(mark)), "utf-8")
     return raw.decode(encoding, "replace")
 
 
-_MARKS = {
+_ENCODING_BY_MARK = {
     codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",  # begins as UTF-16 does
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark is a prefix of this one
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""With a mark at its beginning a file says what it is in, as the shells of Windows write them."""
+"""Byte order marks, which the shells of Windows write."""

@@ -1,6 +1,6 @@
-"""``adapter tool list | view | add | install | remove``: the shell tools of the dialect `promptly`.
+"""``adapter tool list | view | add | install | remove``: manages the shell tools of the dialect `promptly`.
 
-Exit codes as in the other commands; 3 means that there is no such tool.
+Exit code 3 means that the tool does not exist.
 """
 
 from __future__ import annotations
@@ -12,25 +12,29 @@ from typing import Annotated
 
 import typer
 
+from adapter.cli.options import ExcludeTools, IncludeTools
 from adapter.core.text.display_escaping import escape_for_display, json_for_display
 
-app = typer.Typer(name="tool", help="List and change the shell tools of the dialect promptly.", no_args_is_help=True)
+app = typer.Typer(name="tool", help="List and change the shell tools of --dialect promptly.", no_args_is_help=True)
 
 NOT_FOUND = 3
 
-Basename = Annotated[str, typer.Option("--tools", help="Base name of the tools files.")]
+Basename = Annotated[str, typer.Option("--tools", metavar="NAME", help="Base name of the tools files.")]
 ConfigFile = Annotated[
-    Path | None, typer.Option("--config-file", help="The file to change; ./tools.json or the user's when left out.")
+    Path | None,
+    typer.Option(
+        "--config-file", metavar="FILE", help="Tools file to change.", show_default="./tools.json, or the user's"
+    ),
 ]
 
 
 @app.command("list")
 def list_(
     tools: Basename = "tools",
-    include_tools: Annotated[list[str] | None, typer.Option(help="Only tools whose names contain this.")] = None,
-    exclude_tools: Annotated[list[str] | None, typer.Option(help="No tools whose names contain this.")] = None,
+    include_tools: IncludeTools = None,
+    exclude_tools: ExcludeTools = None,
 ) -> None:
-    """List the tools: id, where it is defined, program, description."""
+    """List the tools: id, source, program and description."""
     from adapter.dialects.promptly.tool_files import ToolSelection, find_tools, load_dialect
 
     found = {each.tool.name: each for each in reversed(find_tools(tools))}
@@ -47,17 +51,13 @@ def list_(
         print("  ".join([*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)), row[3]]))
     for name in sorted(found.keys() - offered.keys()) if not (include_tools or exclude_tools) else ():
         entry = found[name].tool
-        why = (
-            f"add --include-tools {name}"
-            if entry.opt_in
-            else f"{escape_for_display(entry.executable)} is not installed"
-        )
-        print(escape_for_display(f"not offered: {name} ({why})"), file=sys.stderr)
+        reason = f"add --include-tools {name}" if entry.opt_in else f"{entry.executable} is not installed"
+        print(escape_for_display(f"not offered: {name} ({reason})"), file=sys.stderr)
 
 
 @app.command()
 def view(tool_id: Annotated[str, typer.Argument(metavar="TOOL-ID")], tools: Basename = "tools") -> None:
-    """Show one tool as JSON, and where it is defined."""
+    """Show one tool as JSON, with its source."""
     from adapter.dialects.promptly import BUILT_IN
     from adapter.dialects.promptly.tool_files import find_tools
 
@@ -76,30 +76,33 @@ def view(tool_id: Annotated[str, typer.Argument(metavar="TOOL-ID")], tools: Base
 
 @app.command()
 def add(
-    id: Annotated[str, typer.Option("--id", help="The tool's unique name.")],
-    name: Annotated[str, typer.Option("--name", help="What it does, for the model.")],
-    command: Annotated[str, typer.Option("--command", help="The program: a name or a path.")],
+    id: Annotated[str, typer.Option("--id", metavar="NAME", help="Unique name of the tool.")],
+    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="Description of the tool for the model.")],
+    command: Annotated[str, typer.Option("--command", metavar="PROGRAM", help="Program to run: a name or a path.")],
     argument_template: Annotated[
-        list[str] | None, typer.Option(help='One group of tokens, "-n,{{count}},{(path)}"; may be repeated.')
+        list[str] | None,
+        typer.Option(metavar="TOKENS", help='Group of argument tokens, e.g. "-n,{{count}},{(path)}"; repeatable.'),
     ] = None,
-    parameters: Annotated[str | None, typer.Option(help="JSON Schema of the parameters.")] = None,
-    parameters_file: Annotated[Path | None, typer.Option(help="A file with that schema.")] = None,
-    echo_output: Annotated[bool, typer.Option("--echo-output", help="Show the output as it comes.")] = False,
-    truncate_output: Annotated[bool, typer.Option("--truncate-output", help="Slice a long output.")] = False,
+    parameters: Annotated[str | None, typer.Option(metavar="JSON", help="JSON Schema of the parameters.")] = None,
+    parameters_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File with that schema.")] = None,
+    echo_output: Annotated[bool, typer.Option("--echo-output", help="Show the output while the program runs.")] = False,
+    truncate_output: Annotated[bool, typer.Option("--truncate-output", help="Truncate long output.")] = False,
     exclusive_argument_template: Annotated[
-        bool, typer.Option("--exclusive-argument-template", help="Use the first complete group alone.")
+        bool, typer.Option("--exclusive-argument-template", help="Use only the first complete group.")
     ] = False,
-    opt_in: Annotated[bool, typer.Option("--opt-in", help="Only with a matching --include-tools.")] = False,
+    opt_in: Annotated[
+        bool, typer.Option("--opt-in", help="Offer the tool only with a matching --include-tools.")
+    ] = False,
     config_file: ConfigFile = None,
 ) -> None:
-    """Add a tool."""
+    """Add a tool to a tools file."""
     from adapter.core.arguments import reason
     from adapter.core.errors import UsageError
     from adapter.core.events import JsonObject
     from adapter.dialects.promptly.tool_files import add_tool, target_file
 
     if parameters is not None and parameters_file is not None:
-        raise UsageError("give --parameters or --parameters-file, not both")
+        raise UsageError("give either --parameters or --parameters-file, not both")
     if parameters_file is not None:
         try:
             parameters = parameters_file.read_text(encoding="utf-8")
@@ -111,7 +114,7 @@ def add(
         try:
             entry["parameters"] = json.loads(parameters)
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"the parameters are no JSON: {reason(error)}") from error
+            raise UsageError(f"the parameters are not JSON: {reason(error)}") from error
     flags = {
         "echoOutput": echo_output,
         "truncateOutput": truncate_output,
@@ -125,7 +128,7 @@ def add(
 
 @app.command()
 def install(tools: Basename = "tools") -> None:
-    """Write the shipped tools file to the user's configuration, to be changed there."""
+    """Copy the shipped tools file to the user's configuration for editing."""
     from adapter.dialects.promptly.tool_files import install_defaults
 
     print(install_defaults(tools))
@@ -134,10 +137,10 @@ def install(tools: Basename = "tools") -> None:
 @app.command()
 def remove(
     tool_id: Annotated[str, typer.Argument(metavar="TOOL-ID")],
-    force: Annotated[bool, typer.Option("--force", help="Do not ask.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Remove without confirmation.")] = False,
     config_file: ConfigFile = None,
 ) -> None:
-    """Remove a tool."""
+    """Remove a tool from a tools file."""
     from adapter.core.arguments import reason
     from adapter.core.errors import UsageError
     from adapter.dialects.promptly.tool_entry import parse_entries
@@ -152,7 +155,7 @@ def remove(
     if tool_id not in known:
         raise _not_found(tool_id, known, f" in {file}")
     if not force and not sys.stdin.isatty():
-        print(f"adapter: {tool_id} was not removed: no terminal to ask at; --force removes it", file=sys.stderr)
+        print(f"adapter: {tool_id} was not removed: confirmation needs a terminal; --force skips it", file=sys.stderr)
         raise typer.Exit(1)
     if not force and not typer.confirm(f"Remove tool '{tool_id}' from {file}?", err=True):
         raise typer.Exit(1)
@@ -164,6 +167,6 @@ def _not_found(tool_id: str, known: list[str], where: str = "") -> typer.Exit:
     from rapidfuzz import fuzz, process
 
     near = process.extractOne(tool_id, known, scorer=fuzz.ratio, score_cutoff=50)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
+    hint = f"did you mean {near[0]!r}?" if near else f"available: {', '.join(known) or 'none'}"
     print(escape_for_display(f"adapter: no tool {tool_id!r}{where}; {hint}"), file=sys.stderr)
     return typer.Exit(NOT_FOUND)

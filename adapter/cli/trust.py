@@ -1,4 +1,4 @@
-"""Files in the current folder that are code of somebody's: used when the user has said so, once for each content."""
+"""Asks the user before using a tools file in the current folder, once for each content: its tools run programs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from adapter.dialects.promptly.tool_files import DEFAULT_BASENAME, local_file
 from adapter.workspace.changes.journal import state_home
 
 MAX_SHOWN = 20
-"""Tools that the question names."""
+"""Maximum number of tools listed in the question."""
 
 
 def confirm_tools_file(basename: str | None, *, is_trusted: bool) -> None:
-    """Raises UsageError where the current folder's tools file is there and the user does not want it.
+    """Raise UsageError if the current folder has a tools file that the user has not approved.
 
-    ``is_trusted``: as the command line says. An answer holds for this content, wherever it lies.
+    ``is_trusted``: --trust-tools was given. Approval is remembered by content, in any folder.
     """
     file = local_file(basename or DEFAULT_BASENAME)
     if not file.is_file():
@@ -29,19 +29,18 @@ def confirm_tools_file(basename: str | None, *, is_trusted: bool) -> None:
     digest = hashlib.sha256(content).hexdigest()
     if digest in (known.read_text(encoding="utf-8").split() if known.is_file() else ()):
         return
-    if not is_trusted and not _wants(file, content):
+    if not is_trusted and not _ask_user(file, content):
         raise UsageError(
-            f"./{escape_for_display(file.name)} here defines tools that run programs, and you have not allowed this file: look at "
-            "it with `adapter tool list`, then give --trust-tools, say yes at a terminal, or start in another folder"
+            f"./{escape_for_display(file.name)} defines tools that run programs, and you have not approved it: check "
+            "it with `adapter tool list`, then give --trust-tools, approve it at a terminal, or use another folder"
         )
     known.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with known.open("a", encoding="utf-8") as opened:
         opened.write(f"{digest}\n")
 
 
-def _wants(file: Path, content: bytes) -> bool:
-    console = Console()
+def _ask_user(file: Path, content: bytes) -> bool:
     tools = parse_entries(content.decode("utf-8", "replace"), str(file))
-    named = "".join(f"\n   {tool.name}: runs {tool.executable}" for tool in tools[:MAX_SHOWN])
+    lines = "".join(f"\n   {tool.name}: runs {tool.executable}" for tool in tools[:MAX_SHOWN])
     more = f"\n   and {len(tools) - MAX_SHOWN} more" if len(tools) > MAX_SHOWN else ""
-    return console.confirm(f"./{file.name} defines tools that run programs:{named}{more}", "use them?")
+    return Console().confirm(f"./{file.name} defines tools that run programs:{lines}{more}", "use them?")

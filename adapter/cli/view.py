@@ -1,4 +1,4 @@
-"""`adapter view`: a recording, a transcript or the results of an evaluation as a page."""
+"""`adapter view`: shows a recording, a transcript or evaluation results in the browser."""
 
 from __future__ import annotations
 
@@ -18,23 +18,26 @@ if TYPE_CHECKING:
 
 def view(
     file: Annotated[
-        str, typer.Argument(help="What `serve`, `run`, `probe --record` or `eval` wrote; - for standard input.")
+        str, typer.Argument(help="File written by `serve`, `run`, `probe --record` or `eval`; - reads standard input.")
     ],
-    html: Annotated[Path | None, typer.Option(help="Write the page here, as one file, instead of serving it.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the page to this file instead of serving it.")
+    ] = None,
     format: Annotated[
-        str | None, typer.Option(help="Read the answers again as this format, or auto, beside how they were read.")
+        str | None, typer.Option(metavar="NAME", help="Parse the responses again in this format, or auto, to compare.")
     ] = None,
     policy: Annotated[
         str | None,
         typer.Option(
-            help="Read the answers again by this policy (strict, safe, approved or lenient), beside how they were read."
+            metavar="NAME",
+            help="Parse the responses again with this policy (strict, safe, approved or lenient), to compare.",
         ),
     ] = None,
 ) -> None:
-    """Show what a model was sent, what it wrote and what became of that, as a page for a browser."""
+    """Show a recording in the browser. The page has prompts, raw output and parsed results."""
     from adapter.recording.view.page import page
 
-    text = page(_view(file, format, policy).data)
+    text = page(_load_page_data(file, format, policy).data)
     if html is None:
         _serve(text)
         return
@@ -46,31 +49,33 @@ def view(
 
 
 def _serve(text: str) -> None:
-    """On this machine alone, until Ctrl-C."""
+    """Serve the page on the loopback interface until Ctrl-C."""
     from adapter.recording.view.page_server import PageServer
 
     with PageServer(text) as server, suppress(KeyboardInterrupt):
         print(server.address, flush=True)
-        print("Ctrl-C ends it.", file=sys.stderr)
+        print("Press Ctrl-C to stop.", file=sys.stderr)
         server.serve_forever()
 
 
-def _view(file: str, format: str | None, policy: str | None) -> PageData:
+def _load_page_data(file: str, format: str | None, policy: str | None) -> PageData:
     from adapter.evaluation.trace_view import is_run_log, view_runs
     from adapter.protocols.recorded_exchange import holds_exchanges, read_exchanges
     from adapter.recording.transcript import Transcript
     from adapter.recording.view.page_data import ReparseOptions, view_exchanges, view_transcript
 
     text, name = read_text(file), Path(file).name
-    again = ReparseOptions.from_names(format, policy)
+    reparse = ReparseOptions.from_names(format, policy)
     if holds_exchanges(text):
-        return view_exchanges(read_exchanges(text, file), name, again)
+        return view_exchanges(read_exchanges(text, file), name, reparse)
     if is_run_log(text):
-        if again is not None:
-            raise UsageError("results of an eval have no text of a model to read again: leave out --format, --policy")
+        if reparse is not None:
+            raise UsageError("results of `adapter eval` cannot be parsed again: omit --format and --policy")
         return view_runs(text, name)
     try:
         transcript = Transcript.from_text(text, file)
     except UsageError as error:
-        raise UsageError(f"{error}. What `--record` of serve, run and probe, and `eval` write can be shown.") from error
-    return view_transcript(transcript, name, again)
+        raise UsageError(
+            f"{error}. Expected a file written by serve, run or probe with --record, or by eval."
+        ) from error
+    return view_transcript(transcript, name, reparse)

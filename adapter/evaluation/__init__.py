@@ -1,17 +1,16 @@
-"""`adapter eval`: how often a model finishes a task of several steps, with the server's own tools and with ours.
+"""`adapter eval`: measures how often a model completes multi-step tasks, with its server's tool calling and with ours.
 
 ::
 
-    scenario.py     what a scenario is: a task, tools that answer, the right next step, whether it was done
-    tables.py       scenarios that are data (TOML), in whose world every call has its result
-    records.py      one world of records for tool selection among 5, 20 and 80 tools
-    states.py       worlds with a state, in which a wrong argument has consequences
-    papers.py       worlds whose results are long
-    suites.py       the built-in scenarios, and files of the user's own
-    running.py      one scenario, once, by a way of asking the model
-    log.py          every run as a line of JSON, and going on from there
-    scores.py       completion with its interval, and what it cost
-    page.py         the results as one HTML file
+    scenario.py         a scenario: a task, tools that answer, the correct next step, and a check of the result
+    toml_scenarios.py   scenarios defined in TOML, with a fixed result for each call
+    scenarios/          the other built-in scenarios: tool selection, stateful environments, long results
+    suite_loader.py     the built-in suite, and the user's own files
+    runner.py           runs one scenario through an OpenAI client or our agent
+    run_log.py          records every run as a JSON line, to continue an interrupted evaluation
+    metrics.py          completion rate with its interval, and mean costs
+    report_page.py      the results as one HTML file
+    probe/              `adapter probe`, which finds the best setup for a model
 """
 
 __all__ = ["metrics", "report_page", "run_log", "runner", "scenario", "suite_loader", "trace_view"]

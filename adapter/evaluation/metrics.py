@@ -1,4 +1,4 @@
-"""Completion with its interval, and what it cost."""
+"""Completion rates with their confidence intervals, and mean costs of a run."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from adapter.evaluation.runner import EvalRun
 from adapter.evaluation.scenario import KINDS
 
 Z = 1.959964
-"""Of a normal distribution, for 95 %."""
+"""Quantile of the normal distribution for 95 % confidence."""
 
 
-def wilson(successes: int, tries: int) -> tuple[float, float]:
-    """Bounds of a share with 95 % confidence (Wilson 1927, the score interval); nothing is known without tries."""
-    if tries == 0:
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+    """Return the 95 % score interval of a rate (Wilson 1927); it is 0 to 1 without trials."""
+    if trials == 0:
         return 0.0, 1.0
-    share, z2 = successes / tries, Z * Z
-    middle = share + z2 / (2 * tries)
-    reach = Z * math.sqrt(share * (1 - share) / tries + z2 / (4 * tries * tries))
-    return max(0.0, (middle - reach) / (1 + z2 / tries)), min(1.0, (middle + reach) / (1 + z2 / tries))
+    share, z2 = successes / trials, Z * Z
+    centre = share + z2 / (2 * trials)
+    margin = Z * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials * trials))
+    return max(0.0, (centre - margin) / (1 + z2 / trials)), min(1.0, (centre + margin) / (1 + z2 / trials))
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Of runs. Turns, calls, tokens and seconds are means of a run."""
+    """Aggregate of several runs. Turns, calls, tokens and seconds are means per run."""
 
     runs: int
     done: int
@@ -41,11 +41,11 @@ class Score:
 
     @property
     def interval(self) -> tuple[float, float]:
-        return wilson(self.done, self.runs)
+        return wilson_interval(self.done, self.runs)
 
 
 def aggregate_runs(runs: Sequence[EvalRun]) -> Score:
-    """What these runs show together."""
+    """Aggregate ``runs`` into one score."""
     count = len(runs)
 
     def mean(values: Sequence[float]) -> float:
@@ -59,15 +59,15 @@ def aggregate_runs(runs: Sequence[EvalRun]) -> Score:
 
 
 def by_kind(runs: Sequence[EvalRun]) -> dict[str, list[EvalRun]]:
-    """In the order of `KINDS`, then others as they come."""
-    found: dict[str, list[EvalRun]] = {kind: [] for kind in KINDS}
+    """Group runs by kind, in the order of `KINDS`, then by first appearance."""
+    groups: dict[str, list[EvalRun]] = {kind: [] for kind in KINDS}
     for run in runs:
-        found.setdefault(run.kind, []).append(run)
-    return {kind: some for kind, some in found.items() if some}
+        groups.setdefault(run.kind, []).append(run)
+    return {kind: group for kind, group in groups.items() if group}
 
 
 def discordant_pairs(runs: Sequence[EvalRun], one: str, other: str) -> tuple[int, int]:
-    """Of the runs that both ways had: done by the one alone, by the other alone."""
+    """Count the runs tried in both ways and completed only in ``one``, and those completed only in ``other``."""
     by_key = {(run.scenario, run.number, run.way): run.done for run in runs}
     pairs = [
         (done, by_key[scenario, number, other])
@@ -77,11 +77,11 @@ def discordant_pairs(runs: Sequence[EvalRun], one: str, other: str) -> tuple[int
     return sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
 
 
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def with_interval(score: Score) -> str:
-    """``67 % (52-79)``."""
+def format_rate(score: Score) -> str:
+    """Format the completion rate with its interval, like ``67 % (52-79)``."""
     low, high = score.interval
-    return f"{percent(score.share)} ({100 * low:.0f}-{100 * high:.0f})"
+    return f"{format_percent(score.share)} ({100 * low:.0f}-{100 * high:.0f})"

@@ -1,4 +1,4 @@
-"""Every run as a line of JSON, written when it is over: what was stopped goes on from there."""
+"""Records every finished run as a JSON line, so that an interrupted evaluation can continue."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if sys.platform != "win32":
 VERSION = 1
 BEGIN = b'{"eval"'
 Key: TypeAlias = tuple[str, str, int]
-"""Scenario, way and number of a run."""
+"""Scenario name, way and number of a run."""
 
 
-def digest(scenario: Scenario) -> str:
-    """Changes with what a model is told of the scenario."""
-    told = json.dumps([scenario.messages, list(scenario.tools)], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:12]
+def scenario_digest(scenario: Scenario) -> str:
+    """Return a digest of the scenario's messages and tools: everything that the model sees of it."""
+    visible = json.dumps([scenario.messages, list(scenario.tools)], sort_keys=True)
+    return hashlib.sha256(visible.encode()).hexdigest()[:12]
 
 
 class RunLog:
-    """The runs of one model with one sampling, in a file. ``head`` says which: another one's file is refused.
+    """The runs of one model with one sampling, in a file whose first line is ``head``.
 
-    A last line that was cut off, by a kill or a full disk, is taken away. Raises UsageError for what is no such file,
-    for another's, and for one that somebody writes to.
+    A truncated last line, after a kill or on a full disk, is removed. Raise UsageError if the file is not a run log,
+    has another ``head``, or is being written by another process.
     """
 
     def __init__(self, path: Path, head: Mapping[str, Json]) -> None:
@@ -47,34 +47,36 @@ class RunLog:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("a+b")
         except OSError as error:
-            raise UsageError(f"cannot write {path}: {error.strerror}. Choose another place with --results.") from error
+            raise UsageError(f"cannot write {path}: {error.strerror}. Choose another path with --results.") from error
         try:
             if sys.platform != "win32":
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._file.seek(0)
-            whole, _, cut = self._file.read().rpartition(b"\n")
-            lines = whole.splitlines()
-            if lines or not cut:
+            complete, _, partial = self._file.read().rpartition(b"\n")
+            lines = complete.splitlines()
+            if lines or not partial:
                 self._read(lines, head)
-            elif not cut.startswith(BEGIN[: len(cut)]):
-                raise UsageError(f"{path} holds something else: it begins with {cut[:40]!r}. Choose another --results.")
-            self._file.truncate(len(whole) + 1 if lines else 0)
+            elif not partial.startswith(BEGIN[: len(partial)]):
+                raise UsageError(f"{path} is not a run log: it begins with {partial[:40]!r}. Choose another --results.")
+            self._file.truncate(len(complete) + 1 if lines else 0)
             if not lines:
                 self._write(head)
         except BlockingIOError:
             self._file.close()
-            raise UsageError(f"another eval is writing {path}; wait for it, or choose another --results") from None
+            raise UsageError(
+                f"{path} is in use by another evaluation; wait for it, or choose another --results"
+            ) from None
         except BaseException:
             self._file.close()
             raise
 
     def get(self, scenario: Scenario, way: str, number: int) -> EvalRun | None:
-        """The run, if there was one of this scenario as it is now."""
-        return self.runs.get(((scenario.name, way, number), digest(scenario)))
+        """Return the recorded run, if any, of the scenario in its current version."""
+        return self.runs.get(((scenario.name, way, number), scenario_digest(scenario)))
 
     def add(self, run: EvalRun, scenario: Scenario) -> None:
-        self.runs[(run.scenario, run.way, run.number), digest(scenario)] = run
-        self._write({"done": run.done, **asdict(run), "digest": digest(scenario)})
+        self.runs[(run.scenario, run.way, run.number), scenario_digest(scenario)] = run
+        self._write({"done": run.done, **asdict(run), "digest": scenario_digest(scenario)})
 
     def close(self) -> None:
         self._file.close()
@@ -93,22 +95,22 @@ class RunLog:
             try:
                 row: JsonObject = json.loads(line)
                 if number == 1:
-                    self._compare(row, head)
+                    self._check_head(row, head)
                     continue
                 run = EvalRun(**{name: value for name, value in row.items() if name in names})
                 self.runs[(run.scenario, run.way, run.number), row["digest"]] = run
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise UsageError(
-                    f"{self.path}, line {number} is no run of an eval: {error}. Choose another --results."
+                    f"{self.path}, line {number} is not a run of an evaluation: {error}. Choose another --results."
                 ) from error
 
-    def _compare(self, row: JsonObject, head: Mapping[str, Json]) -> None:
+    def _check_head(self, row: JsonObject, head: Mapping[str, Json]) -> None:
         if row.get("eval") != VERSION:
-            raise ValueError("it does not begin as one")
-        if other := [key for key, value in head.items() if row.get(key) != value]:
-            key = other[0]
+            raise ValueError("the header is missing")
+        if differing := [key for key, value in head.items() if row.get(key) != value]:
+            key = differing[0]
             raise UsageError(
-                f"{self.path} has runs with {key} {row.get(key)!r}, not {head[key]!r}: they cannot be put together. "
+                f"{self.path} has runs with {key} {row.get(key)!r}, which cannot be combined with {head[key]!r}. "
                 "Choose another --results."
             )
 

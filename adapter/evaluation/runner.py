@@ -1,4 +1,4 @@
-"""One scenario, once, by a way of asking the model: through an OpenAI client, or by our agent."""
+"""Runs one scenario through an OpenAI client or our agent."""
 
 from __future__ import annotations
 
@@ -26,28 +26,30 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 MAX_TURNS = 14
-"""Answers of the model before a run counts as lost; the longest scenario needs eight."""
-NO_TOOLS = Dialect("none", "No tools but those of the scenario", ())
+"""Maximum number of responses in a run; the longest scenario needs eight."""
+NO_TOOLS = Dialect("none", "Only the tools of the scenario", ())
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How the model writes. ``seed`` is that of the first run; each run has one of its own."""
+    """Sampling parameters. ``seed`` is that of the first run; each further run adds 1."""
 
     temperature: float = 0.0
     max_tokens: int = 512
     seed: int = 1
 
     def fields(self, number: int) -> JsonObject:
-        """Of the run with this number, from 0."""
+        """Return the request fields of run ``number``, which starts at 0."""
         return {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": self.seed + number}
 
 
 @dataclass(slots=True)
 class EvalRun:
-    """How a run came out. ``fault``: why it is not done, nothing when it is. ``turns``: answers of the model that the
-    loop saw. ``first_s``: seconds until anything of an answer was there, for the slowest answer, where it was streamed.
-    ``messages``: the conversation."""
+    """The result of a run.
+
+    ``fault``: why it failed; empty if it did not. ``turns``: number of responses. ``first_s``: time to the first token
+    of the slowest streamed response. ``messages``: the conversation.
+    """
 
     scenario: str
     kind: str
@@ -70,76 +72,76 @@ class EvalRun:
 
 
 class _NoAnswer(Exception):
-    """What came is no completion."""
+    """The server sent something other than a completion."""
 
 
 class Harness(Protocol):
-    """How a model is asked. Raises TransportError where the server is not there any more."""
+    """A way to run scenarios. Raises TransportError if the server is gone."""
 
     @property
     def name(self) -> str: ...
 
-    def run(self, scenario: Scenario, number: int, go_on: Callable[[], None]) -> EvalRun:
-        """``go_on`` is called before each question, and raises where there is no time left."""
+    def run(self, scenario: Scenario, number: int, check_time: Callable[[], None]) -> EvalRun:
+        """Run ``scenario`` once. ``check_time`` is called before each request, and raises if no time is left."""
         ...
 
 
 @dataclass(frozen=True)
 class SdkHarness:
-    """The plain loop of an OpenAI client: ask, run the calls, until there is none. ``streams``: ask for streams."""
+    """The plain loop of an OpenAI client: request, run the calls, and repeat until none are left."""
 
     name: str
     client: OpenAI
     model: str | Callable[[Scenario, int], str]
     sampling: Sampling = Sampling()
     streams: bool = False
+    """Request streams instead of whole completions."""
     max_turns: int = MAX_TURNS
     extra: Callable[[Scenario], JsonObject] = lambda _scenario: {}
-    """Further fields of each request, which are none of OpenAI's."""
+    """Additional request fields that OpenAI's API does not define."""
 
-    def run(self, scenario: Scenario, number: int, go_on: Callable[[], None]) -> EvalRun:
+    def run(self, scenario: Scenario, number: int, check_time: Callable[[], None]) -> EvalRun:
         from openai import APIConnectionError, APIError, APIStatusError
 
-        world, made, run = (
-            scenario.world(),
-            list[ExecutedCall](),
-            EvalRun(scenario.name, scenario.kind, self.name, number),
-        )
+        world, executed = scenario.world(), list[ExecutedCall]()
+        run = EvalRun(scenario.name, scenario.kind, self.name, number)
         model = self.model if isinstance(self.model, str) else self.model(scenario, number)
         run.messages = scenario.messages
         began = time.monotonic()
         try:
-            while (message := self._answer(scenario, model, number, run, go_on)) and message.get("tool_calls"):
+            while (message := self._next_message(scenario, model, number, run, check_time)) and message.get(
+                "tool_calls"
+            ):
                 run.messages.append(message)
                 for call in message["tool_calls"]:
-                    made.append(perform(scenario, world, call["function"]["name"], call["function"]["arguments"]))
-                    run.messages.append({"role": "tool", "tool_call_id": call["id"], "content": made[-1].result})
+                    executed.append(perform(scenario, world, call["function"]["name"], call["function"]["arguments"]))
+                    run.messages.append({"role": "tool", "tool_call_id": call["id"], "content": executed[-1].result})
         except APIStatusError as error:
             if error.status_code in (401, 403, 404):
                 raise TransportError(
-                    f"the server refuses to be asked ({error.status_code}): {error.message}"
+                    f"the server refused the request ({error.status_code}): {error.message}"
                 ) from error
             message, run.fault = {}, f"the server failed ({error.status_code}): {error.message[:300]}"
         except APIConnectionError as error:
-            raise TransportError(f"the server at {self.client.base_url} does not answer any more: {error}") from error
+            raise TransportError(f"the server at {self.client.base_url} stopped answering: {error}") from error
         except APIError as error:
             message, run.fault = {}, f"the server failed: {error.message[:300]}"
         except _NoAnswer as error:
             message, run.fault = {}, str(error)
         if message is None:
-            run.fault = f"not done after {self.max_turns} answers"
+            run.fault = f"not completed after {self.max_turns} responses"
         elif not run.fault:
             run.messages.append(message)
             run.answer = str(message.get("content") or "")
-        return score_run(run, scenario, world, made, began)
+        return score_run(run, scenario, world, executed, began)
 
-    def _answer(
-        self, scenario: Scenario, model: str, number: int, run: EvalRun, go_on: Callable[[], None]
+    def _next_message(
+        self, scenario: Scenario, model: str, number: int, run: EvalRun, check_time: Callable[[], None]
     ) -> JsonObject | None:
-        """The next message of the model; None where it had its turns."""
+        """Request the next message; None after ``max_turns``."""
         if run.turns >= self.max_turns:
             return None
-        go_on()
+        check_time()
         run.turns += 1
         body: dict[str, Any] = {
             "model": model, "messages": run.messages, "tools": scenario.tools, **self.sampling.fields(number),
@@ -148,11 +150,11 @@ class SdkHarness:
         create = self.client.chat.completions.create
         if self.streams:
             began = time.monotonic()
-            return _folded(create(**body, stream=True, stream_options={"include_usage": True}), began, run)
+            return _collect_stream(create(**body, stream=True, stream_options={"include_usage": True}), began, run)
         completion = create(**body)
-        if not getattr(completion, "choices", None):  # the SDK hands on whatever came
-            raise _NoAnswer(f"the server sent no answer: {str(completion)[:200]!r}")
-        _count(run, completion.usage)
+        if not getattr(completion, "choices", None):  # the SDK does not validate responses
+            raise _NoAnswer(f"the server sent no completion: {str(completion)[:200]!r}")
+        _add_usage(run, completion.usage)
         message: JsonObject = completion.choices[0].message.model_dump(include={"content", "tool_calls"})
         return {"role": "assistant", **message} if message.get("tool_calls") else _without_calls(message)
 
@@ -161,50 +163,50 @@ def _without_calls(message: JsonObject) -> JsonObject:
     return {"role": "assistant", "content": message.get("content") or ""}
 
 
-def _folded(chunks: Any, began: float, run: EvalRun) -> JsonObject:
-    """The message that a stream makes."""
+def _collect_stream(chunks: Any, began: float, run: EvalRun) -> JsonObject:
+    """Build the message from the chunks of a stream."""
     content, calls = "", dict[int, JsonObject]()
     first_s: float | None = None
     for chunk in chunks:
-        _count(run, chunk.usage)
+        _add_usage(run, chunk.usage)
         for choice in chunk.choices:
             if first_s is None and (choice.delta.content or choice.delta.tool_calls):
                 first_s = time.monotonic() - began
             content += choice.delta.content or ""
             for piece in choice.delta.tool_calls or ():
-                made = calls.setdefault(piece.index, {"name": "", "arguments": ""})
-                made["id"] = piece.id or made.get("id", f"call_{piece.index}")
+                call = calls.setdefault(piece.index, {"name": "", "arguments": ""})
+                call["id"] = piece.id or call.get("id", f"call_{piece.index}")
                 if piece.function:
-                    made["name"] += piece.function.name or ""
-                    made["arguments"] += piece.function.arguments or ""
+                    call["name"] += piece.function.name or ""
+                    call["arguments"] += piece.function.arguments or ""
     run.first_s = max(first_s or 0.0, run.first_s or 0.0)
     if not calls:
         return _without_calls({"content": content})
-    made_calls = [{"id": each.pop("id"), "type": "function", "function": each} for _, each in sorted(calls.items())]
-    return {"role": "assistant", "content": content or None, "tool_calls": made_calls}
+    tool_calls = [{"id": each.pop("id"), "type": "function", "function": each} for _, each in sorted(calls.items())]
+    return {"role": "assistant", "content": content or None, "tool_calls": tool_calls}
 
 
-def _count(run: EvalRun, usage: Any) -> None:
+def _add_usage(run: EvalRun, usage: Any) -> None:
     if usage is not None:
         run.prompt_tokens += usage.prompt_tokens
         run.written_tokens += usage.completion_tokens
 
 
-class _Sampled(ChatClient):
-    """A model that is asked with the same sampling each time."""
+class _SampledChat(ChatClient):
+    """A client that adds the same sampling parameters to every request."""
 
-    def __init__(self, endpoint: Endpoint, model: str, fields: JsonObject, go_on: Callable[[], None]) -> None:
+    def __init__(self, endpoint: Endpoint, model: str, fields: JsonObject, check_time: Callable[[], None]) -> None:
         super().__init__(endpoint, model)
-        self._fields, self._go_on = fields, go_on
+        self._fields, self._check_time = fields, check_time
 
     def body(self, messages: Sequence[Message], fields: JsonObject) -> JsonObject:
-        self._go_on()
+        self._check_time()
         return super().body(messages, {**self._fields, **fields})
 
 
 @dataclass(frozen=True)
 class AgentHarness:
-    """Our `Agent`, with nothing but the tools of the scenario."""
+    """Our `Agent`, with only the tools of the scenario."""
 
     name: str
     endpoint: Endpoint
@@ -212,33 +214,30 @@ class AgentHarness:
     sampling: Sampling = Sampling()
     max_turns: int = MAX_TURNS
     options: Callable[[Scenario], JsonObject] = lambda _scenario: {}
-    """Further ones of the `Agent`."""
+    """Additional arguments of the `Agent`."""
 
-    def run(self, scenario: Scenario, number: int, go_on: Callable[[], None]) -> EvalRun:
-        world, made, run = (
-            scenario.world(),
-            list[ExecutedCall](),
-            EvalRun(scenario.name, scenario.kind, self.name, number),
-        )
+    def run(self, scenario: Scenario, number: int, check_time: Callable[[], None]) -> EvalRun:
+        world, executed = scenario.world(), list[ExecutedCall]()
+        run = EvalRun(scenario.name, scenario.kind, self.name, number)
         model = self.model if isinstance(self.model, str) else self.model(scenario, number)
 
-        def observe(happening: AgentEvent) -> None:
-            run.turns += isinstance(happening, AskModel)
-            if isinstance(happening, Chunk) and happening.usage is not None:
-                run.prompt_tokens += happening.usage.prompt
-                run.written_tokens += happening.usage.written
+        def observe(event: AgentEvent) -> None:
+            run.turns += isinstance(event, AskModel)
+            if isinstance(event, Chunk) and event.usage is not None:
+                run.prompt_tokens += event.usage.prompt
+                run.written_tokens += event.usage.written
 
         def perform_one(name: str, /, **arguments: Json) -> str:
-            made.append(perform(scenario, world, name, arguments))
-            if not made[-1].ok:
-                raise ToolError(made[-1].result.removeprefix("error: "))
-            return made[-1].result
+            executed.append(perform(scenario, world, name, arguments))
+            if not executed[-1].ok:
+                raise ToolError(executed[-1].result.removeprefix("error: "))
+            return executed[-1].result
 
-        tools = [_own_tool(each, perform_one) for each in scenario.tools]
+        tools = [_make_tool(each, perform_one) for each in scenario.tools]
         began = time.monotonic()
         with (
             tempfile.TemporaryDirectory() as folder,
-            _Sampled(self.endpoint, model, self.sampling.fields(number), go_on) as chat,
+            _SampledChat(self.endpoint, model, self.sampling.fields(number), check_time) as chat,
             Agent(folder, chat, dialect=NO_TOOLS, approve="yolo", tools=tools, observe=observe,
                   limits=SessionLimits(turns=self.max_turns), **self.options(scenario)) as agent,
         ):  # fmt: skip
@@ -254,21 +253,23 @@ class AgentHarness:
         run.answer = ended.content
         if ended.reason not in ("answered", "exited", "finished"):
             run.fault = REASONS[ended.reason]
-        return score_run(run, scenario, world, made, began)
+        return score_run(run, scenario, world, executed, began)
 
 
-def _own_tool(definition: JsonObject, perform_one: Callable[..., str]) -> Tool:
+def _make_tool(definition: JsonObject, perform_one: Callable[..., str]) -> Tool:
     return as_tool(definition, partial(perform_one, definition["function"]["name"]), effect="read")
 
 
-def score_run(run: EvalRun, scenario: Scenario, world: object, made: Sequence[ExecutedCall], began: float) -> EvalRun:
-    """``run`` with what came of it. ``began``: by `time.monotonic`."""
+def score_run(
+    run: EvalRun, scenario: Scenario, world: object, executed: Sequence[ExecutedCall], began: float
+) -> EvalRun:
+    """Complete ``run`` with its time, counts and fault. ``began`` is a `time.monotonic` value."""
     run.seconds = round(time.monotonic() - began, 4)
-    run.calls, run.refused = len(made), sum(not one.ok for one in made)
+    run.calls, run.refused = len(executed), sum(not call.ok for call in executed)
     try:
-        fault = run.fault or scenario.check(world, made, run.answer)
-    except Exception as error:  # a program of the user's
+        fault = run.fault or scenario.check(world, executed, run.answer)
+    except Exception as error:  # user code
         raise UsageError(f"the check of {scenario.name!r} failed: {error!r}") from error
-    require_result(scenario.check, f"the check of {scenario.name!r}", fault, str, "a text, empty if all is right")
+    require_result(scenario.check, f"the check of {scenario.name!r}", fault, str, "a string, empty for success")
     run.fault = fault
     return run

@@ -1,16 +1,16 @@
-"""What a scenario is: a task over several steps, tools that really answer, and how one knows that it was done.
+"""Scenarios: multi-step tasks with tools that answer, the correct next step, and a check of the result.
 
-The world of a scenario answers its calls: any object with one method for each tool, taking the call's arguments by
-name and returning text (or a JSON value, which becomes text). It raises `ToolRefusal` for what cannot be done; what it
-says goes back to the model.
+The world of a scenario answers its calls. It is any object with one method per tool, which takes the call's arguments
+by name and returns text (or a JSON value, which becomes text). It raises `ToolRefusal` with a message for the model if
+it cannot carry out a call.
 
 The oracle of a scenario is a generator that solves it: it yields the calls of a step, is sent their results, and
-returns the final answer. Because it is run anew over whatever calls were made (`next_step`), it says what is right
-next in any conversation, also one that went astray::
+returns the final answer. `next_step` runs it again over the calls made so far, so that it gives the correct next step
+in any conversation, even after mistakes::
 
     def oracle():
-        (order,) = yield [Call("find_order", {"number": 17})]
-        yield [Call("refund_order", {"id": json.loads(order)["id"]})]
+        (order,) = yield [ExpectedCall("find_order", {"number": 17})]
+        yield [ExpectedCall("refund_order", {"id": json.loads(order)["id"]})]
         return "Order 17 was refunded."
 """
 
@@ -35,12 +35,12 @@ KINDS = (
 
 
 class ToolRefusal(Exception):
-    """What a world does not do, in words for the model."""
+    """A world refuses a call, with a message for the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedCall:
-    """A call that is right."""
+    """A correct call."""
 
     name: str
     arguments: JsonObject = field(default_factory=dict)
@@ -48,7 +48,7 @@ class ExpectedCall:
 
 @dataclass(frozen=True, slots=True)
 class ExecutedCall:
-    """A call that was made, and what came back. ``ok``: it was carried out."""
+    """A call and its result. ``ok`` is False if it was refused."""
 
     name: str
     arguments: JsonObject
@@ -58,13 +58,17 @@ class ExecutedCall:
 
 Oracle: TypeAlias = Generator[Sequence[ExpectedCall], Sequence[str], str]
 Check: TypeAlias = "Callable[[Json, Sequence[ExecutedCall], str], str]"
-"""From the world, the calls that were made and the final answer: what is wrong, nothing where all is right."""
+"""Given the world, the calls and the final answer, returns the fault, or an empty string for success."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """``tools``: OpenAI's definitions. ``world``: makes the object that answers. ``easy``: also for tiny models.
-    ``required``: the tools that every right way calls, for harnesses that enforce steps; by the oracle when None."""
+    """A task with its tools, world, oracle and check.
+
+    ``tools``: definitions in OpenAI's format. ``world``: makes the object that answers. ``easy``: suits very small
+    models. ``required``: tools that every correct solution calls, for harnesses that enforce steps; by default, those
+    of the oracle.
+    """
 
     name: str
     kind: str
@@ -73,48 +77,48 @@ class Scenario:
     world: Callable[[], object]
     oracle: Callable[[], Oracle]
     check: Check
-    system: str = "Work on the task with the tools. When it is done, answer in one sentence that holds what was asked."
+    system: str = "Work on the task with the tools. When it is done, answer in one sentence with the requested facts."
     easy: bool = False
     required: tuple[str, ...] | None = None
 
     @property
     def messages(self) -> list[JsonObject]:
-        """The conversation before the model's first answer."""
+        """The conversation before the first response."""
         return [{"role": "system", "content": self.system}, {"role": "user", "content": self.user}]
 
     @cached_property
     def solution(self) -> tuple[tuple[ExecutedCall, ...], str]:
-        """The oracle's calls in a new world, with their results, and its answer."""
-        world, made = self.world(), list[ExecutedCall]()
-        while not isinstance(step := next_step(self, made), str):
-            made += [perform(self, world, call.name, call.arguments) for call in step.calls]
-        return tuple(made), step
+        """The calls of the oracle in a new world with their results, and its answer."""
+        world, executed = self.world(), list[ExecutedCall]()
+        while not isinstance(step := next_step(self, executed), str):
+            executed += [perform(self, world, call.name, call.arguments) for call in step.calls]
+        return tuple(executed), step
 
     @cached_property
     def required_tools(self) -> tuple[str, ...]:
         if self.required is not None:
             return self.required
-        return tuple(dict.fromkeys(made.name for made in self.solution[0]))
+        return tuple(dict.fromkeys(call.name for call in self.solution[0]))
 
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """Calls that are right now. ``number``: how many steps came before."""
+    """The correct calls of the next step. ``number``: number of earlier steps."""
 
     number: int
     calls: tuple[ExpectedCall, ...]
 
 
-def next_step(scenario: Scenario, made: Sequence[ExecutedCall]) -> NextStep | str:
-    """What is right after these calls: the missing calls of a step, or the final answer."""
-    left = list(made)
+def next_step(scenario: Scenario, executed: Sequence[ExecutedCall]) -> NextStep | str:
+    """Return the missing calls of the current step, or the final answer."""
+    remaining = list(executed)
     oracle = scenario.oracle()
     require_result(scenario.oracle, f"the oracle of {scenario.name!r}", oracle, Generator, "a generator of calls")
     number = 0
     try:
         calls = next(oracle)
         while True:
-            found = [_taken(call, left) for call in calls]
+            found = [_take_match(call, remaining) for call in calls]
             missing = tuple(call for call, one in zip(calls, found, strict=True) if one is None)
             if missing:
                 return NextStep(number, missing)
@@ -122,57 +126,57 @@ def next_step(scenario: Scenario, made: Sequence[ExecutedCall]) -> NextStep | st
             number += 1
     except StopIteration as end:
         answer: str = end.value
-        require_result(scenario.oracle, f"the oracle of {scenario.name!r}", answer, str, "a text as its last value")
+        require_result(scenario.oracle, f"the oracle of {scenario.name!r}", answer, str, "a string as its last value")
         return answer
-    except (LookupError, TypeError, ValueError):  # a result that is none any more: it was shortened, say
+    except (LookupError, TypeError, ValueError):  # a result was modified, e.g. truncated
         return NextStep(number, tuple(calls))
 
 
-def _taken(call: ExpectedCall, left: list[ExecutedCall]) -> ExecutedCall | None:
-    """The first of ``left`` that is this call, which is not there for another."""
-    for index, one in enumerate(left):
-        if one.name == call.name and one.arguments == call.arguments:
-            return left.pop(index)
+def _take_match(call: ExpectedCall, remaining: list[ExecutedCall]) -> ExecutedCall | None:
+    """Remove and return the first of ``remaining`` that equals ``call``."""
+    for index, executed in enumerate(remaining):
+        if executed.name == call.name and executed.arguments == call.arguments:
+            return remaining.pop(index)
     return None
 
 
 def perform(scenario: Scenario, world: object, name: str, arguments: Json) -> ExecutedCall:
-    """What the world answers, also to calls that cannot be made. ``arguments``: JSON, or a text that should be.
+    """Execute a call, valid or not. ``arguments`` is a JSON value, or a string that should be JSON.
 
-    Never raises for what a model wrote, and UsageError for a world that fails.
+    Model mistakes never raise; a failing world raises UsageError.
     """
-    given: JsonObject = {}
+    decoded: JsonObject = {}
     try:
         tool = next((tool["function"] for tool in scenario.tools if tool["function"]["name"] == name), None)
         if tool is None:
             names = ", ".join(tool["function"]["name"] for tool in scenario.tools[:20])
-            raise ToolRefusal(f"there is no tool {name!r}; the tools are: {names}")
-        given = _decoded(arguments)
-        errors = Draft202012Validator(tool["parameters"]).iter_errors(given)
+            raise ToolRefusal(f"unknown tool {name!r}; the tools are: {names}")
+        decoded = _decode(arguments)
+        errors = Draft202012Validator(tool["parameters"]).iter_errors(decoded)
         if problems := [f"{'/'.join(map(str, error.path)) or 'arguments'}: {error.message[:200]}" for error in errors]:
-            raise ToolRefusal(f"wrong arguments for {name}: {'; '.join(problems[:3])}")
-        value = getattr(world, name)(**given)
+            raise ToolRefusal(f"invalid arguments for {name}: {'; '.join(problems[:3])}")
+        value = getattr(world, name)(**decoded)
     except ToolRefusal as refused:
-        return ExecutedCall(name, given, f"error: {refused}", ok=False)
-    except Exception as error:  # a program of the user's
-        raise UsageError(f"the world of {scenario.name!r} failed at {name}({given}): {error!r}") from error
-    return ExecutedCall(name, given, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        return ExecutedCall(name, decoded, f"error: {refused}", ok=False)
+    except Exception as error:  # user code
+        raise UsageError(f"the world of {scenario.name!r} failed at {name}({decoded}): {error!r}") from error
+    return ExecutedCall(name, decoded, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def _decoded(arguments: Json) -> JsonObject:
+def _decode(arguments: Json) -> JsonObject:
     try:
         value: Json = json.loads(arguments or "{}") if isinstance(arguments, str) else arguments
     except ValueError as error:
-        raise ToolRefusal(f"the arguments are no JSON: {error}") from error
+        raise ToolRefusal(f"the arguments are not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise ToolRefusal(f"the arguments have to be a JSON object, got {str(value)[:80]!r}")
+        raise ToolRefusal(f"the arguments must be a JSON object, got {str(value)[:80]!r}")
     return value
 
 
 def tool(
     name: str, description: str = "", optional: Sequence[str] = (), /, **parameters: str | JsonObject
 ) -> JsonObject:
-    """A definition in short: each parameter a JSON Schema, or its type and description, ``"integer In euros."``."""
+    """Define a tool. Each parameter is a JSON Schema, or its type and description: ``"integer In euros."``."""
     properties = {key: _schema(value) for key, value in parameters.items()}
     schema = {
         "type": "object",
@@ -191,16 +195,16 @@ def _schema(short: str | JsonObject) -> JsonObject:
 
 
 def missing_fact(answer: str, facts: Sequence[str]) -> str:
-    """The first of ``facts`` that the answer lacks, as a fault; case, and commas in numbers, make no difference.
+    """Return a fault for the first of ``facts`` that is not in the answer, ignoring case and commas in numbers.
 
-    A fact that ends in a digit or a letter has to end there: 12 is not in 120.
+    Facts match whole words and numbers only: 12 is not in 120.
     """
     plain = _plain(answer)
     for fact in facts:
-        wanted, start = _plain(fact), 0
-        while (start := plain.find(wanted, start)) >= 0:
-            around = plain[start - 1 : start] + plain[start + len(wanted) : start + len(wanted) + 1]
-            if not any(each.isalnum() for each in around):
+        target, start = _plain(fact), 0
+        while (start := plain.find(target, start)) >= 0:
+            neighbours = plain[start - 1 : start] + plain[start + len(target) : start + len(target) + 1]
+            if not any(each.isalnum() for each in neighbours):
                 break
             start += 1
         else:

@@ -1,4 +1,4 @@
-"""The built-in scenarios, and files of the user's own: TOML, or Python with a list called ``SCENARIOS``."""
+"""Loads the built-in scenarios, and user files: TOML, or Python with a list called ``SCENARIOS``."""
 
 from __future__ import annotations
 
@@ -15,57 +15,57 @@ from adapter.evaluation.toml_scenarios import read_scenarios
 BUILT_IN = "built-in"
 
 
-def built_in() -> list[Scenario]:
-    """Easy ones first, within each kind those that belong together."""
-    tables = read_scenarios(Path(__file__).with_name("tables.toml"))
+def load_built_in() -> list[Scenario]:
+    """Load the built-in scenarios, the easy ones first."""
+    toml = read_scenarios(Path(__file__).with_name("tables.toml"))
     return sorted(
-        tables + tool_selection.SCENARIOS + stateful.SCENARIOS + long_context.SCENARIOS, key=lambda each: not each.easy
+        toml + tool_selection.SCENARIOS + stateful.SCENARIOS + long_context.SCENARIOS, key=lambda each: not each.easy
     )
 
 
 def load_suite(name: str = BUILT_IN) -> list[Scenario]:
-    """The scenarios of a suite. A Python file is run: it is the user's own program.
+    """Load a suite. A Python file is executed as the user's own program.
 
-    Raises UsageError for a file that cannot be read or holds none.
+    Raise UsageError if the file cannot be read or has no scenarios.
     """
     if name == BUILT_IN:
-        return built_in()
+        return load_built_in()
     path = Path(name)
     if path.suffix == ".toml":
         scenarios = read_scenarios(path)
     elif path.suffix == ".py":
-        scenarios = _of_python(path)
+        scenarios = _load_python(path)
     else:
-        raise UsageError(f"{name!r} is no suite: it is {BUILT_IN!r}, a .toml file or a .py file")
-    if twice := [name for name, count in Counter(each.name for each in scenarios).items() if count > 1]:
-        raise UsageError(f"{path}: there are two scenarios {twice[0]!r}; their runs could not be told apart")
+        raise UsageError(f"unknown suite {name!r}: expected {BUILT_IN!r}, a .toml file or a .py file")
+    if duplicates := [name for name, count in Counter(each.name for each in scenarios).items() if count > 1]:
+        raise UsageError(f"{path}: two scenarios are called {duplicates[0]!r}; give each a name of its own")
     return scenarios
 
 
-def _of_python(path: Path) -> list[Scenario]:
+def _load_python(path: Path) -> list[Scenario]:
     try:
         found = runpy.run_path(str(path)).get("SCENARIOS")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except Exception as error:  # whatever a program of the user's raises
+    except Exception as error:  # the user's program may raise anything
         raise UsageError(f"{path} failed: {type(error).__name__}: {error}") from error
     if not isinstance(found, Sequence) or not found or not all(isinstance(each, Scenario) for each in found):
-        raise UsageError(f"{path} has no list SCENARIOS of adapter.evaluation.scenario.Scenario")
+        raise UsageError(f"{path} needs a list SCENARIOS of adapter.evaluation.scenario.Scenario")
     return list(found)
 
 
 def select_scenarios(
     scenarios: Sequence[Scenario], kinds: Sequence[str], names: Sequence[str], *, easy: bool
 ) -> list[Scenario]:
-    """Those of these kinds or names, all without any. Raises UsageError for a kind or name that there is none of."""
-    for wanted, there in ((kinds, {each.kind for each in scenarios}), (names, {each.name for each in scenarios})):
-        if missing := [each for each in wanted if each not in there]:
-            raise UsageError(f"there is no {missing[0]!r} among them; there are: {', '.join(sorted(there))}")
+    """Return the scenarios of these kinds or names, or all if none are given. Raise UsageError for an unknown one."""
+    for requested, known in ((kinds, {each.kind for each in scenarios}), (names, {each.name for each in scenarios})):
+        if unknown := [name for name in requested if name not in known]:
+            raise UsageError(f"unknown scenario or kind {unknown[0]!r}; expected one of: {', '.join(sorted(known))}")
     found = [
         each
         for each in scenarios
         if (not (kinds or names) or each.kind in kinds or each.name in names) and (each.easy or not easy)
     ]
     if not found:
-        raise UsageError("no scenario is left by these choices")
+        raise UsageError("no scenario matches --kind, --scenario and --easy")
     return found

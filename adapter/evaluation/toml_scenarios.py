@@ -1,4 +1,4 @@
-"""Scenarios that are data: a TOML file with tools, and tasks in whose world every call has its result.
+"""Scenarios defined in a TOML file: tools, and tasks with a fixed result for each call.
 
 ::
 
@@ -6,24 +6,25 @@
     name = "find_order"
     description = "Look up an order."
     parameters = { number = "integer The order's number." }   # or JSON Schemas
-    optional = []                                              # of the parameters
+    optional = []                                              # optional parameters
 
     [[scenario]]
     name = "late order"
     kind = "steps"
     user = "When does order 17 come?"
     tools = ["find_order", "track_parcel"]
-    answer = "It comes on 3 May."                              # what the oracle says
-    holds = ["3 May"]                                          # what the answer has to hold
-    [[scenario.step]]                                          # calls that may be made at once
+    answer = "It comes on 3 May."                              # the answer of the oracle
+    holds = ["3 May"]                                          # facts that the answer must contain
+    [[scenario.step]]                                          # calls that may be made in parallel
     calls = [{ name = "find_order", arguments = { number = 17 }, result = "parcel PX-81" }]
     [[scenario.step]]
     calls = [{ name = "track_parcel", arguments = { id = "PX-81" }, result = "due 3 May" }]
 
-A call with ``error`` in place of ``result`` is refused with these words; a call that stands there twice gets the one
-and then the other. ``other``: more calls that are answered, and are not needed. Every other call is refused with
-``unknown``. It is done when all calls with a ``result`` were made, none of the tools in ``never``, and the answer holds
-the facts and none of ``lacks``; with ``declines`` it has to say that this cannot be done, without any call.
+A call with ``error`` instead of ``result`` is refused with that message. A call that is listed twice gets one result
+after the other. ``other`` lists calls that are answered but not needed. Every other call is refused with ``unknown``.
+A run succeeds if it made all calls with a ``result`` and no call of a tool in ``never``, and the answer contains all of
+``holds`` and none of ``lacks``. With ``declines``, the answer must state that the task cannot be done, and no call may
+be made.
 """
 
 from __future__ import annotations
@@ -94,45 +95,45 @@ class SuiteData(_Data):
     scenario: list[ScenarioData] = Field(min_length=1)
 
 
-def scenarios_of(text: str, source: str) -> list[Scenario]:
-    """The scenarios of a TOML text. Raises UsageError that names ``source`` and the place."""
+def parse_scenarios(text: str, source: str) -> list[Scenario]:
+    """Parse the scenarios of a TOML text. Raise UsageError naming ``source`` and the invalid key."""
     try:
         suite = SuiteData.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{source} is no TOML: {error}") from error
+        raise UsageError(f"{source} is not TOML: {error}") from error
     except ValidationError as error:
-        raise UsageError(f"{source}: {explain(error)}; docs/eval.md shows such a file") from error
+        raise UsageError(f"{source}: {explain(error)}; see docs/eval.md for an example") from error
     tools = {each.name: tool(each.name, each.description, each.optional, **each.parameters) for each in suite.tool}
-    return [_scenario(data, tools, source) for data in suite.scenario]
+    return [_make_scenario(data, tools, source) for data in suite.scenario]
 
 
 def read_scenarios(path: Path) -> list[Scenario]:
-    """The scenarios of a TOML file. Raises UsageError."""
+    """Read the scenarios of a TOML file. Raise UsageError if it is invalid."""
     try:
-        return scenarios_of(path.read_text(encoding="utf-8"), str(path))
+        return parse_scenarios(path.read_text(encoding="utf-8"), str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {reason(error)}") from error
 
 
-def _scenario(data: ScenarioData, tools: dict[str, JsonObject], source: str) -> Scenario:
+def _make_scenario(data: ScenarioData, tools: dict[str, JsonObject], source: str) -> Scenario:
     calls = [call for step in data.step for call in step.calls] + data.other
     named = [*data.tools, *(call.name for call in calls), *data.never]
     if missing := [name for name in named if name not in tools]:
         raise UsageError(
-            f"{source}: scenario {data.name!r} names the tool {missing[0]!r}; there are: {', '.join(tools)}"
+            f"{source}: scenario {data.name!r} names the unknown tool {missing[0]!r}; expected {', '.join(tools)}"
         )
-    if odd := [call.name for call in calls if (call.result is None) == (call.error is None)]:
-        raise UsageError(f"{source}: scenario {data.name!r}: a call of {odd[0]} needs either a result or an error")
-    further: dict[str, Any] = {} if data.system is None else {"system": data.system}
+    if invalid := [call.name for call in calls if (call.result is None) == (call.error is None)]:
+        raise UsageError(f"{source}: scenario {data.name!r}: a call of {invalid[0]} needs either a result or an error")
+    optional: dict[str, Any] = {} if data.system is None else {"system": data.system}
     return Scenario(
         data.name, data.kind, data.user, [tools[name] for name in data.tools],
-        world=lambda: _ScenarioTable(calls, data.unknown), oracle=_oracle_of(data), check=_check_of(data),
-        easy=data.easy, required=None if data.required is None else tuple(data.required), **further,
+        world=lambda: _ScenarioTable(calls, data.unknown), oracle=_make_oracle(data), check=_make_check(data),
+        easy=data.easy, required=None if data.required is None else tuple(data.required), **optional,
     )  # fmt: skip
 
 
 class _ScenarioTable:
-    """A world of calls and their results."""
+    """A world that looks up the result of each call."""
 
     def __init__(self, calls: Sequence[CallData], unknown: str) -> None:
         self._unknown = unknown
@@ -144,26 +145,26 @@ class _ScenarioTable:
         return lambda **arguments: self._answer(name, arguments)
 
     def _answer(self, name: str, arguments: JsonObject) -> str:
-        there = self._answers.get(_key(name, arguments))
-        if not there:
+        matches = self._answers.get(_key(name, arguments))
+        if not matches:
             raise ToolRefusal(self._unknown)
-        call = there.pop(0) if len(there) > 1 else there[0]
+        call = matches.pop(0) if len(matches) > 1 else matches[0]
         if call.result is None:
             raise ToolRefusal(call.error)
         return call.result
 
 
 def _key(name: str, arguments: Json) -> str:
-    return json.dumps([name, _plain(arguments)], sort_keys=True)
+    return json.dumps([name, _normalize(arguments)], sort_keys=True)
 
 
-def _plain(value: Json) -> Json:
-    """5 and 5.0 are one number, and texts do not differ by white space around them."""
+def _normalize(value: Json) -> Json:
+    """Make 5 and 5.0 equal, and strip whitespace around strings."""
     match value:
         case dict():
-            return {key: _plain(each) for key, each in value.items()}
+            return {key: _normalize(each) for key, each in value.items()}
         case list():
-            return [_plain(each) for each in value]
+            return [_normalize(each) for each in value]
         case str():
             return value.strip()
         case float() if value.is_integer():
@@ -172,7 +173,7 @@ def _plain(value: Json) -> Json:
             return value
 
 
-def _oracle_of(data: ScenarioData) -> Callable[[], Oracle]:
+def _make_oracle(data: ScenarioData) -> Callable[[], Oracle]:
     def oracle() -> Oracle:
         for step in data.step:
             yield [ExpectedCall(call.name, call.arguments) for call in step.calls]
@@ -181,22 +182,22 @@ def _oracle_of(data: ScenarioData) -> Callable[[], Oracle]:
     return oracle
 
 
-def _check_of(data: ScenarioData) -> Callable[[Json, Sequence[ExecutedCall], str], str]:
-    wanted = [call for step in data.step for call in step.calls if call.result is not None]
+def _make_check(data: ScenarioData) -> Callable[[Json, Sequence[ExecutedCall], str], str]:
+    required = [call for step in data.step for call in step.calls if call.result is not None]
 
-    def check(_world: Json, made: Sequence[ExecutedCall], answer: str) -> str:
-        done = {_key(one.name, one.arguments) for one in made if one.ok}
-        for call in wanted:
+    def check(_world: Json, executed: Sequence[ExecutedCall], answer: str) -> str:
+        done = {_key(each.name, each.arguments) for each in executed if each.ok}
+        for call in required:
             if _key(call.name, call.arguments) not in done:
                 return f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)}) was not called"
-        if forbidden := [one.name for one in made if one.ok and one.name in data.never]:
-            return f"{forbidden[0]} was called, which nobody asked for"
-        if data.declines and made:
-            return f"{made[0].name} was called, though no tool fits"
+        if forbidden := [each.name for each in executed if each.ok and each.name in data.never]:
+            return f"{forbidden[0]} was called, but not requested"
+        if data.declines and executed:
+            return f"{executed[0].name} was called, though no tool fits"
         if data.declines and not _DECLINES.search(answer.casefold().replace("’", "'")):
-            return "the answer does not say that this cannot be done"
-        if told := [fact for fact in data.lacks if not missing_fact(answer, [fact])]:
-            return f"the answer holds {told[0]!r}"
+            return "the answer does not state that the task cannot be done"
+        if excluded := [fact for fact in data.lacks if not missing_fact(answer, [fact])]:
+            return f"the answer contains {excluded[0]!r}"
         return missing_fact(answer, data.holds)
 
     return check

@@ -1,4 +1,4 @@
-"""What the page of `adapter view` shows of the results of an evaluation: a run for each exchange."""
+"""Shows the results of an evaluation on the page of `adapter view`, one run per exchange."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from adapter.recording.view.page_data import PageData
 
 
 def is_run_log(text: str) -> bool:
-    """Whether a file's ``text`` is one of results: it says so at its beginning."""
+    """Return whether ``text`` is a run log."""
     return text.startswith('{"eval"')
 
 
 def view_runs(text: str, name: str) -> PageData:
-    """Raises UsageError naming the line that is no run."""
+    """Build the page data. Raise UsageError naming an invalid line."""
     view, head = PageData(name, "eval results", "The conversation", goes_on=False), JsonObject()
     for number, line in enumerate(text.split("\n"), start=1):
         try:
@@ -26,16 +26,16 @@ def view_runs(text: str, name: str) -> PageData:
             elif row:
                 _add(view, row, str(head.get("model", "")))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise UsageError(f"{name}, line {number}: no run of an eval: {error!r}") from error
+            raise UsageError(f"{name}, line {number}: not a run of an evaluation: {error!r}") from error
     return view
 
 
 def _add(view: PageData, row: JsonObject, model: str) -> None:
     fault = str(row["fault"])
     calls = [call["function"]["name"] for message in row["messages"] for call in message.get("tool_calls") or ()]
-    figures = ExchangeStats(None, float(row["seconds"]), int(row["prompt_tokens"]), int(row["written_tokens"]))
+    stats = ExchangeStats(None, float(row["seconds"]), int(row["prompt_tokens"]), int(row["written_tokens"]))
     view.add(
-        title=f"{row['scenario']}, {row['way']}, run {row['number'] + 1}", model=model, figures=figures,
+        title=f"{row['scenario']}, {row['way']}, run {row['number'] + 1}", model=model, figures=stats,
         marks=[FAILED if fault else "done", *(["refused calls"] if row["refused"] else [])], calls=calls,
         prompt=view.messages(row["messages"]), notes=[fault],
         readings=[{"name": "The answer", "spans": [span("content", row["answer"])] if row["answer"] else []}],

@@ -78,11 +78,11 @@ I rename it.
    -one
    +two
    allow it? [y]es / [n]o / [a]lways for this tool and file / [e]dit it first
-   words behind n tell the model why: y
+   n can take a reason for the model: y
 <- Applied 1 patch to a.txt.
 Done.
 > /undo
-undone: edit a.txt; the model will be told
+undone: edit a.txt; the model will be notified
    --- a/a.txt
    +++ b/a.txt
    @@ -1 +1 @@
@@ -95,14 +95,14 @@ You are welcome.
 
 @pytest.mark.parametrize("environ", [{}, {"NO_COLOR": "1"}, PLAIN], ids=["colour", "none", "dumb"])
 @pytest.mark.parametrize("columns", [40, 80, 200])
-def test_the_screen_of_a_chat_is_what_happened_line_by_line(model, tmp_path, columns, environ):
-    """Reasoning, calls, an approval, a change taken back; in each width only the terminal's own wrapping."""
+def test_chat_screen_shows_all_events_in_order(model, tmp_path, columns, environ):
+    """Reasoning, calls, an approval and an undo are shown; long lines wrap only at the terminal's edge."""
     told = ("Hello!", "I rename it. " + EDIT % "two", "Done.", "You are welcome.")
     model.on(CHAT, answer(told[0], reasoning_content="They greet."), *map(answer, told[1:]))
     chat = Chat(model, tmp_path, columns=columns, environ=environ)
     chat.say("Hello")
     chat.say("Rename one")
-    chat.terminal.type("y\n", after="tell the model why:")
+    chat.terminal.type("y\n", after="a reason for the model:")
     chat.say("/undo")
     chat.say("Thanks")
     shown = chat.end()
@@ -112,13 +112,13 @@ def test_the_screen_of_a_chat_is_what_happened_line_by_line(model, tmp_path, col
     assert (b"\x1b[2m.. They greet." in chat.terminal.shown) is (environ != PLAIN)
     *_, last = model.bodies()
     assert last["messages"][-1]["content"] == (
-        "[The user took back a change: edit a.txt. The files are now as this left them:\n"
+        "[The user undid a change: edit a.txt. This changed the files as follows:\n"
         "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-two\n+one\n]\n\nThanks"
     )
 
 
-def test_ctrl_c_stops_the_model_and_not_the_chat(model, tmp_path):
-    """What was written is kept and said; at the prompt it clears the line, and twice it ends."""
+def test_ctrl_c_stops_the_model_but_not_the_chat(model, tmp_path):
+    """The partial answer is kept. At the prompt, Ctrl-C clears the line, and ends the chat when pressed twice."""
     model.on(CHAT, slow("Once upon ", "a time "), answer("The end."))
     chat = Chat(model, tmp_path)
     chat.say("A story")
@@ -130,20 +130,18 @@ def test_ctrl_c_stops_the_model_and_not_the_chat(model, tmp_path):
     for hint in ("\x03", "\x03"):
         chat.say(hint, end="")
     assert chat.terminal.end() == 0
-    assert "-- the model was stopped; what it had written is kept" in chat.terminal.lines
+    assert "-- the model was stopped; its partial answer is kept" in chat.terminal.lines
     *_, written, said = model.bodies()[-1]["messages"]
     assert written == {"role": "assistant", "content": "Once upon a time "}
     assert said["content"] == "[The user stopped your last answer before its end.]\n\nGo on"
 
 
-def test_a_chat_goes_on_another_day_in_another_format(model, tmp_path):
-    """By its id, or as the last one; all that was said and done is shown to the model again, each call as it now
-    writes them."""
+def test_saved_chat_continues_in_another_format(model, tmp_path):
     model.on(CHAT, answer(EDIT % "two"), answer("Done."), answer("It was one."))
     first = Chat(model, tmp_path, "--approve", "yolo")
     first.say("Rename one")
     first.say("/undo")
-    assert "goes on with this chat" in first.end()
+    assert "continues this chat" in first.end()
     (file,) = kept(tmp_path)
     assert file.stat().st_mode & 0o777 == 0o600
     done = adapter("chat", "-w", "w", "--list", cwd=tmp_path)
@@ -157,7 +155,7 @@ def test_a_chat_goes_on_another_day_in_another_format(model, tmp_path):
     assert "<function=apply_edit>" in call["content"]
     assert "Applied 1 patch" in result["content"]
     assert answered["content"] == "Done."
-    assert last["content"].startswith("[The user took back a change: edit a.txt.")
+    assert last["content"].startswith("[The user undid a change: edit a.txt.")
     assert last["content"].endswith("]\n\nWhat was it?")
     assert kept(tmp_path) == [file]
     assert len(model.bodies()[3]["messages"]) == 8
@@ -166,8 +164,8 @@ def test_a_chat_goes_on_another_day_in_another_format(model, tmp_path):
     ] * 2
 
 
-def test_each_message_is_written_once(model, tmp_path):
-    """A record grows with what is said, not with its square; read again, each request is whole."""
+def test_recording_contains_each_message_once(model, tmp_path):
+    """The file grows linearly, and each request can be restored from it."""
     model.on(CHAT, answer("Hm."))
     for number in range(4):
         words = ["--continue"] if number else []
@@ -179,12 +177,12 @@ def test_each_message_is_written_once(model, tmp_path):
     assert list(requests[-1].messages) == model.bodies()[-1]["messages"]
     assert adapter("view", file, "--html", tmp_path / "page.html").returncode == 0
     replayed = adapter("replay", file)
-    assert replayed.returncode == 1
+    assert replayed.returncode == 2
     assert "the record of a chat holds no files" in replayed.stdout
 
 
-def test_the_commands_show_and_switch(model, tmp_path):
-    """Each says what it did; what cannot be done is said with what can, and the chat goes on."""
+def test_slash_commands_report_their_results(model, tmp_path):
+    """Errors suggest a valid command, and do not end the chat."""
     model.on(CHAT, answer(WRITE), answer("Done."), answer("I am another."))
     chat = Chat(model, tmp_path, "--approve", "auto-edit", columns=120)
     for typed in (
@@ -208,27 +206,27 @@ def test_the_commands_show_and_switch(model, tmp_path):
     assert chat.terminal.end() == 0
     shown = chat.terminal.text
     parts = dict(part.split("\n", 1) for part in ("\n" + shown).split("\n> ")[1:] if "\n" in part)
-    assert parts["/xyz at all"].startswith("there is no command /xyz; /help lists the commands")
+    assert parts["/xyz at all"].startswith("unknown command /xyz; /help lists the commands")
     assert "did you mean /undo?" in parts["/undoo"]
-    assert "/clear takes nothing behind it, not 'now'" in parts["/clear now"]
+    assert "/clear takes no argument, got 'now'" in parts["/clear now"]
     assert parts["/diff"] == "   --- a/a.txt\n   +++ b/a.txt\n   @@ -1 +1 @@\n   -one\n   +two"
     assert re.search(r"^apply_edit +write +", parts["/tools"], re.MULTILINE)
     assert "answer 1 of 2" in parts["/why"]
     assert '= write_file({"path": "a.txt", "content": "two\\n"})' in parts["/why"]
     assert "has no model 'qwen'; did you mean qwen3:4b?" in parts["/model qwen"]
-    assert "qwen3:4b is spoken to" in parts["/model qwen3:4b"]
-    assert "taught to write calls as qwen3_coder" in parts["/format qwen3_coder"]
+    assert "model: qwen3:4b, format: " in parts["/model qwen3:4b"]
+    assert "format: qwen3_coder" in parts["/format qwen3_coder"]
     assert "unknown format" in parts["/format nonsense"]
     assert "<function=write_file>" in parts["/prompt"]
     assert "I am another." in parts["/prompt"]
-    assert shown.count("saved as talk.") == 2
-    assert "talk.md was not written: File exists" in shown
+    assert shown.count("saved to talk.") == 2
+    assert "cannot write talk.md: File exists" in shown
     assert "undone: overwrite a.txt" in shown
     assert "nothing to undo" in shown
     assert "redone: overwrite a.txt" in shown
     assert "nothing to redo" in shown
     assert all(f"/{name}" in parts["/help"] for name in COMMANDS)
-    assert "nothing was said yet" in parts["/save x"]
+    assert "there is nothing to save yet" in parts["/save x"]
     last = model.bodies()[-1]
     assert last["model"] == "qwen3:4b"
     assert "<function=write_file>" in last["messages"][2]["content"]
@@ -240,8 +238,8 @@ def test_the_commands_show_and_switch(model, tmp_path):
 
 
 @pytest.mark.parametrize("reader", ["prompt_toolkit", "plain"])
-def test_a_message_may_have_several_lines(model, tmp_path, reader):
-    """A backslash before Enter; with prompt_toolkit also Esc and Enter, a paste, and the lines of another day."""
+def test_message_with_several_lines_is_sent_whole(model, tmp_path, reader):
+    """A backslash before Enter continues the line; prompt_toolkit adds Esc and Enter, pasting and history."""
     model.on(CHAT, answer("I see."))
     chat = Chat(model, tmp_path, environ=PLAIN if reader == "plain" else {})
     chat.prompt()
@@ -268,8 +266,8 @@ def test_a_message_may_have_several_lines(model, tmp_path, reader):
     assert model.bodies()[-1]["messages"][-1]["content"] == expected
 
 
-def test_what_fails_is_said_and_the_chat_goes_on(model, tmp_path):
-    """The message that got no answer is not lost: it goes with the next one."""
+def test_failed_message_is_sent_again_with_the_next_one(model, tmp_path):
+    """An error of the server is shown and does not end the chat."""
     model.on(CHAT, as_error(400, "no such thing"), answer("Now."))
     chat = Chat(model, tmp_path)
     chat.say("Hello")
@@ -280,15 +278,15 @@ def test_what_fails_is_said_and_the_chat_goes_on(model, tmp_path):
     assert [m["content"] for m in model.bodies()[-1]["messages"][1:]] == ["Hello\n\nOnce more"]
 
 
-def test_run_without_a_task_is_a_chat_at_a_terminal_only(model, tmp_path):
+def test_run_without_a_task_starts_a_chat_at_a_terminal_only(model, tmp_path):
     model.on(CHAT, answer("Hi."))
     chat = Chat(model, tmp_path, command="run")
     chat.say("Hello")
     assert "\nHi.\n" in chat.end()
     for words, says in (
-        (("run",), "give a task in plain words"),
+        (("run",), "give a task, or -"),
         (("chat",), "standard input is empty"),
-        (("chat", "--continue", "--resume", "2"), "give one of them"),
+        (("chat", "--continue", "--resume", "2"), "not both"),
         (("chat", "-w", "elsewhere", "--continue"), "no chat of this folder is kept"),
     ):
         (tmp_path / "elsewhere").mkdir(exist_ok=True)
@@ -297,13 +295,13 @@ def test_run_without_a_task_is_a_chat_at_a_terminal_only(model, tmp_path):
         assert says in done.stderr
 
 
-def test_through_pipes_the_answer_is_all_of_standard_output(model, tmp_path):
-    """The whole input is one message, slashes and all; nobody can be asked; the code says how it ended."""
+def test_piped_chat_prints_only_the_answer_to_stdout(model, tmp_path):
+    """The whole input is one message, even with a slash; approvals are refused and the exit code is 1."""
     model.on(CHAT, answer("I try. " + WRITE), answer("I may not."))
     words = ("chat", "-w", "w", "--base-url", model.url)
     done = adapter(*words, cwd=tmp_path, text="/undo\nis a command\n")
     assert (done.returncode, done.stdout) == (1, "I try.\nI may not.\n")
-    assert "refused: no terminal to ask at" in done.stderr
+    assert "refused: approval needs a terminal" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     assert model.bodies()[0]["messages"][-1]["content"] == "/undo\nis a command"
 
@@ -311,22 +309,21 @@ def test_through_pipes_the_answer_is_all_of_standard_output(model, tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"), [("/undo", True), ("/", True), ("/x y", True), ("/etc/hosts is", False), (" /undo", False)]
 )
-def test_what_is_a_command(text, expected):
+def test_is_slash_command_excludes_paths_and_indented_text(text, expected):
     assert is_slash_command(text) is expected
 
 
-def test_the_page_shows_what_is_so(monkeypatch):
-    """Its picture is of this program, and its table names the commands in their own words."""
+def test_chat_page_matches_the_program(monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     page = (PICTURE.parent / "chat.md").read_text(encoding="utf-8")
-    rows = [f"| `{f'/{name} {each.argument}'.rstrip()}` | {each.about} |" for name, each in COMMANDS.items()]
+    rows = [f"| `{f'/{name} {each.argument}'.rstrip()}` | {each.summary} |" for name, each in COMMANDS.items()]
     assert re.findall(r"^\| `/.*", page, re.MULTILINE) == rows
     assert picture() == PICTURE.read_text(encoding="utf-8")
 
 
 @pytest.mark.model
-def test_messages_to_the_built_in_model(tmp_path, real_weights, monkeypatch):
-    """It is tiny: what counts is that each gets an answer or a call, and that the loop goes on."""
+def test_built_in_model_answers_or_calls_a_tool(tmp_path, real_weights, monkeypatch):
+    """It is very small: only the end reasons are checked."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / "notes.txt").write_text("Buy milk.\n", encoding="utf-8")

@@ -54,8 +54,8 @@ def workspace(tmp_path):
     return folder
 
 
-def test_every_key_is_read(home, workspace):
-    """Under its own name; what is left out is empty."""
+def test_read_config_reads_every_key(home, workspace):
+    """Missing keys have empty defaults."""
     assert read_config(workspace) == Config()
     (home / "config.toml").write_text(WHOLE)
     config = read_config(workspace)
@@ -77,18 +77,20 @@ def test_every_key_is_read(home, workspace):
         ("[serch]\nurl = 'x'", "unknown key 'serch'; did you mean 'search'?"),
         ("[search]\nuri = 'x'", "unknown key 'search.uri'; did you mean 'url'?"),
         ("[search]\nkey_variable = 'X'", "'search': give a service (exa, brave, searxng) or a url"),
-        ("[search]\nservice = 'exa'\nmost = 5", "'search': most of 'exa': these are known; give them with a url alone"),
+        (
+            "[search]\nservice = 'exa'\nmost = 5",
+            "'search': most cannot be changed for service 'exa': use them with a url instead",
+        ),
         ("[skills]\nfolders = 'x'", "'skills.folders': must be a list"),
         ("[models.strong]\nmodle = 'x'", "unknown key 'models.strong.modle'; did you mean 'model'?"),
-        ("[models.strong]\nzz = 1", "unknown key 'models.strong.zz'; there are: model, base_url, format"),
-        ("colour = 1", "unknown key 'colour'; there are: search, docs, skills, guardrails, steps, models"),
+        ("[models.strong]\nzz = 1", "unknown key 'models.strong.zz'; expected one of: model, base_url, format"),
+        ("colour = 1", "unknown key 'colour'; expected one of: search, docs, skills, guardrails, steps, models"),
         ("[models]\nstrong = 'big'", "'models.strong': must be an object"),
         ("= 1", "is not TOML"),
         ("\xff", "is not TOML"),
     ],
 )
-def test_what_is_wrong_is_named_with_the_nearest_key(home, workspace, text, problem):
-    """With the file, so that it can be mended."""
+def test_read_config_error_names_the_nearest_key(home, workspace, text, problem):
     file = home / "config.toml"
     file.write_bytes(text.encode("latin-1"))
     with pytest.raises(UsageError) as caught:
@@ -97,8 +99,7 @@ def test_what_is_wrong_is_named_with_the_nearest_key(home, workspace, text, prob
     assert problem in str(caught.value)
 
 
-def test_the_documented_configurations_can_be_used(home, workspace):
-    """Each block of docs/agent.md, as it stands."""
+def test_documented_configurations_are_valid(home, workspace):
     blocks = re.findall(r"```toml\n(.*?)```", (DOCS / "agent.md").read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) == 2
     for block in blocks:
@@ -110,8 +111,8 @@ def test_the_documented_configurations_can_be_used(home, workspace):
     assert config.search.most == 50
 
 
-def test_nothing_is_read_from_a_workspace(home, workspace):
-    """A model could have written it, or whoever the folder comes from; links do not help."""
+def test_read_config_refuses_files_in_the_workspace(home, workspace):
+    """A model could have written them, even through a link."""
     own = workspace / "config.toml"
     own.write_text("[search]\nurl = 'http://evil.example/{query}'")
     (workspace / ".config" / "toolcall-adapter").mkdir(parents=True)
@@ -124,8 +125,7 @@ def test_nothing_is_read_from_a_workspace(home, workspace):
         read_config(workspace)
 
 
-def test_other_settings_are_read_the_same_way(tmp_path):
-    """Any pydantic model, in any file of the user's."""
+def test_read_toml_accepts_any_pydantic_model(tmp_path):
 
     class Profile(BaseModel, extra="forbid"):
         format: str
@@ -155,8 +155,8 @@ def run(workspace: Path, server: ScriptedServer, *options: str):
     return server.bodies()
 
 
-def test_a_tier_of_sub_agents_has_a_model_and_a_server_of_its_own(home, workspace, scripted):
-    """Asked only when a sub-agent needs it, in its own format."""
+def test_subagent_tier_uses_its_configured_model_and_server(home, workspace, scripted):
+    """It is connected on first use, with its own format."""
     task = call("task", description="Look", prompt="Look around.", model_tier="strong")
     with ScriptedServer() as other:
         other.on(CHAT, *answers("I looked."))
@@ -165,27 +165,26 @@ def test_a_tier_of_sub_agents_has_a_model_and_a_server_of_its_own(home, workspac
             "[models.weak]\nbase_url = 'http://127.0.0.1:1'\n"
         )
         scripted.on(CHAT, *answers(task, "Done."))
-        said = run(workspace, scripted)
+        message = run(workspace, scripted)
         (asked,) = other.bodies()
     assert asked["model"] == "big"
     assert "<function=" in asked["messages"][0]["content"]
     assert asked["messages"][1]["content"] == "Look around."
-    assert "I looked." in said[1]["messages"][-1]["content"]
+    assert "I looked." in message[1]["messages"][-1]["content"]
 
 
-def test_a_model_can_be_named_for_a_tier(home, workspace, scripted):
-    """On the session's own server; what is no tier and model is refused."""
+def test_agent_model_option_sets_the_model_of_a_tier(home, workspace, scripted):
     task = call("task", description="Look", prompt="Look around.", model_tier="weak")
     scripted.on(CHAT, *answers(task, "I looked.", "Done."))
-    said = run(workspace, scripted, "--agent-model", "weak=tiny")
-    assert [body["model"] for body in said] == ["m", "tiny", "m"]
+    message = run(workspace, scripted, "--agent-model", "weak=tiny")
+    assert [body["model"] for body in message] == ["m", "tiny", "m"]
     wrong = CliRunner().invoke(make_app(), ["run", "x", "-w", str(workspace), "--agent-model", "tiny"])
     assert isinstance(wrong.exception, UsageError)
     assert "strong=qwen3:32b" in str(wrong.exception)
 
 
-def test_search_and_skills_are_those_of_the_user(home, workspace, scripted, tmp_path):
-    """By file or by flag; skills of several folders come together."""
+def test_search_and_skills_come_from_the_user(home, workspace, scripted, tmp_path):
+    """From the configuration or from options, which are combined."""
     for name in ("release", "review"):
         folder = tmp_path / name / name
         folder.mkdir(parents=True)
@@ -194,40 +193,39 @@ def test_search_and_skills_are_those_of_the_user(home, workspace, scripted, tmp_
     scripted.on(CHAT, *answers(call("websearch", query="tin openers"), "Done.") * 2)
     file = tmp_path / "mine.toml"
     file.write_text(f"[search]\nurl = '{scripted.url}/s?q={{query}}'\n[skills]\nfolders = ['{tmp_path}/release']\n")
-    said = run(workspace, scripted, "--config", str(file), "--skills", str(tmp_path / "review"))
-    assert "release | review" in said[0]["messages"][0]["content"]
-    assert "http://t" in said[1]["messages"][-1]["content"]
+    message = run(workspace, scripted, "--config", str(file), "--skills", str(tmp_path / "review"))
+    assert "release | review" in message[0]["messages"][0]["content"]
+    assert "http://t" in message[1]["messages"][-1]["content"]
     again = run(workspace, scripted, "--search-url", f"{scripted.url}/s?q={{query}}")[2:]
     assert "release" not in again[0]["messages"][0]["content"]
     assert "http://t" in again[1]["messages"][-1]["content"]
 
 
-def test_a_search_service_by_name_is_asked_and_its_key_is_nowhere(home, workspace, scripted, tmp_path, monkeypatch):
-    """By a variable whose name does not say that it holds a key: not in the prompt, not in the record."""
+def test_search_key_is_never_in_the_prompt_or_the_recording(home, workspace, scripted, tmp_path, monkeypatch):
+    """Even if the name of its variable does not look like a key."""
     monkeypatch.setenv("MINE", "c0nfidential")
     scripted.on("/search", as_json(200, {"results": [{"title": "T c0nfidential", "url": "http://t", "text": "x"}]}))
     scripted.on(CHAT, *answers(call("websearch", query="c0nfidential tins"), "Done."))
     file, record = tmp_path / "mine.toml", tmp_path / "talk.jsonl"
     file.write_text(f"[search]\nservice = 'exa'\nurl = '{scripted.url}'\nkey_variable = 'MINE'\n")
-    said = run(workspace, scripted, "--config", str(file), "--record", str(record))
-    assert "T [redacted]" in said[1]["messages"][-1]["content"]
+    message = run(workspace, scripted, "--config", str(file), "--record", str(record))
+    assert "T [redacted]" in message[1]["messages"][-1]["content"]
     ((headers, body),) = [(headers, body) for path, headers, body in scripted.requests if path == "/search"]
     assert (headers["x-api-key"], body["query"], body["numResults"]) == ("c0nfidential", "c0nfidential tins", 8)
     assert "c0nfidential" not in record.read_text()
 
 
-def test_searxng_is_named_on_the_command_line(home, workspace, scripted):
-    """With the server that it is on; a name alone that needs one is refused before anything starts."""
+def test_searxng_needs_its_address(home, workspace, scripted):
     path = "/search?format=json&q=tin"
     scripted.on(path, as_json(200, {"results": [{"title": "Tin", "url": "http://t", "content": "x"}]}))
     scripted.on(CHAT, *answers(call("websearch", query="tin"), "Done."))
-    said = run(workspace, scripted, "--search", "searxng", "--search-url", scripted.url)
-    assert "http://t" in said[1]["messages"][-1]["content"]
+    message = run(workspace, scripted, "--search", "searxng", "--search-url", scripted.url)
+    assert "http://t" in message[1]["messages"][-1]["content"]
     wrong = CliRunner().invoke(make_app(), ["run", "x", "-w", str(workspace), "--search", "searxng"])
     assert "http://localhost:8888" in str(wrong.exception)
 
 
-def test_an_address_that_is_none_is_told_before_anything_starts(workspace):
+def test_invalid_search_address_is_refused_at_the_start(workspace):
     wrong = CliRunner().invoke(make_app(), ["run", "x", "-w", str(workspace), "--search-url", "http://s/?q=query"])
     assert isinstance(wrong.exception, UsageError)
     assert "{query}" in str(wrong.exception)

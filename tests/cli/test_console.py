@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from adapter.cli.console import Console, _chosen, parse_approval_answer
+from adapter.cli.console import Console, _parse_choice, parse_approval_answer
 from adapter.tools.operations import Option, Question, RunCommand
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest
 from tests.cli.terminal import Terminal
@@ -20,10 +20,10 @@ EDIT = WRITE.replace("write_file", "apply_edit").replace('"content": "two\\n"', 
 PLAIN = {"TERM": "dumb", "NO_COLOR": "1"}
 
 
-def answer(*said, **delta_fields):
+def answer(*output, **delta_fields):
     """A streamed answer in pieces of seven characters, after its reasoning."""
     thought = [delta(**delta_fields)] if delta_fields else []
-    pieces = [delta(text[start : start + 7]) for text in said for start in range(0, len(text), 7)]
+    pieces = [delta(text[start : start + 7]) for text in output for start in range(0, len(text), 7)]
     return as_stream(delta(role="assistant"), *thought, *pieces, delta(finish_reason="stop"))
 
 
@@ -55,7 +55,7 @@ Now I'll rename it.
    -one
    +two
    allow it? [y]es / [n]o / [a]lways for this tool and file / [e]dit it first
-   words behind n tell the model why: n call it three
+   n can take a reason for the model: n call it three
 <- the user did not approve (call it three): edit a.txt. Nothing was done; do as the user says there, do not try the \
 same again
 All right, three.
@@ -67,10 +67,10 @@ All right, three.
    -one
    +three
    allow it? [y]es / [n]o / [a]lways for this tool and file / [e]dit it first
-   words behind n tell the model why: y
+   n can take a reason for the model: y
 <- Applied 1 patch to a.txt.
 It is done.
-1 change was made; `adapter undo --all .` takes back all of this run
+1 change was made; `adapter undo --all .` undoes this run
 -- the model is done: 3 calls, 1 refused"""
 
 
@@ -82,8 +82,8 @@ def wrapped(text, columns):
 
 @pytest.mark.parametrize("environ", [{}, {"NO_COLOR": "1"}, PLAIN], ids=["colour", "none", "dumb"])
 @pytest.mark.parametrize("columns", [40, 80, 200])
-def test_the_final_screen_of_a_run_is_what_happened_line_by_line(model, tmp_path, columns, environ):
-    """Reasoning, text, calls, a diff, questions, a refusal with a reason: nothing is overwritten, nothing stays."""
+def test_run_screen_shows_all_events_in_order(model, tmp_path, columns, environ):
+    """Nothing is overwritten, and no status remains."""
     thought = "I should look first.\nThen decide."
     model.on(
         CHAT,
@@ -93,8 +93,8 @@ def test_the_final_screen_of_a_run_is_what_happened_line_by_line(model, tmp_path
         answer("It is done."),
     )
     terminal = run(model, tmp_path, columns=columns, environ=environ)
-    terminal.type("n call it three\n", after="tell the model why:")
-    terminal.type("y\n", after="tell the model why:", times=2)
+    terminal.type("n call it three\n", after="a reason for the model:")
+    terminal.type("y\n", after="a reason for the model:", times=2)
     assert terminal.end() == 0
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "three\n"
     (first, *_), shown = terminal.lines, terminal.text
@@ -106,8 +106,7 @@ def test_the_final_screen_of_a_run_is_what_happened_line_by_line(model, tmp_path
     assert (b"\x1b" in terminal.shown) is (environ != PLAIN)
 
 
-def test_there_is_a_sign_of_life_and_it_does_not_stay(model, tmp_path):
-    """What is waited for, how far the prompt is read, how much of a call is written: all of it is wiped."""
+def test_status_is_shown_and_erased(model, tmp_path):
     model.on("/props", as_json(200, {"default_generation_settings": {}}))
     progress = delta(role="assistant") | {"prompt_progress": {"total": 5_000, "cache": 0, "processed": 1_024}}
     silent = as_stream(progress, done=False)
@@ -122,8 +121,8 @@ def test_there_is_a_sign_of_life_and_it_does_not_stay(model, tmp_path):
     assert not [line for line in terminal.lines if "waiting" in line or "reading" in line or "writing" in line]
 
 
-def test_a_call_being_written_does_not_overwrite_the_words_before_it(model, tmp_path):
-    """The call's size is on a line of its own while the words stay; the wider status is cut, not wrapped."""
+def test_call_progress_does_not_overwrite_the_answer(model, tmp_path):
+    """A status wider than the terminal is truncated, not wrapped."""
     silent = as_stream(*[delta(piece) for piece in ("Now I'll rename it.", WRITE[:90])], done=False)
     model.on(CHAT, Reply(200, silent.body, silent.content_type, length=len(silent.body) + 99, linger_s=60))
     terminal = run(model, tmp_path, columns=36)
@@ -134,7 +133,7 @@ def test_a_call_being_written_does_not_overwrite_the_words_before_it(model, tmp_
     assert terminal.lines[-2:] == ["Now I'll rename it.", "-- stopped by the user"]
 
 
-def test_what_goes_into_a_pipe_is_the_answer_and_nothing_else(model, tmp_path):
+def test_piped_stdout_contains_only_the_answer(model, tmp_path):
     """The person sees the rest, with the answer's lines missing."""
     model.on(CHAT, answer("I look. " + READ), answer("It says one."))
     terminal = run(model, tmp_path, stdout=str(tmp_path / "answer"))
@@ -150,17 +149,17 @@ def test_what_goes_into_a_pipe_is_the_answer_and_nothing_else(model, tmp_path):
     ("typed", "content", "code"),
     [("y\n", "two\n", 0), ("n\n", "one\n", 1), ("what?\nalways\n", "two\n", 0), ("y if you must\nno\n", "one\n", 1)],
 )
-def test_a_person_is_asked_with_the_diff_and_their_answer_counts(model, tmp_path, typed, content, code):
+def test_approval_shows_the_diff_and_follows_the_answer(model, tmp_path, typed, content, code):
     """The diff is on the screen before anything is written; words behind a yes may be a condition, so that is none."""
     model.on(CHAT, answer(WRITE), answer("Done."))
     terminal = run(model, tmp_path)
-    terminal.wait_for("tell the model why:")
+    terminal.wait_for("a reason for the model:")
     assert "   -one\n   +two\n" in terminal.text
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
     terminal.type(typed)
     assert terminal.end() == code
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == content
-    assert ("that is none of the answers: type y, n, a or e" in terminal.text) is (typed.count("\n") == 2)
+    assert ("unknown answer: type y, n, a or e" in terminal.text) is (typed.count("\n") == 2)
 
 
 @pytest.mark.parametrize(
@@ -178,20 +177,20 @@ def test_a_person_is_asked_with_the_diff_and_their_answer_counts(model, tmp_path
         ("nah", ("", "")),
     ],
 )
-def test_what_an_answer_means(typed, means):
+def test_parse_approval_answer_returns_letter_and_reason(typed, means):
     assert parse_approval_answer(typed, can_edit=True) == means
     assert parse_approval_answer("e", can_edit=False) == ("", "")
 
 
 @pytest.mark.parametrize("key", ["\x04", "\x03"])
-def test_ctrl_d_refuses_and_ctrl_c_stops_and_neither_glues(model, tmp_path, key):
-    """What follows begins a line."""
+def test_ctrl_d_refuses_and_ctrl_c_stops(model, tmp_path, key):
+    """Later output starts on a new line."""
     model.on(CHAT, answer(WRITE), answer("Then not."))
     terminal = run(model, tmp_path)
-    terminal.type(key, after="tell the model why:")
+    terminal.type(key, after="a reason for the model:")
     code = terminal.end()
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
-    after = terminal.text.split("tell the model why:")[1].split("\n")
+    after = terminal.text.split("a reason for the model:")[1].split("\n")
     if key == "\x04":
         assert (code, after[:2]) == (1, ["", "   refused: no answer"])
         assert after[-2:] == ["Then not.", "-- nothing was done: the call was refused"]
@@ -199,14 +198,13 @@ def test_ctrl_d_refuses_and_ctrl_c_stops_and_neither_glues(model, tmp_path, key)
         assert (code, after) == (130, [" ^C", "-- stopped by the user"])
 
 
-def test_what_was_typed_before_the_question_is_no_answer(model, tmp_path):
-    """A stray y is not an approval of what nobody has seen."""
+def test_input_typed_before_the_question_is_discarded(model, tmp_path):
     silent = as_stream(delta("Wait."), delta(finish_reason="stop"))
     slow = Reply(200, silent.body.replace(b"Wait.", json.dumps("Wait." + WRITE)[1:-1].encode()), silent.content_type)
     model.on(CHAT, slow, answer("Then not."))
     terminal = run(model, tmp_path)
     terminal.type("y\n")  # long before the program has even started
-    terminal.wait_for("tell the model why:")
+    terminal.wait_for("a reason for the model:")
     terminal.type("n\n")
     assert terminal.end() == 1
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
@@ -219,8 +217,7 @@ def editor(folder, program):
     return {"VISUAL": "", "EDITOR": shlex.join([sys.executable, str(script)])}
 
 
-def test_a_change_is_edited_before_it_is_applied(model, tmp_path):
-    """In $EDITOR; shown and asked for again; the model is told what was done; a replay does the same."""
+def test_user_can_edit_a_change_before_approving_it(model, tmp_path):
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / "a.txt").write_text("one\nend\n", encoding="utf-8")
     environ = editor(tmp_path, "assert path.suffix == '.txt'\npath.write_text(path.read_text().replace('two', 'zwei'))")
@@ -228,10 +225,10 @@ def test_a_change_is_edited_before_it_is_applied(model, tmp_path):
     record = tmp_path / "talk.jsonl"
     words = ("-w", tmp_path / "w", "--record", record)
     terminal = run(model, tmp_path, *words, environ=environ)
-    terminal.type("e\n", after="tell the model why:")
+    terminal.type("e\n", after="a reason for the model:")
     terminal.wait_for("+zwei")
     assert (tmp_path / "w" / "a.txt").read_text() == "one\nend\n"
-    terminal.type("y\n", after="tell the model why:", times=2)
+    terminal.type("y\n", after="a reason for the model:", times=2)
     assert terminal.end() == 0, terminal.text
     assert (tmp_path / "w" / "a.txt").read_text() == "zwei\nend\n"
     assert terminal.text.count("+zwei") == 2  # what was confirmed, and in what the model is told
@@ -243,13 +240,12 @@ def test_a_change_is_edited_before_it_is_applied(model, tmp_path):
     assert "equal" in replayed.lines[-1]
 
 
-def test_what_was_typed_before_the_edited_change_was_shown_is_no_answer(model, tmp_path):
-    """The change that is asked for now is another one than the person answered."""
+def test_input_typed_before_the_edited_change_is_discarded(model, tmp_path):
     environ = editor(tmp_path, "path.write_text('zwei\\n')")
     model.on(CHAT, answer(WRITE), answer("Then not."))
     terminal = run(model, tmp_path, environ=environ)
-    terminal.type("e\ny\n", after="tell the model why:")
-    terminal.type("n\n", after="tell the model why:", times=2)
+    terminal.type("e\ny\n", after="a reason for the model:")
+    terminal.type("n\n", after="a reason for the model:", times=2)
     assert terminal.end() == 1, terminal.text
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
 
@@ -257,49 +253,46 @@ def test_what_was_typed_before_the_edited_change_was_shown_is_no_answer(model, t
 @pytest.mark.parametrize(
     ("environ", "says"),
     [
-        ({"VISUAL": "", "EDITOR": "/does/not/exist"}, "/does/not/exist cannot be used: No such file or directory"),
-        ({"VISUAL": "", "EDITOR": "false"}, "false ended with code 1, so its text was not taken"),
+        ({"VISUAL": "", "EDITOR": "/does/not/exist"}, "cannot run /does/not/exist: No such file or directory"),
+        ({"VISUAL": "", "EDITOR": "false"}, "false exited with code 1; its text was ignored"),
         ({"VISUAL": "true", "EDITOR": "false"}, "nothing was changed. An editor that returns at once"),
-        ({"VISUAL": "'", "EDITOR": ""}, "is no command line"),
+        ({"VISUAL": "'", "EDITOR": ""}, "is not a valid command line"),
     ],
 )
-def test_an_editor_that_fails_changes_nothing(model, tmp_path, environ, says):
-    """The question stands, and what the model wrote can still be taken."""
+def test_failing_editor_changes_nothing(model, tmp_path, environ, says):
     model.on(CHAT, answer(WRITE), answer("Done."))
     terminal = run(model, tmp_path, environ=environ, columns=200)
-    terminal.type("e\n", after="tell the model why:")
-    terminal.type("y\n", after="tell the model why:", times=2)
+    terminal.type("e\n", after="a reason for the model:")
+    terminal.type("y\n", after="a reason for the model:", times=2)
     assert says in terminal.text
     assert terminal.end() == 0
     assert (tmp_path / "a.txt").read_text() == "two\n"
 
 
-def test_a_command_cannot_be_edited(capsys):
-    """There is no draft of it, so the letter is not offered; without a terminal nobody is asked at all."""
+def test_command_approval_does_not_offer_editing(capsys):
     asked = ApprovalRequest("run_command", RunCommand("ls"), "execute", "run in .: ls", command="ls")
     assert Console().ask(asked) == ApprovalDecision(False)
     shown = capsys.readouterr().err
-    assert "refused: no terminal to ask at" in shown
+    assert "refused: approval needs a terminal" in shown
     assert "[e]dit" not in shown
 
 
-def test_a_task_from_a_pipe_leaves_the_terminal_for_the_answers(model, tmp_path):
-    """`echo TASK | adapter run -` can still be asked."""
+def test_piped_task_still_allows_approvals(model, tmp_path):
     (tmp_path / "task").write_text("Write two, and\nnothing else\n")
     model.on(CHAT, answer(WRITE), answer("Done."))
     terminal = Terminal(["run", "-", "--base-url", model.url], tmp_path, stdin=str(tmp_path / "task"))
-    terminal.type("y\n", after="tell the model why:")
+    terminal.type("y\n", after="a reason for the model:")
     assert terminal.end() == 0
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "two\n"
     assert model.bodies()[0]["messages"][-1]["content"] == "Write two, and\nnothing else\n"
 
 
-def test_a_task_is_typed_at_the_terminal(model, tmp_path):
+def test_task_can_be_typed_at_the_terminal(model, tmp_path):
     """`adapter run -` says how to end it, and can still be answered."""
     model.on(CHAT, answer(WRITE), answer("Done."))
     terminal = Terminal(["run", "-", "--base-url", model.url], tmp_path)
-    terminal.type("Write two\n\x04", after="type the task, then Enter and Ctrl-D")
-    terminal.type("y\n", after="tell the model why:")
+    terminal.type("Write two\n\x04", after="type the task, then press Enter and Ctrl-D")
+    terminal.type("y\n", after="a reason for the model:")
     assert terminal.end() == 0
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "two\n"
 
@@ -317,8 +310,8 @@ def test_a_task_is_typed_at_the_terminal(model, tmp_path):
         ("\x04", "the user did not answer. Decide yourself, or end with the question"),
     ],
 )
-def test_questions_are_asked_at_the_terminal(tmp_path, typed, expected):
-    """Numbers, labels, own words; nothing, a wrong number and two for one are asked again; Ctrl-D is no answer."""
+def test_question_accepts_numbers_labels_and_text(tmp_path, typed, expected):
+    """Invalid answers repeat the question; Ctrl-D is refused."""
     (tmp_path / "ask.py").write_text(
         "from adapter.cli.console import Console, ConsoleQuestions\n"
         "from adapter.core.errors import ToolError\n"
@@ -332,16 +325,15 @@ def test_questions_are_asked_at_the_terminal(tmp_path, typed, expected):
     )
     terminal = Terminal([tmp_path / "ask.py"], tmp_path)
     for number, line in enumerate(typed.splitlines(keepends=True), start=1):
-        terminal.type(line, after="or your own words:", times=number)
+        terminal.type(line, after="or your own text:", times=number)
     assert terminal.end() == 0
     assert terminal.lines[-1] == f"GOT {expected}"
     assert terminal.lines[:3] == ["?? Which?", "   1. red: warm", "   2. blue"]
 
 
-def test_several_answers_to_a_question():
-    """Where several may be chosen; a comma in own words is not a list."""
+def test_question_accepts_several_choices():
     several = Question("Which?", options=(Option("a"), Option("b"), Option("c")), multiple=True)
-    assert _chosen(several, "3, 1,3") == ("c", "a")
-    assert _chosen(several, "x, y") == ("x, y",)
-    assert _chosen(Question("Which?", options=(Option("a"),), allow_other=False), "x") == ()
-    assert _chosen(Question("Name?"), "1") == ("1",)
+    assert _parse_choice(several, "3, 1,3") == ("c", "a")
+    assert _parse_choice(several, "x, y") == ("x, y",)
+    assert _parse_choice(Question("Which?", options=(Option("a"),), allow_other=False), "x") == ()
+    assert _parse_choice(Question("Name?"), "1") == ("1",)

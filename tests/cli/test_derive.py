@@ -27,7 +27,7 @@ def template(tmp_path):
     return file
 
 
-def test_the_report_says_what_stands_where(template):
+def test_derive_reports_the_inferred_format(template):
     done = adapter("derive", template)
     assert (done.returncode, done.stderr) == (0, "")
     for piece in (
@@ -40,7 +40,7 @@ def test_the_report_says_what_stands_where(template):
     assert '    <do tool="zqname">' in done.stdout
 
 
-def test_the_report_says_why_there_is_none(tmp_path):
+def test_derive_reports_why_no_format_was_found(tmp_path):
     file = tmp_path / "chat_template.jinja"
     file.write_text(YAML)
     done = adapter("derive", file)
@@ -49,8 +49,7 @@ def test_the_report_says_why_there_is_none(tmp_path):
     assert "no parser supports" in done.stdout
 
 
-def test_emit_writes_a_format_and_cases_that_hold(template, tmp_path):
-    """They are as the formats and cases of the project: the file says the same, each case what is read."""
+def test_emit_writes_a_format_and_passing_cases(template, tmp_path):
     for folder in ("adapter/parsing/formats", "fixtures/cases"):
         (tmp_path / folder).mkdir(parents=True)
     done = adapter("derive", template, "--emit", "doer", cwd=tmp_path)
@@ -67,12 +66,11 @@ def test_emit_writes_a_format_and_cases_that_hold(template, tmp_path):
         assert [call.name for call in turn.calls] == expected
         assert all(event[0] != "invalid" for event in told["events"]) or case.stem == "cut-in-a-value"
     again = adapter("derive", template, "--emit", "doer", cwd=tmp_path)
-    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+    assert (again.returncode, "already exists" in again.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("form", KNOWN_FORMS)
 def test_emitted_files_pass_the_linter(form):
-    """As the project's own do."""
     found = derive_format(fill_of(KNOWN_FORMS[form]), "template_test")
     assert found.description is not None
     files = generate_format_files(found.description, "doer", KNOWN_FORMS[form], "0" * 64)
@@ -93,16 +91,16 @@ def test_emitted_files_pass_the_linter(form):
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_emit_wants_a_checkout_and_a_name(template, tmp_path):
+def test_emit_requires_a_checkout_and_a_new_name(template, tmp_path):
     done = adapter("derive", template, "--emit", "doer", cwd=tmp_path)
     assert (done.returncode, "checkout" in done.stderr) == (2, True)
     done = adapter("derive", template, "--emit", "Do-er", cwd=tmp_path)
-    assert (done.returncode, "small letters" in done.stderr) == (2, True)
+    assert (done.returncode, "lower-case letters" in done.stderr) == (2, True)
     done = adapter("derive", template, "--emit", "hermes", cwd=tmp_path)
     assert (done.returncode, "already" in done.stderr) == (2, True)
 
 
-def test_parse_reads_by_the_template(template):
+def test_parse_infers_the_format_from_the_template(template):
     text = '<plan>\n<do tool="read_file">\n<with key="path">a.py</with>\n</do>\n</plan>'
     words = ("parse", "--format", "from-template")
     done = adapter(*words, "--template", template, text=text)
@@ -112,7 +110,7 @@ def test_parse_reads_by_the_template(template):
     assert (done.returncode, "--template FILE" in done.stderr) == (2, True)
 
 
-def test_the_page_shows_what_is_printed(tmp_path):
+def test_derive_page_matches_the_program(tmp_path):
     """docs/derive.md: its template, and the report on it."""
     page = (ROOT / "docs" / "derive.md").read_text(encoding="utf-8")
     source, shown = (re.search(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("jinja", "console"))

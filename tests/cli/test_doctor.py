@@ -22,8 +22,8 @@ def run(*words, **env):
     return adapter("doctor", *words, env=env)
 
 
-def test_it_prints_for_people_and_for_programs(tmp_path):
-    """One line a finding, or one JSON object with the same; no secret of the environment in either."""
+def test_doctor_prints_text_or_json(tmp_path):
+    """Neither contains secrets of the environment."""
     env = {"OPENAI_API_KEY": "sk-canary-0123456789", "XDG_STATE_HOME": str(tmp_path)}
     text = run(**env)
     assert text.returncode == 0, text.stderr
@@ -35,7 +35,7 @@ def test_it_prints_for_people_and_for_programs(tmp_path):
     assert "sk-canary" not in text.stdout + text.stderr + json.dumps(rows)
 
 
-def test_what_confines_commands_is_what_works_here():
+def test_doctor_tries_each_sandbox():
     """The levels are tried, not guessed; `none` is no good finding."""
     rows = {finding.name: finding for finding in run_checks(".", SandboxSettings())}
     for level in ("bwrap", "landlock"):
@@ -48,7 +48,7 @@ def test_what_confines_commands_is_what_works_here():
     assert unconfined.text.startswith("NONE")
 
 
-def test_what_is_missing_comes_with_a_next_step(without_sandbox, monkeypatch, tmp_path):
+def test_doctor_gives_advice_for_everything_missing(without_sandbox, monkeypatch, tmp_path):
     """Without bubblewrap, Landlock, extras, weights and a state folder."""
     monkeypatch.setattr(doctor, "_is_installed", lambda _: False)
     monkeypatch.setattr(doctor, "is_available", lambda: False)
@@ -63,32 +63,28 @@ def test_what_is_missing_comes_with_a_next_step(without_sandbox, monkeypatch, tm
     assert not any(rows[name].ok for name in ("bwrap", "landlock", "sandbox", "extra server", "built-in model"))
 
 
-def test_a_file_in_the_place_of_the_state_folder_is_told(monkeypatch, tmp_path):
-    """Nothing can be made in it, whatever its permissions."""
+def test_doctor_reports_a_file_in_place_of_the_state_folder(monkeypatch, tmp_path):
     (tmp_path / "state").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (found,) = (finding for finding in run_checks(str(tmp_path), SandboxSettings()) if finding.name == "state")
-    assert (found.ok, found.text) == (False, f"{tmp_path / 'state'} is no folder")
+    assert (found.ok, found.text) == (False, f"{tmp_path / 'state'} is not a folder")
 
 
-def test_every_extra_for_users_is_looked_at():
-    """All that the package offers but those for development."""
+def test_doctor_checks_every_user_extra():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     offered = set(project["optional-dependencies"])
     assert offered - {"dev", "bench", "browser", "clients", "docs", "release"} == set(doctor.EXTRAS)
     assert all(doctor._REQUIREMENT.match(line) for line in doctor._requirements() if "extra ==" in line)
 
 
-def test_the_page_about_installing_has_the_same_extras():
-    """In the same words and order; it may say more of each."""
+def test_install_page_lists_the_same_extras():
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8").partition("| extra | brings |")[2]
     rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE)
     assert [name for name, _ in rows] == list(doctor.EXTRAS)
-    assert all(said.startswith(doctor.EXTRAS[name]) for name, said in rows)
+    assert all(output.startswith(doctor.EXTRAS[name]) for name, output in rows)
 
 
-def test_servers_are_found_by_their_ports(monkeypatch, scripted: ScriptedServer):
-    """Only those that answer."""
+def test_doctor_finds_servers_by_port(monkeypatch, scripted: ScriptedServer):
     port = int(scripted.url.rpartition(":")[2])
     monkeypatch.setattr(doctor, "LOCAL_PORTS", {port: "vLLM", 9: "nobody"})
     rows = {finding.name: finding for finding in run_checks(".", SandboxSettings("none"))}
@@ -96,8 +92,7 @@ def test_servers_are_found_by_their_ports(monkeypatch, scripted: ScriptedServer)
     assert not rows["port 9"].ok
 
 
-def test_require_fails_without_a_sandbox():
-    """For scripts: an exit code."""
+def test_doctor_require_fails_without_a_sandbox():
     done = run("--sandbox", "require")
     there = why_unavailable("bwrap") is None or why_unavailable("landlock") is None
     assert done.returncode == (0 if there else 2)

@@ -32,27 +32,26 @@ def edit(file, patches, *options):
     [PATCHES, '{"patches": ' + PATCHES + "}", PATCHES[1:-1], "@@\n one\n-two\n+2\n"],
     ids=["list", "object", "one patch", "diff"],
 )
-def test_a_file_is_edited_and_the_diff_shown(file, patches):
-    """Every way to hold patches; line ends stay."""
+def test_edit_applies_patches_and_prints_the_diff(file, patches):
+    """In every notation; line endings are preserved."""
     assert "+2" in edit(file, patches)
     assert file.read_bytes() == b"one\r\n2\r\n"
 
 
-def test_a_dry_run_writes_nothing(file):
+def test_edit_dry_run_writes_nothing(file):
     """The same diff, the same file."""
     assert "+2" in edit(file, PATCHES, "--dry-run")
     assert file.read_bytes() == b"one\r\ntwo\r\n"
 
 
-def test_json_says_what_was_done(file):
-    """For programs."""
+def test_edit_json_describes_the_change(file):
     row = json.loads(edit(file, PATCHES, "--json"))
     assert row["written"] is True
     assert row["notes"] == []
     assert "+2" in row["diff"]
 
 
-def test_sequence_lets_patches_see_each_other(file):
+def test_edit_sequence_matches_earlier_patches(file):
     """The other basis."""
     patches = json.dumps([{"old_text": "two", "new_text": "three"}, {"old_text": "three", "new_text": "four"}])
     with pytest.raises(EditError):
@@ -62,20 +61,20 @@ def test_sequence_lets_patches_see_each_other(file):
 
 
 @pytest.mark.parametrize("patches", ["nonsense", "[]", '[{"old": "a"}]', "3"])
-def test_patches_that_cannot_be_read_are_wrong_use(file, patches):
+def test_invalid_patches_are_wrong_use(file, patches):
     """Exit code 2, and the reason."""
     with pytest.raises(UsageError, match="cannot read patches"):
         edit(file, patches)
 
 
-def test_patches_that_do_not_fit_change_nothing(file):
+def test_failing_patches_change_nothing(file):
     """Exit code 1, and the closest lines."""
     with pytest.raises(EditError, match="was not found"):
         edit(file, json.dumps([{"old_text": "two and more", "new_text": "x"}]))
     assert file.read_bytes() == b"one\r\ntwo\r\n"
 
 
-def test_a_missing_file_is_said(file):
+def test_edit_reports_a_missing_file(file):
     """The gate's own words."""
     file.unlink()
     with pytest.raises(ToolError, match=r"x\.txt"):
@@ -94,8 +93,7 @@ ENVELOPE = """*** Begin Patch
 """
 
 
-def test_a_notation_of_several_files_is_applied_in_a_directory(file):
-    """All of them, and `adapter undo` takes all back; the dry run shows the same diff."""
+def test_edit_applies_patches_to_several_files(file):
     (file.parent / "z.txt").write_text("z\n")
     (file.parent / "p.txt").write_text(ENVELOPE)
     command = ["edit", str(file.parent), "--patches", str(file.parent / "p.txt")]
@@ -116,8 +114,7 @@ def test_a_notation_of_several_files_is_applied_in_a_directory(file):
     assert isinstance(CliRunner().invoke(make_app(), ["undo", str(file.parent)]).exception, ToolError)
 
 
-def test_undo_all_takes_back_one_run(file):
-    """Not the runs before it."""
+def test_undo_all_undoes_only_the_last_run(file):
     edit(file, PATCHES)
     with Workspace(file.parent, approve="yolo") as workspace:
         workspace.run("write_file", {"path": "y", "content": "y"})
@@ -127,8 +124,7 @@ def test_undo_all_takes_back_one_run(file):
     assert file.read_bytes() == b"one\r\n2\r\n"
 
 
-def test_edits_in_a_directory_name_their_files(file):
-    """Wrong use otherwise."""
+def test_edits_in_a_folder_must_name_their_files(file):
     (file.parent / "p.txt").write_text("@@\n one\n-two\n+2\n")
     result = CliRunner().invoke(make_app(), ["edit", str(file.parent), "--patches", str(file.parent / "p.txt")])
     assert isinstance(result.exception, UsageError)

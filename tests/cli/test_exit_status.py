@@ -36,15 +36,15 @@ def told(*results, reason="answered"):
         ([("delete_file", FAILED), ("write_file", REFUSED)], 1, "nothing was done: 2 calls, 1 refused, 1 failed"),
     ],
 )
-def test_a_run_that_was_to_do_something_and_did_not_is_no_success(results, code, line):
-    """A look that fails is an answer; a change that is refused is none."""
+def test_run_without_a_successful_change_fails(results, code, line):
+    """A failed read is acceptable; a refused change is not."""
     assert told(*results) == (code, line)
 
 
-def test_calls_that_could_not_be_read_are_no_success():
-    """Though the model then answered."""
+def test_run_with_only_invalid_calls_fails():
     code, line = told((None, None))
-    assert (code, line[:56]) == (1, "nothing was done: the model's call could not be read. try"[:56])
+    assert code == 1
+    assert line.startswith("nothing was done: the model's call could not be parsed: try")
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,7 @@ def test_calls_that_could_not_be_read_are_no_success():
         ("interrupted", [("write_file", OK)], 130, "stopped by the user, after 1 call"),
     ],
 )
-def test_other_ends_say_their_reason_and_what_was_done_until_then(reason, results, code, line):
-    """With what a person can do about it."""
-    found, said = told(*results, reason=reason)
+def test_ending_reports_reason_and_counts(reason, results, code, line):
+    found, output = told(*results, reason=reason)
     assert found == code
-    assert said.startswith(line)
+    assert output.startswith(line)

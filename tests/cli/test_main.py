@@ -27,8 +27,8 @@ def parsed(text, *words):
     return turn
 
 
-def test_parse_mends_a_comma_and_an_alias():
-    """A trailing comma and `filename` for `path`: one call, both fixes named."""
+def test_parse_repairs_a_comma_and_an_alias():
+    """A trailing comma and `filename` for `path` give one call with both repairs."""
     turn = parsed('<tool_call>\n{"name": "read_file", "arguments": {"filename": "a.py",}}\n</tool_call>')
     (call,) = turn["calls"]
     assert (call["name"], call["arguments"]) == ("read_file", {"path": "a.py"})
@@ -38,7 +38,7 @@ def test_parse_mends_a_comma_and_an_alias():
 HIDING = "\x1b]0;owned\x07\x1b[2J\x9b1A\u202egnp.exe\u200b\r"
 
 
-def test_no_command_prints_what_moves_a_terminal(tmp_path):
+def test_commands_escape_control_characters(tmp_path):
     """Escape sequences, C1 controls and bidi controls of models, files and their names are spelled out."""
     (tmp_path / "a.txt").write_bytes(f"one {HIDING} two\nthree\n".encode())
     (tmp_path / "b.jsonl").write_text(HIDING)
@@ -62,22 +62,20 @@ def test_no_command_prints_what_moves_a_terminal(tmp_path):
     assert HIDING in json.loads(runs[4].stdout)["diff"]
 
 
-def test_parse_reads_two_calls_in_one_tag():
-    """Both come out, in order."""
+def test_parse_returns_two_calls_in_one_tag():
     one, two = (json.dumps({"name": "read_file", "arguments": {"path": path}}) for path in "ab")
     turn = parsed(f"<tool_call>\n{one}\n{two}\n</tool_call>")
     assert [call["arguments"]["path"] for call in turn["calls"]] == ["a", "b"]
 
 
-def test_parse_gives_no_call_that_was_cut():
+def test_parse_rejects_a_truncated_call():
     """`--finish-reason length` in the middle of a call: no call, and why."""
     turn = parsed(CALL[:50], "--finish-reason", "length")
     assert turn["calls"] == []
     assert "cut off" in turn["invalid"][0]["error"]
 
 
-def test_parse_leaves_a_call_in_reasoning_alone():
-    """What the model thought of doing is not done."""
+def test_parse_ignores_calls_in_reasoning():
     turn = parsed(f"<think>\nMaybe {CALL}\n</think>\n\nNo.")
     assert turn["calls"] == []
     assert turn["content"] == "No."
@@ -93,7 +91,7 @@ def test_parse_keeps_a_marker_inside_a_string():
     assert call["fixes"] == []
 
 
-def test_parse_takes_tools_from_a_file(tmp_path):
+def test_parse_accepts_tools_from_a_file(tmp_path):
     """Definitions of a client, as OpenAI's JSON."""
     tool = {"type": "function", "function": {"name": "add", "parameters": {"properties": {"n": {"type": "integer"}}}}}
     (tmp_path / "tools.json").write_text(json.dumps([tool]), encoding="utf-8")
@@ -101,7 +99,7 @@ def test_parse_takes_tools_from_a_file(tmp_path):
     assert turn["calls"][0]["arguments"] == {"n": 5}
 
 
-def test_parse_for_people_says_when_there_is_no_call():
+def test_parse_reports_text_without_a_call():
     """Text without a call is shown as content, not as nothing."""
     assert adapter("parse", text="Hello.").stdout == "content:\n  Hello.\nno call\n"
 
@@ -113,7 +111,7 @@ def test_parse_for_people_says_when_there_is_no_call():
         (["parse", "--format", "hermse"], 2, "did you mean 'hermes'"),
         (["prompt", "--dialect", "blaed"], 2, "did you mean 'blade'"),
         (["replay", "/does/not/exist"], 2, "no transcript at"),
-        (["replay", "--approve", "yolo"], 2, "give --run-commands, too"),
+        (["replay", "--approve", "yolo"], 2, "need --run-commands"),
         (["run", "hi", "--workspace", "/does/not/exist"], 2, "No such file"),
         (["run", "hi", "--approve", "maybe"], 2, "unknown approve mode"),
         (["run", "hi", "--sandbox", "maybe"], 2, "expected one of: auto, bwrap, landlock, none, require"),
@@ -134,8 +132,7 @@ def test_parse_for_people_says_when_there_is_no_call():
         (["run", "hi", "--aprove", "yolo"], 2, "--approve"),
     ],
 )
-def test_wrong_use_says_what_is_right(tmp_path, words, code, says):
-    """One message with the next step, an exit code of its own, never a traceback."""
+def test_wrong_use_reports_the_next_step(tmp_path, words, code, says):
     done = adapter(*words, cwd=tmp_path)
     assert done.returncode == code, done.stderr
     assert says in " ".join(done.stderr.split())
@@ -143,20 +140,28 @@ def test_wrong_use_says_what_is_right(tmp_path, words, code, says):
     assert done.stdout == ""
 
 
-def test_the_help_of_run_is_read_at_80_columns(tmp_path):
-    """In groups, nothing cut off, and no option's help squeezed into a column of a few words."""
-    shown = adapter("run", "--help", cwd=tmp_path, env={"COLUMNS": "80"}).stdout
+def test_run_help_is_readable_at_80_columns(tmp_path):
+    shown = adapter("run", "--help-all", cwd=tmp_path, env={"COLUMNS": "80"}).stdout
     groups = re.findall(r"^╭─ (.*?) ─+╮$", shown, re.MULTILINE)
-    assert groups == ["Arguments", "Options", "The model", "Its tools", "What may happen"]
+    assert groups == ["Arguments", "Options", "Model and prompt", "Tools", "Permissions and sandbox"]
     assert "…" not in shown
     assert max(map(len, shown.splitlines())) <= 80
     longest = max(len(part.splitlines()) for part in re.split(r"^│ (?=--)", shown, flags=re.MULTILINE)[1:])
     assert longest <= 6  # the lines of one option, and the frame below the last
 
 
+@pytest.mark.parametrize(("command", "count"), [("run", 10), ("chat", 12), ("serve", 10)])
+def test_help_shows_common_options_and_help_all_the_others(tmp_path, command, count):
+    short, full = (adapter(command, name, cwd=tmp_path).stdout for name in ("--help", "--help-all"))
+    options, all_options = (set(re.findall(r"^│ (--[a-z-]+)", text, re.MULTILINE)) for text in (short, full))
+    assert len(options - {"--help", "--help-all"}) == count
+    assert options < all_options
+    assert {"--template", "--prompt"} <= all_options - options
+    assert short.rstrip().endswith("--help-all shows all options.")
+
+
 @pytest.mark.parametrize("command", ["run", "mcp"])
-def test_the_help_names_every_mode(tmp_path, command):
-    """Of `--approve`."""
+def test_help_names_every_approve_mode(tmp_path, command):
     shown = adapter(command, "--help", cwd=tmp_path, env={"COLUMNS": "80"}).stdout
     about = shown.partition("--approve")[2].partition("--allow")[0]
     assert all(re.search(rf"\b{mode}\b", about) for mode in MODES), about
@@ -166,14 +171,14 @@ def test_the_help_names_every_mode(tmp_path, command):
     ("model", "code", "says"),
     [("qwen3:4b", 3, "Nothing answers at http://127.0.0.1:9/v1"), ("org/model", 2, "llama-server -hf org/model")],
 )
-def test_a_model_without_a_server_says_how_to_serve_it(tmp_path, model, code, says):
+def test_missing_model_explains_how_to_serve_it(tmp_path, model, code, says):
     """A server's model name is no missing file; a reference tells the command that serves it."""
     done = adapter("run", "hi", "--model", model, cwd=tmp_path, env={"OPENAI_BASE_URL": "http://127.0.0.1:9"})
     assert done.returncode == code, done.stderr
     assert says in " ".join(done.stderr.split())
 
 
-def test_a_reader_that_goes_away_is_no_error_of_ours():
+def test_closed_pipe_is_not_an_error():
     """`adapter prompt | head -1` ends quietly."""
     command = f"{PYTHON} -m adapter prompt --style full | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, check=True)
@@ -181,7 +186,7 @@ def test_a_reader_that_goes_away_is_no_error_of_ours():
     assert done.stdout.count("\n") == 1
 
 
-def test_replay_prints_a_table_and_fails_on_a_difference(tmp_path):
+def test_replay_fails_on_a_difference(tmp_path):
     """Exit code 1, and the difference below the table."""
     done = adapter("replay")
     assert done.returncode == 0, done.stdout
@@ -202,7 +207,7 @@ def answer(*texts):
     return as_stream(delta(role="assistant"), *map(delta, texts), delta(finish_reason="stop"))
 
 
-def test_run_shows_the_answer_on_stdout_and_the_rest_on_stderr(model, tmp_path):
+def test_run_prints_only_the_answer_to_stdout(model, tmp_path):
     """A pipe gets the model's words; a person sees calls and results."""
     (tmp_path / "a.txt").write_text("remember\n", encoding="utf-8")
     model.on(CHAT, answer("I look.\n", CALL[:20], CALL[20:]), answer("It says ", "remember."))
@@ -213,8 +218,7 @@ def test_run_shows_the_answer_on_stdout_and_the_rest_on_stderr(model, tmp_path):
     assert "<- remember" in done.stderr
 
 
-def test_without_a_terminal_a_change_is_refused_and_shown(model, tmp_path):
-    """`ask` with nobody to ask: the diff is shown, nothing is written, the way to allow it is named."""
+def test_change_is_refused_without_a_terminal(model, tmp_path):
     (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
     edit = '<tool_call>\n{"name": "write_file", "arguments": {"path": "a.txt", "content": "two\\n"}}\n</tool_call>'
     model.on(CHAT, answer(edit), answer("Then not."))
@@ -226,23 +230,21 @@ def test_without_a_terminal_a_change_is_refused_and_shown(model, tmp_path):
     assert done.stderr.splitlines()[-1] == "-- nothing was done: the call was refused"
 
 
-def test_an_answer_that_broke_off_is_no_success(model, tmp_path):
-    """What came of it is shown; that it is not all is said."""
+def test_interrupted_response_fails(model, tmp_path):
     model.on(CHAT, as_stream(delta("I looked at all of it, and"), done=False, cut=True))
     done = adapter("run", "Look", "-w", tmp_path, "--base-url", model.url)
     assert (done.returncode, done.stdout) == (1, "I looked at all of it, and\n")
-    last = "-- the model server disconnected during the answer: see its log, and ask again"
+    last = "-- the model server broke off in the middle of the answer: check its log, and retry"
     assert done.stderr.splitlines()[-1] == last
 
 
-def test_where_no_record_can_be_kept_no_undo_is_promised(model, tmp_path):
-    """The change is made, and it is said that it stays."""
+def test_run_reports_that_changes_cannot_be_undone(model, tmp_path):
     write = '<tool_call>\n{"name": "write_file", "arguments": {"path": "a.txt", "content": "two\\n"}}\n</tool_call>'
     model.on(CHAT, answer(write), answer("Done."))
     words = ("run", "Write two", "-w", tmp_path, "--base-url", model.url, "--approve", "yolo")
     done = adapter(*words, env={"XDG_STATE_HOME": "/dev/null"})
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "two\n"
-    assert "1 change was made; no record of it could be kept beyond this run, so `adapter undo` knows" in done.stderr
+    assert "1 change was made; the journal could not be saved, so `adapter undo` cannot undo" in done.stderr
 
 
 def shell(line, folder):
@@ -252,8 +254,7 @@ def shell(line, folder):
     )
 
 
-def test_a_task_comes_from_standard_input(model, tmp_path):
-    """With `-`; an empty one is refused before anything is asked of a server."""
+def test_task_can_come_from_standard_input(model, tmp_path):
     model.on(CHAT, answer("Hello."))
     done = adapter("run", "-", "--base-url", model.url, text="Say hello\n", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "Hello.\n")
@@ -264,8 +265,7 @@ def test_a_task_comes_from_standard_input(model, tmp_path):
         assert "the task is empty" in done.stderr
 
 
-def test_a_run_whose_reader_goes_away_stops_quietly(model, tmp_path):
-    """`| head -1`: the model is stopped, nothing is said, and it is no success."""
+def test_run_stops_when_its_pipe_is_closed(model, tmp_path):
     model.on(CHAT, answer(*(f"line {number} {'x' * 300}\n" for number in range(500))))
     done = shell(f"{PYTHON} -m adapter run hi --base-url {model.url} | head -1", tmp_path)
     assert done.returncode == 1
@@ -276,7 +276,7 @@ def test_a_run_whose_reader_goes_away_stops_quietly(model, tmp_path):
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
-def test_a_stream_that_is_closed_is_no_crash(tmp_path, closed):
+def test_closed_stream_does_not_crash(tmp_path, closed):
     """The others work as ever, and no file takes its place."""
     (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
     (tmp_path / "patches.json").write_text('[{"old_text": "one", "new_text": "two"}]', encoding="utf-8")
@@ -288,7 +288,7 @@ def test_a_stream_that_is_closed_is_no_crash(tmp_path, closed):
     assert (missing.returncode, "b.txt does not exist" in missing.stderr) == (1, closed != "2>&-")
 
 
-def test_output_is_utf_8_whatever_the_locale_says(tmp_path):
+def test_output_is_utf_8_in_any_locale(tmp_path):
     """A text with an accent is no crash in the locale C."""
     (tmp_path / "a.txt").write_text("café ✓", encoding="utf-8")
     plain = "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 PYTHONIOENCODING=ascii"
@@ -299,17 +299,15 @@ def test_output_is_utf_8_whatever_the_locale_says(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("words", ["parse a.txt", "--help"])
-def test_a_full_disk_is_told(tmp_path, words):
-    """In one line, with a failing exit code."""
+def test_full_disk_is_reported(tmp_path, words):
     (tmp_path / "a.txt").write_text(CALL, encoding="utf-8")
     done = shell(f"{PYTHON} -m adapter {words} > /dev/full", tmp_path)
     assert done.returncode == 1
-    assert done.stderr == "adapter: cannot write: No space left on device. Make room, or write elsewhere.\n"
+    assert done.stderr == "adapter: cannot write: No space left on device. Free some space, or write to another disk.\n"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
-def test_a_file_of_another_encoding_that_says_so_is_read(tmp_path, encoding):
-    """As Windows' shells write what is sent to a file."""
+def test_byte_order_mark_selects_the_encoding(tmp_path, encoding):
     (tmp_path / "a.txt").write_text(f"Café.\n{CALL}", encoding=encoding)
     done = adapter("parse", "a.txt", "--json", cwd=tmp_path)
     turn = json.loads(done.stdout)
@@ -317,14 +315,13 @@ def test_a_file_of_another_encoding_that_says_so_is_read(tmp_path, encoding):
 
 
 @pytest.mark.parametrize("words", [["-h"], ["parse", "-h"]])
-def test_help_has_a_short_name(words):
+def test_help_has_a_short_option(words):
     done = adapter(*words)
     assert done.returncode == 0
     assert "Usage:" in done.stdout
 
 
-def test_run_says_what_confines_commands(model, tmp_path):
-    """At the start and in the question; `--sandbox require` does not even ask the model without one."""
+def test_run_reports_the_sandbox(model, tmp_path):
     call = '<tool_call>\n{"name": "run_command", "arguments": {"command": "cat ../key", "cwd": "."}}\n</tool_call>'
     (tmp_path / "key").write_text("hunter2", encoding="utf-8")
     (tmp_path / "w").mkdir()
@@ -345,7 +342,7 @@ def test_run_says_what_confines_commands(model, tmp_path):
         assert len(model.bodies()) == asked
 
 
-def test_a_recorded_run_replays_equal(model, tmp_path):
+def test_recorded_run_replays_equal(model, tmp_path):
     """`--record`, then `replay`: approvals, results and files included."""
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / "a.txt").write_text("one\n", encoding="utf-8")
@@ -360,7 +357,7 @@ def test_a_recorded_run_replays_equal(model, tmp_path):
         assert done.returncode == 0, done.stdout
 
 
-def test_control_sequences_of_a_model_do_not_reach_the_terminal(model, tmp_path):
+def test_control_sequences_never_reach_the_terminal(model, tmp_path):
     """An escape sequence is spelled out on both streams."""
     model.on(
         CHAT,
@@ -372,7 +369,7 @@ def test_control_sequences_of_a_model_do_not_reach_the_terminal(model, tmp_path)
     assert "\\x1b[2Jhello" in done.stdout
 
 
-def test_ctrl_c_stops_the_model_and_exits_with_130(model, tmp_path):
+def test_ctrl_c_exits_with_130(model, tmp_path):
     """SIGINT while the server is silent: a clean end, quickly, without a traceback."""
     slow = as_stream(delta(role="assistant"), delta("I thi"), done=False)
     model.on(CHAT, type(slow)(slow.status, slow.body, slow.content_type, length=len(slow.body) + 99, linger_s=60))
@@ -383,16 +380,16 @@ def test_ctrl_c_stops_the_model_and_exits_with_130(model, tmp_path):
         assert process.stdout.read(5) == "I thi"
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=100)
+        _, output = process.communicate(timeout=100)
     finally:
         process.kill()
-    assert process.returncode == 130, said
-    assert "stopped by the user" in said
-    assert "Traceback" not in said
+    assert process.returncode == 130, output
+    assert "stopped by the user" in output
+    assert "Traceback" not in output
 
 
 @pytest.mark.model
-def test_the_built_in_model_changes_a_file(tmp_path, real_weights):
+def test_built_in_model_edits_a_file(tmp_path, real_weights):
     """No server, a task in plain words: the real model edits the real file."""
     (tmp_path / "greet.py").write_text('print("Hello")\n', encoding="utf-8")
     task = "In greet.py replace 'Hello' by 'Good morning'"
@@ -403,15 +400,14 @@ def test_the_built_in_model_changes_a_file(tmp_path, real_weights):
     assert (tmp_path / "greet.py").read_text(encoding="utf-8") == 'print("Good morning")\n'
 
 
-def test_parse_explains_each_piece(tmp_path):
-    """In columns without a terminal, as data with --json."""
+def test_parse_explain_lists_the_spans(tmp_path):
     text = tmp_path / "answer.txt"
     text.write_text(
         'Not `<tool_call>`:\n<tool_call>\n{"name": "read_file", "arguments": {"file": "a.py",}}\n</tool_call>'
     )
     shown = adapter("parse", text, "--explain").stdout
     assert "content    0-18          Not `<tool_call>`:\n" in shown
-    assert "- no call at 5-16: it is in inline code\n" in shown
+    assert "- rejected call at 5-16: it is in inline code\n" in shown
     assert '= read_file({"path": "a.py"})\n' in shown
     assert "* trailing-comma: a comma before a closing bracket was dropped\n" in shown
     assert "\x1b" not in shown
@@ -424,8 +420,7 @@ def test_parse_explains_each_piece(tmp_path):
     assert set(spans[2]["fixes"]) == {"trailing-comma", "argument-alias"}
 
 
-def test_parse_takes_a_policy(tmp_path):
-    """And names those there are."""
+def test_parse_accepts_a_policy(tmp_path):
     text = tmp_path / "answer.txt"
     text.write_text('{"name": "read_file", "arguments": {"path": "a.py"}}')
     assert "call: read_file" in adapter("parse", text).stdout
@@ -435,20 +430,18 @@ def test_parse_takes_a_policy(tmp_path):
     assert "expected strict, safe, approved, lenient" in wrong.stderr
 
 
-def test_prompt_tells_its_tokens(random_gguf):
-    """On standard error: estimated, and said to be; or counted by the tokenizer of a model, another one by itself."""
+def test_prompt_counts_tokens(random_gguf):
     estimated = adapter("prompt", "--tokens")
     assert estimated.stdout == adapter("prompt").stdout
     assert re.fullmatch(r"about \d{3} tokens, estimated; .*\n", estimated.stderr)
     counted = adapter("prompt", "--tokens", "--model", random_gguf)
-    found = re.fullmatch(r"(\d+) tokens, by the tokenizer of random.gguf\n", counted.stderr)
+    found = re.fullmatch(r"(\d+) tokens, counted by the tokenizer of random.gguf\n", counted.stderr)
     assert found, counted.stderr
     more = adapter("prompt", "--tokens", "--model", random_gguf, "--style", "full").stderr
     assert int(more.split()[0]) > int(found[1])
 
 
-def test_a_tools_file_of_the_folder_is_used_once_it_is_trusted(model, tmp_path):
-    """It defines programs: without a terminal it is refused, and allowed it is for this content alone."""
+def test_local_tools_file_needs_approval(model, tmp_path):
     tool = {"name": "Greet", "description": "Greet.", "executable": "echo", "argumentTemplate": [["hello"]]}
     file = tmp_path / "tools.json"
     file.write_text(json.dumps([tool]), encoding="utf-8")

@@ -11,10 +11,10 @@ import pytest
 
 GROWN = """
 import re, sys, threading
-from adapter.commands.allocator import share_one_arena
+from adapter.cli.malloc_tuning import limit_malloc_arenas
 
 if "shared" in sys.argv:
-    share_one_arena()
+    limit_malloc_arenas()
 memory = lambda: int(re.search(r"VmRSS:\\s+(\\d+)", open("/proc/self/status").read())[1])
 bytes(b"x" * 1_900_000)  # given back, it lifts the threshold up to which an arena keeps what is freed
 together, turn = threading.Barrier(12), threading.Lock()
@@ -37,7 +37,7 @@ print(memory() - before)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has arenas")
-def test_what_threads_have_freed_is_given_back():
+def test_memory_freed_by_threads_is_returned():
     """Twelve threads that hold 3.5 MB each in turn leave little of it behind, and much without the call."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     left = [

@@ -33,8 +33,8 @@ def here(tmp_path, run):
 ADD = ("tool", "add", "--id", "Greet", "--name", "Say hello", "--command", "echo")
 
 
-def test_a_tool_from_adding_to_removing(run, here, tmp_path):
-    """C127 to C131: every command finds what the one before it did."""
+def test_tool_can_be_added_listed_viewed_and_removed(run, here, tmp_path):
+    """C127, C131."""
     user_file = tmp_path / "home/.config/promptly/tools.json"
     run(*ADD)
     assert json.loads(user_file.read_text())["shellCommands"] == [
@@ -54,8 +54,7 @@ def test_a_tool_from_adding_to_removing(run, here, tmp_path):
     assert "did you mean" in run("tool", "view", "TouchFiles", code=3).stderr
 
 
-def test_every_option_of_add_is_written(run, here):
-    """Also to the file that is named."""
+def test_tool_add_writes_every_option(run, here):
     schema = {"type": "object", "properties": {"n": {"type": "integer"}, "path": {"type": "string"}}}
     flags = ("--echo-output", "--truncate-output", "--exclusive-argument-template", "--opt-in")
     run(
@@ -87,21 +86,21 @@ def test_every_option_of_add_is_written(run, here):
     [
         ([*ADD], 2, "already has a tool 'Greet'"),
         ([*ADD[:2], "--id", "x", "--name", "y"], 2, "--command"),
-        ([*ADD, "--config-file", "n.json", "--parameters", "{"], 2, "the parameters are no JSON"),
+        ([*ADD, "--config-file", "n.json", "--parameters", "{"], 2, "the parameters are not JSON"),
         ([*ADD, "--config-file", "n.json", "--parameters", "{}", "--parameters-file", "x"], 2, "not both"),
         ([*ADD, "--config-file", "n.json", "--parameters-file", "x"], 2, "cannot read x"),
         ([*ADD, "--config-file", "n.json", "--argument-template", "{{x}}"], 2, "is not one of its parameters"),
         (["tool", "view", "Gret"], 3, "did you mean 'Greet'"),
         (["tool", "remove", "Gret", "--force"], 3, "did you mean 'Greet'"),
-        (["tool", "remove", "Greet", "--config-file", "none.json"], 3, "there are: none"),
-        (["tool", "remove", "Greet"], 1, "--force removes it"),
+        (["tool", "remove", "Greet", "--config-file", "none.json"], 3, "available: none"),
+        (["tool", "remove", "Greet"], 1, "--force skips it"),
         (["tool", "list", "--tools", "missing"], 2, "tools file not found: neither missing.json"),
         (["tool", "list", "--include-tools", "zzz"], 2, "no tool's name contains 'zzz'"),
-        (["prompt", "--include-tools", "x"], 2, "of --dialect promptly, not of 'blade'"),
+        (["prompt", "--include-tools", "x"], 2, "need --dialect promptly, got --dialect blade"),
         (["run", "hi", "--dialect", "promptly", "--tools", "missing"], 2, "tools file not found: neither missing.json"),
     ],
 )
-def test_what_cannot_be_done_says_why(run, here, words, code, says):
+def test_tool_errors_explain_the_next_step(run, here, words, code, says):
     """An exit code of its own, the next step, and the files as they were."""
     run(*ADD, "--config-file", "tools.json")
     before = (here / "tools.json").read_bytes()
@@ -112,8 +111,7 @@ def test_what_cannot_be_done_says_why(run, here, words, code, says):
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1), ("", 1)])
-def test_removing_asks_at_a_terminal(run, here, answer, code):
-    """Yes removes; anything else does not."""
+def test_tool_remove_needs_confirmation(run, here, answer, code):
     run(*ADD, "--config-file", "tools.json")
     ours, theirs = pty.openpty()
     try:
@@ -126,8 +124,8 @@ def test_removing_asks_at_a_terminal(run, here, answer, code):
     assert ("Greet" in (here / "tools.json").read_text()) == bool(code)
 
 
-def test_install_writes_the_shipped_file_once(run, tmp_path):
-    """C130: and with --tools under another name."""
+def test_tool_install_writes_the_shipped_file_once(run, tmp_path):
+    """C130."""
     file = tmp_path / "home/.config/promptly/tools.json"
     assert run("tool", "install").stdout == f"{file}\n"
     assert "nothing was changed" in run("tool", "install", code=2).stderr
@@ -135,7 +133,7 @@ def test_install_writes_the_shipped_file_once(run, tmp_path):
     assert file.with_name("mine.json").read_bytes() == file.read_bytes()
 
 
-def test_prompt_and_parse_take_the_chosen_tools(run, here):
+def test_prompt_and_parse_use_the_selected_tools(run, here):
     """`--tools`, `--include-tools` and `--exclude-tools` mean the same everywhere."""
     for name in ("Greet", "GreetLoud"):
         run("tool", "add", "--id", name, "--name", "x", "--command", "echo", "--config-file", "mine.json")
@@ -149,8 +147,8 @@ def test_prompt_and_parse_take_the_chosen_tools(run, here):
     assert "ListFiles" in run("prompt", "--dialect", "promptly").stdout
 
 
-def test_a_model_runs_a_users_tool(run, here, scripted):
-    """C120, C126, C134, C140: chosen by the model, run without a shell, its output echoed to the person."""
+def test_model_runs_a_user_defined_tool(run, here, scripted):
+    """C120, C126, C134, C140."""
     (here / "sub").mkdir()
     model = scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
     call = '<tool_call>\n{"name": "Show", "arguments": {"path": "sub/../sub", "text": "$(id)"}}\n</tool_call>'

@@ -71,7 +71,7 @@ CASES = {
     "parse": [
         *((["parse", file], 2, "cannot read") for file in ("missing", "dir", "a\0b", LONG, "a.txt/b")),
         *((["parse", "a.txt", "--tools", file], 2, "tool definitions") for file in (*FILES, "empty", "broken.json")),
-        (["parse", "a.txt", "--tools", "null.json"], 2, "must hold a JSON list"),
+        (["parse", "a.txt", "--tools", "null.json"], 2, "must contain a JSON list"),
         (["parse", "a.txt", "--tools", "tool.json"], 2, "expected a JSON Schema"),
         *((["parse", "a.txt", "--format", "from-template", "--template", file], 2, "") for file in FILES),
         (["parse", "a.txt", "--format", "from-template"], 2, "add --template FILE"),
@@ -91,7 +91,7 @@ CASES = {
         (["read", f"{LONG}.jsonl", "--out", "-"], 2, "File name too long"),
         (["read", "bad_rows.jsonl", "--out", "-"], 1, "check the file"),
         (["read", "one.jsonl", "--out", "-", "--column", "txt"], 1, "with --column"),
-        (["read", "one.jsonl", "--out", "one.jsonl"], 2, "is there already"),
+        (["read", "one.jsonl", "--out", "one.jsonl"], 2, "already"),
         (["read", "one.jsonl", "--out", "a.txt"], 2, "--out FILE.jsonl"),
         *((["read", "one.jsonl", "--out", "-", "--tools", file], 2, "") for file in (*FILES, "null.json", "list.json")),
         (["read", "one.jsonl", "--out", "-", "--policy", "x"], 2, "expected strict"),
@@ -161,15 +161,15 @@ CASES = {
         (["mcp", "--approve", "x"], 2, "expected ask"),
     ],
     "probe": [
-        (["probe"], 2, "say which one"),
-        (["eval"], 2, "say which one"),
+        (["probe"], 2, "explicit choice"),
+        (["eval"], 2, "explicit choice"),
         (["probe", "--base-url", DEAD], 3, "Nothing answers"),
         (EVAL, 3, "Nothing answers"),
         (["probe", "--base-url", DEAD, "--record", "dir"], 2, "cannot record"),
         (["probe", "--base-url", DEAD, "--time-limit", "0"], 2, "--time-limit"),
         ([*EVAL, "--way", "our"], 2, "expected bare, ours, agent"),
         ([*EVAL, "--also", "x"], 2, "expected NAME=URL"),
-        ([*EVAL, "--kind", "x"], 2, "there are:"),
+        ([*EVAL, "--kind", "x"], 2, "expected one of:"),
         *(([*EVAL, "--runs", number], 2, "--runs") for number in ("0", *NUMBERS)),
         *(
             (["eval", "--list", "--suite", file], 2, "")
@@ -185,7 +185,7 @@ CASES = {
         (["view", "one.jsonl", "--html", "v.html"], 2, "'kind' is missing"),
         (["view", "kind.jsonl", "--html", "v.html"], 2, "unknown kind 'other'"),
         *((["export", file, "--out", "-"], 2, "") for file in ("missing", "dir", "one.jsonl", "binary.bin", LONG)),
-        (["export", "one.jsonl", "--out", "a.txt"], 2, "is there already"),
+        (["export", "one.jsonl", "--out", "a.txt"], 2, "already exists"),
         (["export", "one.jsonl", "--out", LONG], 2, "File name too long"),
         (["export", "one.jsonl", "--out", "-", "--as", "x"], 2, "expected openai"),
         (["export", "one.jsonl", "--out", "-", "--only", "x"], 2, "expected valid"),
@@ -193,14 +193,14 @@ CASES = {
     "tool": [
         *(([*ADD, "--parameters-file", file], 2, "") for file in FILES),
         *(([*ADD, "--config-file", file], 2, "") for file in ("dir", "binary.bin", "deep.json", "empty", LONG)),
-        ([*ADD, "--parameters", "{"], 2, "no JSON"),
+        ([*ADD, "--parameters", "{"], 2, "not JSON"),
         ([*ADD, "--parameters", "3"], 2, "must be an object"),
         (["tool", "list", "--tools", "missing"], 2, "no tools file"),
         (["tool", "list", "--tools", LONG], 2, "File name too long"),
         (["tool", "remove", "x", "--force", "--config-file", "latin1.txt"], 2, "not UTF-8"),
         (["tool", "view", "ShowFileTre"], 3, "did you mean 'ShowFileTree'"),
-        (["plugin", "vlm"], 2, "there are: vllm"),
-        (["demo", "--keep", "dir"], 2, "is there already"),
+        (["plugin", "vlm"], 2, "expected vllm"),
+        (["demo", "--keep", "dir"], 2, "already exists"),
         (["demo", "--keep", "a.txt/b"], 2, "Not a directory"),
         (["doctor", "-w", "missing", "--sandbox", "x"], 2, ""),
         (["serv"], 2, "serve"),
@@ -234,8 +234,7 @@ CHUNKS = {
 
 
 @pytest.mark.parametrize("chunk", CHUNKS)
-def test_wrong_input_gives_a_short_message_and_the_documented_exit_code(chunk, folder, tmp_path):
-    """Whatever the command is."""
+def test_wrong_input_gives_a_short_message_and_its_exit_code(chunk, folder, tmp_path):
     env = {"HOME": str(tmp_path), "COLUMNS": "200", "TERMINAL_WIDTH": "200", "OPENAI_BASE_URL": "", "OLLAMA_HOST": ""}
     wrong = []
     for words, code, says in CHUNKS[chunk]:
@@ -246,7 +245,7 @@ def test_wrong_input_gives_a_short_message_and_the_documented_exit_code(chunk, f
 
 
 @pytest.mark.parametrize("words", [["run", "hi"], ["probe"], ["eval"], ["prompt", "--tokens"]])
-def test_a_server_that_does_not_speak_http_is_no_model_server(words, tmp_path):
+def test_non_http_server_is_not_a_model_server(words, tmp_path):
     """Exit code 3, as where nothing listens."""
     server, url = not_http()
     with server:
@@ -260,8 +259,7 @@ HOMES = ["/dev/null", "/sys"]
 
 @pytest.mark.parametrize("home", HOMES)
 @pytest.mark.parametrize("words", [["demo"], ["setup"], ["tool", "install"], ADD])
-def test_an_unwritable_home_is_named(words, home, tmp_path):
-    """With the place, and with the variable that names another where there is one."""
+def test_unwritable_home_is_reported(words, home, tmp_path):
     variables = dict.fromkeys(("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"), "")
     done = adapter(*words, cwd=tmp_path, env={"HOME": home, **variables})
     says = "XDG_CACHE_HOME" if words[0] in ("demo", "setup") else "cannot write"
@@ -270,8 +268,7 @@ def test_an_unwritable_home_is_named(words, home, tmp_path):
     assert not RAW_WORDING.search(done.stderr)
 
 
-def test_serve_warns_of_a_dead_model_server(tmp_path):
-    """It starts all the same: the model server may come later."""
+def test_serve_warns_of_an_unreachable_model_server(tmp_path):
     import time
 
     from tests.command_line import started

@@ -282,7 +282,7 @@ def test_labels_are_shown_to_whoever_approves(directory, capsys):
         assert workspace.run("Edit", edit | {"old_string": "two", "new_string": "2"}).ok
     assert [approval.label for approval in seen] == ["Use a digit", "Do\nnothing", ""]
     Console().ask(seen[1])
-    assert "the model says: Do nothing" in capsys.readouterr().err
+    assert "the model's reason: Do nothing" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------------- files

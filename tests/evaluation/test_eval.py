@@ -13,19 +13,20 @@ from typing import Any
 
 import pytest
 
-from adapter.cli.eval_runner import EvalSettings, run_eval
+from adapter.cli.eval_runner import run_eval
+from adapter.cli.eval_settings import EvalSettings
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.version import __version__
-from adapter.evaluation.metrics import aggregate_runs, discordant_pairs, wilson
+from adapter.evaluation.metrics import aggregate_runs, discordant_pairs, wilson_interval
 from adapter.evaluation.report_page import page
 from adapter.evaluation.run_log import RunLog
-from adapter.evaluation.runner import EvalRun, Sampling
-from adapter.evaluation.suite_loader import built_in, load_suite
+from adapter.evaluation.runner import EvalRun
+from adapter.evaluation.suite_loader import load_built_in, load_suite
 from benchmarks.faulty_model import FaultyServer, model_name
 from tests.command_line import adapter, started
 from tests.live_upstream import LiveUpstream
 
-SCENARIOS = built_in()
+SCENARIOS = load_built_in()
 HOSTILE = '</pre></script><script>alert(1)</script><img src="http://evil.example/x">\x1b[2J\u202e'
 
 
@@ -38,16 +39,15 @@ def model(tmp_path, monkeypatch):
 
 
 def settings(server, **more):
-    return EvalSettings(server.url, "qwen3-simulated", names=("one order", "tell somebody", "a flight"), **more)
+    return EvalSettings(server.url, "qwen3-simulated", names=["one order", "tell somebody", "a flight"], **more)
 
 
 def rows(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_model_without_mistakes_does_everything(model, tmp_path, capsys):
-    """In each way, with its table, its page and its runs."""
-    assert run_eval(settings(model, ways=("bare", "ours", "agent"))) == 0
+def test_perfect_model_completes_every_scenario(model, tmp_path, capsys):
+    assert run_eval(settings(model, ways=["bare", "ours", "agent"])) == 0
     said = capsys.readouterr()
     assert "only ours: 0, only bare: 0" in said.out
     assert len(re.findall(r"100 % \(44-100\)", said.out)) == 3
@@ -67,14 +67,13 @@ def test_a_model_without_mistakes_does_everything(model, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("way", ["ours", "agent"])
-def test_ours_is_measured_without_guardrails_too(model, tmp_path, way):
-    """What `--guardrails` and `--retries` say reaches both ways of ours, and stands in the file."""
+def test_guardrail_options_reach_ours_and_agent(model, tmp_path, way):
     asked = {}
     given: dict[str, dict[str, Any]] = {"on": {}, "off": {"guardrails": "off"}, "none": {"retries": 0}}
     for name, more in given.items():
-        some = settings(model, ways=(way,), results=tmp_path / f"{name}.jsonl", **more)
+        some = settings(model, ways=[way], results=tmp_path / f"{name}.jsonl", **more)
         erring = model_name(1.0, 1, 0, f"{way}_{name}", "announced")
-        assert run_eval(replace(some, names=("one order",), model=erring)) == 0
+        assert run_eval(replace(some, names=["one order"], model=erring)) == 0
         asked[name] = model.model.told[erring].requests
     assert asked["on"] > asked["off"] == asked["none"] == 1
     assert rows(tmp_path / "off.jsonl")[0]["guardrails"] == "off"
@@ -83,27 +82,27 @@ def test_ours_is_measured_without_guardrails_too(model, tmp_path, way):
         run_eval(settings(model, guardrails="of"))
 
 
-def test_what_is_there_is_not_run_again(model, tmp_path, capsys):
+def test_recorded_runs_are_not_repeated(model, tmp_path, capsys):
     """The same command asks nothing; more runs or another way add to it; another sampling is refused."""
-    assert run_eval(settings(model, ways=("bare",))) == 0
+    assert run_eval(settings(model, ways=["bare"])) == 0
     model.model.told.clear()
-    assert run_eval(settings(model, ways=("bare",), as_json=True)) == 0
+    assert run_eval(settings(model, ways=["bare"], as_json=True)) == 0
     assert not model.model.told
     said = capsys.readouterr()
-    assert "3 runs of 3 are in" in said.err
+    assert "3 of 3 runs found in" in said.err
     assert json.loads(said.out[said.out.index("{") :])["ways"]["bare"]["done"] == 3
-    assert run_eval(settings(model, ways=("bare", "ours"), runs=2)) == 0
+    assert run_eval(settings(model, ways=["bare", "ours"], runs=2)) == 0
     runs = rows(tmp_path / "eval-qwen3-simulated.jsonl")[1:]
     assert sorted({(run["way"], run["number"]) for run in runs}) == [
         ("bare", 0), ("bare", 1), ("ours", 0), ("ours", 1),
     ]  # fmt: skip
     assert len(runs) == 12
-    with pytest.raises(UsageError, match=r"temperature 0\.0, not 0\.7"):
-        run_eval(settings(model, sampling=Sampling(0.7)))
+    with pytest.raises(UsageError, match=r"temperature 0\.0, which cannot be combined with 0\.7"):
+        run_eval(settings(model, temperature=0.7))
 
 
 @pytest.mark.parametrize(("how", "way"), [(signal.SIGINT, "bare"), (signal.SIGINT, "agent"), (signal.SIGKILL, "bare")])
-def test_a_run_that_is_stopped_loses_nothing(model, tmp_path, how, way):
+def test_interrupted_evaluation_continues(model, tmp_path, how, way):
     """Ctrl-C gives the table and 130; after either, the rest is run and nothing twice."""
     model.first_s = 0.03
     words = ["eval", "--base-url", model.url, "--model", "qwen3-simulated", "--way", way, "--kind", "steps"]
@@ -117,7 +116,7 @@ def test_a_run_that_is_stopped_loses_nothing(model, tmp_path, how, way):
         run.process.join(60)
         assert run.process.exitcode == (130 if how == signal.SIGINT else -signal.SIGKILL)
         if how == signal.SIGINT:
-            assert "it was stopped; the same command goes on from there" in run.stderr.read_text()
+            assert "it was stopped; run the same command again to continue" in run.stderr.read_text()
             assert (tmp_path / "eval-qwen3-simulated.html").exists()
     before = results.read_text().splitlines()
     assert 3 <= len(before) < 8
@@ -130,14 +129,13 @@ def test_a_run_that_is_stopped_loses_nothing(model, tmp_path, how, way):
     assert "100 %" in done.stdout
 
 
-def test_a_line_that_was_cut_off_is_run_again(tmp_path):
-    """And what is no file of an eval, or another's, is left alone."""
+def test_truncated_line_is_run_again(tmp_path):
     path = tmp_path / "r.jsonl"
     run = EvalRun("one order", "steps", "bare", 0)
     scenario = next(each for each in SCENARIOS if each.name == run.scenario)
     with RunLog(path, {"model": "m"}) as log:
         log.add(run, scenario)
-        with pytest.raises(UsageError, match="another eval is writing"):
+        with pytest.raises(UsageError, match="in use by another evaluation"):
             RunLog(path, {"model": "m"})
     whole = path.read_bytes()
     for cut in range(len(whole) - 1, 0, -7):
@@ -150,9 +148,9 @@ def test_a_line_that_was_cut_off_is_run_again(tmp_path):
         assert log.get(scenario, "bare", 0) == run
         assert log.get(replace(scenario, user="Another task"), "bare", 0) is None
     for text, said in [
-        (b"notes of mine", "holds something else"),
-        (b"a\nb\n", "line 1 is no run"),
-        (whole + b"{}\n" + b"x", "line 3 is no run"),
+        (b"notes of mine", "is not a run log"),
+        (b"a\nb\n", "line 1 is not a run"),
+        (whole + b"{}\n" + b"x", "line 3 is not a run"),
         (b'{"eval": 1, "model": "n"}\n', "model 'n'"),
     ]:
         path.write_bytes(text)
@@ -161,17 +159,16 @@ def test_a_line_that_was_cut_off_is_run_again(tmp_path):
         assert path.read_bytes() == text
 
 
-def test_the_time_limit_ends_it(model, capsys):
-    """What was known by then counts, and the exit code is that of success."""
+def test_time_limit_ends_the_evaluation(model, capsys):
     model.first_s = 0.2
-    assert run_eval(settings(model, ways=("bare",), time_limit_s=0.5)) == 0
-    assert "the time limit of 0.5 s was reached; the same command goes on" in capsys.readouterr().err
+    assert run_eval(settings(model, ways=["bare"], time_limit=0.5)) == 0
+    assert "the time limit of 0.5 s was reached; run the same command again" in capsys.readouterr().err
     model.first_s = 0.0
-    assert run_eval(settings(model, ways=("bare",))) == 0
+    assert run_eval(settings(model, ways=["bare"])) == 0
     assert "3 of 3" in capsys.readouterr().err
 
 
-def test_a_server_that_goes_away_leaves_what_is_known(model, tmp_path, capsys):
+def test_lost_server_keeps_earlier_runs(model, tmp_path, capsys):
     """The runs before are kept; without any it is an error."""
     with FaultyServer(SCENARIOS) as other:
         write, asked = other.model.write, []
@@ -184,18 +181,15 @@ def test_a_server_that_goes_away_leaves_what_is_known(model, tmp_path, capsys):
             return write(body)
 
         other.model.write = last  # type: ignore[method-assign]
-        given = EvalSettings(
-            other.url, "qwen3-simulated", ways=("bare",), names=("one order", "a flight", "two cities")
-        )
+        given = EvalSettings(other.url, "qwen3-simulated", ways=["bare"], names=["one order", "a flight", "two cities"])
         assert run_eval(given) == 0
-    assert "the server was lost" in capsys.readouterr().err
+    assert "the connection to the server was lost" in capsys.readouterr().err
     assert len(rows(tmp_path / "eval-qwen3-simulated.jsonl")) == 2
     with pytest.raises(TransportError):
         run_eval(replace(given, results=tmp_path / "new.jsonl"))
 
 
-def test_a_server_that_takes_no_tools_is_a_lost_run(tmp_path, monkeypatch):
-    """It says so; where nobody may ask, the evaluation ends."""
+def test_server_without_tools_fails_the_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
@@ -203,7 +197,7 @@ def test_a_server_that_takes_no_tools_is_a_lost_run(tmp_path, monkeypatch):
     with ScriptedServer() as server:
         server.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
         server.on(CHAT, as_json(400, {"error": {"message": "m does not support tools"}}))
-        given = EvalSettings(server.url, "m", ways=("bare",), names=("one order",))
+        given = EvalSettings(server.url, "m", ways=["bare"], names=["one order"])
         assert run_eval(given) == 0
         (run,) = rows(tmp_path / "eval-m.jsonl")[1:]
         assert not run["done"]
@@ -214,8 +208,7 @@ def test_a_server_that_takes_no_tools_is_a_lost_run(tmp_path, monkeypatch):
             run_eval(replace(given, results=tmp_path / "new.jsonl"))
 
 
-def test_hostile_text_is_shown_as_text(tmp_path, monkeypatch, capsys):
-    """Of the model, and of the names in a suite: on the page and in a terminal."""
+def test_hostile_text_is_escaped(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     def answer(_body):
@@ -227,7 +220,7 @@ def test_hostile_text_is_shown_as_text(tmp_path, monkeypatch, capsys):
             f"[[tool]]\nname = 'x'\n[[scenario]]\nname = {name}\nkind = '[bold]<b>'\nuser = 'u'\n"
             "tools = ['x']\nanswer = 'a'\nholds = ['b']\n"
         )
-        assert run_eval(EvalSettings(upstream.url, "m", ways=("bare",), suite="s.toml")) == 0
+        assert run_eval(EvalSettings(upstream.url, "m", ways=["bare"], suite="s.toml")) == 0
     said = capsys.readouterr().out
     assert "[bold]<b>" in said
     assert "\x1b" not in said
@@ -245,20 +238,19 @@ def test_hostile_text_is_shown_as_text(tmp_path, monkeypatch, capsys):
         assert len(html) < 100_000
 
 
-def test_wrong_use_is_said(model, tmp_path):
-    """With what there is instead, and before anybody is asked or a file is made."""
-    given = EvalSettings(model.url, "m", ways=("bare",))
+def test_invalid_settings_are_refused_at_the_start(model, tmp_path):
+    given = EvalSettings(model.url, "m", ways=["bare"])
     cases: list[tuple[dict[str, Any], str]] = [
         ({"ways": ("best",)}, "unknown way 'best'; expected bare, ours, agent"),
         ({"also": ("x",)}, "expected NAME=URL"),
-        ({"also": ("bare=http://127.0.0.1:1",)}, "with a new name"),
-        ({"kinds": ("magic",)}, "there is no 'magic'"),
-        ({"names": ("magic",)}, "there is no 'magic'"),
+        ({"also": ("bare=http://127.0.0.1:1",)}, "with an unused name"),
+        ({"kinds": ("magic",)}, "unknown scenario or kind 'magic'"),
+        ({"names": ("magic",)}, "unknown scenario or kind 'magic'"),
         ({"suite": "nothing.toml"}, "cannot read nothing.toml"),
         ({"constraint": "much"}, "unknown constraint"),
         ({"ways": ("ours",), "profile": "nothing"}, "nothing"),
         ({"results": Path("/dev/null/x")}, "cannot write /dev/null/x"),
-        ({"results": Path("same"), "page": Path("same")}, "cannot both be same"),
+        ({"results": Path("same"), "page": Path("same")}, "are both same"),
     ]
     for wrong, said in cases:
         with pytest.raises(UsageError, match=re.escape(said)):
@@ -275,28 +267,26 @@ def test_wrong_use_is_said(model, tmp_path):
         (["--base-url", "http://127.0.0.1:9/v1"], 3, "Nothing answers at"),
     ],
 )
-def test_the_command_ends_with_its_code(model, words, code, said):
-    """One message and no traceback."""
+def test_eval_exit_codes(model, words, code, said):
     done = adapter("eval", "--base-url", model.url, "--model", "m", *words)
     assert done.returncode == code, done.stderr
     assert said in " ".join(done.stderr.replace("│", "").split())
     assert "Traceback" not in done.stderr
 
 
-def test_the_scenarios_are_listed(model):
-    """With their kinds, tools and calls; nobody is asked."""
+def test_eval_list_prints_the_scenarios(model):
     done = adapter("eval", "--list", "--kind", "stateful")
     assert done.returncode == 0, done.stderr
     assert re.search(r"stateful +swap two boxes +3 +6", done.stdout)
     assert len(done.stdout.splitlines()) == 7
 
 
-def test_intervals_and_pairs_are_right():
+def test_intervals_and_discordant_pairs():
     """Wilson's values as published (Newcombe 1998, tables I: 81 of 263, 0 of 20, 15 of 148)."""
     for (successes, tries), bounds in {
         (81, 263): (0.2553, 0.3662), (0, 20): (0.0, 0.1611), (15, 148): (0.0624, 0.1605), (0, 0): (0.0, 1.0),
     }.items():  # fmt: skip
-        assert wilson(successes, tries) == pytest.approx(bounds, abs=5e-5)
+        assert wilson_interval(successes, tries) == pytest.approx(bounds, abs=5e-5)
     runs = [
         EvalRun("s", "k", way, number, "" if done else "no", turns=2)
         for way, dones in {"a": (1, 1, 0, 0), "b": (1, 0, 1, 1), "c": (1,)}.items()
@@ -308,12 +298,12 @@ def test_intervals_and_pairs_are_right():
     assert aggregate_runs([]).share == 0.0
 
 
-def test_a_suite_that_fails_is_the_users(model, tmp_path):
+def test_failing_user_suite_is_reported(model, tmp_path):
     """A world or a check that raises: one message with the scenario, no traceback."""
     suite = (
-        "from adapter.evaluation.scenario import Call, Scenario, tool\n"
+        "from adapter.evaluation.scenario import ExpectedCall, Scenario, tool\n"
         "class World:\n    def look(self): return {}[1]\n"
-        "def solve():\n    yield [Call('look')]\n    return 'x'\n"
+        "def solve():\n    yield [ExpectedCall('look')]\n    return 'x'\n"
         "def check(world, made, answer): return answer[99]\n"
         "SCENARIOS = [Scenario('s', 'k', 'Look.', [tool('look')], World, solve, check)]\n"
     )

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from adapter.evaluation.scenario import KINDS, perform
-from adapter.evaluation.suite_loader import built_in, load_suite
+from adapter.evaluation.suite_loader import load_built_in, load_suite
 from benchmarks.faulty_model import Mending
 from benchmarks.guardrails import needed
 from benchmarks.mistakes import MISTAKES
@@ -16,8 +16,7 @@ PAGE = (Path(__file__).parent.parent.parent / "docs" / "eval.md").read_text(enco
 TEXT = " ".join(PAGE.split())
 
 
-def test_the_suites_that_it_shows_are_ones(tmp_path):
-    """In TOML and in Python, each solved by its oracle and not by its answer alone."""
+def test_documented_suites_are_valid(tmp_path):
     for language, suffix in (("toml", "toml"), ("python", "py")):
         found = re.search(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
         assert found is not None
@@ -31,9 +30,9 @@ def test_the_suites_that_it_shows_are_ones(tmp_path):
         assert scenario.check(world, again, answer) == ""
 
 
-def test_what_it_counts_is_there():
+def test_documented_counts_match():
     """Kinds and scenarios, the longest of them, mistakes and their mending."""
-    scenarios = built_in()
+    scenarios = load_built_in()
     rows = dict(re.findall(r"^\| ([\w ]+) \| (\d+) \|", PAGE, re.MULTILINE))
     assert {kind: int(rows[kind]) for kind in KINDS} == Counter(each.kind for each in scenarios)
     assert f"a model {len(scenarios)} tasks of up to six steps" in TEXT

@@ -15,13 +15,13 @@ from adapter.backends.endpoint_discovery import Endpoint
 from adapter.core.events import JsonObject
 from adapter.evaluation.runner import AgentHarness, Harness, SdkHarness
 from adapter.evaluation.scenario import ExecutedCall, ExpectedCall, perform
-from adapter.evaluation.suite_loader import built_in, select_scenarios
+from adapter.evaluation.suite_loader import load_built_in, select_scenarios
 from adapter.parsing.formats.hermes import encode_calls
 from benchmarks import guardrails
 from benchmarks.faulty_model import FaultyServer, Mending, Model, model_name, read_conversation, strictly_read
 from benchmarks.mistakes import MISTAKES, NAMED, Situation
 
-SCENARIOS = built_in()
+SCENARIOS = load_built_in()
 (ORDER,) = select_scenarios(SCENARIOS, [], ["when a parcel comes"], easy=False)
 RESULT = "<tool_response>\na\n</tool_response>"
 ASKED = {"messages": ORDER.messages, "tools": list(ORDER.tools)}
@@ -34,8 +34,7 @@ def situation(calls=True, responds=False, seed=1):
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_each_mistake_is_one(mistake):
-    """An engine that reads strictly makes of none of them just the right call, but where it drops what follows it."""
+def test_every_mistake_breaks_strict_parsing(mistake):
     right = strictly_read(situation().right())["tool_calls"][0]["function"]
     for seed in range(30):
         message = strictly_read(MISTAKES[mistake](situation(seed=seed)))
@@ -51,8 +50,7 @@ def test_each_mistake_is_one(mistake):
     assert mistake in NAMED
 
 
-def test_without_a_rate_it_is_right_and_with_one_the_same_each_time():
-    """By seed and number, whoever asks; about as often as it says."""
+def test_faulty_model_is_deterministic():
     assert strictly_read(Model(SCENARIOS).write({"model": "qwen3-simulated", **ASKED}))["tool_calls"]
     written = [
         [Model(SCENARIOS).write({"model": model_name(0.3, 1, number, who), **ASKED}) for number in range(300)]
@@ -74,8 +72,7 @@ def test_without_a_rate_it_is_right_and_with_one_the_same_each_time():
         ([{"role": "assistant", "content": "I'll use find order to find out."}], 0.1),
     ],
 )
-def test_it_mends_by_what_is_said(said, share):
-    """The mistake named, anything else, the same asked anew; what stays of its own text makes no difference."""
+def test_faulty_model_repairs_by_feedback(said, share):
     mended = 0
     for number in range(300):
         model = Model([ORDER], Mending(0.9, 0.5, 0.1))
@@ -86,7 +83,7 @@ def test_it_mends_by_what_is_said(said, share):
     assert abs(mended / 300 - share) < 0.09
 
 
-def test_a_conversation_is_read_however_it_is_written():
+def test_faulty_model_reads_every_conversation_format():
     """Native calls, and ours in text with several results in one message."""
     made = [ExecutedCall("find_order", {"number": 1}, "a"), ExecutedCall("find_order", {"number": 2}, "b")]
     calls = [
@@ -114,15 +111,14 @@ def test_a_conversation_is_read_however_it_is_written():
 
 
 @pytest.mark.parametrize(("result", "left"), [("a", {"number": 1}), ("error: no", {"number": 1, "input": "x"})])
-def test_an_argument_that_was_left_out_is_not_counted(result, left):
-    """The call was run without it: it did what the right one does."""
+def test_missing_optional_argument_is_not_a_mistake(result, left):
     written = encode_calls([("find_order", {"number": 1, "input": "x"})])
     shown = f"<tool_response>\n{result}\n</tool_response>"
     said = [{"role": "assistant", "content": written}, {"role": "user", "content": shown}]
     assert read_conversation(said, ORDER) == [ExecutedCall("find_order", left, result)]
 
 
-def test_every_way_does_what_a_right_model_asks():
+def test_every_harness_completes_with_a_perfect_model():
     """Without mistakes each is done with as many answers as it needs; streams are as good as whole answers."""
     some = select_scenarios(
         SCENARIOS, [], ["one order", "when a parcel comes", "two cities", "seal at 64 bar"], easy=False
@@ -147,8 +143,7 @@ def test_every_way_does_what_a_right_model_asks():
                 assert (run.first_s is not None) == way.name.endswith("streamed")
 
 
-def test_the_benchmark_runs(capsys):
-    """On a few scenarios, without Forge: what is asked beyond need is counted, and without mistakes it is nothing."""
+def test_guardrail_benchmark_runs(capsys):
     some = select_scenarios(SCENARIOS, ["parallel calls"], [], easy=False)
     with FaultyServer(some) as server, ExitStack() as stack:
         bench = guardrails.Bench(server, None, stack=stack)

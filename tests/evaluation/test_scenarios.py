@@ -9,10 +9,10 @@ import pytest
 
 from adapter.core.errors import UsageError
 from adapter.evaluation.scenario import KINDS, ExecutedCall, ExpectedCall, NextStep, missing_fact, next_step, perform
-from adapter.evaluation.suite_loader import built_in, load_suite, select_scenarios
-from adapter.evaluation.toml_scenarios import scenarios_of
+from adapter.evaluation.suite_loader import load_built_in, load_suite, select_scenarios
+from adapter.evaluation.toml_scenarios import parse_scenarios
 
-SCENARIOS = built_in()
+SCENARIOS = load_built_in()
 STEPS = [each for each in SCENARIOS if each.solution[0]]
 
 
@@ -36,8 +36,7 @@ def played(scenario, spoil=None, until=99):
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=name_of)
-def test_its_oracle_solves_it(scenario):
-    """With the oracle's calls and answer it is done, with each call once."""
+def test_oracle_solves_its_scenario(scenario):
     world, made = played(scenario)
     answer = scenario.solution[1]
     assert scenario.check(world, made, answer) == ""
@@ -47,8 +46,7 @@ def test_its_oracle_solves_it(scenario):
 
 
 @pytest.mark.parametrize("scenario", STEPS, ids=name_of)
-def test_an_answer_without_the_calls_is_none(scenario):
-    """Not even the right one, after any part of the way; nor the calls without it."""
+def test_check_requires_the_calls(scenario):
     for until in range(len(scenario.solution[0])):
         world, made = played(scenario, until=until)
         if len(made) < len(scenario.solution[0]):
@@ -59,8 +57,7 @@ def test_an_answer_without_the_calls_is_none(scenario):
 
 
 @pytest.mark.parametrize("scenario", STEPS, ids=name_of)
-def test_what_is_asked_does_not_hold_the_answer(scenario):
-    """All of what the answer has to hold comes from results: who reads the task alone cannot say it."""
+def test_task_does_not_contain_the_answer(scenario):
     world, made = played(scenario)
     asked = json.dumps([scenario.messages, scenario.tools], ensure_ascii=False)
     assert scenario.check(world, made, scenario.user) != "", "the question is no answer"
@@ -68,16 +65,14 @@ def test_what_is_asked_does_not_hold_the_answer(scenario):
 
 
 @pytest.mark.parametrize("scenario", [each for each in SCENARIOS if not each.solution[0]], ids=name_of)
-def test_where_no_tool_fits_a_call_is_wrong(scenario):
-    """And so is to pretend that it was done."""
+def test_declining_scenario_forbids_calls(scenario):
     assert scenario.check(scenario.world(), [], "Done! It was booked, switched off, deleted; it was sunny.") != ""
     name = scenario.tools[0]["function"]["name"]
     assert scenario.check(scenario.world(), [ExecutedCall(name, {}, "x")], scenario.solution[1]) != ""
 
 
 @pytest.mark.parametrize("scenario", [each for each in SCENARIOS if each.kind == "stateful"], ids=name_of)
-def test_a_wrong_argument_has_consequences(scenario):
-    """One call with another value, carried out before the right one, and the end is not what it should be."""
+def test_wrong_argument_fails_a_stateful_scenario(scenario):
     wrong = {"slot": "B", "cents": 9_300, "bar": 96, "folder": "notes", "name": "Dan Kral"}
     name = next(name for made in scenario.solution[0] for name in made.arguments if name in wrong)
 
@@ -89,8 +84,7 @@ def test_a_wrong_argument_has_consequences(scenario):
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=name_of)
-def test_calls_that_cannot_be_made_are_refused_in_words(scenario):
-    """Whatever a model sends, and the world is as before: the oracle still solves it."""
+def test_invalid_calls_are_refused_with_a_message(scenario):
     world = scenario.world()
     name = scenario.tools[0]["function"]["name"]
     for tool, arguments in [("nothing", "{}"), (name, "{"), (name, "[]"), (name, '{"odd": 1}'), (name, "\ud800")]:
@@ -101,8 +95,7 @@ def test_calls_that_cannot_be_made_are_refused_in_words(scenario):
     assert scenario.check(world, calls, scenario.solution[1]) == ""
 
 
-def test_the_next_step_is_known_in_any_conversation():
-    """Needless calls make no difference, a result that was lost is asked for again, of calls at once the rest."""
+def test_next_step_is_found_in_any_conversation():
     (scenario,) = select_scenarios(SCENARIOS, [], ["stock, then reserve"], easy=False)
     first = next_step(scenario, [])
     assert isinstance(first, NextStep)
@@ -117,8 +110,7 @@ def test_the_next_step_is_known_in_any_conversation():
     assert lost.calls == (ExpectedCall("journal", {"day": "Monday"}),)
 
 
-def test_there_are_enough_of_each_kind():
-    """At least forty, of every kind four, with 5, 20 and 80 tools, and names that tell them apart."""
+def test_suite_covers_every_kind():
     kinds = Counter(each.kind for each in SCENARIOS)
     assert set(kinds) == set(KINDS)
     assert min(kinds.values()) >= 4
@@ -145,7 +137,7 @@ def test_there_are_enough_of_each_kind():
         ("", ["x"], True),
     ],
 )
-def test_facts_are_found_as_people_write_them(answer, facts, lacking):
+def test_missing_fact_ignores_case_and_commas(answer, facts, lacking):
     """Case and commas in numbers make no difference, a longer number does."""
     assert bool(missing_fact(answer, facts)) == lacking
 
@@ -165,36 +157,41 @@ step = [{ calls = [{ name = "look", arguments = { at = "x" }, result = "Q7" }] }
 """
 
 
-def test_a_suite_of_ones_own(tmp_path):
-    """TOML, or Python; what is wrong with it is said with the file and the place."""
-    (scenario,) = scenarios_of(TOML, "mine.toml")
+def test_user_suite_is_loaded(tmp_path):
+    (scenario,) = parse_scenarios(TOML, "mine.toml")
     world, made = played(scenario)
     assert scenario.check(world, made, "Q7") == ""
-    for old, new, said in [
-        ('tools = ["look"]', 'tools = ["see"]', "names the tool 'see'; there are: look"),
+    for old, new, output in [
+        ('tools = ["look"]', 'tools = ["see"]', "names the unknown tool 'see'; expected look"),
         ('kind = "mine"', "", r"scenario\.0\.kind"),
         ('result = "Q7"', 'error = "no", result = "Q7"', "either a result or an error"),
-        ("[[tool]]", "[[tool", "is no TOML"),
+        ("[[tool]]", "[[tool", "is not TOML"),
         ("holds", "hold", r"scenario\.0\.hold"),
     ]:
-        with pytest.raises(UsageError, match=said):
-            scenarios_of(TOML.replace(old, new, 1), "mine.toml")
+        with pytest.raises(UsageError, match=output):
+            parse_scenarios(TOML.replace(old, new, 1), "mine.toml")
     (tmp_path / "mine.py").write_text(
-        f"from adapter.evaluation.toml_scenarios import scenarios_of\nSCENARIOS = scenarios_of('''{TOML}''', 'here')"
+        "from adapter.evaluation.toml_scenarios import parse_scenarios\n"
+        f"SCENARIOS = parse_scenarios('''{TOML}''', 'here')"
     )
     assert [each.name for each in load_suite(str(tmp_path / "mine.py"))] == ["s"]
     (tmp_path / "twice.toml").write_text(TOML + TOML.partition('parameters = { at = "string" }')[2])
     (tmp_path / "raises.py").write_text("1 / 0")
     (tmp_path / "empty.py").write_text("")
-    for file, said in [("twice.toml", "two scenarios 's'"), ("raises.py", "ZeroDivisionError"), ("empty.py", "no list"),
-                       ("none.toml", "cannot read"), ("none.py", "cannot read"), ("what", "is no suite")]:  # fmt: skip
-        with pytest.raises(UsageError, match=said):
+    for file, message in [
+        ("twice.toml", "two scenarios are called 's'"),
+        ("raises.py", "ZeroDivisionError"),
+        ("empty.py", "needs a list"),
+        ("none.toml", "cannot read"),
+        ("none.py", "cannot read"),
+        ("what", "unknown suite"),
+    ]:
+        with pytest.raises(UsageError, match=message):
             load_suite(str(tmp_path / file))
 
 
-def test_a_choice_of_nothing_is_refused():
-    """With the names that there are."""
+def test_empty_selection_is_refused():
     with pytest.raises(UsageError, match="stateful"):
         select_scenarios(SCENARIOS, ["states"], [], easy=False)
-    with pytest.raises(UsageError, match="no scenario is left"):
+    with pytest.raises(UsageError, match="no scenario matches"):
         select_scenarios(SCENARIOS, ["stateful"], [], easy=True)

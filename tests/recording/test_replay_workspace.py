@@ -314,7 +314,7 @@ def test_an_exchange_that_is_not_there_is_named(tmp_path):
     file = tmp_path / "said.jsonl"
     file.write_text("")
     result = CliRunner().invoke(make_app(), ["parse", str(file), "--exchange", "1"])
-    assert "has 0 exchanges; --exchange is 1" in str(result.exception)
+    assert "has 0 exchanges" in str(result.exception)
     file.write_text('{"kind": "exchange"}\n')
     result = CliRunner().invoke(make_app(), ["parse", str(file), "--exchange", "1"])
     assert "line 1: not an exchange ('format' is missing)" in str(result.exception)

@@ -1,11 +1,11 @@
-"""`adapter probe`: which way of calling tools a model on a server does best, found by trying.
+"""`adapter probe`: finds the tool-calling setup that works best for a model on its server.
 
 ::
 
-    tasks.py     what is asked, and which answers are right
-    asking.py    one task in one setup on a real server
-    halving.py   which setups get how many tasks
-    page.py      the results as one HTML file
+    tasks.py                the tasks, and the check of their answers
+    task_runner.py          runs one task in one setup on a real server
+    successive_halving.py   decides which setups get how many tasks
+    report_page.py          the results as one HTML file
 """
 
 __all__ = ["report_page", "successive_halving", "task_runner", "tasks"]

@@ -1,8 +1,8 @@
-"""Which setups get how many tasks: all get a few, the better ones more, until the best has done all.
+"""Gives every setup a few tasks and the better ones more, until the best have done them all.
 
-Successive halving (Jamieson and Talwalkar 2016): most of the time goes to what may still win. The server's
-own tool calling does as many as the best, for it is what the others are measured by. Each round has an equal
-share of the time that is left; where the planned tasks do not fit in, all setups of the round get fewer.
+Successive halving (Jamieson and Talwalkar 2016): most of the time goes to setups that can still win. The server's own
+tool calling does as many tasks as the best, because the others are compared with it. Every round gets an equal share of
+the remaining time; if the planned tasks do not fit, all its setups get fewer.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.system_prompt import Style
 
 RUNGS = ((2, 5), (4, 3), (8, 1), (len(TASKS), 1))
-"""(tasks done, setups that go on) after each round, beside the server's own."""
+"""(tasks, setups kept) of each round; the server's own setup is always kept."""
 
-FEWEST = RUNGS[0][0]
-"""Tasks of a setup, however slow the machine: a call and an answer in words."""
+MIN_TASKS = RUNGS[0][0]
+"""Minimum number of tasks per setup on a slow machine: one with a call and one without."""
 
 NATIVE = CallingSetup(native=True)
 
@@ -33,7 +33,7 @@ STOPPED = "it was stopped"
 
 @dataclass(slots=True)
 class SetupTrial:
-    """A setup and what came of it. ``refusal``: why the server does not take it."""
+    """A setup and its outcomes. ``refusal``: the error if the server rejects the setup."""
 
     setup: CallingSetup
     outcomes: list[TaskOutcome] = field(default_factory=list)
@@ -44,7 +44,7 @@ class SetupTrial:
         return self.score_of(len(self.outcomes))
 
     def score_of(self, tasks: int) -> ProfileScore:
-        """Of its first ``tasks`` answers."""
+        """Return the score of the first ``tasks`` outcomes."""
         done = self.outcomes[:tasks]
         return ProfileScore(
             tasks=len(done),
@@ -61,14 +61,13 @@ class SetupTrial:
         return any(outcome.right and outcome.task.expected for outcome in self.outcomes)
 
     def rank(self, tasks: int) -> tuple[float, ...]:
-        """By its first ``tasks`` answers, the higher the better: right ones, valid ones, as few tokens as can be.
+        """Rank the first ``tasks`` outcomes, higher is better: correct ones, valid ones, then few tokens.
 
-        Calls that are wanted and calls that are not weigh the same, however many tasks there are of each: who knows
-        other tools meets both.
+        Tasks with and without a call weigh the same, however many there are of each.
 
-        One that cannot both call and answer comes after those that can: who never calls is right whenever no call
-        is wanted, and who always calls can never say that the work is done. Who has never called the tool that was
-        wanted comes last: of that nothing will come, while wrong arguments may have been bad luck.
+        A setup that cannot both call and answer ranks below those that can: one that never calls is right whenever no
+        call is needed, and one that always calls can never finish. A setup that never called the expected tool ranks
+        last, while wrong arguments may have been bad luck.
         """
         done = self.outcomes[:tasks]
         abilities = len({bool(outcome.task.expected) for outcome in done if outcome.right})
@@ -78,57 +77,61 @@ class SetupTrial:
 
 
 def _balance(outcomes: Sequence[TaskOutcome]) -> float:
-    """The share of right calls where one is wanted, and of right answers where none is."""
-    groups = [[each.right for each in outcomes if bool(each.task.expected) == wanted] for wanted in (True, False)]
+    """Add the rate of correct calls, and the rate of correct answers to tasks without a call."""
+    groups = [[each.right for each in outcomes if bool(each.task.expected) == expected] for expected in (True, False)]
     return sum(sum(group) / len(group) for group in groups if group)
 
 
 @dataclass(slots=True)
 class Probe:
-    """``trials`` in the order in which they were begun. ``ended``: why it ended early; "" where it did not."""
+    """The trials in order. ``ended``: why the probe ended early; empty if it did not."""
 
     trials: list[SetupTrial]
     ended: str = ""
 
     @property
     def before(self) -> SetupTrial:
-        """The server's own tool calling."""
+        """The trial of the server's own tool calling."""
         return next(trial for trial in self.trials if trial.setup.native)
 
     @property
     def best(self) -> SetupTrial | None:
-        """Of the setups that were tried most the best; the server's own if that is better on the same tasks.
-        None where no call came out right: nothing is known then."""
+        """The best of the setups with the most tasks, or the server's own if it is better on the same tasks.
+
+        None if no setup produced a correct call.
+        """
         tried = [trial for trial in self.trials if trial.outcomes]
         ours = [trial for trial in tried if not trial.setup.native]
         tasks = max((len(trial.outcomes) for trial in ours or tried), default=0)
-        whole = [trial for trial in tried if len(trial.outcomes) >= tasks and trial.has_right_call]
-        return max(whole, key=lambda trial: (trial.rank(tasks), not trial.setup.native), default=None)
+        finalists = [trial for trial in tried if len(trial.outcomes) >= tasks and trial.has_right_call]
+        return max(finalists, key=lambda trial: (trial.rank(tasks), not trial.setup.native), default=None)
 
 
 def candidates(format: str, *, can_constrain: bool, can_own: bool = False) -> list[CallingSetup]:
-    """The setups worth trying for a model that is thought to write ``format``, the likeliest first.
+    """Return the setups worth trying for a model that probably writes ``format``, the likeliest first.
 
-    ``required`` is none of them: ``prefer`` admits the same calls, and an answer. ``can_own``: the model's own
-    template can describe the tools.
+    They exclude the constraint ``required``: ``prefer`` allows the same calls and also an answer. ``can_own``: the
+    model's chat template can describe the tools.
     """
-    held = [CallingSetup(format, style, mode) for mode, styles in HELD for style in styles] if can_constrain else []
+    constrained = (
+        [CallingSetup(format, style, mode) for mode, styles in CONSTRAINED for style in styles] if can_constrain else []
+    )
     free = [CallingSetup(format, style) for style in ("trained", "compact", "small")]
     others = [CallingSetup(other, "compact") for other in ("hermes", "llama3_json") if other != format]
-    modes: list[Constraint] = ["off", *(mode for mode, _ in HELD if can_constrain)]
+    modes: list[Constraint] = ["off", *(mode for mode, _ in CONSTRAINED if can_constrain)]
     own = [CallingSetup(format, constraint=mode, uses_template=True) for mode in modes if can_own]
-    return [NATIVE, *own, *free, *held, *others]
+    return [NATIVE, *own, *free, *constrained, *others]
 
 
-HELD: tuple[tuple[Constraint, tuple[Style, ...]], ...] = (
+CONSTRAINED: tuple[tuple[Constraint, tuple[Style, ...]], ...] = (
     ("arguments", ("compact", "small")),
     ("prefer", ("bare", "compact", "small")),
 )
-"""The styles that are tried with each mode."""
+"""Prompt styles to try with each constraint."""
 
 
 def probe_model(
-    asker: TaskRunner,
+    runner: TaskRunner,
     setups: Sequence[CallingSetup],
     *,
     tasks: Sequence[ProbeTask] = TASKS,
@@ -136,10 +139,9 @@ def probe_model(
     time_limit_s: float = 600.0,
     observe: Callable[[SetupTrial, int, int], None] = lambda _trial, _done, _planned: None,
 ) -> Probe:
-    """Try ``setups``. ``observe`` gets the trial after each answer, how many there are and how many are planned.
+    """Try ``setups``. ``observe`` gets the trial after each outcome, and the numbers of outcomes done and planned.
 
-    Ctrl-C and the time limit end it, and what is known by then counts. Raises TransportError where the
-    server fails altogether: with every setup.
+    Ctrl-C and the time limit end it with partial results. Raise TransportError if the server fails with every setup.
     """
     observe = wrap_observer(observe, "observe")
     found = Probe([SetupTrial(setup) for setup in setups])
@@ -154,10 +156,10 @@ def probe_model(
                     if time.monotonic() - began > time_limit_s:
                         found.ended = f"the time limit of {time_limit_s:g} s was reached"
                         return found
-                    if not _try(asker, trial, task):
+                    if not _run_task(runner, trial, task):
                         break
                     done += 1
-                    observe(trial, done, done + _left(going, [(upto, keep), *rungs[rung + 1 :]], tasks))
+                    observe(trial, done, done + _estimate_remaining(going, [(upto, keep), *rungs[rung + 1 :]], tasks))
             if not any(trial.outcomes for trial in found.trials):
                 raise TransportError(going[0].refusal)
             if all(trial.refusal for trial in going):
@@ -171,10 +173,10 @@ def probe_model(
     return found
 
 
-def _try(asker: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
-    """Whether the server took it. One refusal of a setup is enough: it would refuse the next as well."""
+def _run_task(runner: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
+    """Run a task; return False if the server refused it, since it would also refuse the setup's next task."""
     try:
-        trial.outcomes.append(asker.ask(task, trial.setup))
+        trial.outcomes.append(runner.run(task, trial.setup))
     except TransportError as error:
         trial.refusal = str(error)
         return False
@@ -182,18 +184,20 @@ def _try(asker: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
 
 
 def largest_fitting_rung(upto: int, going: Sequence[SetupTrial], share_s: float) -> int:
-    """How many tasks the setups get by the end of a round of ``share_s`` seconds: ``upto``, or what fits in."""
+    """Return the number of tasks per setup after a round of ``share_s`` seconds: ``upto``, or as many as fit."""
     outcomes = [outcome for trial in going for outcome in trial.outcomes]
     if not outcomes:
         return upto
     fewest = min(len(trial.outcomes) for trial in going)
     seconds = sum(outcome.seconds for outcome in outcomes) / len(outcomes)
     more = int(share_s / max(seconds * len(going), 1e-9))
-    return min(upto, max(fewest + more, FEWEST))
+    return min(upto, max(fewest + more, MIN_TASKS))
 
 
-def _left(going: Sequence[SetupTrial], rungs: Sequence[tuple[int, int]], tasks: Sequence[ProbeTask]) -> int:
-    """About how many answers are still to come."""
+def _estimate_remaining(
+    going: Sequence[SetupTrial], rungs: Sequence[tuple[int, int]], tasks: Sequence[ProbeTask]
+) -> int:
+    """Estimate the number of outcomes still to come."""
     (upto, _), *later = rungs
     upto = min(upto, len(tasks))
     left = sum(max(0, upto - len(trial.outcomes)) for trial in going if not trial.refusal)

@@ -1,4 +1,4 @@
-"""One task in one setup on a real server: what `adapter serve` would have made of the answer."""
+"""Runs one task in one setup on a real server, with the response translated as by `adapter serve`."""
 
 from __future__ import annotations
 
@@ -22,33 +22,38 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
 
 MAX_TOKENS = 160
-"""Of an answer: the longest right one takes about a hundred, in the wordiest format."""
-
+"""Maximum number of tokens per response; the longest correct one takes about 100 in the most verbose format."""
 
 MAX_STRING = 120
-"""Characters of a string in a call that is held to its schema: without a bound small models never end one."""
+"""Maximum length of a string in a constrained call: without a limit, small models never end one."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """How one task came out. ``valid``: no call that could not be made, and no attempt at one that cannot be read.
-    ``named``: the wanted tools were called, if any, though perhaps with wrong arguments."""
+    """The outcome of one task.
+
+    ``valid``: every call was valid, and the text contains no failed attempt at one. ``named``: the expected tools were
+    called, if any, with any arguments.
+    """
 
     task: ProbeTask
     valid: bool
     right: bool
     answer: str
-    """What the client would have got, for people."""
+    """The response that a client would have received, as text."""
     usage: Usage
     seconds: float
     named: bool = False
     needless: bool = False
-    """A call was made where an answer in words was wanted."""
+    """A call was made although the task needs none."""
 
 
 class TaskRunner:
-    """Asks the tasks of ``client``. ``own``: how its model gets the prompt of its own template. ``observe``: told of
-    each answer, whose conversation is its setup and task."""
+    """Runs tasks on ``client``.
+
+    ``own``: renders the prompt of the model's chat template. ``observe``: called with each exchange, whose conversation
+    is named by its setup and task.
+    """
 
     def __init__(
         self, client: ChatClient, max_tokens: int = MAX_TOKENS, own: TemplatePrompt | None = None,
@@ -56,11 +61,11 @@ class TaskRunner:
     ) -> None:  # fmt: skip
         self._client, self._max_tokens, self._own, self._observe = client, max_tokens, own, observe
 
-    def ask(self, task: ProbeTask, setup: CallingSetup) -> TaskOutcome:
-        """Raises TransportError where the server does not take the request, or fails."""
+    def run(self, task: ProbeTask, setup: CallingSetup) -> TaskOutcome:
+        """Run ``task``. Raise TransportError if the server refuses the request, or fails."""
         kind = self._client.endpoint.kind
         enforce = partial(constraint_fields, kind, max_string=MAX_STRING)
-        observe = partial(self._told, f"{setup.name}: {task.name}") if self._observe else None
+        observe = partial(self._report, f"{setup.name}: {task.name}") if self._observe else None
         options = TranslationOptions(
             PromptSettings(
                 format=setup.format,
@@ -85,29 +90,28 @@ class TaskRunner:
             request = answer.next_request()
         chunks += answer.close()
         seconds = time.monotonic() - began
-        content, calls, is_read = _folded(chunks)
-        is_read = is_read and not any(map(is_error, chunks))
-        valid = is_read and all(is_valid(call, task.tools) for call in calls)
-        valid = valid and not _holds_attempt(content, task.tools)
-        shown = "\n".join([content.strip(), *(f"{call.name}({json.dumps(call.arguments)})" for call in calls)]).strip()
+        content, calls, is_decoded = _collect_chunks(chunks)
+        valid = is_decoded and not any(map(is_error, chunks)) and all(is_valid(call, task.tools) for call in calls)
+        valid = valid and not _contains_attempt(content, task.tools)
+        text = "\n".join([content.strip(), *(f"{call.name}({json.dumps(call.arguments)})" for call in calls)]).strip()
         right = valid and task.is_right(calls, content)
         named, needless = valid and task.is_named(calls), bool(calls) and not task.expected
-        return TaskOutcome(task, valid, right, shown, usage, seconds, named, needless)
+        return TaskOutcome(task, valid, right, text, usage, seconds, named, needless)
 
-    def _told(self, conversation: str, exchange: RecordedExchange) -> None:
+    def _report(self, conversation: str, exchange: RecordedExchange) -> None:
         assert self._observe is not None
         self._observe(exchange.model_copy(update={"conversation": conversation, "model": self._client.model}))
 
     def _stream(self, request: TranslatedRequest) -> Iterator[Chunk]:
-        further = {key: value for key, value in request.body.items() if key not in ("messages", "stop")}
+        extra = {key: value for key, value in request.body.items() if key not in ("messages", "stop")}
         return self._client.stream(
             request.body["messages"], stop=request.body.get("stop", ()),
-            max_tokens=self._max_tokens, temperature=0.0, seed=1, extra=further,
+            max_tokens=self._max_tokens, temperature=0.0, seed=1, extra=extra,
         )  # fmt: skip
 
 
-def _folded(chunks: Iterable[JsonObject]) -> tuple[str, list[ProbeCall], bool]:
-    """The content, the calls, and whether all arguments were JSON objects."""
+def _collect_chunks(chunks: Iterable[JsonObject]) -> tuple[str, list[ProbeCall], bool]:
+    """Return the content, the calls, and whether all arguments were JSON objects."""
     content = ""
     names: dict[int, str] = {}
     arguments: dict[int, str] = {}
@@ -119,12 +123,12 @@ def _folded(chunks: Iterable[JsonObject]) -> tuple[str, list[ProbeCall], bool]:
                 index, function = call["index"], call["function"]
                 names.setdefault(index, function.get("name", ""))
                 arguments[index] = arguments.get(index, "") + (function.get("arguments") or "")
-    decoded = [_decoded(arguments[index]) for index in names]
+    decoded = [_decode(arguments[index]) for index in names]
     calls = [ProbeCall(name, each) for name, each in zip(names.values(), decoded, strict=True) if each is not None]
     return content, calls, None not in decoded
 
 
-def _decoded(arguments: str) -> JsonObject | None:
+def _decode(arguments: str) -> JsonObject | None:
     try:
         value: Json = json.loads(arguments or "{}")
     except ValueError:
@@ -132,6 +136,6 @@ def _decoded(arguments: str) -> JsonObject | None:
     return value if isinstance(value, dict) else None
 
 
-def _holds_attempt(content: str, tools: Sequence[JsonObject]) -> bool:
-    """Whether the text names a tool next to what looks like its arguments: a call that did not come to be one."""
+def _contains_attempt(content: str, tools: Sequence[JsonObject]) -> bool:
+    """Return whether the text looks like a failed call: it contains a quoted tool name and a brace."""
     return any(f'"{tool["function"]["name"]}"' in content and "{" in content for tool in tools)

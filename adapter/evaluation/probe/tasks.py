@@ -1,9 +1,9 @@
-"""What a probe asks: a fixed set of short tasks over one set of tools, and what would be right.
+"""The tasks of a probe: short requests over fixed tool sets, with their correct calls.
 
-They are general on purpose, and not those of any benchmark: calls and none, numbers, choices, nested values, lists,
-edits, several calls at once, and going on after a result or an error. Most share their tools, so that a server reads
-them once; others have a shop's or those of a house, since what is best for one set of tools may call needlessly with
-another. In their order every few tasks are of several kinds, for setups that get only the first of them.
+They are deliberately general, and not from any benchmark: calls and none, numbers, enums, nested values, lists, edits,
+parallel calls, and continuing after a result or an error. Most share their tools, so that a server caches that part of
+the prompt; others have the tools of a shop or a smart home, since a setup that suits one tool set may call needlessly
+with another. Any few consecutive tasks are of several kinds, for setups that only get the first ones.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ TOOLS: list[JsonObject] = [
           unit=_text("Of the temperature.", enum=["celsius", "fahrenheit"])),
     _tool("read_file", "Read a text file.", ["path"], path=_text("Relative to the project."),
           max_lines={"type": "integer", "description": "Read no more than this."}),
-    _tool("search_files", "Find the lines that contain a text, in all files.", ["text"], text=_text("What to find."),
+    _tool("search_files", "Find the lines that contain a text, in all files.", ["text"],
+          text=_text("The text to find."),
           ignore_case={"type": "boolean", "description": "Whether case does not matter."}),
     _tool("edit_file", "Replace texts in a file.", ["path", "edits"], path=_text("Relative to the project."),
           edits={"type": "array", "items": {"type": "object", "required": ["old_text", "new_text"], "properties": {
-              "old_text": _text("What is there."), "new_text": _text("What is to be there.")}}}),
-    _tool("create_event", "Put an event into the calendar.", ["title", "start"], title=_text("What it is."),
+              "old_text": _text("The current text."), "new_text": _text("The new text.")}}}),
+    _tool("create_event", "Put an event into the calendar.", ["title", "start"], title=_text("The title."),
           start={"type": "object", "required": ["date", "time"], "properties": {
               "date": _text("As YYYY-MM-DD."), "time": _text("As HH:MM.")}},
           guests={"type": "array", "items": {"type": "string"}, "description": "Names."}),
@@ -56,15 +57,15 @@ HOUSE: list[JsonObject] = [
     _tool("switch_light", "Switch a light on or off.", ["room", "on"], room=_text("The room."), on={"type": "boolean"}),
     _tool("set_temperature", "Set the heating of a room.", ["room", "degrees"], room=_text("The room."),
           degrees={"type": "number", "description": "In degrees Celsius."}),
-    _tool("play_music", "Play music.", ["artist"], artist=_text("Whose music."),
-          room=_text("Where; everywhere if left out.")),
+    _tool("play_music", "Play music.", ["artist"], artist=_text("The artist."),
+          room=_text("The room; all rooms if omitted.")),
 ]  # fmt: skip
 TOOL_SETS = (TOOLS, SHOP, HOUSE)
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeCall:
-    """A call that was made, or one that is wanted: with at least these arguments."""
+    """A call, or an expected call with at least these arguments."""
 
     name: str
     arguments: JsonObject
@@ -72,7 +73,7 @@ class ProbeCall:
 
 @dataclass(frozen=True, slots=True)
 class ProbeTask:
-    """``expected``: the right calls in any order; none where an answer in words is right."""
+    """A task. ``expected``: the correct calls in any order; empty if the task needs a text answer."""
 
     name: str
     messages: tuple[JsonObject, ...]
@@ -82,49 +83,49 @@ class ProbeTask:
     def is_right(self, calls: Sequence[ProbeCall], content: str) -> bool:
         if not self.expected:
             return not calls and bool(content.strip())
-        left = list(calls)
-        for wanted in self.expected:
-            found = next((call for call in left if _fits(call, wanted)), None)
+        remaining = list(calls)
+        for expected in self.expected:
+            found = next((call for call in remaining if _matches(call, expected)), None)
             if found is None:
                 return False
-            left.remove(found)
-        return not left
+            remaining.remove(found)
+        return not remaining
 
     def is_named(self, calls: Sequence[ProbeCall]) -> bool:
-        """Whether the wanted tools were called, with whatever arguments."""
+        """Return whether the expected tools were called, with any arguments."""
         return sorted(call.name for call in calls) == sorted(call.name for call in self.expected)
 
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Each of these values is right."""
+    """Accepts any of these values."""
 
     values: tuple[Json, ...]
 
 
 def is_valid(call: ProbeCall, tools: Sequence[JsonObject]) -> bool:
-    """Whether the tool exists and takes the arguments."""
+    """Return whether the tool exists and accepts the arguments."""
     schema = next((each["function"]["parameters"] for each in tools if each["function"]["name"] == call.name), None)
     return schema is not None and Draft202012Validator(schema).is_valid(call.arguments)
 
 
-def _fits(call: ProbeCall, wanted: ProbeCall) -> bool:
-    return call.name == wanted.name and _equal(call.arguments, wanted.arguments)
+def _matches(call: ProbeCall, expected: ProbeCall) -> bool:
+    return call.name == expected.name and _equal(call.arguments, expected.arguments)
 
 
-def _equal(value: Json, wanted: Json) -> bool:
-    """Texts but for case and the white space and full stop at their ends; what is not wanted in an object is free."""
-    if isinstance(wanted, OneOf):
-        return any(_equal(value, each) for each in wanted.values)
-    if isinstance(wanted, dict):
-        return isinstance(value, dict) and all(key in value and _equal(value[key], wanted[key]) for key in wanted)
-    if isinstance(wanted, list):
-        if not isinstance(value, list) or len(value) != len(wanted):
+def _equal(value: Json, expected: Json) -> bool:
+    """Compare strings without case, outer whitespace and a final full stop. Objects may have additional keys."""
+    if isinstance(expected, OneOf):
+        return any(_equal(value, each) for each in expected.values)
+    if isinstance(expected, dict):
+        return isinstance(value, dict) and all(key in value and _equal(value[key], expected[key]) for key in expected)
+    if isinstance(expected, list):
+        if not isinstance(value, list) or len(value) != len(expected):
             return False
-        return all(_equal(one, other) for one, other in zip(value, wanted, strict=True))
-    if isinstance(wanted, str):
-        return isinstance(value, str) and value.strip(" \n.").casefold() == wanted.casefold()
-    return type(value) is type(wanted) and bool(value == wanted)
+        return all(_equal(one, other) for one, other in zip(value, expected, strict=True))
+    if isinstance(expected, str):
+        return isinstance(value, str) and value.strip(" \n.").casefold() == expected.casefold()
+    return type(value) is type(expected) and bool(value == expected)
 
 
 def _user(text: str) -> JsonObject:
@@ -132,7 +133,7 @@ def _user(text: str) -> JsonObject:
 
 
 def _done(result: str, name: str, **arguments: Json) -> tuple[JsonObject, JsonObject]:
-    """A call that was made, and its result."""
+    """Build the messages of an earlier call and its result."""
     call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
     return (
         {"role": "assistant", "content": "", "tool_calls": [call]},
@@ -141,7 +142,11 @@ def _done(result: str, name: str, **arguments: Json) -> tuple[JsonObject, JsonOb
 
 
 TASKS: tuple[ProbeTask, ...] = (
-    ProbeTask("one call", (_user("Read the file docs/setup.md"),), (ProbeCall("read_file", {"path": "docs/setup.md"}),)),
+    ProbeTask(
+        "one call",
+        (_user("Read the file docs/setup.md"),),
+        (ProbeCall("read_file", {"path": "docs/setup.md"}),),
+    ),
     ProbeTask("no call: a greeting", (_user("Hello! How are you today?"),)),
     ProbeTask(
         "nested values",
@@ -182,7 +187,7 @@ TASKS: tuple[ProbeTask, ...] = (
         HOUSE,
     ),
     ProbeTask("a house: no call for a question", (_user("What is 12 times 12?"),), (), HOUSE),
-    ProbeTask("no call: common knowledge", (_user("What is the capital of France? Just tell me, use no tool."),)),
+    ProbeTask("no call: common knowledge", (_user("What is the capital of France? Just answer, use no tool."),)),
     ProbeTask(
         "a number",
         (_user("Show me the first 20 lines of src/main.c"),),

@@ -1,4 +1,4 @@
-"""Worlds whose results are long: what is wanted stands in the middle of much that is not."""
+"""Scenarios with long results: the relevant lines are in the middle of irrelevant ones."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ TEXT = (
 WORDS = TEXT.split()
 
 
-def filler(seed: int, lines: int) -> list[str]:
-    """Lines that say nothing, each with a time."""
+def make_filler(seed: int, lines: int) -> list[str]:
+    """Return meaningless lines, each with a time."""
     random = Random(seed)
     return [
         f"{7 + n * 9 // lines:02}:{n * 540 // lines % 60:02} {' '.join(random.choices(WORDS, k=9))}"
@@ -35,25 +35,25 @@ def filler(seed: int, lines: int) -> list[str]:
     ]
 
 
-def with_lines(seed: int, lines: int, *told: str) -> list[str]:
-    """The same, with these lines spread over the middle."""
-    text = filler(seed, lines)
-    for number, line in enumerate(told, 1):
-        text.insert(len(text) * number // (len(told) + 1), line)
+def insert_facts(seed: int, lines: int, *facts: str) -> list[str]:
+    """Return filler with ``facts`` spread over its middle."""
+    text = make_filler(seed, lines)
+    for number, line in enumerate(facts, 1):
+        text.insert(len(text) * number // (len(facts) + 1), line)
     return text
 
 
 class JournalWorld:
-    """Days with long journals, and machines that they name."""
+    """Long daily journals, and the machines that they mention."""
 
     TOOLS: ClassVar = [
         tool("journal", "The journal of a day.", day="string Monday, Tuesday, ..."),
         tool("machine", "The data of a machine.", code="string Such as MX-12."),
     ]
     DAYS: ClassVar = {
-        "Monday": with_lines(11, 160, "11:52 machine MX-4471 stopped: bearing hot"),
-        "Tuesday": with_lines(12, 160, "09:07 machine MX-4474 stopped: no oil", "14:20 machine MX-4470 runs again"),
-        "Wednesday": with_lines(13, 160, "16:40 MX-4474 has a new seal, part GR-5583-W"),
+        "Monday": insert_facts(11, 160, "11:52 machine MX-4471 stopped: bearing hot"),
+        "Tuesday": insert_facts(12, 160, "09:07 machine MX-4474 stopped: no oil", "14:20 machine MX-4470 runs again"),
+        "Wednesday": insert_facts(13, 160, "16:40 MX-4474 has a new seal, part GR-5583-W"),
     }
     MACHINES: ClassVar = {
         "MX-4471": "type Corvin 8, built 2019, plate 77-QD-3160",
@@ -62,12 +62,12 @@ class JournalWorld:
 
     def journal(self, day: str) -> str:
         if day not in self.DAYS:
-            raise ToolRefusal(f"there is no journal of {day}; there are: {', '.join(self.DAYS)}")
+            raise ToolRefusal(f"unknown day {day}; the journals are: {', '.join(self.DAYS)}")
         return "\n".join(self.DAYS[day])
 
     def machine(self, code: str) -> str:
         if code not in self.MACHINES:
-            raise ToolRefusal(f"there is no machine {code}")
+            raise ToolRefusal(f"unknown machine {code}")
         return self.MACHINES[code]
 
 
@@ -78,18 +78,18 @@ def _first(pattern: str, text: str) -> str:
     return found[1]
 
 
-def stopped_on(day: str) -> Oracle:
+def solve_stopped_on(day: str) -> Oracle:
     (journal,) = yield [ExpectedCall("journal", {"day": day})]
     (data,) = yield [ExpectedCall("machine", {"code": _first(r"machine (\S+) stopped", journal)})]
     plate = _first(r"plate (\S+)", data)
     return f"The plate of the machine that stopped is {plate}."
 
 
-def on_monday() -> Oracle:
-    return (yield from stopped_on("Monday"))
+def solve_monday() -> Oracle:
+    return (yield from solve_stopped_on("Monday"))
 
 
-def part_of_tuesdays() -> Oracle:
+def solve_two_journals() -> Oracle:
     (tuesday,) = yield [ExpectedCall("journal", {"day": "Tuesday"})]
     code = _first(r"machine (\S+) stopped", tuesday)
     (wednesday,) = yield [ExpectedCall("journal", {"day": "Wednesday"})]
@@ -100,19 +100,19 @@ def part_of_tuesdays() -> Oracle:
 
 
 class PagedDocumentWorld:
-    """A paper of pages, each naming the one to go on with."""
+    """A document whose pages each name the next page."""
 
     TOOLS: ClassVar = [tool("page", "One page of the paper.", number="integer Its number.")]
     NEXT: ClassVar = {3: 17, 17: 8, 8: 22, 22: 5}
 
     def page(self, number: int) -> str:
-        told = f"See page {self.NEXT[number]}." if number in self.NEXT else "Nothing further."
+        line = f"See page {self.NEXT[number]}." if number in self.NEXT else "Nothing further."
         if number == 5:
-            told = "The sum that was agreed is 30,518 crowns."
-        return "\n".join(with_lines(number, 40, told))
+            line = "The sum that was agreed is 30,518 crowns."
+        return "\n".join(insert_facts(number, 40, line))
 
 
-def follow() -> Oracle:
+def solve_pages() -> Oracle:
     number = "3"
     while True:
         (text,) = yield [ExpectedCall("page", {"number": int(number)})]
@@ -123,11 +123,11 @@ def follow() -> Oracle:
 
 
 class CaseDeskWorld:
-    """One tool that takes what a long request holds."""
+    """Cases to open and send, from a long letter in the request."""
 
     TOOLS: ClassVar = [
         tool("open_case", "Open a case.", title="string Its title.", reference="string From the letter."),
-        tool("send_copy", "Send a copy of a case to somebody.", case="string Its number.", to="string An address."),
+        tool("send_copy", "Send a copy of a case to an address.", case="string Its number.", to="string An address."),
     ]
 
     def __init__(self) -> None:
@@ -141,22 +141,22 @@ class CaseDeskWorld:
 
     def send_copy(self, case: str, to: str) -> str:
         if case not in self.cases:
-            raise ToolRefusal(f"there is no case {case}")
+            raise ToolRefusal(f"unknown case {case}")
         self.sent.append((case, to))
         return "sent"
 
 
-LETTER = "\n".join(with_lines(31, 120, "Our reference: ZK/8830-f", "Copies go to registry@hollin.example"))
+LETTER = "\n".join(insert_facts(31, 120, "Our reference: ZK/8830-f", "Copies go to registry@hollin.example"))
 CASE = f"case-{sum(map(ord, 'ZK/8830-f')) * 41 % 9973}"
 
 
-def from_the_letter() -> Oracle:
+def solve_letter() -> Oracle:
     (number,) = yield [ExpectedCall("open_case", {"title": "Letter", "reference": "ZK/8830-f"})]
     yield [ExpectedCall("send_copy", {"case": number, "to": "registry@hollin.example"})]
     return f"The letter is {number}, and a copy was sent."
 
 
-def from_the_letter_done(world: CaseDeskWorld, _made: Sequence[ExecutedCall], answer: str) -> str:
+def check_letter(world: CaseDeskWorld, _executed: Sequence[ExecutedCall], answer: str) -> str:
     if [reference for _, reference in world.cases.values()] != ["ZK/8830-f"]:
         return f"the cases are {world.cases}"
     if world.sent != [(CASE, "registry@hollin.example")]:
@@ -164,26 +164,28 @@ def from_the_letter_done(world: CaseDeskWorld, _made: Sequence[ExecutedCall], an
     return missing_fact(answer, [CASE])
 
 
-def finds(*facts: str, after: Sequence[ExpectedCall]) -> Check:
-    """The answer holds the facts, and these calls were made."""
+def expect_facts(*facts: str, after: Sequence[ExpectedCall]) -> Check:
+    """Return a check that the answer contains the facts, and that these calls were made."""
 
-    def check(_world: object, made: Sequence[ExecutedCall], answer: str) -> str:
-        done = [ExpectedCall(one.name, one.arguments) for one in made if one.ok]
+    def check(_world: object, executed: Sequence[ExecutedCall], answer: str) -> str:
+        done = [ExpectedCall(call.name, call.arguments) for call in executed if call.ok]
         return next((f"{call} was not made" for call in after if call not in done), "") or missing_fact(answer, facts)
 
     return check
 
 
 SCENARIOS = [
-    Scenario("the machine that stopped", KIND, "Which machine stopped on Monday? Tell me its plate.", JournalWorld.TOOLS,
-             JournalWorld, on_monday, finds("77-QD-3160", after=[ExpectedCall("machine", {"code": "MX-4471"})])),
+    Scenario("the machine that stopped", KIND, "Which machine stopped on Monday? Give me its plate.",
+             JournalWorld.TOOLS, JournalWorld, solve_monday,
+             expect_facts("77-QD-3160", after=[ExpectedCall("machine", {"code": "MX-4471"})])),
     Scenario("two journals", KIND, "A machine stopped on Tuesday. Which part did it get on Wednesday, and what is its "
-             "plate?", JournalWorld.TOOLS, JournalWorld, part_of_tuesdays,
-             finds("GR-5583-W", "77-QD-8245", after=[ExpectedCall("journal", {"day": "Wednesday"}),
-                                                     ExpectedCall("machine", {"code": "MX-4474"})])),
-    Scenario("from page to page", KIND, "Page 3 of the paper says where to go on; follow it to the end. Which sum was "
-             "agreed?", PagedDocumentWorld.TOOLS, PagedDocumentWorld, follow, finds("30518", after=[ExpectedCall("page", {"number": 5})])),
+             "plate?", JournalWorld.TOOLS, JournalWorld, solve_two_journals,
+             expect_facts("GR-5583-W", "77-QD-8245", after=[ExpectedCall("journal", {"day": "Wednesday"}),
+                                                            ExpectedCall("machine", {"code": "MX-4474"})])),
+    Scenario("from page to page", KIND, "Page 3 of the paper names the page to continue with; follow them to the end. "
+             "Which sum was agreed?", PagedDocumentWorld.TOOLS, PagedDocumentWorld, solve_pages,
+             expect_facts("30518", after=[ExpectedCall("page", {"number": 5})])),
     Scenario("a long letter", KIND, "Open a case titled 'Letter' with the reference of this letter, and send a copy "
-             f"to where copies go. What is the number of the case?\n\n{LETTER}", CaseDeskWorld.TOOLS, CaseDeskWorld, from_the_letter,
-             from_the_letter_done),
+             f"to where copies go. What is the number of the case?\n\n{LETTER}", CaseDeskWorld.TOOLS, CaseDeskWorld,
+             solve_letter, check_letter),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Worlds with a state, in which a wrong argument has consequences that a later call cannot see."""
+"""Scenarios with a stateful world, in which later calls do not reveal the consequences of a wrong argument."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KIND = "stateful"
 
 
 class ShelfWorld:
-    """An arm that holds one box at a time."""
+    """Shelf slots, and an arm that holds one box at a time."""
 
     TOOLS: ClassVar = [
         tool("pick", "Take the box out of a slot; the arm has to be empty.", slot="string A letter."),
@@ -27,7 +27,7 @@ class ShelfWorld:
 
     def pick(self, slot: str) -> JsonObject:
         if self.arm or not self.slots.get(slot):
-            raise ToolRefusal("the arm holds a box" if self.arm else f"there is no box in slot {slot}")
+            raise ToolRefusal("the arm holds a box" if self.arm else f"slot {slot} is empty")
         self.arm, self.slots[slot] = self.slots[slot], ""
         return {"arm": self.arm}
 
@@ -41,35 +41,35 @@ class ShelfWorld:
         return {"grams": {"K-118": 7415, "K-276": 3862, "K-903": 12_049}.get(self.arm, 0)}
 
 
-def swap() -> Oracle:
+def solve_swap() -> Oracle:
     for source, target in (("A", "C"), ("B", "A"), ("C", "B")):
         yield [ExpectedCall("pick", {"slot": source})]
         yield [ExpectedCall("place", {"slot": target})]
     return "The boxes of A and B are swapped: A holds K-276 and B holds K-118."
 
 
-def swapped(world: ShelfWorld, _made: Sequence[ExecutedCall], answer: str) -> str:
+def check_swap(world: ShelfWorld, _executed: Sequence[ExecutedCall], answer: str) -> str:
     expected = {"A": "K-276", "B": "K-118", "C": "", "D": "K-903"}
     return (
         missing_fact(answer, ["K-276"]) if world.slots == expected else f"the slots are {world.slots}, not {expected}"
     )
 
 
-def heavier() -> Oracle:
+def solve_weigh() -> Oracle:
     yield [ExpectedCall("pick", {"slot": "D"})]
     (weight,) = yield [ExpectedCall("weigh")]
     yield [ExpectedCall("place", {"slot": "C"})]
-    return f"The box weighs {json.loads(weight)['grams']} grams and stands in C now."
+    return f"The box weighs {json.loads(weight)['grams']} grams and is in C now."
 
 
-def moved(world: ShelfWorld, made: Sequence[ExecutedCall], answer: str) -> str:
+def check_weigh(world: ShelfWorld, executed: Sequence[ExecutedCall], answer: str) -> str:
     if world.slots != {"A": "K-118", "B": "K-276", "C": "K-903", "D": ""}:
         return f"the slots are {world.slots}"
-    return missing_fact(answer, ["12049"]) if any(one.name == "weigh" for one in made) else "nothing was weighed"
+    return missing_fact(answer, ["12049"]) if any(call.name == "weigh" for call in executed) else "nothing was weighed"
 
 
 class BankWorld:
-    """Accounts; what was moved stays moved."""
+    """Bank accounts, whose transfers cannot be undone."""
 
     TOOLS: ClassVar = [
         tool("balance", "The balance of an account, in cents.", account="string Its name."),
@@ -82,25 +82,25 @@ class BankWorld:
         self.moves = 0
 
     def balance(self, account: str) -> JsonObject:
-        return {"account": account, "cents": self._of(account)}
+        return {"account": account, "cents": self._balance(account)}
 
     def transfer(self, source: str, target: str, cents: int) -> JsonObject:
-        if not 0 < cents <= self._of(source):
-            raise ToolRefusal(f"{source} has {self._of(source)} cents, {cents} cannot be moved")
-        self._of(target)
-        cents = int(cents)  # 5.0 is an integer, too
+        if not 0 < cents <= self._balance(source):
+            raise ToolRefusal(f"{source} has {self._balance(source)} cents, {cents} cannot be moved")
+        self._balance(target)
+        cents = int(cents)  # JSON Schema also accepts 5.0 as an integer
         self.cents[source] -= cents
         self.cents[target] += cents
         self.moves += 1
         return {"receipt": f"T{self.moves}-{cents * 7919 % 9973:04}"}
 
-    def _of(self, account: str) -> int:
+    def _balance(self, account: str) -> int:
         if account not in self.cents:
-            raise ToolRefusal(f"there is no account {account!r}; there are: {', '.join(self.cents)}")
+            raise ToolRefusal(f"unknown account {account!r}; the accounts are: {', '.join(self.cents)}")
         return self.cents[account]
 
 
-def empty_savings() -> Oracle:
+def solve_savings() -> Oracle:
     (savings,) = yield [ExpectedCall("balance", {"account": "savings"})]
     all_of_it = json.loads(savings)["cents"]
     yield [ExpectedCall("transfer", {"source": "savings", "target": "checking", "cents": all_of_it})]
@@ -108,7 +108,7 @@ def empty_savings() -> Oracle:
     return f"All is moved; the receipt for the rent is {json.loads(receipt)['receipt']}."
 
 
-def emptied(world: BankWorld, _made: Sequence[ExecutedCall], answer: str) -> str:
+def check_savings(world: BankWorld, _executed: Sequence[ExecutedCall], answer: str) -> str:
     expected = {"savings": 0, "checking": 73_680, "rent": 95_000}
     if world.cents != expected or world.moves != 2:
         return f"the accounts are {world.cents} after {world.moves} transfers, not {expected} after 2"
@@ -116,12 +116,12 @@ def emptied(world: BankWorld, _made: Sequence[ExecutedCall], answer: str) -> str
 
 
 class FolderWorld:
-    """A place that every call starts from."""
+    """Folders with a current folder, from which every call starts."""
 
     TOOLS: ClassVar = [
         tool("enter", "Go into a folder below the present one, or up with '..'.", folder="string Its name."),
-        tool("look", "List what is in the present folder."),
-        tool("read", "Read a file of the present folder.", file="string Its name."),
+        tool("look", "List the contents of the current folder."),
+        tool("read", "Read a file of the current folder.", file="string Its name."),
     ]
     TREE: ClassVar[JsonObject] = {
         "plans": {"2030": {"budget.txt": "total: 61,907"}, "2031": {"budget.txt": "total: 84,352"}},
@@ -144,7 +144,7 @@ class FolderWorld:
         elif isinstance(self.here.get(folder), dict):
             self.path.append(folder)
         else:
-            raise ToolRefusal(f"there is no folder {folder!r} in /{'/'.join(self.path)}")
+            raise ToolRefusal(f"folder {folder!r} not found in /{'/'.join(self.path)}")
         return {"here": "/" + "/".join(self.path)}
 
     def look(self) -> list[str]:
@@ -152,11 +152,11 @@ class FolderWorld:
 
     def read(self, file: str) -> str:
         if not isinstance(self.here.get(file), str):
-            raise ToolRefusal(f"there is no file {file!r} in /{'/'.join(self.path)}")
+            raise ToolRefusal(f"file {file!r} not found in /{'/'.join(self.path)}")
         return str(self.here[file])
 
 
-def both_budgets() -> Oracle:
+def solve_budgets() -> Oracle:
     yield [ExpectedCall("enter", {"folder": "plans"})]
     yield [ExpectedCall("enter", {"folder": "2031"})]
     (later,) = yield [ExpectedCall("read", {"file": "budget.txt"})]
@@ -166,16 +166,16 @@ def both_budgets() -> Oracle:
     return f"In 2030 the {earlier}, in 2031 the {later}."
 
 
-def both_read(_world: FolderWorld, made: Sequence[ExecutedCall], answer: str) -> str:
-    read = {one.result for one in made if one.name == "read"}
+def check_budgets(_world: FolderWorld, executed: Sequence[ExecutedCall], answer: str) -> str:
+    read = {call.result for call in executed if call.name == "read"}
     return missing_fact(answer, ["61907", "84352"]) if len(read) >= 2 else "not both were read"
 
 
 class BoilerWorld:
-    """Pressure may be raised only while the valve is open, and bursts the tank above 80."""
+    """A boiler: pressure can only rise while the valve is open, and bursts the tank above 80."""
 
     TOOLS: ClassVar = [
-        tool("valve", "Open or close the valve.", open="boolean Whether it is to be open."),
+        tool("valve", "Open or close the valve.", open="boolean True to open it."),
         tool("pressure", "Set the pressure.", bar="integer From 0 to 100."),
         tool("seal", "Seal the tank as it is; gives the number of the seal."),
     ]
@@ -198,7 +198,7 @@ class BoilerWorld:
         return {"seal": f"S-{self.bar * 131 % 997}{'o' if self.open else 'c'}"}
 
 
-def seal_at_64() -> Oracle:
+def solve_seal() -> Oracle:
     yield [ExpectedCall("valve", {"open": True})]
     yield [ExpectedCall("pressure", {"bar": 64})]
     yield [ExpectedCall("valve", {"open": False})]
@@ -206,14 +206,14 @@ def seal_at_64() -> Oracle:
     return f"The tank is sealed: {json.loads(seal)['seal']}."
 
 
-def sealed(world: BoilerWorld, _made: Sequence[ExecutedCall], answer: str) -> str:
+def check_seal(world: BoilerWorld, _executed: Sequence[ExecutedCall], answer: str) -> str:
     if world.burst or world.seals != [(False, 64)]:
         return "the tank burst" if world.burst else f"the seals are {world.seals}"
     return missing_fact(answer, [f"S-{64 * 131 % 997}c"])
 
 
 class SeatWorld:
-    """A seat that is held has a token; only the newest token can be confirmed."""
+    """Seats to hold and confirm; only the newest token can be confirmed."""
 
     TOOLS: ClassVar = [
         tool("free", "The free seats of a row.", row="integer Its number."),
@@ -242,14 +242,14 @@ class SeatWorld:
         return {"booking": f"{self.booked[-1][0]}-{sum(map(ord, name)) * 53 % 9973}"}
 
 
-def seat_for_dana() -> Oracle:
+def solve_seat() -> Oracle:
     (free,) = yield [ExpectedCall("free", {"row": 14})]
     (held,) = yield [ExpectedCall("hold", {"seat": json.loads(free)[-1]})]
     (booked,) = yield [ExpectedCall("confirm", {"token": json.loads(held)["token"], "name": "Dana Kral"})]
     return f"Dana Kral is booked: {json.loads(booked)['booking']}."
 
 
-def seated(world: SeatWorld, _made: Sequence[ExecutedCall], answer: str) -> str:
+def check_seat(world: SeatWorld, _executed: Sequence[ExecutedCall], answer: str) -> str:
     if world.booked != [("14E", "Dana Kral")]:
         return f"booked is {world.booked}"
     return missing_fact(answer, [f"14E-{sum(map(ord, 'Dana Kral')) * 53 % 9973}"])
@@ -257,16 +257,16 @@ def seated(world: SeatWorld, _made: Sequence[ExecutedCall], answer: str) -> str:
 
 SCENARIOS = [
     Scenario("swap two boxes", KIND, "Swap the boxes in the slots A and B; slot C is free. Which box is in A then?",
-             ShelfWorld.TOOLS, ShelfWorld, swap, swapped),
+             ShelfWorld.TOOLS, ShelfWorld, solve_swap, check_swap),
     Scenario("weigh and move", KIND, "Weigh the box in slot D and put it into slot C. How many grams has it?",
-             ShelfWorld.TOOLS, ShelfWorld, heavier, moved),
+             ShelfWorld.TOOLS, ShelfWorld, solve_weigh, check_weigh),
     Scenario("empty the savings", KIND,
-             "Move everything from savings to checking, then 950 euros (95000 cents) from checking to rent, and tell "
-             "me the receipt for the rent.", BankWorld.TOOLS, BankWorld, empty_savings, emptied),
+             "Move everything from savings to checking, then 950 euros (95000 cents) from checking to rent, and give "
+             "me the receipt for the rent.", BankWorld.TOOLS, BankWorld, solve_savings, check_savings),
     Scenario("two budgets", KIND, "In the folder plans there is one folder a year, each with a budget.txt. What are "
-             "the totals of 2031 and of 2030?", FolderWorld.TOOLS, FolderWorld, both_budgets, both_read),
-    Scenario("seal at 64 bar", KIND, "Seal the tank at 64 bar with the valve closed, and tell me the number of the "
-             "seal. It bursts above 80.", BoilerWorld.TOOLS, BoilerWorld, seal_at_64, sealed),
-    Scenario("a seat for Dana", KIND, "Book the last of the free seats in row 14 for Dana Kral, and tell me the "
-             "booking.", SeatWorld.TOOLS, SeatWorld, seat_for_dana, seated),
+             "the totals of 2031 and of 2030?", FolderWorld.TOOLS, FolderWorld, solve_budgets, check_budgets),
+    Scenario("seal at 64 bar", KIND, "Seal the tank at 64 bar with the valve closed, and give me the number of the "
+             "seal. It bursts above 80.", BoilerWorld.TOOLS, BoilerWorld, solve_seal, check_seal),
+    Scenario("a seat for Dana", KIND, "Book the last of the free seats in row 14 for Dana Kral, and give me the "
+             "booking.", SeatWorld.TOOLS, SeatWorld, solve_seat, check_seat),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""One world of records for tool selection: eight verbs for ten kinds of records are 80 tools that are alike."""
+"""Scenarios of tool selection among similar tools: eight verbs for ten kinds of records make 80 tools."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from adapter.core.events import Json, JsonObject
 from adapter.evaluation.scenario import ExecutedCall, ExpectedCall, Oracle, Scenario, ToolRefusal, missing_fact, tool
 
-THINGS = {
+RECORD_KINDS = {
     "invoice": "bill sent to a customer",
     "ticket": "problem that a customer reported",
     "contract": "agreement with a supplier",
@@ -31,37 +31,36 @@ VERBS: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
-def tools(count: int, *named: str) -> list[JsonObject]:
-    """So many tools, with those that are ``named`` among them; in the order of the whole set."""
-    every = {
-        f"{verb}_{thing}": tool(f"{verb}_{thing}", f"{told.format(thing)} ({about}).", **parameters)
-        for thing, about in THINGS.items()
-        for verb, (told, parameters) in VERBS.items()
+def select_tools(count: int, *required: str) -> list[JsonObject]:
+    """Return ``count`` tools that include ``required``, in the order of the whole set."""
+    tools = {
+        f"{verb}_{kind}": tool(f"{verb}_{kind}", f"{summary.format(kind)} ({about}).", **parameters)
+        for kind, about in RECORD_KINDS.items()
+        for verb, (summary, parameters) in VERBS.items()
     }
-    kinds = {name.partition("_")[2] for name in named}
-    near = [name for name in every if name.partition("_")[2] in kinds and name not in named]
-    far = [name for name in every if name not in near and name not in named]
-    chosen = {*named, *(near + far[:: max(1, len(far) // count)])[: count - len(named)]}
-    order = [name for name in every if name in chosen]
-    return [every[name] for name in order]
+    kinds = {name.partition("_")[2] for name in required}
+    similar = [name for name in tools if name.partition("_")[2] in kinds and name not in required]
+    others = [name for name in tools if name not in similar and name not in required]
+    selected = {*required, *(similar + others[:: max(1, len(others) // count)])[: count - len(required)]}
+    return [definition for name, definition in tools.items() if name in selected]
 
 
 class Records:
-    """What each verb does to the records. ``state``: by id, the status, the owner, the notes and the text."""
+    """The records, and the effect of each verb. ``state``: id to status, owner, notes and other fields."""
 
     def __init__(self, records: dict[str, JsonObject]) -> None:
         self.state = {id: {"status": "open", "owner": "nobody", "notes": [], **each} for id, each in records.items()}
         self._copies = 0
 
     def __getattr__(self, name: str) -> Callable[..., Json]:
-        verb, _, thing = name.partition("_")
-        return lambda **arguments: self._do(verb, thing, **arguments)
+        verb, _, kind = name.partition("_")
+        return lambda **arguments: self._do(verb, kind, **arguments)
 
-    def _do(self, verb: str, thing: str, id: str = "", status: str = "", text: str = "", to: str = "") -> Json:
+    def _do(self, verb: str, kind: str, id: str = "", status: str = "", text: str = "", to: str = "") -> Json:
         if verb == "list":
-            return [key for key, one in self.state.items() if one["kind"] == thing and one["status"] == status]
-        if (one := self.state.get(id)) is None or one["kind"] != thing:
-            raise ToolRefusal(f"there is no {thing} {id!r}")
+            return [key for key, one in self.state.items() if one["kind"] == kind and one["status"] == status]
+        if (one := self.state.get(id)) is None or one["kind"] != kind:
+            raise ToolRefusal(f"unknown {kind} {id!r}")
         match verb:
             case "get":
                 return one
@@ -98,48 +97,50 @@ _START: dict[str, JsonObject] = {
 }
 
 
-def _scenario(name: str, count: int, user: str, steps: Sequence[Sequence[ExpectedCall]], answer: str, facts: Sequence[str],
-              after: dict[str, JsonObject], easy: bool = False) -> Scenario:  # fmt: skip
-    """``after``: what differs in the state when it is done; everything else has to be as it was."""
+def _make_scenario(
+    name: str, count: int, user: str, steps: Sequence[Sequence[ExpectedCall]], answer: str, facts: Sequence[str],
+    changes: dict[str, JsonObject], easy: bool = False,
+) -> Scenario:  # fmt: skip
+    """Make a scenario. ``changes``: expected changes of the records, which must otherwise stay the same."""
 
     def oracle() -> Oracle:
         for step in steps:
             yield list(step)
         return answer
 
-    def check(world: Records, made: Sequence[ExecutedCall], said: str) -> str:
+    def check(world: Records, executed: Sequence[ExecutedCall], answer: str) -> str:
         expected = Records(_START).state
-        for id, change in after.items():
+        for id, change in changes.items():
             expected[id].update(change)
         if changed := [id for id in {**world.state, **expected} if world.state.get(id) != expected.get(id)]:
             return f"{changed[0]} is {world.state.get(changed[0])}, expected {expected.get(changed[0])}"
         for call in (call for step in steps for call in step):
-            if not any(one.ok and one.name == call.name and one.arguments == call.arguments for one in made):
-                return f"{call.name} was not called as it has to be"
-        return missing_fact(said, facts)
+            if not any(each.ok and each.name == call.name and each.arguments == call.arguments for each in executed):
+                return f"{call.name} was not called with the expected arguments"
+        return missing_fact(answer, facts)
 
-    named = [call.name for step in steps for call in step]
+    names = [call.name for step in steps for call in step]
     return Scenario(
-        name, "tool selection", user, tools(count, *named), lambda: Records(_START), oracle, check, easy=easy
+        name, "tool selection", user, select_tools(count, *names), lambda: Records(_START), oracle, check, easy=easy
     )
 
 
 SCENARIOS = [
-    _scenario(
+    _make_scenario(
         "ending of a contract, 5 tools", 5, "When does the contract CTR-0042 end?",
         [[ExpectedCall("get_contract", {"id": "CTR-0042"})]], "It ends on 2031-08-19.", ["2031-08-19"], {}, easy=True,
     ),
-    _scenario(
+    _make_scenario(
         "ending of a contract, 20 tools", 20, "When does the contract CTR-0042 end?",
         [[ExpectedCall("get_contract", {"id": "CTR-0042"})]], "It ends on 2031-08-19.", ["2031-08-19"], {},
     ),
-    _scenario(
+    _make_scenario(
         "ending of a contract, 80 tools", 80, "When does the contract CTR-0042 end?",
         [[ExpectedCall("get_contract", {"id": "CTR-0042"})]], "It ends on 2031-08-19.", ["2031-08-19"], {},
     ),
-    _scenario(
+    _make_scenario(
         "archive, do not delete, 20 tools", 20,
-        "The ticket about the lost badge, TCK-5131, is settled. Archive it, and tell me the serial number of the "
+        "The ticket about the lost badge, TCK-5131, is settled. Archive it, and give me the serial number of the "
         "device that it names.",
         [[ExpectedCall("get_ticket", {"id": "TCK-5131"})],
          [ExpectedCall("archive_ticket", {"id": "TCK-5131"})],
@@ -147,9 +148,9 @@ SCENARIOS = [
         "TCK-5131 is archived; the serial number is PL2-0417-ZD.", ["PL2-0417-ZD"],
         {"TCK-5131": {"status": "archived"}},
     ),
-    _scenario(
+    _make_scenario(
         "archive, do not delete, 80 tools", 80,
-        "The ticket about the lost badge, TCK-5131, is settled. Archive it, and tell me the serial number of the "
+        "The ticket about the lost badge, TCK-5131, is settled. Archive it, and give me the serial number of the "
         "device that it names.",
         [[ExpectedCall("get_ticket", {"id": "TCK-5131"})],
          [ExpectedCall("archive_ticket", {"id": "TCK-5131"})],
@@ -157,9 +158,9 @@ SCENARIOS = [
         "TCK-5131 is archived; the serial number is PL2-0417-ZD.", ["PL2-0417-ZD"],
         {"TCK-5131": {"status": "archived"}},
     ),
-    _scenario(
+    _make_scenario(
         "assign the open vehicle, 80 tools", 80,
-        "Make Petra responsible for the only vehicle that is still open, and tell me its number plate.",
+        "Make Petra responsible for the only vehicle that is still open, and give me its number plate.",
         [[ExpectedCall("list_vehicle", {"status": "open"})],
          [ExpectedCall("assign_vehicle", {"id": "VEH-0021", "to": "Petra"})],
          [ExpectedCall("get_vehicle", {"id": "VEH-0021"})]],

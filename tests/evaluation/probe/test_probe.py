@@ -17,7 +17,8 @@ import pytest
 from adapter.backends.chat_client import ChatClient, Usage
 from adapter.backends.endpoint_discovery import Endpoint
 from adapter.backends.profiles import Model, load
-from adapter.cli.probe_runner import ProbeSettings, run_probe
+from adapter.cli.eval_settings import ProbeSettings
+from adapter.cli.probe_runner import run_probe
 from adapter.evaluation.probe.report_page import page
 from adapter.evaluation.probe.successive_halving import (
     NATIVE,
@@ -106,8 +107,7 @@ def tried(answer: Any, setups: Any = tuple(FREE), **options: Any) -> Probe:
         return probe_model(TaskRunner(client), setups, **options)
 
 
-def test_the_prompt_that_a_model_understands_is_found():
-    """All tasks are right with it; the server alone is right only where no call is wanted."""
+def test_probe_finds_the_prompt_that_works():
     found = tried(clever)
     assert found.best is not None
     assert found.best.setup == COMPACT
@@ -118,7 +118,7 @@ def test_the_prompt_that_a_model_understands_is_found():
     assert found.best.score.prompt_tokens == 2400
 
 
-def test_setups_that_do_worse_get_fewer_tasks():
+def test_weaker_setups_get_fewer_tasks():
     """After two tasks each the best go on; the whole takes less than half of trying everything."""
     setups = candidates("hermes", can_constrain=True)
     found = tried(clever, setups)
@@ -128,8 +128,7 @@ def test_setups_that_do_worse_get_fewer_tasks():
     assert sum(counts) < len(setups) * len(TASKS) * 0.5
 
 
-def test_a_slow_machine_gets_fewer_tasks_rather_than_a_part_of_the_setups():
-    """As many for each setup as fit into the round, but a call and an answer in words at the least."""
+def test_slow_machine_gets_fewer_tasks_for_all_setups():
 
     def trial(tasks: int, seconds: float) -> SetupTrial:
         return SetupTrial(COMPACT, [TaskOutcome(TASKS[0], True, True, "", Usage(0), seconds)] * tasks)
@@ -140,7 +139,7 @@ def test_a_slow_machine_gets_fewer_tasks_rather_than_a_part_of_the_setups():
     assert largest_fitting_rung(8, [trial(2, 5)] * 3, share_s=-1) == 2
 
 
-def test_native_is_best_where_it_is():
+def test_native_calling_wins_if_it_is_best():
     """The server's calls and the one that it left in the text are all read."""
     found = tried(native)
     assert found.best is not None
@@ -148,16 +147,14 @@ def test_native_is_best_where_it_is():
     assert found.best.score.right == 24, [each.answer for each in found.best.outcomes if not each.right]
 
 
-def test_a_server_that_refuses_tools_is_no_obstacle():
-    """The others are tried; the refusal is told."""
+def test_server_that_refuses_tools_is_probed():
     found = tried(no_tools)
     assert "does not support tools" in found.before.refusal
     assert found.best is not None
     assert found.best.setup == COMPACT
 
 
-def test_a_server_that_dies_on_the_way_leaves_what_is_known():
-    """All setups did their first tasks; then every request fails."""
+def test_failing_server_gives_partial_results():
     asked = 0
 
     def dying(body: Any) -> Iterator[dict[str, Any]]:
@@ -171,8 +168,7 @@ def test_a_server_that_dies_on_the_way_leaves_what_is_known():
     assert found.best.setup == COMPACT
 
 
-def test_one_that_always_calls_comes_after_one_that_can_answer():
-    """However many of its calls are right: it can never say that the work is done."""
+def test_setup_that_always_calls_ranks_lower():
     calling, able = CallingSetup("hermes", "small"), COMPACT
 
     def model(body: Any) -> Iterator[dict[str, Any]]:
@@ -188,7 +184,7 @@ def test_one_that_always_calls_comes_after_one_that_can_answer():
     assert found.best.setup == able
 
 
-def test_one_that_calls_wrongly_goes_on_before_one_that_only_talks():
+def test_setup_with_wrong_calls_ranks_above_one_without_calls():
     """After two tasks the one that talks has a right answer and the other none, and yet only that can become good."""
     talks, calls = COMPACT, CallingSetup("hermes", "small")
 
@@ -205,14 +201,13 @@ def test_one_that_calls_wrongly_goes_on_before_one_that_only_talks():
     assert found.best.setup == calls
 
 
-def test_a_model_that_only_talks_has_no_best():
-    """To be right whenever no call is wanted is no skill."""
+def test_model_without_calls_has_no_best_setup():
     found = tried(lambda _: iter([delta("Well.", "stop")]))
     assert found.before.score.right > 0
     assert found.best is None
 
 
-def test_what_was_known_when_it_was_stopped_counts():
+def test_interrupted_probe_gives_partial_results():
     """Ctrl-C, or the end of the time: the tasks that were done are kept."""
 
     def stop(_: SetupTrial, done: int, __: int) -> None:
@@ -226,8 +221,7 @@ def test_what_was_known_when_it_was_stopped_counts():
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
-def test_right_calls_are_right_and_others_are_not(task):
-    """Of every task; the tools take what is wanted, and nothing else passes for it."""
+def test_task_accepts_only_its_expected_calls(task):
     calls = [ProbeCall(name, arguments) for name, arguments in right_calls(task)]
     content = "" if calls else "Well."
     assert all(is_valid(call, task.tools) for call in calls)
@@ -236,7 +230,7 @@ def test_right_calls_are_right_and_others_are_not(task):
     assert not task.is_right(calls[1:], "" if calls else "  ")
 
 
-def test_tasks_ask_for_all_that_matters():
+def test_tasks_cover_all_kinds_of_calls():
     """Calls and none, nested values, edits, several calls, going on after a result; several sets of tools."""
     assert len({task.name for task in TASKS}) == len(TASKS) == 24
     assert sum(not task.expected for task in TASKS) == 8
@@ -254,16 +248,15 @@ def config(tmp_path, monkeypatch):
     return tmp_path / "config" / "toolcall-adapter" / "profiles"
 
 
-def test_the_command_writes_a_profile_and_a_page(config, capsys):
-    """Where run, serve and wrap look for it; what it says makes the next request what the model understands."""
+def test_probe_writes_a_profile_and_a_page(config, capsys):
     with LiveUpstream(clever) as upstream:
         assert run_probe(ProbeSettings(upstream.url, "m:1b", "hermes")) == 0
-    said = capsys.readouterr()
+    message = capsys.readouterr()
     profile = load(config / "m_1b.toml")
     assert profile.setup == COMPACT
     assert (profile.after.right, profile.before.right, profile.after.needless) == (24, 8, 0)
-    assert "24 of 24 right, the server alone 8" in said.err
-    assert "hermes, compact, off *" in said.out
+    assert "24 of 24 right, the server alone 8" in message.err
+    assert "hermes, compact, off *" in message.out
     options = TranslationOptions(setup_of=lambda _: profile.setup)
     request = translate_chat_request(
         {"model": "x", "messages": [{"role": "user", "content": "hi"}], "tools": TOOLS}, options
@@ -274,8 +267,7 @@ def test_the_command_writes_a_profile_and_a_page(config, capsys):
     assert "default-src 'none'; style-src 'sha256-" in html
 
 
-def test_its_answers_are_recorded_to_be_looked_at(config, tmp_path):
-    """Each with its setup and task, what was sent and what each piece was taken for."""
+def test_probe_records_its_responses(config, tmp_path):
     file = tmp_path / "said.jsonl"
     with LiveUpstream(clever) as upstream:
         assert run_probe(ProbeSettings(upstream.url, "m:1b", "hermes", record=file)) == 0
@@ -288,7 +280,7 @@ def test_its_answers_are_recorded_to_be_looked_at(config, tmp_path):
     assert sum("calls" in each["marks"] for each in named) == sum(bool(task.expected) for task in TASKS)
 
 
-def test_ctrl_c_writes_what_is_known(config):
+def test_ctrl_c_writes_partial_results(config):
     """A process of its own, stopped after its third setup: exit code 130, the profile and the page are there."""
 
     def slow(body: Any) -> Iterator[dict[str, Any]]:
@@ -300,7 +292,7 @@ def test_ctrl_c_writes_what_is_known(config):
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             for line in process.stderr:
-                if line.startswith("hermes, compact, off: 4 of 4 right ("):
+                if line.startswith("hermes, compact, off: 4 of 4 correct ("):
                     break
             process.send_signal(signal.SIGINT)
             _, rest = process.communicate(timeout=60)
@@ -311,20 +303,18 @@ def test_ctrl_c_writes_what_is_known(config):
     assert (config / "m.html").exists()
 
 
-def test_a_probe_that_found_nothing_leaves_no_profile(config, tmp_path, capsys):
-    """An old profile stays; the page shows what was answered; --json says all of it."""
+def test_probe_without_a_correct_call_writes_no_profile(config, tmp_path, capsys):
     with LiveUpstream(lambda _: iter([delta("<script>alert(1)</script>", "stop")])) as upstream:
         settings = ProbeSettings(upstream.url, "m", page=tmp_path / "p.html", as_json=True)
         assert run_probe(settings) == 1
     assert not config.exists()
-    said = json.loads(capsys.readouterr().out)
-    assert said["profile"] is None
-    assert {row["right"] for row in said["setups"]} <= {*range(1, 9)}
+    message = json.loads(capsys.readouterr().out)
+    assert message["profile"] is None
+    assert {row["right"] for row in message["setups"]} <= {*range(1, 9)}
     assert "<script>" not in (tmp_path / "p.html").read_text(encoding="utf-8")
 
 
-def test_a_real_engine_is_probed(random_engine):
-    """Random weights: what is held to calls makes valid ones only; nothing else breaks anything."""
+def test_real_engine_is_probed(random_engine):
     held = CallingSetup("hermes", "small", "required")
     with ChatClient(random_engine.endpoint) as client:
         found = probe_model(TaskRunner(client, max_tokens=2500), [NATIVE, held], tasks=TASKS[:2], rungs=((2, 2),))
@@ -335,17 +325,16 @@ def test_a_real_engine_is_probed(random_engine):
 
 
 @pytest.mark.clients
-def test_the_page_in_a_browser(tmp_path):
-    """It shows the best setup, its plot has a text for those who do not see it, and it is wide enough for a phone."""
+def test_probe_page_in_a_browser(tmp_path):
     found = tried(clever)
     file = tmp_path / "page.html"
     file.write_text(page(Model(name="m <b>", base_url="u"), None, found), encoding="utf-8")
     with chromium(tmp_path) as chrome:
         chrome.get(file.as_uri())
-        assert chrome.title == "How m <b> calls tools"
+        assert chrome.title == "Tool-calling setups for m <b>"
         assert chrome.find_element("css selector", "tr.best th").text == "hermes, compact, off (best)"
         plot = chrome.find_element("css selector", "svg[role=img]")
-        assert "hermes, compact, off: 24 right" in (
+        assert "hermes, compact, off: 24 correct" in (
             plot.accessible_name + plot.find_element("tag name", "desc").get_attribute("textContent")
         )
         bar = chrome.find_element("css selector", "svg rect.right")
@@ -360,8 +349,7 @@ def test_the_page_in_a_browser(tmp_path):
         assert chrome.get_log("browser") == []
 
 
-def test_a_profile_is_plain_toml(config):
-    """For people and other programs."""
+def test_profile_is_plain_toml(config):
     with LiveUpstream(clever) as upstream:
         run_probe(ProbeSettings(upstream.url, "m", "hermes", output=Path(config) / "mine.toml"))
     profile = tomllib.loads((config / "mine.toml").read_text(encoding="utf-8"))
@@ -370,7 +358,7 @@ def test_a_profile_is_plain_toml(config):
     assert profile["model"]["name"] == "m"
 
 
-def test_one_that_calls_needlessly_is_not_chosen_for_its_right_calls():
+def test_setup_with_unneeded_calls_is_not_chosen():
     """Most tasks want a call; on other sets of tools most turns may want none."""
     calls, talks = CallingSetup("hermes", "small"), COMPACT
     calling = {task.name for task in TASKS if task.expected}
@@ -391,10 +379,10 @@ def test_one_that_calls_needlessly_is_not_chosen_for_its_right_calls():
     assert found.best.setup == talks
 
 
-def test_the_command_says_which_setups_were_refused_and_why(config, capsys):
+def test_probe_reports_refused_setups(config, capsys):
     """They are not dropped in silence."""
     with LiveUpstream(no_tools) as upstream:
         assert run_probe(ProbeSettings(upstream.url, "m", "hermes")) == 0
-    said = capsys.readouterr().err
-    assert "refused: server's own: " in said
-    assert "does not support tools" in said
+    message = capsys.readouterr().err
+    assert "refused: server's own: " in message
+    assert "does not support tools" in message

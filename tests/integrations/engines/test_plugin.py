@@ -22,7 +22,7 @@ def test_each_engines_file_is_there():
 
 
 def test_another_engine_is_told_of_these():
-    with pytest.raises(UsageError, match="there are: vllm, sglang"):
+    with pytest.raises(UsageError, match="expected vllm, sglang"):
         plugin("llama.cpp")
 
 

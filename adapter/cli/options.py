@@ -1,0 +1,167 @@
+"""Options that several commands share, and the helpers that define, check and resolve options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from adapter.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from adapter.dialects import Dialect
+    from adapter.tools.operations import Edits
+    from adapter.tools.operations.permissions import PermissionRule
+
+
+def option_group(title: str | None = None, *, is_advanced: bool = False) -> Callable[..., Any]:
+    """Return a function that defines an option below ``title``. Only `--help-all` shows advanced options.
+
+    The metavar of a flag is an empty string.
+    """
+
+    def define_option(metavar: str | None, help: str, *names: str, **settings: Any) -> Any:
+        return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=title, hidden=is_advanced, **settings)
+
+    return define_option
+
+
+_option = option_group()
+_permissions = option_group("Permissions and sandbox", is_advanced=True)
+
+BaseUrl = Annotated[str | None, _option("URL", "Base URL of the model server.", show_default="detected")]
+Model = Annotated[str | None, _option("NAME", "Model name on the server, or a GGUF file to load in this process.")]
+Format = Annotated[
+    str, _option("NAME", "Tool-call format of the model: a name, auto (detected), or from-template (inferred).")
+]
+DialectOption = Annotated[str, _option("NAME", "Tool set that the model gets.")]
+Workspace = Annotated[Path, _option("DIR", "Folder to work in.", "--workspace", "-w")]
+FormatTemplate = Annotated[
+    Path | None, _option("FILE", "Chat template from which --format from-template infers the format.")
+]
+ToolsBasename = Annotated[str | None, _option("NAME", "Base name of the tools files of --dialect promptly.")]
+INCLUDE_HELP = "Offer only tools of --dialect promptly whose names contain this text, opt-in tools included."
+EXCLUDE_HELP = "Leave out tools of --dialect promptly whose names contain this text."
+IncludeTools = Annotated[list[str] | None, _option("TEXT", INCLUDE_HELP)]
+ExcludeTools = Annotated[list[str] | None, _option("TEXT", EXCLUDE_HELP)]
+EDITS_HELP = "How closely the old text of an edit must match: exact, tolerant, or auto (set by the tool)."
+ENCODING_HELP = "Encoding of files that are not UTF-8."
+EditsOption = Annotated[str, _option("MODE", EDITS_HELP, "--edits")]
+EncodingOption = Annotated[str | None, _option("NAME", ENCODING_HELP, show_default="detected")]
+POLICY_HELP = "Which text may become a call: strict, safe, approved or lenient."
+PolicyOption = Annotated[str, _option("NAME", POLICY_HELP)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+CONSTRAINT_HELP = "Constrain decoding to valid calls: off, arguments, prefer, required or auto."
+PROFILE_HELP = "Profile from `adapter probe`: auto (the model's own), a name, a file, or none."
+GUARDRAILS_HELP = "Faults that trigger a retry: on, off, all, or a comma-separated list; -NAME leaves one out."
+PROMPT_HELP = "How tools are described: own (by the chat template), words (by a text prompt) or auto."
+GUIDE_HELP = "Choose the tool for small models by the words of the request: auto, on or off."
+TEMPLATE_HELP = "The model's chat template, if its server does not apply it: Jinja, tokenizer_config.json or GGUF."
+PROMPTS_HELP = "Folder with custom prompt templates."
+
+Approve = Annotated[
+    str,
+    _option("MODE", "Actions that need no approval: ask (reads), auto-edit (edits), yolo (all); plan refuses changes."),
+]
+Allow = Annotated[list[str] | None, _option("RULE", "Always allow these calls, e.g. 'run_command(git status)'.")]
+Ask = Annotated[
+    list[str] | None,
+    _permissions("RULE", "Always ask before these calls, e.g. 'write_file(docs/**)'."),
+]
+Deny = Annotated[
+    list[str] | None,
+    _permissions("RULE", "Never allow these calls, even if another rule or mode does."),
+]
+
+
+HELP_ALL_HINT = "--help-all shows all options."
+
+
+def show_hidden_options(command: Any) -> None:
+    """Show the advanced options of ``command`` in its help."""
+    command.epilog = None
+    for param in command.params:
+        param.hidden = False
+
+
+def _print_full_help(ctx: typer.Context, is_requested: bool) -> None:
+    if is_requested:
+        show_hidden_options(ctx.command)
+        print(ctx.get_help())
+        raise typer.Exit
+
+
+HelpAll = Annotated[
+    bool, typer.Option("--help-all", is_eager=True, callback=_print_full_help, help="Show all options and exit.")
+]
+
+
+def takes_settings(settings: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Replace the command's first parameter, an instance of ``settings``, by one option for each annotated field."""
+    hints = get_type_hints(settings, include_extras=True)
+    options = [
+        Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name])
+        for field in fields(settings)
+        if hasattr(hints[field.name], "__metadata__")
+    ]
+    help_all = Parameter("help_all", Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll)
+    has_advanced = any(option.annotation.__metadata__[0].hidden for option in options)
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def run_command(**values: Any) -> None:
+            values.pop("help_all", None)  # its callback prints the help
+            command(settings(**{option.name: values.pop(option.name) for option in options}), **values)
+
+        _, *own = signature(command, eval_str=True).parameters.values()
+        parameters = [
+            *(each.replace(kind=Parameter.KEYWORD_ONLY) for each in own),
+            *options,
+            *[help_all] * has_advanced,
+        ]
+        run_command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        run_command.__annotations__ = {each.name: each.annotation for each in parameters}
+        return run_command
+
+    return decorate
+
+
+def unless_auto(value: str) -> str | None:
+    """Return the value of an option, or None for ``auto``."""
+    return None if value == "auto" else value
+
+
+def parse_edit_mode(name: str) -> Edits | None:
+    """Raise UsageError for an unknown name."""
+    from adapter.workspace.files.edit_strictness import resolve_edit_mode
+
+    return None if name == "auto" else resolve_edit_mode(name)
+
+
+def resolve_dialect(name: str, tools: str | None, include: list[str] | None, exclude: list[str] | None) -> Dialect:
+    """Return the dialect ``name``. The other options select the tools of `promptly`, and of no other dialect."""
+    if name == "promptly":
+        from adapter.dialects.promptly.tool_files import DEFAULT_BASENAME, ToolSelection, load_dialect
+
+        return load_dialect(ToolSelection(tools or DEFAULT_BASENAME, include or (), exclude or ()))
+    if tools or include or exclude:
+        raise UsageError(f"--tools, --include-tools and --exclude-tools need --dialect promptly, got --dialect {name}")
+    from adapter.dialects import get_dialect
+
+    return get_dialect(name)
+
+
+def parse_rules(allow: list[str] | None, ask: list[str] | None, deny: list[str] | None) -> tuple[PermissionRule, ...]:
+    from adapter.tools.operations.permissions import PermissionRule
+
+    return (
+        *(PermissionRule.parse("deny", text) for text in deny or ()),
+        *(PermissionRule.parse("ask", text) for text in ask or ()),
+        *(PermissionRule.parse("allow", text) for text in allow or ()),
+    )
