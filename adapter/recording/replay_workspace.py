@@ -198,7 +198,7 @@ class ReplayWorkspace(Workspace):
     def continue_as(self, header: Header) -> None:
         """What a sub-agent has of the session that it is a part of."""
         self._allowed = READ_ONLY if header.read_only else None
-        self._approvals.above = header.above
+        self._approvals.parent_path = header.above
         self._policy.granted.update(header.granted)
         self.tools = self._offered()
 

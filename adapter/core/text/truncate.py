@@ -94,3 +94,8 @@ def keep_end(text: str, max_bytes: int) -> str:
     """The longest end of ``text`` that is at most ``max_bytes`` of UTF-8."""
     data = text.encode()
     return data[max(len(data) - max_bytes, 0) :].decode("utf-8", "ignore")
+
+
+def shorten(text: str, max_characters: int) -> str:
+    """Return the text, cut to end in ``...`` if it is longer than ``max_characters``."""
+    return text if len(text) <= max_characters else f"{text[: max_characters - 3]}..."

@@ -4,7 +4,7 @@ import pytest
 
 from adapter import Workspace
 from adapter.core.errors import ToolError, UsageError
-from adapter.workspace.changes.encoding_detection import plausible, unmarked_utf16
+from adapter.workspace.changes.encoding_detection import plausible_encodings, detect_unmarked_utf16
 from adapter.workspace.changes.text_codec import decode, encode, is_binary
 
 RUSSIAN = "# Настройки сервера\nport = 1\nhost = 2\n# Конец файла, больше ничего нет\n"
@@ -139,7 +139,7 @@ def test_utf16_without_a_mark_is_recognised(workspace, directory, encoding):
 )
 def test_what_has_nuls_elsewhere_is_binary(data):
     """As before."""
-    assert unmarked_utf16(data) is None
+    assert detect_unmarked_utf16(data) is None
     assert is_binary(data)
     with pytest.raises(ToolError, match="is a binary file"):
         decode(data, "f")
@@ -149,4 +149,4 @@ def test_what_a_file_may_be_in_is_what_gives_its_bytes_back():
     """Among them the one that it is in."""
     for encoding in ("koi8-r", "cp1251", "cp1252", "gb18030", "big5"):
         text = {"gb18030": CHINESE, "big5": "\u7aef\n", "cp1252": CAFE}.get(encoding, RUSSIAN)
-        assert encoding in plausible(encode(text, encoding, "f"))
+        assert encoding in plausible_encodings(encode(text, encoding, "f"))

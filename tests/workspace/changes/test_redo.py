@@ -85,7 +85,7 @@ def test_sessions_redo_their_own(stocked):
         one.undo()
         with pytest.raises(ToolError, match="nothing to redo"):
             other.redo()
-        with suppress(KeyError), other._desk.history.batch():
+        with suppress(KeyError), other._context.history.batch():
             other.run("write_file", {"path": "b.txt", "content": "b\n"})
             raise KeyError
         with pytest.raises(ToolError, match="nothing to redo"):

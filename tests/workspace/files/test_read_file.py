@@ -206,7 +206,7 @@ def test_lines_deep_in_a_huge_file_are_not_waited_for(desk, directory, monkeypat
     with (directory / "f").open("wb") as file:
         file.write(b"x\n" * 5_000)
         file.truncate(20 * 1024**3)
-    monkeypatch.setattr(read_file, "PASSING_SECONDS", 0.1)
+    monkeypatch.setattr(read_file, "SKIP_SECONDS", 0.1)
     with pytest.raises(ToolError, match="line 101000 lies too far in: the first 5000 lines took"):
         read_text(desk, ReadText("f", 101_000, 101_001))
 

@@ -158,9 +158,9 @@ def test_the_number_is_limited(root, commands, monkeypatch):
 def test_nothing_outlives_the_workspace(directory, nap):
     """Closing it ends all commands, at once and completely."""
     with Workspace(directory, approve="yolo") as workspace:
-        commands = workspace._desk.commands
+        commands = workspace._context.commands
         for _ in range(3):
-            commands.start(workspace._desk.root, StartCommand(f"setsid {nap} & {nap}"))
+            commands.start(workspace._context.root, StartCommand(f"setsid {nap} & {nap}"))
         assert wait_for(lambda: len(living(nap)) == 6)
     assert living(nap) == []
 

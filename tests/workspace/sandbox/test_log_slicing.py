@@ -14,7 +14,7 @@ def sliced(lines, step=1_000, end="\n"):
     data = ("\n".join(lines) + end).encode()
     for at in range(0, len(data), step):
         slice_.add(data[at : at + step])
-    return slice_.sliced(), slice_
+    return slice_.build_excerpt(), slice_
 
 
 def test_a_short_output_is_left_alone():
@@ -95,7 +95,7 @@ def test_one_endless_line_costs_little():
     slice_ = LogSlice()
     for _ in range(2_000):
         slice_.add(b"x" * 10_000)
-    assert slice_.sliced() is None
+    assert slice_.build_excerpt() is None
     assert len(slice_.text()) < 600_000
 
 
@@ -103,6 +103,6 @@ def test_what_is_no_utf_8_is_shown_as_such():
     """No exception, valid text."""
     slice_ = LogSlice()
     slice_.add(b"\xff\xfe\n" * 1_000)
-    found = slice_.sliced()
+    found = slice_.build_excerpt()
     assert found is not None
     assert found.text.startswith("\ufffd\ufffd\n")

@@ -165,7 +165,7 @@ def test_echo_shows_the_output_as_it_comes(directory):
     with Workspace(directory, approve="yolo", echo=shown.append) as workspace:
         for echo in (False, True):
             operation = RunProgram("sh", words("-c", "printf 'a\\303'; sleep 0.2; printf '\\251\\n'"), echo=echo)
-            outcome = plan_operation(workspace._desk, operation).commit()
+            outcome = plan_operation(workspace._context, operation).commit()
             assert isinstance(outcome, ProgramOutput)
             assert outcome.output == "aé\n"
             assert "".join(shown) == ("aé\n" if echo else "")
