@@ -180,5 +180,5 @@ def test_the_package_exports_it():
 
 def test_an_empty_name_is_no_workspace():
     """An environment variable that is not set does not mean the folder one happens to be in."""
-    with pytest.raises(UsageError, match=r"an empty name; give a directory, '.' for the one you are in"):
+    with pytest.raises(UsageError, match=r"path is empty; give a directory, or '.' for the current one"):
         Workspace("")

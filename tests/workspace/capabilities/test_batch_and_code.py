@@ -70,7 +70,7 @@ def test_one_to_twenty_five_calls(workspace, directory):
     (directory / "a").write_text("x")
     result = batch(workspace, *[("read_file", {"path": "a"})] * 27)
     assert result.data == [True] * 25 + [False] * 2
-    assert "at most 25 calls; read_file was not run" in result.content
+    assert "read_file was not run: a batch has at most 25 calls" in result.content
     assert "the batch is empty; give 1 to 25" in batch(workspace).content
 
 
@@ -82,7 +82,7 @@ def test_what_must_stand_by_itself_is_refused_in_a_batch(workspace, name, argume
     """Batches in batches, also through code; and the end of the run."""
     result = batch(workspace, (name, arguments))
     assert result.data == [False]
-    assert f"{name} cannot be a part of a batch" in result.content
+    assert f"{name} cannot be part of a batch" in result.content
 
 
 def test_approvals_are_asked_one_at_a_time(directory):
@@ -209,7 +209,7 @@ def test_code_ends_with_its_time(workspace, text):
 
 def test_a_timeout_has_a_maximum(workspace):
     """D17: 300 s, and it is said."""
-    assert code(workspace, "1", timeout=301).notes == ("the timeout was cut to 300 s",)
+    assert code(workspace, "1", timeout=301).notes == ("the timeout was reduced to 300 s",)
     assert code(workspace, "1", timeout=300).notes == ()
     assert "leaves no time" in code(workspace, "1", timeout=0).content
 
@@ -225,7 +225,7 @@ def test_approvals_hold_inside_code_and_their_wait_costs_no_time(directory):
         assert code(workspace, "await write_file(path='a', content='x')", timeout=2).ok
         assert "forbids it" in code(workspace, "await write_file(path='b', content='x')").content
     with Workspace(directory, HOSTED) as workspace:
-        assert "nobody can be asked" in code(workspace, "await write_file(path='c', content='x')").content
+        assert "no approver is available" in code(workspace, "await write_file(path='c', content='x')").content
     assert [path.name for path in directory.iterdir()] == ["a"]
 
 

@@ -137,7 +137,7 @@ def test_questions_are_asked_and_answered_by_header(session, host):
         (questions("a", "b", "c", "d", "e"), "got 5 questions; ask 1 to 4"),
         (questions(" "), "question 1 has no text"),
         (questions("a", "a"), "questions 1 and 2 are both 'a'"),
-        (questions("a", options=["x", "x"]), "one twice"),
+        (questions("a", options=["x", "x"]), "duplicate labels"),
         (questions("a", options=[""]), "without a label"),
     ],
 )
@@ -146,7 +146,7 @@ def test_questions_that_nobody_could_answer_are_not_asked(session, host, argumen
     user = Scripted()
     result = session(replace(host, questions=user)).run("ask", arguments)
     assert said in result.content
-    assert "Nobody was asked" in result.content
+    assert "The user was not asked" in result.content
     assert user.asked == []
 
 
@@ -273,9 +273,9 @@ def test_no_note_lies_outside(session, tmp_path, directory, path, command):
         ("view", "nope.md", "memory has no note 'nope.md'; it has: a.md, sub/b.md"),
         ("view", "sub", "memory has no note 'sub'"),
         ("delete", "gone/b.md", "memory has no note 'gone/b.md'"),
-        ("delete", ".", "'.' is no name of a note"),
-        ("write", "../a.md", "'../a.md' is no name of a note"),
-        ("write", "/etc/a.md", "'/etc/a.md' is no name of a note"),
+        ("delete", ".", "invalid note name '.'"),
+        ("write", "../a.md", "invalid note name '../a.md'"),
+        ("write", "/etc/a.md", "invalid note name '/etc/a.md'"),
         ("write", "a.md/b.md", "a.md is a note, not a folder of notes"),
         ("write", "sub", "sub is a folder of notes"),
     ],
@@ -294,7 +294,7 @@ def test_memory_has_limits(tmp_path):
     """200 lines a note, 50,000 bytes in all; the note that is there stays as it was."""
     memory = NoteStore(tmp_path / "memory")
     memory.write("a.md", "x\n" * 200)
-    with pytest.raises(ToolError, match="at most 200 lines, this one has 201"):
+    with pytest.raises(ToolError, match="the note has 201 lines, at most 200 are allowed"):
         memory.write("a.md", "x\n" * 201)
     memory.write("b.md", "y" * 49_600)
     with pytest.raises(ToolError, match="at most 50000 bytes, this would make it 50001"):
@@ -359,7 +359,7 @@ def test_a_skill_is_a_result_or_a_user_message(session):
 def test_an_unknown_skill_names_the_nearest(session):
     """And all that there are."""
     error = session().run("skill", {"name": "Relase"}).error
-    assert "there are: Release it, Review code (did you mean 'Release it'" in error
+    assert "available: Release it, Review code (did you mean 'Release it'" in error
 
 
 @pytest.mark.usefixtures("skills")
@@ -425,7 +425,7 @@ def test_exit_ends(session):
     ("wrong", "says"),
     [
         ({"search": "nope"}, "search cannot be 'nope'; give \"embedded\", None, or an object that can do it"),
-        ({"web": "embedded"}, "web cannot be 'embedded'; give None, or an object that can do it"),
+        ({"web": "embedded"}, "invalid web 'embedded'; expected None, or an object with its methods"),
     ],
 )
 def test_a_word_that_means_no_capability_is_refused(wrong, says):

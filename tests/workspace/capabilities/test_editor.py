@@ -81,11 +81,11 @@ def test_files_are_tabs_and_the_cursor_goes_where_it_is_sent(run, workspace):
     [
         ("open_file", {"path": "none.txt"}, "does not exist"),
         ("open_file", {"path": "../secret/key"}, "outside"),
-        ("open_file", {"path": "a.txt", "line": 4}, "lines go from 1 to 3"),
-        ("open_file", {"path": "a.txt", "line": 0}, "lines go from 1 to 3"),
-        ("goto_line", {"line": 99}, "lines go from 1 to 3"),
-        ("goto_line", {"line": 1, "column": 5}, "columns go from 1 to 4"),
-        ("goto_line", {"line": 1, "column": 0}, "columns go from 1 to 4"),
+        ("open_file", {"path": "a.txt", "line": 4}, "its lines are 1 to 3"),
+        ("open_file", {"path": "a.txt", "line": 0}, "its lines are 1 to 3"),
+        ("goto_line", {"line": 99}, "its lines are 1 to 3"),
+        ("goto_line", {"line": 1, "column": 5}, "its columns are 1 to 4"),
+        ("goto_line", {"line": 1, "column": 0}, "its columns are 1 to 4"),
         ("get_selection", {}, "nothing is selected"),
         ("replace_selection", {"content": "x"}, "nothing is selected"),
     ],
@@ -155,7 +155,7 @@ def test_a_cursor_behind_the_end_of_a_changed_file_is_said(workspace, directory)
     """The file became shorter: nothing is written at a guess."""
     workspace.run("open_file", {"path": "a.txt", "line": 3})
     (directory / "a.txt").write_text("short\n")
-    assert "is not in a.txt any more" in workspace.run("insert_at_cursor", {"content": "x"}).content
+    assert "is no longer in a.txt" in workspace.run("insert_at_cursor", {"content": "x"}).content
     assert (directory / "a.txt").read_text() == "short\n"
 
 
@@ -163,7 +163,7 @@ def test_a_deleted_file_is_noted(workspace, directory):
     """State tells that an open file is gone."""
     workspace.run("open_file", {"path": "b.py"})
     (directory / "b.py").unlink()
-    assert workspace.run("get_editor_state", {}).notes == ("b.py is open, but does not exist any more",)
+    assert workspace.run("get_editor_state", {}).notes == ("b.py is open, but no longer exists",)
 
 
 def test_a_refused_change_leaves_file_cursor_and_selection(directory, editor):
@@ -200,5 +200,5 @@ def test_a_selection_must_be_one(editor, lines):
     with pytest.raises(ToolError, match="no file is open"):
         editor.select(*lines)
     editor.open("a.txt")
-    with pytest.raises(ToolError, match="are no selection"):
+    with pytest.raises(ToolError, match="invalid selection"):
         editor.select(*lines)

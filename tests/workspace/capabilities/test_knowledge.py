@@ -95,7 +95,7 @@ def test_installed_libraries_are_found_by_name(workspace):
     assert first["id"].startswith("/pypi/jinja2/")
     assert "pydantic-core" in [found.id.split("/")[2] for found in InstalledDocs().find("pydantic_core")]
     assert "/pypi/pydantic/" in InstalledDocs().find("pydantc")[0].id
-    assert "no library like 'zzqqxx'" in workspace.run("resolve", {"name": "zzqqxx"}).content
+    assert "no library similar to 'zzqqxx'" in workspace.run("resolve", {"name": "zzqqxx"}).content
 
 
 def test_docs_come_from_metadata_and_source(workspace):
@@ -113,14 +113,14 @@ def test_docs_come_from_metadata_and_source(workspace):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"id": "jinja2"}, "they look like /org/project"),
+        ({"id": "jinja2"}, "expected one like /org/project"),
         ({"id": "/vercel/next.js"}, "ids look like /pypi/NAME"),
         ({"id": "/pypi/zzqqxx"}, "is not installed here"),
         ({"id": "/pypi/jinja2/0.0.1"}, "is not installed here, but"),
         ({"id": "/pypi/../../etc"}, "ids look like|not installed"),
-        ({"id": "/pypi/jinja2", "page": 0}, "pages go from 1 to 10"),
-        ({"id": "/pypi/jinja2", "page": 11}, "pages go from 1 to 10"),
-        ({"id": "/pypi/docstring-parser", "mode": "info", "page": 10}, "there is no page 10"),
+        ({"id": "/pypi/jinja2", "page": 0}, "page must be between 1 and 10"),
+        ({"id": "/pypi/jinja2", "page": 11}, "page must be between 1 and 10"),
+        ({"id": "/pypi/docstring-parser", "mode": "info", "page": 10}, "page 10 does not exist"),
         ({"id": "/pypi/jinja2", "topic": "zzqqxx"}, "has no documentation about 'zzqqxx'"),
     ],
 )
@@ -138,7 +138,7 @@ def test_docs_that_are_not_there_are_explained(workspace, arguments, said):
 
 def test_a_search_for_nothing_is_refused(workspace):
     """Rather than answered with one."""
-    assert "0 results are none; ask for 1 or more" in workspace.run("search", {"query": "zebra", "limit": 0}).content
+    assert "the number of results must be at least 1, got 0" in workspace.run("search", {"query": "zebra", "limit": 0}).content
 
 
 def answer(value):
@@ -192,7 +192,7 @@ def test_brave_is_asked_as_its_documentation_says(server, directory, monkeypatch
     with Workspace(directory, HOSTED, host=Host(search=search_service("brave", server.url))) as workspace:
         result = workspace.run("search", {"query": "a b", "limit": 50, "allowed": ["a.com"], "blocked": ["c.com"]})
     assert result.data["hits"] == FOUND
-    assert "50 results were asked for; the service gives at most 20" in result.content
+    assert "50 results were requested; the service returns at most 20" in result.content
     path, headers = server.requests[0]
     assert path == ("/res/v1/web/search?q=a%20b%20site%3Aa.com%20-site%3Ac.com&count=20&text_decorations=false")
     assert headers["X-Subscription-Token"] == "brave-s3cret"
@@ -210,7 +210,7 @@ def test_searxng_is_asked_as_its_documentation_says(server, directory):
 
 def test_a_service_that_is_not_known_or_has_no_server_is_refused():
     """When it is named, with the names that are known."""
-    with pytest.raises(UsageError, match="there are: exa, brave, searxng"):
+    with pytest.raises(UsageError, match="expected one of: exa, brave, searxng"):
         search_service("google")
     with pytest.raises(UsageError, match="such as http://localhost:8888"):
         search_service("searxng")
@@ -247,9 +247,9 @@ def test_a_documentation_service_answers(server, directory):
 @pytest.mark.parametrize(
     ("page", "said"),
     [
-        ((500, {}, b"key s3cret"), "HTTP status 500; go on without it"),
+        ((500, {}, b"key s3cret"), "HTTP status 500; continue without it"),
         ((401, {}, b"key s3cret"), "HTTP status 401; the user has to check its key"),
-        ((422, {}, b"too long"), "HTTP status 422; it takes no such query; make it shorter or simpler"),
+        ((422, {}, b"too long"), "HTTP status 422; it rejected the query; make it shorter or simpler"),
         ((200, {}, b"not json"), "not JSON"),
         ((200, {}, b"[" * 100_000), "not JSON"),
         ((200, {}, b"{}"), "no list of results"),
@@ -279,14 +279,14 @@ def test_a_missing_key_is_named(server, monkeypatch):
 
 def test_a_service_that_is_not_there_is_told():
     """Without its address."""
-    with pytest.raises(ToolError, match="does not answer"):
+    with pytest.raises(ToolError, match="does not respond"):
         HttpSearch("http://127.0.0.1:1/?q={query}").search(SearchWeb("x"))
 
 
 @pytest.mark.parametrize("url", ["https://a.com/?q=x", "file:///{query}", "{query}"])
 def test_templates_are_checked(url):
     """When they are given, not when they are used."""
-    with pytest.raises(UsageError, match="no address template"):
+    with pytest.raises(UsageError, match="invalid address template"):
         HttpSearch(url)
 
 

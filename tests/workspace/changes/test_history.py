@@ -69,7 +69,7 @@ def test_every_edit_that_cannot_be_made_is_named_and_none_is(workspace, stocked)
         "src/b.txt: ",
         "there already",
         "did you mean 'src/gone.txt'",
-        "exists already",
+        "already exists",
         "No file was changed",
     ):
         assert said in str(caught.value)

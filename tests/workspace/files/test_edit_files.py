@@ -90,7 +90,7 @@ def test_legacy_encodings_keep_every_other_byte(run, refusal, directory):
     assert "last" in run("read_file", path="f")
     run("apply_edit", path="f", old_text="last", new_text="end")
     assert (directory / "f").read_bytes() == (text + "end\n").encode("cp1252")
-    assert "what bytes it is there is not known" in refusal("apply_edit", path="f", old_text="end", new_text="日本")
+    assert "its bytes there are ambiguous" in refusal("apply_edit", path="f", old_text="end", new_text="日本")
     assert (directory / "f").read_bytes() == (text + "end\n").encode("cp1252")
 
 
@@ -99,7 +99,7 @@ def test_huge_files_are_refused_without_being_read(refusal, directory):
     with (directory / "f").open("wb") as file:
         file.truncate(20 * 1024**3)
     assert "read a range of its lines" in refusal("read_file", path="f")
-    assert "files above 16 MiB are not edited" in refusal("edit_file", path="f", old_content="a", new_content="b")
+    assert "files above 16 MiB cannot be edited" in refusal("edit_file", path="f", old_content="a", new_content="b")
 
 
 # ------------------------------------------------------------------------- writing
@@ -282,7 +282,7 @@ def test_a_file_that_changed_since_the_plan_is_not_written(desk, directory):
     (directory / "f").write_text("a\n")
     change = edit_files.plan_write(desk, WriteText("f", "b\n"))
     (directory / "f").write_text("other\n")
-    with pytest.raises(ToolError, match="changed in the meantime"):
+    with pytest.raises(ToolError, match="changed meanwhile"):
         change.commit(desk)
     assert (directory / "f").read_text() == "other\n"
 
@@ -320,7 +320,7 @@ def test_a_guess_does_not_hide_a_place_that_the_bytes_have(directory, refusal):
     """In cp932 the last two bytes before `n y` are one character, and the text would stand in one place alone."""
     before = b"\tz = 1 #0;\r    return y #1\r\n    retu\x80\x81rn y #2  \r"
     (directory / "f").write_bytes(before)
-    assert "give longer ones" in refusal("apply_edit", path="f", old_text="rn y", new_text="new")
+    assert "give longer old texts" in refusal("apply_edit", path="f", old_text="rn y", new_text="new")
     assert (directory / "f").read_bytes() == before
 
 

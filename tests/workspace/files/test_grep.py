@@ -174,7 +174,7 @@ def test_grep_honours_context_file_patterns_path_and_limit(root):
 
 def test_a_binary_file_that_was_asked_for_is_named(project, root):
     """It is not silence that says so; text with many NULs, in UTF-16, is text."""
-    assert grep(root, Grep("hello", "src/binary")).notes == ("src/binary was not searched: it is a binary file",)
+    assert grep(root, Grep("hello", "src/binary")).notes == ("src/binary was not searched: it is binary",)
     (project / "wide").write_text("other", encoding="utf-16")
     assert grep(root, Grep("hello", "wide")).notes == ()
 

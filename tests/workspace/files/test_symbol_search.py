@@ -110,7 +110,7 @@ def test_the_limit_cuts_matches_and_not_the_count(project, root):
     assert len(found.matches) == 2
     assert found.total == len(ALL)
     assert dict(found.files) == {"pkg/user_service.py": 5, "pkg/deep/other.py": 1, "web/user.ts": 3}
-    with pytest.raises(ToolError, match="limit 0"):
+    with pytest.raises(ToolError, match="limit must be at least 1, got 0"):
         find_symbols(root, FindSymbols("user", limit=0))
 
 
@@ -145,7 +145,7 @@ def test_an_outline_is_read_from_a_file(project, root):
 
 def test_outlines_that_cannot_be_given_say_why(project, root, monkeypatch):
     """And what to do instead."""
-    with pytest.raises(ToolError, match=r"notes\.txt is in no language.*Python.*read the file instead"):
+    with pytest.raises(ToolError, match=r"notes\.txt is not in a language.*Python.*read or search the file instead"):
         read_outline(root, Outline("web/notes.txt"))
     monkeypatch.setattr(symbol_search, "MAX_SOURCE_BYTES", 10)
     with pytest.raises(ToolError, match="larger than 10 bytes"):

@@ -150,7 +150,7 @@ def test_cleaning_is_linear(piece):
 def test_timeouts_are_cut_to_the_maximum(root, monkeypatch):
     """D17: and it is said."""
     monkeypatch.setattr("adapter.workspace.sandbox.shell.MAX_TIMEOUT_S", 5.0)
-    assert run_command(root, RunCommand("true", timeout_s=9)).notes == ("the timeout was cut to 5 s",)
+    assert run_command(root, RunCommand("true", timeout_s=9)).notes == ("the timeout was reduced to 5 s",)
 
 
 def test_no_descriptor_is_passed_on(root):
