@@ -117,7 +117,7 @@ def test_parse_for_people_says_when_there_is_no_call():
         (["run", "hi", "--workspace", "/does/not/exist"], 2, "No such file"),
         (["run", "hi", "--approve", "maybe"], 2, "unknown approve mode"),
         (["run", "hi", "--sandbox", "maybe"], 2, "expected one of: auto, bwrap, landlock, none, require"),
-        (["run", "hi", "--sandbox-read", "/does/not/exist"], 2, "which does not exist"),
+        (["run", "hi", "--sandbox-read", "/does/not/exist"], 2, "does not exist"),
         (["run", "hi", "--constraint", "maybe"], 2, "expected off, arguments, prefer, required"),
         (["run", "hi", "--record", "/does/not/exist.jsonl"], 2, "cannot record to"),
         (["run", "hi", "--model", "missing.gguf"], 2, "no such file: missing.gguf"),

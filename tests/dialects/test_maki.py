@@ -267,7 +267,7 @@ def test_bash_stops_after_its_timeout(call):
     result = call("bash", command="echo before; sleep 600", timeout=1)
     assert result.content.startswith("Command timed out and was stopped. Its output until then:\nbefore")
     assert result.data == {"exit_code": None, "timed_out": True}
-    assert "the timeout was cut to 600 s" in call("bash", command="true", timeout=10_000).content
+    assert "the timeout was reduced to 600 s" in call("bash", command="true", timeout=10_000).content
 
 
 def test_bash_runs_in_its_directory(run, refusal, directory, tmp_path):
@@ -648,7 +648,7 @@ def test_a_batch_has_one_to_twenty_five_calls(call, refusal, directory):
     assert "25 of 27 calls succeeded" in result.content
     assert "the batch is empty; give 1 to 25" in refusal("batch", tool_calls=[])
     inner = {"tool": "batch", "parameters": {"tool_calls": []}}
-    assert "cannot be a part of a batch" in call("batch", tool_calls=[inner]).content
+    assert "cannot be part of a batch" in call("batch", tool_calls=[inner]).content
 
 
 @pytest.mark.parametrize(
@@ -707,7 +707,7 @@ def test_code_stops_after_its_timeout(call, refusal):
         "code_execution", code="await bash(command='sleep 600')\nawait read(path='.')", timeout=1
     )
     result = call("code_execution", code="1", timeout=301)
-    assert result.content == "return: 1\n(note: the timeout was cut to 300 s)"
+    assert result.content == "return: 1\n(note: the timeout was reduced to 300 s)"
 
 
 def test_questions_are_asked(call):
@@ -861,7 +861,7 @@ def test_research_reads_and_general_may_change(task, directory):
     write = written_call("write", path="f", content="x")
     script = Script(write, "No.")
     task(script, description="d", prompt="p")
-    assert "which only reads" in script.seen[1][-1]["content"]
+    assert "read-only sub-agent" in script.seen[1][-1]["content"]
     assert not (directory / "f").exists()
     task(Script(write, "Yes."), description="d", prompt="p", subagent_type="general")
     assert (directory / "f").read_text() == "x"

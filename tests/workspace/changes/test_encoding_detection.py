@@ -75,7 +75,7 @@ def test_a_refusal_names_the_encodings_and_the_next_step(workspace, directory):
     """The user can name the right one."""
     (directory / "f").write_bytes(RUSSIAN.encode("koi8-r"))
     content = edit(workspace, "port = 1  # \u042e").content
-    assert "U+042E (\u042e) is not in f yet, and its bytes there are ambiguous" in content
+    assert "U+042E (\u042e) is new in f, and its bytes there are ambiguous" in content
     assert 'ask the user to name the encoding (encoding="...", --encoding)' in content
 
 

@@ -35,7 +35,7 @@ MISS = ("apply_edit", {"path": "a.txt", "old_text": "absent", "new_text": "x"})
 
 def test_several_files_are_changed_as_one(workspace, stocked):
     """Updated, added, deleted and moved; the mode goes along, and the diff shows all of it."""
-    outcome = workspace.do(SCENARIOS["files"])
+    outcome = workspace.perform(SCENARIOS["files"])
     assert isinstance(outcome, FilesPatched)
     assert outcome.done == (
         "updated a.txt",
@@ -63,7 +63,7 @@ def test_every_edit_that_cannot_be_made_is_named_and_none_is(workspace, stocked)
         FileEdit("src/d.txt", moved_to="src/gone.txt"),
     )
     with pytest.raises(EditError) as caught:
-        workspace.do(PatchFiles(edits))
+        workspace.perform(PatchFiles(edits))
     assert len(caught.value.failures) == 4
     for said in (
         "src/b.txt: ",
@@ -84,7 +84,7 @@ def test_a_file_named_twice_is_as_the_first_edit_left_it(workspace, stocked):
         FileEdit("src/gone.txt", "delete"),
         FileEdit("src/gone.txt", "add", content="back\n"),
     )
-    workspace.do(PatchFiles(edits))
+    workspace.perform(PatchFiles(edits))
     assert (stocked / "b.txt").read_text() == "a1\nB2\na3\n"
     assert (stocked / "b.txt").stat().st_mode & 0o777 == 0o640
     assert not (stocked / "a.txt").exists()
@@ -156,7 +156,7 @@ def test_a_batch_that_is_killed_is_taken_back(stocked):
     assert os.waitpid(child, 0)[1] == 9 << 8
     assert content_of(stocked) != before
     with Workspace(stocked) as workspace:
-        assert "taken back" in workspace.recovered[0]
+        assert "rolled back" in workspace.recovered[0]
         assert content_of(stocked) == before
 
 
@@ -171,7 +171,7 @@ def test_every_kind_of_change_is_undone(workspace, stocked):
     order += [Move("new", "later/new"), Delete("src", recursive=True)]
     for operation in order:
         trees.append(content_of(stocked))
-        workspace.do(operation)
+        workspace.perform(operation)
     workspace.run("delete_file", {"path": "lib", "recursive": True})
     workspace.undo()
     assert len(workspace.changes()) == len(order)
@@ -197,7 +197,7 @@ def test_an_undo_keeps_what_somebody_else_changed_in_the_file(workspace, stocked
 
 def test_an_undo_that_would_lose_a_change_is_refused(workspace, stocked):
     """What changed is named; nothing is done, and other files of the change stay, too."""
-    workspace.do(SCENARIOS["files"])
+    workspace.perform(SCENARIOS["files"])
     (stocked / "a.txt").write_text("a1\nA2 and mine\na3\n")
     (stocked / "new" / "deep" / "c.txt").write_text("mine\n")
     before = content_of(stocked)
@@ -215,7 +215,7 @@ def test_what_was_kept_is_checked_before_it_is_brought_back(workspace, stocked):
     with (stocked / "a.txt").open("r+") as old:
         workspace.run(*EDIT)
         old.write("changed\n")
-    with pytest.raises(ToolError, match="by something that had it open"):
+    with pytest.raises(ToolError, match="by a program that had it open"):
         workspace.undo()
 
 
@@ -229,7 +229,7 @@ def test_a_batch_that_cannot_be_taken_back_says_so(stocked):
 
     with Workspace(stocked, approve=meddle) as workspace:
         results = workspace.run_calls(turn(EDIT, DELETE), atomic=True)
-    assert "could not be taken back: edit a.txt" in results[0].content
+    assert "could not be undone: edit a.txt" in results[0].content
     assert (stocked / "a.txt").read_text() == "mine\n"
 
 
@@ -258,7 +258,7 @@ def test_the_oldest_changes_are_forgotten(workspace, stocked, monkeypatch):
     assert [change.paths for change in workspace.changes()] == [("f4",), ("f3",), ("f2",)]
     monkeypatch.setattr("adapter.workspace.changes.transactions.MAX_KEPT_BYTES", 3)
     result = workspace.run("delete_file", {"path": "a.txt"})
-    assert "too large to be kept" in result.notes[0]
+    assert "too large to store" in result.notes[0]
     with pytest.raises(ToolError, match="not kept"):
         workspace.undo()
 
@@ -273,7 +273,7 @@ def test_records_lie_outside_and_out_of_reach(tmp_path, monkeypatch):
         assert "f.txt" in workspace.run("list_directory", {"path": "."}).content
         assert "record.json" not in workspace.run("find_files_glob", {"pattern": "**/*"}).content
         for path in (".local/state/toolcall-adapter", ".local/state/TOOLCALL-adapter", ".local"):
-            assert "records of changes" in str(workspace.run("delete_file", {"path": path, "recursive": True}).error)
+            assert "the change journal" in str(workspace.run("delete_file", {"path": path, "recursive": True}).error)
         assert not workspace.run("read_file", {"path": ".local/state/toolcall-adapter"}).ok
         assert workspace.undo()
 

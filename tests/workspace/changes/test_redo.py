@@ -35,7 +35,7 @@ def test_every_kind_of_change_is_redone(workspace, stocked):
     trees = [content_of(stocked)]
     for operation in order:
         with suppress(ToolError):  # "files" edits what "write" has overwritten
-            workspace.do(operation)
+            workspace.perform(operation)
             trees.append(content_of(stocked))
     made = [change.summary for change in workspace.changes()]
     for _ in range(2):
@@ -56,7 +56,7 @@ def test_a_new_change_ends_it(workspace, stocked):
     workspace.run(*EDIT)
     workspace.undo()
     workspace.run("write_file", {"path": "b.txt", "content": "b\n"})
-    with pytest.raises(ToolError, match="since the last one was made"):
+    with pytest.raises(ToolError, match="since the last change"):
         workspace.redo()
     workspace.undo()
     assert "+b\n" in workspace.redo().diff
@@ -69,7 +69,7 @@ def test_what_somebody_changed_since_is_kept_or_it_is_refused(workspace, stocked
     workspace.run("apply_edit", {"path": "long.txt", "old_text": "line 5\n", "new_text": "five\n"})
     workspace.undo()
     path.write_text(path.read_text().replace("line 30", "thirty"))
-    assert "that was kept" in workspace.redo().notes[0]
+    assert "those edits were kept" in workspace.redo().notes[0]
     assert {"five", "thirty"} <= set(path.read_text().split("\n"))
     workspace.undo()
     path.write_text("all else\n")

@@ -229,7 +229,7 @@ def test_the_root_itself_stays(refusal, directory, path):
 
 def test_backslashes_and_control_characters_make_no_names(refusal):
     """Windows paths get a hint instead of a file called src\\main.rs."""
-    assert "separate directories by '/'" in refusal("write_file", path="src\\main.rs", content="")
+    assert "separate directories with '/'" in refusal("write_file", path="src\\main.rs", content="")
     assert "control characters" in refusal("write_file", path="a\nb", content="")
 
 

@@ -102,7 +102,7 @@ def test_kill_ends_the_command_and_what_it_started(root, commands, nap):
     assert (look.status, look.exit_code) == ("terminated", None)
     again = commands.kill(KillCommand("shell_1"))
     assert not again.success
-    assert "had ended already" in again.message
+    assert "had already ended" in again.message
 
 
 def test_killing_what_completed_tells_its_exit_code(root, commands):
@@ -118,7 +118,7 @@ def test_an_unknown_id_is_not_found(root, commands):
     assert commands.read(ReadCommandOutput("shell_9")).status == "not_found"
     assert "None was started" in commands.kill(KillCommand("shell_9")).message
     commands.start(root, StartCommand("true"))
-    assert commands.read(ReadCommandOutput("bash_1")).notes == ("There are: shell_1",)
+    assert commands.read(ReadCommandOutput("bash_1")).notes == ("Known ids: shell_1",)
 
 
 def test_the_working_directory_is_gated(root, directory, commands):
@@ -169,10 +169,10 @@ def test_nothing_outlives_a_host_that_closes_nothing(directory, nap):
     """The interpreter ends although a thread attends to the command, and with it the command."""
     code = """
         import sys
-        from adapter.operations import StartCommand
-        from adapter.workspace.processes.background import BackgroundCommands
-        from adapter.workspace.paths.gate import Root
-        BackgroundCommands().start(Root(sys.argv[1]), StartCommand(sys.argv[2]))
+        from adapter.tools.operations import StartCommand
+        from adapter.workspace.sandbox.background import BackgroundCommands
+        from adapter.workspace.paths.resolver import WorkspaceRoot
+        BackgroundCommands().start(WorkspaceRoot(sys.argv[1]), StartCommand(sys.argv[2]))
     """
     words = [sys.executable, "-c", textwrap.dedent(code), directory, f"setsid {nap} & {nap}"]
     assert subprocess.run(words, timeout=60, check=False).returncode == 0

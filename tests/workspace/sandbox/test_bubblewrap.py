@@ -94,7 +94,7 @@ def test_a_planted_bwrap_is_never_run(directory, monkeypatch):
     planted(directory / "bin")
     monkeypatch.setenv("PATH", f"{directory}/bin:.:{directory}")
     monkeypatch.chdir(directory / "bin")
-    with pytest.raises(UsageError, match="bin/bwrap is not used: a model or another user could have put it there"):
+    with pytest.raises(UsageError, match="bin/bwrap is not used: a model or another user could have planted it"):
         ActiveSandbox(SandboxSettings("bwrap"), str(directory))
     confinement = ActiveSandbox(SandboxSettings(), str(directory))
     assert confinement.level != "bwrap"

@@ -111,7 +111,7 @@ def test_a_path_that_was_swapped_after_the_approval_is_not_run(desk, directory):
     assert planned.summary.endswith("cat ./one")
     (directory / "link").unlink()
     (directory / "link").symlink_to("two")
-    with pytest.raises(ToolError, match="changed what it leads to"):
+    with pytest.raises(ToolError, match="led elsewhere"):
         planned.commit()
 
 
