@@ -297,7 +297,7 @@ def test_memory_has_limits(tmp_path):
     with pytest.raises(ToolError, match="the note has 201 lines, at most 200 are allowed"):
         memory.write("a.md", "x\n" * 201)
     memory.write("b.md", "y" * 49_600)
-    with pytest.raises(ToolError, match="at most 50000 bytes, this would make it 50001"):
+    with pytest.raises(ToolError, match="would have 50001 bytes, at most 50000 are allowed"):
         memory.write("c.md", "z")
     memory.write("b.md", "y" * 49_500)  # what it replaces does not count
     assert memory.view("a.md").text == "x\n" * 200
@@ -424,7 +424,7 @@ def test_exit_ends(session):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"search": "nope"}, "search cannot be 'nope'; give \"embedded\", None, or an object that can do it"),
+        ({"search": "nope"}, "invalid search 'nope'; expected \"embedded\", None, or an object with its methods"),
         ({"web": "embedded"}, "invalid web 'embedded'; expected None, or an object with its methods"),
     ],
 )

@@ -138,7 +138,10 @@ def test_docs_that_are_not_there_are_explained(workspace, arguments, said):
 
 def test_a_search_for_nothing_is_refused(workspace):
     """Rather than answered with one."""
-    assert "the number of results must be at least 1, got 0" in workspace.run("search", {"query": "zebra", "limit": 0}).content
+    assert (
+        "the number of results must be at least 1, got 0"
+        in workspace.run("search", {"query": "zebra", "limit": 0}).content
+    )
 
 
 def answer(value):

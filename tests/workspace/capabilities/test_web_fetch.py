@@ -208,7 +208,10 @@ def test_a_timeout_has_a_maximum(server, fetch):
         ((200, {"Content-Type": "image/png"}, b"x"), "is image/png; only text"),
         ((200, {"Content-Type": "application/octet-stream"}, b"x"), "only text"),
         ((200, {"Content-Type": "text/plain", "Content-Encoding": "br"}, b"x"), "encoded as 'br'"),
-        ((200, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, b"x"), "gzip data of the response is incomplete"),
+        (
+            (200, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, b"x"),
+            "gzip data of the response is incomplete",
+        ),
         ((200, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, b"xxxxxxxxxxxx"), "is not valid gzip data"),
     ],
 )

@@ -136,7 +136,7 @@ FULL_DISK = """
         assert not run("write_file", path="new.txt", content="x" * 100_000).ok
         result = run("delete_file", path="a.txt")
         assert result.content == (
-            "Deleted a.txt.\\n(note: the disk was too full, because the disk is full: this cannot be undone)"
+            "Deleted a.txt.\\n(note: this cannot be undone: the disk was too full to record it)"
         ), result.content
         assert run("write_file", path="new.txt", content="x" * 100_000).ok
         assert workspace.changes()[0].summary == "create new.txt"

@@ -126,10 +126,10 @@ def test_a_fork_bomb_is_noticed_while_it_grows(root, monkeypatch, nap):
 
 HOST = """
     import sys
-    from adapter.operations import RunCommand
-    from adapter.workspace.paths.gate import Root
-    from adapter.workspace.processes.shell import run_command
-    with Root(sys.argv[1]) as root:
+    from adapter.tools.operations import RunCommand
+    from adapter.workspace.paths.resolver import WorkspaceRoot
+    from adapter.workspace.sandbox.shell import run_command
+    with WorkspaceRoot(sys.argv[1]) as root:
         run_command(root, RunCommand(sys.argv[2]))
 """
 
@@ -151,10 +151,10 @@ def test_an_interrupt_at_any_moment_leaves_nothing(directory, nap):
     """Also while the command is being started, and its process is known to nobody yet."""
     code = """
         import signal, sys, time
-        from adapter.operations import RunCommand
-        from adapter.workspace.paths.gate import Root
-        from adapter.workspace.processes.shell import run_command
-        with Root(sys.argv[1]) as root:
+        from adapter.tools.operations import RunCommand
+        from adapter.workspace.paths.resolver import WorkspaceRoot
+        from adapter.workspace.sandbox.shell import run_command
+        with WorkspaceRoot(sys.argv[1]) as root:
             for moment in range(1, 40):
                 signal.signal(signal.SIGALRM, signal.default_int_handler)
                 try:
@@ -197,7 +197,7 @@ def test_a_program_that_cannot_be_started_says_so(root):
     with (
         root.open_directory(".") as (directory, _),
         ChildProcess(ProcessSpec(["./missing"]), directory, print) as command,
-        pytest.raises(ToolError, match="It does not exist any more: the program was not started"),
+        pytest.raises(ToolError, match="It no longer exists: the program was not started"),
     ):
         command.wait(time.monotonic() + 60)
 

@@ -111,7 +111,7 @@ def test_endless_output_costs_bounded_memory(root):
 
 def test_head_and_tail_lose_nothing_that_fits():
     """Only what exceeds both parts is left out."""
-    kept = HeadAndTail(kept=10)
+    kept = HeadAndTail(limit=10)
     for piece in (b"0123", b"456789ab", b"cdefghi", b"j"):
         kept.add(piece)
     assert kept.text() == "0123456789abcdefghij"
