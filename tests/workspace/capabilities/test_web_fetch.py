@@ -87,7 +87,7 @@ def html(text, content_type="text/html; charset=utf-8"):
 # ------------------------------------------------------------------------- content
 
 
-def test_a_page_comes_as_markdown_text_or_html(server, fetch):
+def test_page_is_returned_in_requested_format(server, fetch):
     """Scripts and styles left out; html as it is."""
     server.pages["/"] = html(PAGE)
     assert fetch("/").text == "T\n\n# Title\n\nOne **two** [three](/x)\n\n* four\n"
@@ -98,7 +98,7 @@ def test_a_page_comes_as_markdown_text_or_html(server, fetch):
     assert fetch("/", format="html").text == PAGE
 
 
-def test_what_is_no_html_stays_as_it_is(server, fetch):
+def test_non_html_text_is_unchanged(server, fetch):
     """JSON and plain text in every format."""
     server.pages["/j"] = html('{"a": "<b>"}', "application/json")
     assert fetch("/j").text == '{"a": "<b>"}'
@@ -114,19 +114,19 @@ def test_what_is_no_html_stays_as_it_is(server, fetch):
         ({"Content-Type": "text/plain", "Content-Encoding": "gzip"}, gzip.compress("Grüße".encode(), mtime=0)),
     ],
 )
-def test_encodings_are_undone(server, fetch, headers, body):
+def test_content_encodings_are_decoded(server, fetch, headers, body):
     """Character sets and gzip."""
     server.pages["/"] = (200, headers, body)
     assert fetch("/").text == "Grüße"
 
 
-def test_pages_that_nest_too_deep_are_text(server, fetch):
+def test_deeply_nested_page_becomes_text(server, fetch):
     """No recursion error for a hostile page."""
     server.pages["/"] = html("<div>" * 5_000 + "deep" + "</div>" * 5_000)
     assert "deep" in fetch("/").text
 
 
-def test_the_query_goes_along_and_no_secrets_do(server, fetch, monkeypatch):
+def test_request_has_query_but_no_secrets(server, fetch, monkeypatch):
     """No cookies, no authorisation; proxies of the environment are not used."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     server.pages["/"] = html(PAGE)
@@ -139,7 +139,7 @@ def test_the_query_goes_along_and_no_secrets_do(server, fetch, monkeypatch):
 # -------------------------------------------------------------------------- limits
 
 
-def test_larger_pages_than_five_megabytes_are_not_read(server, fetch):
+def test_pages_above_five_megabytes_are_refused(server, fetch):
     """By what is claimed, by what comes, and by what it unpacks to."""
     server.pages["/claimed"] = (200, {"Content-Type": "text/plain", "Content-Length": "5000001"}, b"")
     server.pages["/bomb"] = (
@@ -167,7 +167,7 @@ def test_larger_pages_than_five_megabytes_are_not_read(server, fetch):
 
 
 @pytest.mark.parametrize("path", ["/silent", "/drip"])
-def test_the_whole_has_a_time(server, fetch, path):
+def test_fetch_has_a_total_timeout(server, fetch, path):
     """Silence, and a byte now and then."""
     over = threading.Event()
 
@@ -193,7 +193,7 @@ def test_the_whole_has_a_time(server, fetch, path):
     assert time.monotonic() - began < 10
 
 
-def test_a_timeout_has_a_maximum(server, fetch):
+def test_timeout_is_reduced_to_maximum(server, fetch):
     """120 s, and it is said."""
     server.pages["/"] = html("x", "text/plain")
     assert fetch("/", timeout_s=121).notes == ("the timeout was reduced to 120 s", f"fetched from {server.url}/")[:1]
@@ -215,14 +215,14 @@ def test_a_timeout_has_a_maximum(server, fetch):
         ((200, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, b"xxxxxxxxxxxx"), "is not valid gzip data"),
     ],
 )
-def test_other_answers_are_explained(server, fetch, answer, said):
+def test_unusable_responses_are_explained(server, fetch, answer, said):
     """What it was, and that it is not read."""
     server.pages["/"] = answer
     with pytest.raises(ToolError, match=said):
         fetch("/")
 
 
-def test_nobody_there_is_said(fetch):
+def test_unreachable_server_is_reported(fetch):
     """A closed port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -245,7 +245,7 @@ def test_redirects_are_followed_and_named(server, fetch):
     assert page.notes == (f"fetched from {server.url}/c?x=1",)
 
 
-def test_redirects_have_an_end(server, fetch):
+def test_redirects_are_limited(server, fetch):
     """Five, then it is a loop."""
     server.pages |= {f"/{n}": redirect(f"/{n + 1}") for n in range(6)} | {"/6": html("x", "text/plain")}
     with pytest.raises(ToolError, match="redirected more than 5 times"):
@@ -264,14 +264,14 @@ def test_redirects_have_an_end(server, fetch):
         ("gopher://127.0.0.1/", "gopher: addresses"),
     ],
 )
-def test_every_redirect_is_checked_anew(server, fetch, location, said):
+def test_every_redirect_is_checked(server, fetch, location, said):
     """An allowed page cannot send elsewhere."""
     server.pages["/"] = redirect(location)
     with pytest.raises(ToolError, match=said):
         fetch("/")
 
 
-def test_a_name_is_looked_up_and_checked_again_after_a_redirect(server, monkeypatch):
+def test_host_is_resolved_and_checked_after_redirect(server, monkeypatch):
     """The same host may be somewhere else by then."""
     answers = [["127.0.0.1"], ["10.0.0.1"]]
     monkeypatch.setattr(web_fetch, "_resolve", lambda *_: answers.pop(0))
@@ -303,19 +303,19 @@ def test_a_name_is_looked_up_and_checked_again_after_a_redirect(server, monkeypa
         *("::ffff:169.254.169.254", "64:ff9b::7f00:1", "2002:7f00:1::", "2002:a9fe:a9fe::1", "2001::1"),
     ],
 )
-def test_addresses_that_are_not_public(address):
+def test_is_public_rejects_private_addresses(address):
     """Private, loopback, link-local, metadata, multicast, reserved; also one written inside another."""
     assert not web_fetch.is_public(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize("address", ["1.1.1.1", "8.8.8.8", "2606:4700::1111", "64:ff9b::808:808"])
-def test_addresses_that_are_public(address):
+def test_is_public_accepts_public_addresses(address):
     """The rest."""
     assert web_fetch.is_public(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "localhost."])
-def test_loopback_is_refused_unless_it_is_allowed(server, fetch, host):
+def test_loopback_is_refused_unless_allowed(server, fetch, host):
     """The names of this machine too; nothing is sent."""
     port = server.url.rpartition(":")[2]
     server.pages["/"] = html("x", "text/plain")
@@ -326,7 +326,7 @@ def test_loopback_is_refused_unless_it_is_allowed(server, fetch, host):
     assert server.requests == []
 
 
-def test_the_address_that_was_checked_is_the_one_that_is_used(server, monkeypatch):
+def test_connection_uses_the_checked_address(server, monkeypatch):
     """DNS rebinding: the name is looked up once; a second answer would be this machine."""
     answers = [["203.0.113.9"], ["127.0.0.1"]]
     asked = []
@@ -355,7 +355,7 @@ def test_the_address_that_was_checked_is_the_one_that_is_used(server, monkeypatc
     assert server.requests[0][1]["Host"] == f"name.example:{port}"
 
 
-def test_one_address_that_is_not_public_spoils_the_name(monkeypatch):
+def test_host_with_any_private_address_is_refused(monkeypatch):
     """All must be; a server could offer both."""
     monkeypatch.setattr(web_fetch, "_resolve", lambda *_: ["1.1.1.1", "10.0.0.1"])
     with pytest.raises(ToolError, match=r"is 10\.0\.0\.1, which is not a public address"):
@@ -407,13 +407,13 @@ def test_http_becomes_https(server):
         ("", "not a host name"),
     ],
 )
-def test_addresses_are_read_strictly(url, said):
+def test_parse_url_is_strict(url, said):
     """What two programs could read differently is not read."""
     with pytest.raises(ToolError, match=said):
         web_fetch.parse_url(url, WebAccess())
 
 
-def test_fetching_is_asked_for_by_host(server, tmp_path):
+def test_fetch_approval_is_per_host(server, tmp_path):
     """Once a host when the user says so; a rule can name it."""
     from adapter.tools.operations.permissions import ApprovalDecision, PermissionRule
 
