@@ -31,8 +31,6 @@ from adapter.tools.operations import (
     LibraryDocs,
     LoadSkill,
     MemoryChanged,
-    MemoryList,
-    MemoryNote,
     Operation,
     Outcome,
     ReadLibraryDocs,
@@ -154,7 +152,8 @@ def plan(
         case SetTodos():
             return Plan("set the todo list", lambda: _set_todos(capabilities, operation))
         case ViewMemory():
-            return Plan("look into memory", lambda: _view_memory(capabilities, operation))
+            notes, path = capabilities.memory, operation.path
+            return Plan("look into memory", lambda: notes.list() if path is None else notes.view(path))
         case WriteMemory():
             capabilities.memory.check(operation.path, operation.content)
             return Plan(f"note {escape_for_display(operation.path)}", lambda: _write_memory(capabilities, operation))
@@ -255,10 +254,6 @@ def _set_todos(capabilities: SessionCapabilities, operation: SetTodos) -> TodoLi
     capabilities.todos = todos
     capabilities.emit(todos)
     return todos
-
-
-def _view_memory(capabilities: SessionCapabilities, operation: ViewMemory) -> MemoryList | MemoryNote:
-    return capabilities.memory.list() if operation.path is None else capabilities.memory.view(operation.path)
 
 
 def _write_memory(capabilities: SessionCapabilities, operation: WriteMemory) -> MemoryChanged:

@@ -34,7 +34,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from adapter.core.errors import ToolError
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.os_errors import FULL
-from adapter.workspace.paths.resolved_path import NEW_FILE, OPEN_DIRECTORY
+from adapter.workspace.paths.resolved_path import NEW_FILE, OPEN_DIRECTORY, closing_descriptor
 
 if sys.platform != "win32":  # where WorkspaceRoot raises a clear error
     import fcntl
@@ -214,13 +214,9 @@ def remove_expired(home: str, current: str) -> None:
         for entry in scan:
             if entry.path == current or time.time() - entry.stat(follow_symlinks=False).st_mtime < MAX_AGE_S:
                 continue
-            with suppress(OSError):
-                descriptor = os.open(entry.path, OPEN_DIRECTORY)
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(entry.path, ignore_errors=True)
-                finally:
-                    os.close(descriptor)
+            with suppress(OSError), closing_descriptor(os.open(entry.path, OPEN_DIRECTORY)) as descriptor:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def lock(descriptor: int, shown: str) -> None:
@@ -270,13 +266,10 @@ def read_record(store: int, name: str) -> ChangeRecord | None:
 
 def write_bytes(dirfd: int, name: str, data: bytes, durable: bool = False) -> None:
     tree_ops.remove(name, dirfd)
-    descriptor = os.open(name, NEW_FILE, 0o600, dir_fd=dirfd)
-    try:
+    with closing_descriptor(os.open(name, NEW_FILE, 0o600, dir_fd=dirfd)) as descriptor:
         tree_ops.write_all(descriptor, data)
         if durable:
             os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read_bytes(dirfd: int, name: str) -> bytes | None:
@@ -289,11 +282,8 @@ def read_bytes(dirfd: int, name: str) -> bytes | None:
 
 @contextmanager
 def open_subdirectory(store: int, name: str) -> Iterator[int]:
-    descriptor = os.open(name, OPEN_DIRECTORY, dir_fd=store)
-    try:
+    with closing_descriptor(os.open(name, OPEN_DIRECTORY, dir_fd=store)) as descriptor:
         yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def list_changes(store: int) -> dict[int, str]:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from adapter.core.errors import ToolError
 from adapter.workspace.changes.transactions import StagedContent
 from adapter.workspace.paths import tree_ops
-from adapter.workspace.paths.resolved_path import NEW_FILE, ResolvedPath
+from adapter.workspace.paths.resolved_path import NEW_FILE, ResolvedPath, closing_descriptor
 
 _OWNER_WRITE = stat.S_IWUSR
 
@@ -23,16 +23,13 @@ def new_file(data: bytes, old: os.stat_result | None, attributes: Mapping[str, b
     """Stage a file with this content, and the mode, owner and extended attributes of the old one."""
 
     def make(dirfd: int, name: str) -> None:
-        descriptor = os.open(name, NEW_FILE, 0o666, dir_fd=dirfd)
-        try:
+        with closing_descriptor(os.open(name, NEW_FILE, 0o666, dir_fd=dirfd)) as descriptor:
             tree_ops.write_all(descriptor, data)
             if old is not None:
                 tree_ops.adopt_owner(descriptor, old)
                 os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
                 tree_ops.adopt_attributes(descriptor, attributes or {})
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
     return StagedContent(make, data)
 

@@ -21,6 +21,7 @@ from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
 from adapter.workspace.paths.resolved_path import (
     NEW_FILE,
     ResolvedPath,
+    closing_descriptor,
     open_child_directory,
     open_regular,
     require_existing,
@@ -196,32 +197,25 @@ class _TreeCopy:
 
     def _add_directory(self, source: ResolvedPath, name: str, dirfd: int) -> None:
         os.mkdir(name, dir_fd=dirfd)
-        original = open_child_directory(source.name, source.dirfd)
-        try:
-            copied = open_child_directory(name, dirfd)
-            try:
-                for child in tree_ops.names_in(original):
-                    status = os.stat(child, dir_fd=original, follow_symlinks=False)
-                    self.add(ResolvedPath(original, child, (*source.parts, child), status), child, copied)
-                os.fchmod(copied, stat.S_IMODE(os.fstat(original).st_mode))
-            finally:
-                os.close(copied)
-        finally:
-            os.close(original)
+        with (
+            closing_descriptor(open_child_directory(source.name, source.dirfd)) as original,
+            closing_descriptor(open_child_directory(name, dirfd)) as copied,
+        ):
+            for child in tree_ops.names_in(original):
+                status = os.stat(child, dir_fd=original, follow_symlinks=False)
+                self.add(ResolvedPath(original, child, (*source.parts, child), status), child, copied)
+            os.fchmod(copied, stat.S_IMODE(os.fstat(original).st_mode))
 
     def _add_file(self, source: ResolvedPath, name: str, dirfd: int) -> None:
         with open_regular(source) as original:
             self._check_size(os.fstat(original).st_size)
-            copied = os.open(name, NEW_FILE, 0o600, dir_fd=dirfd)
-            try:
+            with closing_descriptor(os.open(name, NEW_FILE, 0o600, dir_fd=dirfd)) as copied:
                 while chunk := os.read(original, tree_ops.CHUNK_BYTES):
                     self._check_size(len(chunk))
                     self._bytes += len(chunk)
                     tree_ops.write_all(copied, chunk)
                 os.fchmod(copied, stat.S_IMODE(os.fstat(original).st_mode) & 0o777)
                 os.fsync(copied)
-            finally:
-                os.close(copied)
 
     def _check_size(self, more: int) -> None:
         if self._bytes + more > MAX_COPY_BYTES:

@@ -56,13 +56,19 @@ class ResolvedPath:
 
 
 @contextmanager
-def open_regular(resolved: ResolvedPath) -> Iterator[int]:
-    """Open a regular file for reading; never blocks on a FIFO or a device."""
-    descriptor = regular_descriptor(resolved)
+def closing_descriptor(descriptor: int) -> Iterator[int]:
+    """Close the descriptor after the ``with`` body."""
     try:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def open_regular(resolved: ResolvedPath) -> Iterator[int]:
+    """Open a regular file for reading; never blocks on a FIFO or a device."""
+    with closing_descriptor(regular_descriptor(resolved)) as descriptor:
+        yield descriptor
 
 
 def regular_descriptor(resolved: ResolvedPath) -> int:

@@ -25,6 +25,7 @@ from adapter.workspace.paths.resolved_path import (
     OPEN_DIRECTORY,
     ResolvedPath,
     check_directory_writable,
+    closing_descriptor,
     missing_sentence,
     open_child_directory,
     regular_descriptor,
@@ -113,11 +114,8 @@ class WorkspaceRoot:
         walk = _Walk(self, path, "exist")
         try:
             resolved = walk.run(follow=True)
-            descriptor = regular_descriptor(resolved)
-            try:
+            with closing_descriptor(regular_descriptor(resolved)) as descriptor:
                 yield descriptor, resolved
-            finally:
-                os.close(descriptor)
         finally:
             walk.close()
 
@@ -130,11 +128,8 @@ class WorkspaceRoot:
                 raise ToolError(
                     f"{resolved.display_path} is a file, not a directory; give a directory, or read the file"
                 )
-            descriptor = open_child_directory(resolved.name, resolved.dirfd)
-            try:
+            with closing_descriptor(open_child_directory(resolved.name, resolved.dirfd)) as descriptor:
                 yield descriptor, resolved
-            finally:
-                os.close(descriptor)
 
     def components(self, path: str) -> tuple[str, ...]:
         """Split ``path`` into components below the root. Raises ToolError for an absolute path outside it."""

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Mapping
 from contextlib import suppress
 
-from adapter.workspace.paths.resolved_path import NEW_FILE, OPEN_FILE, open_child_directory
+from adapter.workspace.paths.resolved_path import NEW_FILE, OPEN_FILE, closing_descriptor, open_child_directory
 
 CHUNK_BYTES = 1024 * 1024
 """Number of bytes copied at a time."""
@@ -36,12 +36,11 @@ def names_in(dirfd: int) -> list[str]:
 
 
 def read_file(name: str, dirfd: int) -> bytes:
-    descriptor = os.open(name, OPEN_FILE, dir_fd=dirfd)
-    try:
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read()
-    finally:
-        os.close(descriptor)
+    with (
+        closing_descriptor(os.open(name, OPEN_FILE, dir_fd=dirfd)) as descriptor,
+        open(descriptor, "rb", closefd=False) as file,
+    ):
+        return file.read()
 
 
 def fingerprint(name: str, dirfd: int) -> str | None:
@@ -64,8 +63,7 @@ def fingerprint_of(data: bytes) -> str:
 def _lines(name: str, dirfd: int, prefix: str) -> list[str]:
     """Return one line per entry of a directory, in a fixed order."""
     lines: list[str] = []
-    descriptor = open_child_directory(name, dirfd)
-    try:
+    with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
         for child in names_in(descriptor):
             status = os.stat(child, dir_fd=descriptor, follow_symlinks=False)
             path = f"{prefix}/{child}"
@@ -73,8 +71,6 @@ def _lines(name: str, dirfd: int, prefix: str) -> list[str]:
                 lines += [path + "/", *_lines(child, descriptor, path)]
             else:
                 lines.append(f"{path} {_looks(child, descriptor, status)}")
-    finally:
-        os.close(descriptor)
     return lines
 
 
@@ -89,11 +85,8 @@ def size_of(name: str, dirfd: int) -> int:
     status = os.stat(name, dir_fd=dirfd, follow_symlinks=False)
     if not stat.S_ISDIR(status.st_mode):
         return status.st_size if stat.S_ISREG(status.st_mode) else 0
-    descriptor = open_child_directory(name, dirfd)
-    try:
+    with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
         return sum(size_of(child, descriptor) for child in names_in(descriptor))
-    finally:
-        os.close(descriptor)
 
 
 def remove(name: str, dirfd: int) -> int:
@@ -109,9 +102,8 @@ def remove(name: str, dirfd: int) -> int:
 
 
 def _remove_directory(name: str, dirfd: int) -> int:
-    descriptor = open_child_directory(name, dirfd)
     removed = 0
-    try:
+    with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
         with os.scandir(descriptor) as scan:
             entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in scan)
         for child, is_directory in entries:
@@ -120,8 +112,6 @@ def _remove_directory(name: str, dirfd: int) -> int:
             else:
                 os.unlink(child, dir_fd=descriptor)
             removed += 1
-    finally:
-        os.close(descriptor)
     os.rmdir(name, dir_fd=dirfd)
     return removed
 
@@ -131,11 +121,8 @@ def count(name: str, dirfd: int) -> int:
     status = os.stat(name, dir_fd=dirfd, follow_symlinks=False)
     if not stat.S_ISDIR(status.st_mode):
         return 0
-    descriptor = open_child_directory(name, dirfd)
-    try:
+    with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
         return sum(1 + count(child, descriptor) for child in names_in(descriptor))
-    finally:
-        os.close(descriptor)
 
 
 def clone(name: str, dirfd: int, copy: str, copy_dirfd: int) -> None:
@@ -156,17 +143,13 @@ def clone(name: str, dirfd: int, copy: str, copy_dirfd: int) -> None:
 
 def _clone_directory(name: str, dirfd: int, copy: str, copy_dirfd: int, status: os.stat_result) -> None:
     os.mkdir(copy, 0o700, dir_fd=copy_dirfd)
-    source = open_child_directory(name, dirfd)
-    try:
-        target = open_child_directory(copy, copy_dirfd)
-        try:
-            for child in names_in(source):
-                clone(child, source, child, target)
-            _adopt(target, status)
-        finally:
-            os.close(target)
-    finally:
-        os.close(source)
+    with (
+        closing_descriptor(open_child_directory(name, dirfd)) as source,
+        closing_descriptor(open_child_directory(copy, copy_dirfd)) as target,
+    ):
+        for child in names_in(source):
+            clone(child, source, child, target)
+        _adopt(target, status)
 
 
 def _clone_file(name: str, dirfd: int, copy: str, copy_dirfd: int, status: os.stat_result) -> None:
@@ -176,20 +159,16 @@ def _clone_file(name: str, dirfd: int, copy: str, copy_dirfd: int, status: os.st
     except OSError as error:
         if error.errno not in NO_HARD_LINKS:
             raise
-    source = os.open(name, OPEN_FILE, dir_fd=dirfd)
-    try:
-        target = os.open(copy, NEW_FILE, 0o600, dir_fd=copy_dirfd)
-        try:
-            while chunk := os.read(source, CHUNK_BYTES):
-                write_all(target, chunk)
-            _adopt(target, status)
-            with suppress(OSError):  # the other file system may not support them
-                adopt_attributes(target, attributes_of(source))
-            os.fsync(target)
-        finally:
-            os.close(target)
-    finally:
-        os.close(source)
+    with (
+        closing_descriptor(os.open(name, OPEN_FILE, dir_fd=dirfd)) as source,
+        closing_descriptor(os.open(copy, NEW_FILE, 0o600, dir_fd=copy_dirfd)) as target,
+    ):
+        while chunk := os.read(source, CHUNK_BYTES):
+            write_all(target, chunk)
+        _adopt(target, status)
+        with suppress(OSError):  # the other file system may not support them
+            adopt_attributes(target, attributes_of(source))
+        os.fsync(target)
 
 
 def _adopt(descriptor: int, status: os.stat_result) -> None:
@@ -212,11 +191,8 @@ def attributes_of(descriptor: int) -> dict[str, bytes]:
 
 def attributes(name: str, dirfd: int) -> dict[str, bytes]:
     """Return the extended attributes of the regular file ``name``."""
-    descriptor = os.open(name, OPEN_FILE, dir_fd=dirfd)
-    try:
+    with closing_descriptor(os.open(name, OPEN_FILE, dir_fd=dirfd)) as descriptor:
         return attributes_of(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def adopt_attributes(descriptor: int, old: Mapping[str, bytes]) -> None:

@@ -29,7 +29,6 @@ MAX_HIDDEN = 1_000
 class MountView:
     """The visible file system. All paths are absolute; a listed path may be missing."""
 
-
     workspace: str
     read: tuple[str, ...]
     private: tuple[tuple[str, str], ...]

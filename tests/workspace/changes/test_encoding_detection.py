@@ -4,7 +4,7 @@ import pytest
 
 from adapter import Workspace
 from adapter.core.errors import ToolError, UsageError
-from adapter.workspace.changes.encoding_detection import plausible_encodings, detect_unmarked_utf16
+from adapter.workspace.changes.encoding_detection import detect_unmarked_utf16, plausible_encodings
 from adapter.workspace.changes.text_codec import decode, encode, is_binary
 
 RUSSIAN = "# Настройки сервера\nport = 1\nhost = 2\n# Конец файла, больше ничего нет\n"
