@@ -333,7 +333,7 @@ def test_run_says_what_confines_commands(model, tmp_path):
     done = adapter(*words)
     assert done.stderr.count("sandbox: ") == 2
     done = adapter(*words, "--sandbox", "none", "--approve", "yolo")
-    assert "sandbox: NONE, commands can do what you can (as asked)" in done.stderr
+    assert "sandbox: NONE, commands have all your rights (as requested)" in done.stderr
     asked = len(model.bodies())
     model.on(CHAT, answer(call), answer("Then not."))
     done = adapter(*words, "--sandbox", "require", "--approve", "yolo")

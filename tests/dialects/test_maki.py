@@ -252,7 +252,7 @@ def test_bash_runs_the_command(run, directory):
 def test_bash_without_bash_is_sh_and_says_so(run, monkeypatch):
     """C150: a small system may have no bash."""
     monkeypatch.setattr("adapter.workspace.sandbox.shell.BASH", "/nowhere/bash")
-    assert run("bash", command="echo $0") == "/bin/sh\n(note: there is no /nowhere/bash here: /bin/sh ran it)"
+    assert run("bash", command="echo $0") == "/bin/sh\n(note: /nowhere/bash is not installed: /bin/sh ran it)"
 
 
 def test_a_description_is_a_label(call):
@@ -944,7 +944,7 @@ def test_a_skill_is_the_result(call, directory):
     result = call("skill", name="Review")
     assert "Look twice." in result.content
     assert result.user_message == ""
-    assert "there are: review" in call("skill", name="realese").content
+    assert "available: review" in call("skill", name="realese").content
     with Workspace(directory, "maki") as workspace:
         assert "review" in workspace.tools["skill"].description
 

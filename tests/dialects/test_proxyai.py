@@ -517,7 +517,7 @@ def test_bash_counts_in_milliseconds(run, workspace):
     assert workspace.operation_of("Bash", {"command": "x", "timeout": 1500}).timeout_s == 1.5
     assert workspace.operation_of("Bash", {"command": "x", "timeout": 10**9}).timeout_s == 600
     assert run("Bash", command="true", timeout=10**9).notes == (
-        "the timeout was reduced to 600000 ms, the most that is possible",
+        "the timeout was cut to 600000 ms, the most that is possible",
     )
     assert "is no time" in str(workspace.run("Bash", {"command": "true", "timeout": 0}).error)
 

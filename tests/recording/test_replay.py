@@ -389,7 +389,7 @@ def test_the_transcript_of_a_sub_agent_replays(root, kind):
         agents.run(RunSubagent("Work", kind, "x", cwd="sub"), session)
     transcript = Transcript.from_text("".join(written[1]))
     contents = [line.content for line in transcript.lines if isinstance(line, ResultLine)]
-    assert ("only reads" in contents[0]) == (kind == "research")
+    assert ("read-only" in contents[0]) == (kind == "research")
     assert "nobody can be asked" in contents[3]
     check(transcript)
 
@@ -494,9 +494,9 @@ def test_commands_run_again_in_a_sandbox_or_not_at_all(root, monkeypatch):
     """Where there is none the replay does not begin."""
     transcript = recorded(root, "blade", run_command("cat a.txt"))
     monkeypatch.setattr(
-        sandbox, "missing", lambda level: None if level == "none" else UnavailableReason("not here", "none")
+        sandbox, "why_unavailable", lambda level: None if level == "none" else UnavailableReason("not here", "none")
     )
-    with pytest.raises(UsageError, match="there is none"):
+    with pytest.raises(UsageError, match="required but not available"):
         replay(transcript, commands=CommandReplayPolicy("yolo"))
     assert replay(transcript).is_equal
 
