@@ -494,7 +494,7 @@ def test_commands_run_again_in_a_sandbox_or_not_at_all(root, monkeypatch):
     """Where there is none the replay does not begin."""
     transcript = recorded(root, "blade", run_command("cat a.txt"))
     monkeypatch.setattr(
-        sandbox, "why_unavailable", lambda level: None if level == "none" else UnavailableReason("not here", "none")
+        sandbox, "why_unavailable", lambda level, writable=(): None if level == "none" else UnavailableReason("not here", "none")
     )
     with pytest.raises(UsageError, match="required but not available"):
         replay(transcript, commands=CommandReplayPolicy("yolo"))
