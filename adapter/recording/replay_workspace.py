@@ -200,7 +200,7 @@ class ReplayWorkspace(Workspace):
         self._allowed = READ_ONLY if header.read_only else None
         self._approvals.parent_path = header.above
         self._policy.granted.update(header.granted)
-        self.tools = self._offered()
+        self.tools = self._available_tools()
 
     def run_calls(self, turn: HasCalls, atomic: bool = False) -> list[ToolResult]:
         if atomic:

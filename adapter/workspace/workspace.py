@@ -120,7 +120,7 @@ class Workspace:
             self._context.confinement,
             self._capabilities.approval_lock,
         )
-        self.tools: ToolSet = self._offered()
+        self.tools: ToolSet = self._available_tools()
 
     @property
     def root(self) -> str:
@@ -301,7 +301,7 @@ class Workspace:
         other._approvals = replace(
             self._approvals, root=root, confinement=other._context.confinement, parent_path=parent_path
         )
-        other.tools = other._offered()
+        other.tools = other._available_tools()
         return other
 
     def _new_context(
@@ -337,7 +337,7 @@ class Workspace:
             session=root.path.removesuffix("".join(f"/{part}" for part in parent_path)) or "/",
         )
 
-    def _offered(self) -> ToolSet:
+    def _available_tools(self) -> ToolSet:
         return available_tools(self._whole, self.host, self._capabilities.skills, self._allowed)
 
     def _resolved_call(self, name: str, arguments: Mapping[str, Json] | str) -> ResolvedCall:

@@ -300,7 +300,7 @@ def _backend(access: WebAccess, deadline: float) -> NetworkBackend:
     """Return a backend that connects only to checked addresses and never waits beyond ``deadline`` (monotonic)."""
     import httpcore2
 
-    def left(timeout: float | None) -> float:
+    def remaining_timeout(timeout: float | None) -> float:
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             raise httpcore2.ReadTimeout
@@ -311,10 +311,10 @@ def _backend(access: WebAccess, deadline: float) -> NetworkBackend:
             self._inner = inner
 
         def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-            return self._inner.read(max_bytes, left(timeout))
+            return self._inner.read(max_bytes, remaining_timeout(timeout))
 
         def write(self, buffer: bytes, timeout: float | None = None) -> None:
-            self._inner.write(buffer, left(timeout))
+            self._inner.write(buffer, remaining_timeout(timeout))
 
         def close(self) -> None:
             self._inner.close()
@@ -322,7 +322,7 @@ def _backend(access: WebAccess, deadline: float) -> NetworkBackend:
         def start_tls(
             self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
         ) -> Stream:
-            return Stream(self._inner.start_tls(ssl_context, server_hostname, left(timeout)))
+            return Stream(self._inner.start_tls(ssl_context, server_hostname, remaining_timeout(timeout)))
 
         def get_extra_info(self, info: str) -> Any:
             return self._inner.get_extra_info(info)
@@ -336,11 +336,11 @@ def _backend(access: WebAccess, deadline: float) -> NetworkBackend:
             local_address: str | None = None,
             socket_options: Any = None,
         ) -> Stream:
-            addresses = checked_addresses(host, port, access, left(timeout))
+            addresses = checked_addresses(host, port, access, remaining_timeout(timeout))
             for number, address in enumerate(addresses, start=1):
                 try:
                     inner = httpcore2.SyncBackend().connect_tcp(
-                        address, port, left(timeout), local_address, socket_options
+                        address, port, remaining_timeout(timeout), local_address, socket_options
                     )
                     return Stream(inner)
                 except (httpcore2.ConnectError, httpcore2.ConnectTimeout):

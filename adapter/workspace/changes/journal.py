@@ -273,7 +273,7 @@ def write_bytes(dirfd: int, name: str, data: bytes, durable: bool = False) -> No
 
 
 def read_bytes(dirfd: int, name: str) -> bytes | None:
-    """Return the content of a journal file; None if there is none."""
+    """Return the content of a journal file; None if it is missing."""
     status = tree_ops.status_of(name, dirfd)
     if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > MAX_RECORD_BYTES:
         return None

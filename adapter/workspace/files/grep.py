@@ -63,14 +63,14 @@ def grep(root: WorkspaceRoot, operation: Grep) -> GrepResult:
             if not search.found and not search.notes and _is_binary(resolved):
                 search.notes.append(f"{resolved.display_path} was not searched: it is binary")
     if not single:
-        wanted = search.may_include if operation.file_patterns else None
+        accept_name = search.may_include if operation.file_patterns else None
         walk = Walk(
             root,
             operation.path,
             skip=GIT_ALONE if operation.ignored else COMMON_DIRECTORIES,
             gitignore=not operation.ignored,
             ignore=[GlobMatcher(pattern) for pattern in operation.leave_out],
-            wanted=wanted,
+            accept_name=accept_name,
         )
         for node in walk:
             if not node.is_file or not search.includes(node.path, node.name):

@@ -69,7 +69,7 @@ def find_by_name(root: WorkspaceRoot, operation: FindByName) -> PathList:
     def contains_text(name: str) -> bool:
         return text in name.casefold()
 
-    walk = Walk(root, operation.path, depth=operation.max_depth, skip=COMMON_DIRECTORIES, wanted=contains_text)
+    walk = Walk(root, operation.path, depth=operation.max_depth, skip=COMMON_DIRECTORIES, accept_name=contains_text)
     return _collect(walk, lambda node: contains_text(node.name), operation.limit)
 
 
@@ -83,7 +83,7 @@ def find_by_glob(root: WorkspaceRoot, operation: Glob) -> PathList:
         operation = replace(operation, pattern=operation.pattern.removeprefix(inside), path=".")
     matcher = GlobMatcher(operation.pattern, operation.case_sensitive)
     skip = COMMON_DIRECTORIES - set(operation.pattern.split("/"))
-    walk = Walk(root, operation.path, skip=skip, gitignore=operation.gitignore, wanted=matcher.may_match)
+    walk = Walk(root, operation.path, skip=skip, gitignore=operation.gitignore, accept_name=matcher.may_match)
 
     def accepts(node: Node) -> bool:
         return (operation.directories or not node.is_directory) and matcher.matches(node.path)

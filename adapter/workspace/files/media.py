@@ -96,7 +96,7 @@ def _pixels(head: bytes) -> tuple[int, int]:
 
 
 def pdf_text(data: bytes, shown: str) -> tuple[str, tuple[str, ...]]:
-    """Return the text of a PDF, each page under a line with its number, and notes. Raises ToolError if there is none.
+    """Return the text of a PDF, each page under a line with its number, and notes. Raises ToolError if it has no text.
 
     A separate process reads it within `PDF_SECONDS` and `PDF_MEMORY`; pages read until then are returned.
     """

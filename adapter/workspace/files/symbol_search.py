@@ -171,7 +171,7 @@ def _accept_all(_: str) -> bool:
 
 
 def _find_module(root: WorkspaceRoot, path: str) -> str:
-    """Return the nearest directory at or above ``path`` with a module file; the root if there is none."""
+    """Return the nearest directory at or above ``path`` with a module file; the root if none is found."""
     with root.locate(path) as resolved:
         parts = list(resolved.parts if resolved.is_directory else resolved.parts[:-1])
     while parts:

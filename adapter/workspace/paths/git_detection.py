@@ -151,7 +151,7 @@ def git_folder(top: str) -> str | None:
 
 
 def _read(file: str) -> str:
-    """Return the beginning of a regular file; "" if there is none."""
+    """Return the beginning of a regular file; "" for anything else."""
     with suppress(OSError):
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as opened:

@@ -21,7 +21,7 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 @dataclass(frozen=True, slots=True)
 class WalkLimits:
     entries: int = 200_000
-    """Maximum number of entries in a walk; names that ``wanted`` rejects do not count."""
+    """Maximum number of entries in a walk; names that ``accept_name`` rejects do not count."""
     names: int = 2_000_000
     """Maximum number of names read from one directory."""
     depth: int = 64
@@ -70,8 +70,8 @@ class Walk:
     directories come before files and names are sorted without case.
 
     ``depth`` limits the levels. ``skip``: names of directories to leave out. ``gitignore``: apply the ignore files
-    from the root down. ``ignore``: leave out matching names and paths. ``wanted`` filters the names of entries other
-    than directories. ``notes`` lists the limits that ended the walk early.
+    from the root down. ``ignore``: leave out matching names and paths. ``accept_name`` filters the names of entries
+    other than directories. ``notes`` lists the limits that ended the walk early.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Walk:
         skip: frozenset[str] = frozenset(),
         gitignore: bool = False,
         ignore: Sequence[GlobMatcher] = (),
-        wanted: Callable[[str], bool] | None = None,
+        accept_name: Callable[[str], bool] | None = None,
         directories_first: bool = False,
         limits: WalkLimits | None = None,
     ) -> None:
@@ -94,7 +94,7 @@ class Walk:
         self._skip = skip
         self._gitignore = gitignore
         self._ignore = ignore
-        self._wanted = wanted
+        self._accept_name = accept_name
         self._directories_first = directories_first
         self._levels: list[_Level] = []
         self._seen = 0
@@ -156,12 +156,12 @@ class Walk:
         self._levels.append(_Level(descriptor, prefix, iter(self._filter(entries, prefix, rules)), rules))
 
     def _entries(self, descriptor: int) -> list[_Entry]:
-        wanted = self._wanted or _anything
+        accept_name = self._accept_name or _anything
         with os.scandir(descriptor) as scan:
             named = (
                 (entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
                 for entry in islice(scan, self._limits.names)
-                if wanted(entry.name) or entry.is_dir(follow_symlinks=False)
+                if accept_name(entry.name) or entry.is_dir(follow_symlinks=False)
             )
             found = list(islice(named, self._limits.entries + 1))
             if next(scan, None) is not None and len(found) <= self._limits.entries:

@@ -58,7 +58,7 @@ _QUIET = {
     "GIT_TERMINAL_PROMPT": "0",
     "PYTHONUNBUFFERED": "1",
 }
-"""Disables prompts, pagers and colors: there is no user to answer."""
+"""Disables prompts, pagers and colors: no user is there to answer."""
 
 Sink = Callable[[bytes], object]
 

@@ -414,8 +414,8 @@ class ActiveSandbox:
                         pending.append(path)
             if seen > MAX_SEARCHED:
                 raise ToolError(
-                    f"the workspace has more than {MAX_SEARCHED:,} entries, too many to enforce path rules for "
-                    "commands; nothing was run. The user can start in a smaller folder, or without such rules"
+                    f"the workspace has more than {MAX_SEARCHED:,} entries, more than can be checked against "
+                    "path rules for commands; nothing was run. The user can start in a smaller folder, or without such rules"
                 )
 
 

@@ -99,7 +99,7 @@ def main() -> None:
 def supervise(control: int, outputs: tuple[int, int]) -> dict[str, object]:
     """Run the program received on ``control``; return the report once all its processes are gone."""
     line, _, more = _read_job(control).partition(b"\n")
-    if more:  # told to end before the start
+    if more:  # must end before the start
         return {"exit": None, "left": 0, "reason": "stopped"}
     job = marshal.loads(bytes.fromhex(line.decode()))
     for descriptor in (control, *outputs):
