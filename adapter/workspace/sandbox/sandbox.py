@@ -415,7 +415,8 @@ class ActiveSandbox:
             if seen > MAX_SEARCHED:
                 raise ToolError(
                     f"the workspace has more than {MAX_SEARCHED:,} entries, more than can be checked against "
-                    "path rules for commands; nothing was run. The user can start in a smaller folder, or without such rules"
+                    "path rules for commands; nothing was run. The user can start in a smaller folder, "
+                    "or without such rules"
                 )
 
 
