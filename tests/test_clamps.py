@@ -98,7 +98,10 @@ TREE_CUT = Case("blade", "get_workspace_structure", {"limit": 1_000}, "limit 100
 NEWEST = Case("maki", "glob", {"pattern": "**/f"}, "only the first 100 are shown")
 LONG_TIME = {"command": "true", "timeout": 700_000}
 BATCH = Case(
-    "maki", "batch", {"tool_calls": [{"tool": "read", "parameters": {"path": "data"}}] * 26}, "a batch has at most 25 calls"
+    "maki",
+    "batch",
+    {"tool_calls": [{"tool": "read", "parameters": {"path": "data"}}] * 26},
+    "a batch has at most 25 calls",
 )
 CONTEXT = {"path": "long.txt", "start_line": 2, "end_line": 2, "context_lines": 9}
 AROUND = Case("blade", "read_file_range", CONTEXT, "Lines 1-2 (of 2)")
