@@ -31,14 +31,14 @@ GREP_BAR, RANGE_BAR, RANGE_MB = 1.3, 1.5, 64
 
 OURS = """
 import json, resource, sys, time
-from adapter.operations import Glob, Grep, ReadText
-from adapter.workspace import reading, search, tree
-from adapter.workspace.files.desk import open_desk
+from adapter.tools.operations import Glob, Grep, ReadText
+from adapter.workspace.context import open_context
+from adapter.workspace.files import grep, listing, read_file
 operation = eval(sys.argv[2])
-run = {Grep: search.grep, Glob: tree.find_by_glob, ReadText: reading.read_text}[type(operation)]
-with open_desk(sys.argv[1]) as desk:
+run = {Grep: grep.grep, Glob: listing.find_by_glob, ReadText: read_file.read_text}[type(operation)]
+with open_context(sys.argv[1]) as context:
     start, used = time.perf_counter(), time.process_time()
-    found = run(desk if isinstance(operation, ReadText) else desk.root, operation)
+    found = run(context if isinstance(operation, ReadText) else context.root, operation)
     seconds, used = time.perf_counter() - start, time.process_time() - used
 sizes = {Grep: lambda: found.total, Glob: lambda: len(found.paths), ReadText: lambda: len(found.text.splitlines())}
 count = sizes[type(operation)]()

@@ -318,9 +318,12 @@ def each(flood: str, lay: Callable[[Path, float], None], gives: str, runs: dict[
 
 WHOLE = {"read_file"}
 """Of the readers those that give a file whole or not at all."""
-NOT_WHOLE = r"big is large \(\d+ bytes\) and is not read whole \(at most 16777216 bytes\); read a range of its lines"
-NO_TEXT = r"big is large \(21474836480 bytes\) and is no UTF-8 text; use a command on it"
-OUTSIDE, NO_FILE = "is outside the workspace", "is not a regular file \\(a device, pipe or socket\\) and is not opened"
+NOT_WHOLE = r"big is large \(\d+ bytes\) and cannot be read whole \(limit 16777216 bytes\); read a range of its lines"
+NO_TEXT = r"big is large \(21474836480 bytes\) and is not UTF-8 text; use a command on it"
+OUTSIDE, NO_FILE = (
+    "is outside the workspace",
+    "is not a regular file \\(a device, pipe or socket\\) which tools do not open",
+)
 NOT_SEARCHED = r"big was not searched: \d+ bytes, more than 4194304"
 
 
@@ -351,7 +354,7 @@ CASES: dict[str, Case] = {
     ),
     "sparse: write_file": Case(lay_sparse("big"), blade("write_file", {"path": "big", "content": "x"}), "is too large"),
     "sparse: copy_file": Case(
-        lay_sparse("big"), blade("copy_file", {"source": "big", "destination": "copy"}), "are not copied; use a command"
+        lay_sparse("big"), blade("copy_file", {"source": "big", "destination": "copy"}), "the copy is larger than"
     ),
     "sparse: move_file": Case(
         lay_sparse("big"), blade("move_file", {"source": "big", "destination": "moved"}), "Moved big to moved"
@@ -380,7 +383,7 @@ CASES: dict[str, Case] = {
     "text: a line beyond the end": Case(
         lay_text("big"),
         blade("read_file_range", {"path": "big", "start_line": 1_000_000, "end_line": 1_000_001}),
-        "lies too far in: .* use a command such as tail",
+        "is too far into the file: .* use a command such as tail",
     ),
     **each("text", lay_text("big"), NOT_SEARCHED, searchers(".") | searchers("big")),
     **each("one line", lay_line("big"), NOT_WHOLE, only(WHOLE, readers("big"))),
@@ -393,7 +396,7 @@ CASES: dict[str, Case] = {
     "one line: ShowFileContents, lines": Case(
         lay_line("big"),
         promptly("ShowFileContents", {"file": "big", "startLine": 1, "lineCount": 5}),
-        "beyond the end|lies too far in",
+        "beyond the end|is too far into the file",
     ),
     **each("one line", lay_line("big"), NOT_SEARCHED, searchers(".")),
     "one line: edit": Case(
@@ -456,10 +459,10 @@ CASES: dict[str, Case] = {
     "endless: list_directory": Case(lay_endless, blade("list_directory", {}), "(?s)fifo.*random.*zero"),
     "stream: gzip, many members": Case(lay_nothing, fetched("gzip", bomb), "larger than 5,000,000 bytes"),
     "stream: gzip, one member": Case(lay_nothing, fetched("gzip", single_bomb), "larger than 5,000,000 bytes"),
-    "stream: twice gzip": Case(lay_nothing, fetched("gzip, gzip", bomb), "which was not asked for"),
-    "stream: brotli": Case(lay_nothing, fetched("br", endless), "which was not asked for"),
+    "stream: twice gzip": Case(lay_nothing, fetched("gzip, gzip", bomb), "which was not requested"),
+    "stream: brotli": Case(lay_nothing, fetched("br", endless), "which was not requested"),
     "stream: without end": Case(lay_nothing, fetched("identity", endless), "larger than 5,000,000 bytes"),
-    "stream: drop by drop": Case(lay_nothing, fetched("identity", dripping), "did not answer whole within 20 s"),
+    "stream: drop by drop": Case(lay_nothing, fetched("identity", dripping), "did not respond completely within 20 s"),
     "output: yes": Case(lay_nothing, printing("timeout 5 yes"), "exit code 124:\ny\ny\n"),
     "output: /dev/zero": Case(lay_nothing, printing("head -c 3G /dev/zero"), r"\d{10} bytes left out"),
     "output: one line": Case(lay_nothing, printing("head -c 1G /dev/zero | tr '\\0' x"), "^x{999}"),

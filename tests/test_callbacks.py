@@ -238,8 +238,8 @@ TASK = {"prompt": "Look", "description": "look", "subagent_type": "research"}
 USES = [
     Use(("Workspace.approve",), lambda f, folder: in_workspace(folder, *WRITING, approve=f)),
     Use(("Workspace.ask",), lambda f, folder: in_workspace(folder, *WRITING, approve="ask", ask=f)),
-    Use(("Workspace.wrap_approver.watch",), watched, raises=RuntimeError),
-    Use(("Workspace.wrap_approver.watch",), lambda f, folder: watched(lambda _ask: f, folder)),
+    Use(("Workspace.wrap_approver.wrap",), watched, raises=RuntimeError),
+    Use(("Workspace.wrap_approver.wrap",), lambda f, folder: watched(lambda _ask: f, folder)),
     Use(("Agent.approve",), lambda f, folder: with_agent(folder, WRITE, "Done.", approve=f)),
     Use(
         ("AsyncAgent.approve",),

@@ -98,7 +98,10 @@ TREE_CUT = Case("blade", "get_workspace_structure", {"limit": 1_000}, "limit 100
 NEWEST = Case("maki", "glob", {"pattern": "**/f"}, "only the first 100 are shown")
 LONG_TIME = {"command": "true", "timeout": 700_000}
 BATCH = Case(
-    "maki", "batch", {"tool_calls": [{"tool": "read", "parameters": {"path": "data"}}] * 26}, "runs at most 25 calls"
+    "maki",
+    "batch",
+    {"tool_calls": [{"tool": "read", "parameters": {"path": "data"}}] * 26},
+    "a batch has at most 25 calls",
 )
 CONTEXT = {"path": "long.txt", "start_line": 2, "end_line": 2, "context_lines": 9}
 AROUND = Case("blade", "read_file_range", CONTEXT, "Lines 1-2 (of 2)")
@@ -139,73 +142,64 @@ TOLD: dict[str, Case | str] = {
     "[each for each in self._commands if each not in running and each != id][:-MAX_REMEMBERED]": "status not_found",
     "workspace/capabilities/parallel_calls.py run_batch: operation.calls[:MAX_BATCH]": BATCH,
     "workspace/capabilities/parallel_calls.py run_batch: operation.calls[MAX_BATCH:]": BATCH,
-    "workspace/capabilities/python_sandbox.py run_code: min(operation.timeout_s, MAX_TIMEOUT_S)": Case(
-        "maki", "code_execution", {"code": "1", "timeout": 301}, "the timeout was cut to 300 s"
-    ),
-    "workspace/changes/text_codec.py is_binary: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",  # noqa: E501
-    "workspace/changes/text_codec.py decode: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
-    "workspace/files/grep.py _may_match: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
-    "workspace/capabilities/notes.py _note: names[:MAX_NAMED]": "the message says how many more there are",
-    "workspace/sandbox/deadline.py with_deadline: max(min(operation.timeout_s, clock.remaining), 0.1)": "its caller is told",  # noqa: E501
+    "workspace/changes/text_codec.py is_binary: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
+    "workspace/changes/text_codec.py decode: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
+    "workspace/files/grep.py _may_match: data[:PROBE_BYTES]": "the beginning decides whether a file is text",
+    "workspace/capabilities/notes.py _note: names[:MAX_NAMED]": "the message has the number of further notes",
+    "workspace/sandbox/deadline.py with_deadline: max(min(operation.timeout_s, clock.remaining), 0.1)": "known",
     "workspace/sandbox/deadline.py with_deadline: min(operation.timeout_s, clock.remaining)": "likewise",
-    "workspace/sandbox/confinement_notes.py session_confinement_note: functions[:MAX_NAMED]": "the line says how many more there are",  # noqa: E501
-    "workspace/changes/text_codec.py _guessed: data[:_GUESS_BYTES]": "that an encoding was guessed is noted",
-    "workspace/capabilities/planner.py _search: hits[:operation.limit]": "as many as were asked for",
-    "workspace/capabilities/http_providers.py _clipped: text[:MAX_CONTENT - 3]": Case(
-        "maki", "websearch", {"query": "q"}, "x..."
-    ),
-    "workspace/capabilities/http_providers.py search: min(wanted.limit, self.most)": Case(
-        "maki", "websearch", {"query": "q", "num_results": 9}, "9 results were asked for; the service gives at most 5"
+    "workspace/sandbox/confinement_notes.py session_confinement_note: functions[:MAX_NAMED]": "others are counted",
+    "workspace/sandbox/output.py raw: b''.join(self._tail)[-self._limit:]": "the gap has the number of bytes left out",
+    "workspace/changes/text_codec.py _decode_by_guess: data[:_GUESS_BYTES]": "a guessed encoding is noted",
+    "workspace/capabilities/planner.py _search: hits[:operation.limit]": "as many as requested",
+    "workspace/capabilities/http_providers.py search: min(request.limit, self.most)": Case(
+        "maki", "websearch", {"query": "q", "num_results": 9}, "9 results were requested; the service returns at most 5"
     ),
     "workspace/capabilities/http_providers.py read: text[:MAX_DOCS]": "(cut at 10000 characters; see the next page)",
-    "workspace/capabilities/library_docs.py _code: _modules(distribution)[:MAX_FILES]": "the last page says so",
-    "workspace/capabilities/library_docs.py _unread: modules[:MAX_FILES]": "it counts what is left out",
-    "workspace/capabilities/library_docs.py find: [plain for plain in installed if wanted and wanted in plain][:MAX_FOUND]": "best",  # noqa: E501
-    "workspace/capabilities/library_docs.py find: limit=MAX_FOUND": "the nearest names are asked for, not all",
+    "workspace/capabilities/library_docs.py _read_code: modules[:MAX_FILES]": "the last page has a note",
+    "workspace/capabilities/library_docs.py find: "
+    "[other for other in installed if key and key in other][:MAX_FOUND]": "the best matches",
+    "workspace/capabilities/library_docs.py find: limit=MAX_FOUND": "the nearest names are requested, not all",
     "workspace/capabilities/library_docs.py find: list(chosen)[:MAX_FOUND]": "likewise",
     "workspace/capabilities/library_docs.py read: text[start:start + PAGE_CHARACTERS]": DOCS,
-    "workspace/capabilities/local_search.py _clipped: text[:SHOWN - 3]": Case(
-        "local", "websearch", {"query": "zebra"}, "x..."
-    ),
-    "workspace/capabilities/local_search.py look: rank_sections(sections, wanted.query)[:wanted.limit]": "as many as were asked for",  # noqa: E501
+    "workspace/capabilities/local_search.py search_with_notes: "
+    "rank_sections(sections, request.query)[:request.limit]": "as many as requested",
     "workspace/capabilities/local_search.py _sections: limit=MAX_FILES": Case(
-        "local", "websearch", {"query": "zebra"}, "README* only 500 files were looked through"
+        "local", "websearch", {"query": "zebra"}, "only 500 files of **/README* were searched"
     ),
-    "workspace/capabilities/notes.py list: limit=MAX_NOTES": "a memory never holds more: writing another is refused",
-    "workspace/files/symbol_search.py _clipped: line[:MAX_TEXT - 3]": Case(
-        "proxyai", "IntelliJSearch", {"pattern": "found"}, "x... "
-    ),
-    "workspace/files/symbol_search.py _guessed: line[:MAX_TEXT]": "a declaration begins its line",
+    "workspace/capabilities/notes.py list: limit=MAX_NOTES": "a memory never has more: writing another is refused",
+    "workspace/files/symbol_search.py _guess_symbols: line[:MAX_TEXT]": "a declaration begins its line",
     "workspace/files/symbol_search.py result: min(self.operation.limit, MAX_LIMIT)": Case(
-        "proxyai", "IntelliJSearch", {"pattern": "f", "limit": 501}, "the limit 501 was cut to 500"
+        "proxyai", "IntelliJSearch", {"pattern": "f", "limit": 501}, "limit 501 is out of range; it was reduced to 500"
     ),
-    "workspace/files/read_file.py _selected: min(last, first + operation.max_lines - 1)": Case(
-        "maki", "read", {"path": "many.txt", "limit": 2}, "lines 1-2 of 6000; continue with offset=3"
+    "workspace/files/read_file.py _select_lines: min(last, first + operation.max_lines - 1)": Case(
+        "maki", "read", {"path": "many.txt", "limit": 2}, "lines 1-2 of 6000; read on with offset=3"
     ),
     "workspace/files/read_file.py _line_range: max(start - operation.context_lines, 1)": AROUND,
     "workspace/files/read_file.py _line_range: min(end + operation.context_lines, total)": AROUND,
     "workspace/files/read_file.py _cut: cut[:MAX_NAMED_LINES]": "ends in ...",
-    "workspace/files/read_file.py _streamed: max(start - operation.context_lines, 1)": "the result says which lines it gives",  # noqa: E501
-    "workspace/files/read_file.py _streamed: min(filter(None, (wanted, operation.max_lines)), default=None)": "likewise",  # noqa: E501
-    "workspace/files/read_file.py _line_bytes: kept[final or MAX_TEXT_BYTES:]": "likewise; more follows, which is said",
-    "workspace/files/grep.py _clipped: shown[:MAX_LINE_CHARACTERS]": Case(
+    "workspace/files/read_file.py _stream_lines: max(start - operation.context_lines, 1)": "the result names its lines",
+    "workspace/files/read_file.py _stream_lines: "
+    "min(filter(None, (wanted, operation.max_lines)), default=None)": "likewise",
+    "workspace/files/read_file.py _line_bytes: data[final or MAX_TEXT_BYTES:]": "likewise; more lines are noted",
+    "workspace/files/grep.py _clip: shown[:MAX_LINE_CHARACTERS]": Case(
         "blade", "grep_search", {"pattern": "xxx"}, "x..."
     ),
     "workspace/files/grep.py _search_data: "
-    "max(0, (MAX_HITS if self.operation.order == 'newest' else self._max_hits) - self._kept)": "counted all the same",
+    "max(0, (MAX_HITS if self.operation.order == 'newest' else self._max_hits) - self._hit_count)": "counted anyway",
     "workspace/files/grep.py result: [hit for found in self.found for hit in found.hits][:self._max_hits]": Case(
         "maki", "grep", {"pattern": "line"}, "6000 matches in 1 file, the first 100 are shown"
     ),
-    "workspace/files/grep.py _max_hits: min(wanted, MAX_HITS)": Case(
-        "blade", "codebase_search", {"query": "^", "max_results": 6_000}, "only the first 5000 matches are kept"
+    "workspace/files/grep.py _max_hits: min(limit, MAX_HITS)": Case(
+        "blade", "codebase_search", {"query": "^", "max_results": 6_000}, "only the first 5000 matches are included"
     ),
     "workspace/sandbox/shell.py run_command: min(operation.timeout_s, MAX_TIMEOUT_S)": Case(
-        "maki", "bash", {"command": "true", "timeout": 700}, "the timeout was cut to 600 s"
+        "maki", "bash", {"command": "true", "timeout": 700}, "the timeout was reduced to 600 s"
     ),
     "workspace/capabilities/skills.py _skills_in: paths[:MAX_SKILLS]": Case(
-        "maki", "skill", {"name": "none"}, "of a folder the first 100 are looked at"
+        "maki", "skill", {"name": "none"}, "at most 100 are read from a folder"
     ),
-    "workspace/sandbox/log_slicing.py _clipped: line[:MAX_LINE_BYTES - 3]": SLICED._replace(said="0..."),
+    "workspace/sandbox/log_slicing.py _clip: line[:MAX_LINE_BYTES - 3]": SLICED._replace(said="0..."),
     "workspace/sandbox/log_slicing.py __init__: maxlen=ENDS": SLICED,
     "workspace/sandbox/log_slicing.py _flush: self._block[cut:cut + MAX_LINE_BYTES + 1]": SLICED._replace(said="0..."),
     "workspace/sandbox/log_slicing.py _add_lines: block.split(b'\\n', ENDS - first)[:ENDS - first]": SLICED,
@@ -213,11 +207,17 @@ TOLD: dict[str, Case | str] = {
     "workspace/paths/walk.py __init__: min(depth, self._limits.depth)": Case(
         "blade", "list_directory", {"path": "deep", "max_depth": 90}, "the search stopped at its limit of 64 levels"
     ),
-    "workspace/capabilities/web_fetch.py fetch: min(operation.timeout_s, MAX_TIMEOUT_S)": Case(
-        "maki", "webfetch", {"url": "PAGE", "timeout": 121}, "the timeout was cut to 120 s"
-    ),
 }
 """By clamp, a call whose text says it, or why nothing has to be said, or where it is."""
+
+SHARED = [
+    Case("maki", "code_execution", {"code": "1", "timeout": 301}, "the timeout was reduced to 300 s"),
+    Case("maki", "webfetch", {"url": "PAGE", "timeout": 121}, "the timeout was reduced to 120 s"),
+    Case("maki", "websearch", {"query": "q"}, "x..."),
+    Case("local", "websearch", {"query": "zebra"}, "x..."),
+    Case("proxyai", "IntelliJSearch", {"pattern": "found"}, "x... "),
+]
+"""Calls whose clamps are in `limit_timeout` and `shorten`."""
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +258,7 @@ def server():
 SLOW = ShellTool.model_validate(
     {"name": "Long", "executable": "sh", "argumentTemplate": [["long.sh"]], "truncateOutput": True}
 )
-CASES = list({str(case): case for case in TOLD.values() if isinstance(case, Case)}.values())
+CASES = list({str(case): case for case in (*TOLD.values(), *SHARED) if isinstance(case, Case)}.values())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.dialect}-{case.tool}-{case.said}")
@@ -286,13 +286,13 @@ def test_every_clamp_is_known():
 @pytest.mark.parametrize(
     ("dialect", "tool", "arguments", "said"),
     [
-        ("blade", "read_file_range", {"path": "data", "context_lines": -1}, "-1 lines of context are not possible"),
-        ("blade", "codebase_search", {"query": "x", "max_results": 0}, "a limit of 0 matches shows nothing"),
-        ("blade", "list_directory", {"max_depth": 0}, "the depth 0 shows nothing"),
-        ("proto", "grep_search", {"pattern": "x", "limit": 0}, "a limit of 0 matches shows nothing"),
-        ("proxyai", "IntelliJSearch", {"pattern": "x", "limit": -1}, "limit must be at least 1, got -1"),
-        ("maki", "websearch", {"query": "x", "num_results": 0}, "0 results are none; ask for 1 or more"),
-        ("maki", "read", {"path": "data", "limit": 0}, "a limit of 0 lines shows nothing"),
+        ("blade", "read_file_range", {"path": "data", "context_lines": -1}, "context must be at least 0 lines, got -1"),
+        ("blade", "codebase_search", {"query": "x", "max_results": 0}, "a limit of 0 matches is too small"),
+        ("blade", "list_directory", {"max_depth": 0}, "depth must be at least 1, got 0"),
+        ("proto", "grep_search", {"pattern": "x", "limit": 0}, "a limit of 0 matches is too small"),
+        ("proxyai", "IntelliJSearch", {"pattern": "x", "limit": -1}, "-1 matches are none; give 1 or more"),
+        ("maki", "websearch", {"query": "x", "num_results": 0}, "the number of results must be at least 1, got 0"),
+        ("maki", "read", {"path": "data", "limit": 0}, "the limit must be at least 1 line, got 0"),
     ],
 )
 def test_what_asks_for_nothing_is_refused(folder, dialect, tool, arguments, said):

@@ -100,7 +100,7 @@ def test_what_needs_a_workspace_says_what_to_use(words, tmp_path):
     done = adapter(HERE, *words, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert "a workspace needs directory descriptors" in done.stderr
-    assert "inside WSL" in done.stderr
+    assert "in WSL" in done.stderr
     assert "Traceback" not in done.stderr
     assert (tmp_path / "a.py").read_text(encoding="utf-8") == "a\n"
 
@@ -109,4 +109,4 @@ def test_doctor_says_it(tmp_path):
     """Beside all else that it looks at."""
     said = as_windows("doctor", cwd=tmp_path)
     assert "for the rest, use WSL" in said
-    assert "on Windows, run it inside WSL" in said
+    assert "on Windows, run in WSL" in said

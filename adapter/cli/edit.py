@@ -37,7 +37,7 @@ def edit(
     from adapter.core.errors import FormatError
     from adapter.editing.notations.parse_edits import parse_file_edits, parse_patches
     from adapter.tools.operations import PatchFiles, PatchText
-    from adapter.workspace.changes.encoding_detection import encoding_named
+    from adapter.workspace.changes.encoding_detection import parse_encoding
     from adapter.workspace.context import open_context
     from adapter.workspace.files.edit_files import plan_files, plan_patch
 
@@ -53,7 +53,7 @@ def edit(
     except FormatError as error:
         raise UsageError(f"cannot read patches from {patches!r}: {error}") from error
     folder = file if is_directory else file.absolute().parent
-    with open_context(folder, edits=parse_edit_mode(edits), encoding=encoding_named(encoding)) as context:
+    with open_context(folder, edits=parse_edit_mode(edits), encoding=parse_encoding(encoding)) as context:
         change = plan_patch(context, operation) if isinstance(operation, PatchText) else plan_files(context, operation)
         outcome = change.outcome if dry_run else change.commit(context)
     if as_json:
@@ -76,7 +76,7 @@ def undo(
     import time
 
     from adapter.workspace.context import open_context
-    from adapter.workspace.paths.os_errors import os_errors_explained
+    from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
 
     with open_context(workspace) as context:
         changes = context.history.changes()
@@ -87,7 +87,7 @@ def undo(
         session = changes[0].session if undo_all and changes else None
         count = sum(change.session == session for change in changes) if undo_all else 1
         for _ in range(max(count, 1)):
-            with os_errors_explained("nothing was undone"):
+            with os_errors_as_tool_errors("nothing was undone"):
                 undone = context.history.undo(session)
             print_escaped(f"undone: {undone.change.summary}", to_stderr=True)
             print_escaped(undone.diff, end="")

@@ -182,7 +182,7 @@ class SessionRecorder:
                 known=tuple(workspace.known_tools),
                 own_tools=tuple(map(_to_user_tool, custom_tools)),
                 read_only=workspace.is_read_only,
-                above=workspace.above,
+                above=workspace.parent_path,
                 granted=tuple(sorted(workspace.granted)),
                 media=tuple(sorted(workspace.host.media)),
                 is_chat=self._is_chat,

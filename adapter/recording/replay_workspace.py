@@ -200,9 +200,9 @@ class ReplayWorkspace(Workspace):
     def continue_as(self, header: Header) -> None:
         """Apply a sub-agent's settings from the session that it belongs to."""
         self._allowed = READ_ONLY if header.read_only else None
-        self._approvals.above = header.above
+        self._approvals.parent_path = header.above
         self._policy.granted.update(header.granted)
-        self.tools = self._offered()
+        self.tools = self._available_tools()
 
     def run_calls(self, turn: HasCalls, atomic: bool = False) -> list[ToolResult]:
         if atomic:

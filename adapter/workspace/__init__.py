@@ -1,4 +1,4 @@
-"""What tools do. The only code that touches disk or processes."""
+"""Run tool calls in a workspace. This is the only code that touches files or processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must be allowed before it is done: what rules and the mode say of an operation, and what the user answers."""
+"""Approval of operations: apply the rules and the mode, and ask the approver where they leave it open."""
 
 from __future__ import annotations
 
@@ -51,8 +51,10 @@ from adapter.workspace.sandbox.sandbox import ActiveSandbox
 def make_policy(
     approve: str | Approver, rules: Iterable[PermissionRule], tools: ToolSet, unasked: frozenset[Effect]
 ) -> PermissionPolicy:
-    """The mode (``ask`` where somebody decides) and the rules of a session. Raises UsageError for a mode or a tool that
-    does not exist."""
+    """Build a session's policy; a callable ``approve`` means mode ``ask``.
+
+    Raises UsageError for a mode or a tool that does not exist.
+    """
     mode = "ask" if callable(approve) else approve
     _check_mode(mode)
     if callable(approve):
@@ -61,25 +63,28 @@ def make_policy(
     for rule in named:
         if rule.pattern is not None and rule.tool in tools and tools[rule.tool].function is not None:
             raise UsageError(
-                f"the rule {str(rule)!r} has a pattern, but a function of yours has nothing it could match"
+                f"invalid rule {str(rule)!r}: a tool with a custom function takes no pattern; name the tool only"
             )
     return PermissionPolicy(mode, named, unasked)
 
 
 @dataclass(slots=True)
 class ApprovalFlow:
-    """What one session, or a part of one, may do. ``above``: where ``root`` is in the session's workspace; rules and
-    people are told the whole path. ``person`` is held while somebody is asked: one question at a time."""
+    """Approval of the operations of a session or subsession.
+
+    ``parent_path``: path from the session's workspace to ``root``; rules and approvers see whole paths.
+    ``approval_lock`` is held during a question, so that there is one at a time.
+    """
 
     policy: PermissionPolicy
     ask: Approver | None
     root: WorkspaceRoot
     confinement: ActiveSandbox
-    person: AbstractContextManager[object]
-    above: tuple[str, ...] = ()
+    approval_lock: AbstractContextManager[object]
+    parent_path: tuple[str, ...] = ()
 
     def refuse_denied(self, tool: Tool, operation: Operation, tools: ToolSet) -> None:
-        """Raises ToolError for what a rule denies, before it is planned: a failed plan quotes from the file."""
+        """Raise DeniedError if a rule forbids the operation. Runs before planning: a failed plan quotes the file."""
         unplanned = Plan(tool.name, lambda: TaskFinished())
         whole = self._approval(tool.name, operation, unplanned)
         for approval in (whole, *self.needed(tool.name, operation, unplanned, tools)):
@@ -87,13 +92,14 @@ class ApprovalFlow:
                 raise DeniedError(_forbidden(f"the rule {str(rule)!r}", " ".join((tool.name, *approval.paths))))
 
     def needed(self, tool: str, operation: Operation, planned: Plan, tools: ToolSet) -> list[ApprovalRequest]:
-        """What must be allowed: of a patch over several files each edit, by the session's tool for such edits."""
+        """Return the approvals that an operation needs: for a patch of several files, one per edit and matching
+        tool."""
         if not isinstance(operation, PatchFiles):
             return [replace(self._approval(tool, operation, planned), draft=planned.draft)]
         found = []
         for edit, diff in zip(operation.files, planned.diffs or ("",) * len(operation.files), strict=True):
             part = Plan(_summary(edit), planned.commit, diff)
-            is_own = tool == type(operation).__name__  # the program's, see `do`
+            is_own = tool == type(operation).__name__  # called by the program, see `Workspace.perform`
             names = [tool] if is_own else [each.name for each in tools_for_effect(edit, tools, tool)]
             found += [self._approval(name, replace(operation, files=(edit,)), part) for name in names]
         return [replace(found[0], draft=planned.draft)] if len(found) == 1 else found
@@ -108,26 +114,26 @@ class ApprovalFlow:
             effect,
             planned.summary,
             planned.diff,
-            paths=tuple("/".join((*self.above, path)) for path in paths),
+            paths=tuple("/".join((*self.parent_path, path)) for path in paths),
             command=command if isinstance(command, str) else None,
-            cwd="/".join((*self.above, cwd if isinstance(cwd, str) else ".")),
+            cwd="/".join((*self.parent_path, cwd if isinstance(cwd, str) else ".")),
             subject=planned.subject,
             is_git=effect in ("write", "delete") and self._is_git(operation, paths),
             sandbox=confinement_notes.confinement_notice(operation, self.confinement),
         )
 
     def _is_git(self, operation: Operation, paths: Iterable[str]) -> bool:
-        """Whether git's own data changes, or would be where it is not yet."""
+        """Return whether the operation changes git's own data, or creates a repository."""
         top = self.root.path
         if any(is_git_data(top, path.split("/")) for path in paths):
             return True
         if isinstance(operation, Move | Copy):
-            with self.root.locate(operation.source, follow=False, parents="imagine") as place:
-                return place.is_directory and holds_repository("/".join((top, *place.parts)))
+            with self.root.locate(operation.source, follow=False, parents="imagine") as resolved:
+                return resolved.is_directory and holds_repository("/".join((top, *resolved.parts)))
         return False
 
     def _resolved(self, operation: Operation) -> Iterator[str]:
-        """The paths that rules are about: each name that the operation gives, and where links lead from it."""
+        """Yield the paths that rules apply to: each path of the operation, and the target of its links."""
         if isinstance(operation, ViewMemory | WriteMemory | DeleteMemory):
             return  # not in the workspace
         if effect_of(operation) == "read" and not self.policy.rules:
@@ -135,12 +141,12 @@ class ApprovalFlow:
         for path in _paths_in(operation):
             places = []
             for follow in (False, True):
-                with self.root.locate(path, follow=follow, parents="imagine") as place:
-                    places.append(place.shown)
+                with self.root.locate(path, follow=follow, parents="imagine") as resolved:
+                    places.append(resolved.display_path)
             yield from dict.fromkeys(places)
 
     def require(self, approval: ApprovalRequest, clock: Deadline | None) -> str | None:
-        """Raises ToolError unless rules, mode or whoever is asked allow it. Gives a text to be written in its place."""
+        """Raise DeniedError unless rules, mode or approver allow it. Returns the text that the approver substituted."""
         verdict, rule = self.policy.verdict(approval)
         if verdict == "deny":
             why = f"the rule {str(rule)!r}" if rule else f"the approve mode {self.policy.mode!r}"
@@ -148,31 +154,31 @@ class ApprovalFlow:
         return None if verdict == "allow" else self._answer(approval, clock)
 
     def _answer(self, approval: ApprovalRequest, clock: Deadline | None) -> str | None:
-        """Whoever is asked allows it, or DeniedError is raised; the clock of the code that calls stands still."""
+        """Ask the approver, with the caller's deadline paused. Raises DeniedError."""
         if self.ask is None:
             raise DeniedError(
-                f"{approval.tool} needs the user's approval ({approval.summary}) and nobody can be asked here. "
-                f"Nothing was done; do not try it again. The user can allow it by starting with another "
-                f"approve mode than {self.policy.mode!r}: auto-edit allows edits, yolo everything"
+                f"{approval.tool} needs the user's approval ({approval.summary}), but no approver is available. "
+                f"Nothing was done; do not try it again. The user can allow it with an approve mode other "
+                f"than {self.policy.mode!r}: auto-edit allows edits, yolo everything"
             )
-        with self.person, clock.paused() if clock is not None else nullcontext():
+        with self.approval_lock, clock.paused() if clock is not None else nullcontext():
             if self.policy.verdict(approval)[0] == "allow":
-                return None  # remembered while this was waiting for its turn
+                return None  # allowed and remembered while this waited for the lock
             decision = ask_approver(self.ask, approval)
             if decision.allowed and (decision.remember or approval.is_asked_once):
                 self.policy.granted.add(approval.key)
         if not decision.allowed:
             reason, instead = "", "do not try it again, ask the user what to do instead"
             if decision.reason:
-                reason, instead = f" ({decision.reason})", "do as the user says there, do not try the same again"
+                reason, instead = f" ({decision.reason})", "follow the user's reason, do not try the same again"
             raise DeniedError(f"the user did not approve{reason}: {approval.summary}. Nothing was done; {instead}")
         return decision.content
 
     def without_hidden(self, outcome: Outcome, tool: str) -> Outcome:
-        """What a search found, without the paths that a rule denies the tool."""
+        """Remove the search results whose paths a rule denies to the tool."""
 
         def is_shown(path: str) -> bool:
-            return not self.policy.is_hidden(tool, "/".join((*self.above, path)))
+            return not self.policy.is_hidden(tool, "/".join((*self.parent_path, path)))
 
         match outcome:
             case GrepResult(hits=hits):
@@ -185,14 +191,14 @@ class ApprovalFlow:
             case PathList(paths=paths):
                 return replace(outcome, paths=tuple(filter(is_shown, paths)))
             case Listing(path=path, entries=entries):
-                above = "" if path == "." else f"{path}/"
-                return replace(outcome, entries=tuple(entry for entry in entries if is_shown(above + entry.path)))
+                prefix = "" if path == "." else f"{path}/"
+                return replace(outcome, entries=tuple(entry for entry in entries if is_shown(prefix + entry.path)))
             case _:
                 return outcome
 
 
 def _paths_in(operation: Operation) -> Iterator[str]:
-    """The paths that an operation names."""
+    """Yield the paths that an operation contains."""
     if isinstance(operation, PatchFiles):
         for edit in operation.files:
             yield from filter(None, (edit.path, edit.moved_to))
@@ -208,11 +214,13 @@ def _summary(edit: FileEdit) -> str:
 
 
 def apply_decision(planned: Plan, content: str | None) -> Plan:
-    """The plan, with the text that the user put in the place of the model's."""
+    """Replace the planned text with the approver's, if there is one."""
     if content is None:
         return planned
     if planned.edited is None:
-        raise UsageError("the decision has a content, but this is no change of one file of text: its draft is None")
+        raise UsageError(
+            "the decision has a content, but only a change of one text file can be edited: its draft is None"
+        )
     return planned.edited(content)
 
 

@@ -1,4 +1,4 @@
-"""Calls that take effect together: all of one answer, or none."""
+"""Atomic batches: run all calls of an answer, or none."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from dataclasses import replace
 from adapter.core.errors import ToolError
 from adapter.core.events import Json, ToolCall, ToolResult
 from adapter.workspace.context import WorkspaceContext
-from adapter.workspace.paths.os_errors import os_errors_explained
+from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
 from adapter.workspace.tool_results import error_result
 
 
 class _CallFailed(ToolError):
-    """A call of a batch failed: its own result says why."""
+    """Raised for a failed call of a batch; the call's own result has the reason."""
 
 
 def run_atomically(
-    desk: WorkspaceContext,
+    context: WorkspaceContext,
     calls: Sequence[ToolCall],
     run: Callable[[str, Mapping[str, Json] | str], ToolResult],
     check: Callable[[ToolCall], None],
 ) -> list[ToolResult]:
-    """All calls as one change, or a result for each that says why not.
+    """Run all calls as one change. If one fails, revert them all and return an error for each.
 
-    ``check`` raises ToolError for a call that could not be taken back.
+    ``check`` raises ToolError for a call that could not be reverted.
     """
     results: list[ToolResult] = []
-    seen = desk.seen.saved()
+    seen = context.read_tracker.save()
     try:
         for call in calls:
             check(call)
-        with os_errors_explained("no call was run"), desk.history.batch():
+        with os_errors_as_tool_errors("no call was run"), context.history.batch():
             for call in calls:
                 result = run(call.name, call.arguments)
                 results.append(replace(result, call_id=call.id))
                 if not result.ok:
                     raise _CallFailed(f"{call.name} failed: {result.error}")
     except ToolError as error:
-        desk.seen.restore(seen)
-        left = "".join(f". But {note}" for note in desk.history.take_notes())
+        context.read_tracker.restore(seen)
+        left = "".join(f". But {note}" for note in context.history.take_notes())
         reason = ToolError(
             f"no call of this answer took effect, because {error}{left}. Correct that, and send all again"
         )

@@ -1,4 +1,4 @@
-"""Which tools a session has, and which of them it can offer where it runs."""
+"""The tools of a session, and the subset that can be offered on this machine."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from adapter.workspace.capabilities.host import Host
 def merge_tools(tools: ToolSet, own: Sequence[Tool]) -> ToolSet:
     for tool in own:
         if tools.match(tool.name) is not None:
-            raise UsageError(f"the tool {tool.name!r} is there already; give yours another name")
+            raise UsageError(f"the tool {tool.name!r} already exists; choose another name")
         if tool.validate is None:
-            raise UsageError(f"the tool {tool.name!r} has no function to run; make it with adapter.tool(..., function)")
+            raise UsageError(
+                f"the tool {tool.name!r} has no function to run; create it with adapter.tool(..., function)"
+            )
     return ToolSet([*tools.values(), *own])
 
 
@@ -36,10 +38,10 @@ def select_tools(tools: ToolSet, names: Iterable[str]) -> ToolSet:
 
 
 def available_tools(whole: ToolSet, host: Host, skills: Sequence[Skill], allowed: frozenset[Effect] | None) -> ToolSet:
-    """The tools whose needs the host meets, and whose effects are allowed, with what there is to choose from."""
+    """Return the allowed tools whose needs this host meets, their descriptions completed with the host's choices."""
     present = host.capabilities() | ({"skills"} if skills else set())
     return ToolSet(
-        _with_what_there_is(tool, host, skills)
+        _complete_description(tool, host, skills)
         for tool in whole.values()
         if (tool.needs is None or tool.needs in present)
         and (not tool.program or find_program(tool.program))
@@ -47,7 +49,7 @@ def available_tools(whole: ToolSet, host: Host, skills: Sequence[Skill], allowed
     )
 
 
-def _with_what_there_is(tool: Tool, host: Host, skills: Sequence[Skill]) -> Tool:
+def _complete_description(tool: Tool, host: Host, skills: Sequence[Skill]) -> Tool:
     if tool.needs == "search" and host.search == "embedded":
         return replace(tool, description=local_search.DESCRIPTION)
     if tool.needs == "skills":
@@ -58,8 +60,7 @@ def _with_what_there_is(tool: Tool, host: Host, skills: Sequence[Skill]) -> Tool
 
 
 def _with_choices(tool: Tool, choices: Mapping[str, str]) -> Tool:
-    """``tool``, its description naming what there is; the names stand in the first sentence, which is all that
-    short prompts show."""
+    """List the choices in the tool's description, their names in the first sentence: short prompts show only that."""
     first, end, rest = tool.description.partition(".")
     listed = "".join(f"\n- {name}: {text}" for name, text in choices.items() if text)
     return replace(tool, description=f"{first} ({' | '.join(choices)}){end}{rest}{listed}")

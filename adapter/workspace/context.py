@@ -1,4 +1,4 @@
-"""What the operations of one workspace work with."""
+"""The state that a workspace's operations share: its open root, history, background commands and sandbox."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceContext:
-    """One workspace's open root, and what else its operations need, made once and closed with it.
+    """State shared by the operations of one workspace; closed with it.
 
-    ``owner``: the desk of the session that this one is a part of; what belongs to that one is closed with it.
+    ``owner``: the context of the parent session, which closes the parts that it shares.
     """
 
     root: WorkspaceRoot
     history: History
-    seen: ReadTracker = field(default_factory=ReadTracker)
+    read_tracker: ReadTracker = field(default_factory=ReadTracker)
     commands: BackgroundCommands = field(default_factory=BackgroundCommands)
     echo: Callable[[str], object] | None = None
-    """Shows the user output as it comes, for tools that ask for it."""
+    """Called with the output of commands as it arrives, for tools that show it to the user."""
     owner: WorkspaceContext | None = None
     confinement: ActiveSandbox = UNCONFINED
     encoding: str | None = None
-    """Of files that are not UTF-8; None guesses it for each."""
+    """Encoding of files that are not UTF-8; None detects it per file."""
     edits: Edits | None = None
-    """How exact the user wants edits; None leaves it to each tool."""
+    """Exact or tolerant edits; None uses each tool's default."""
 
     def close(self) -> None:
         self.commands.close()
@@ -51,10 +51,10 @@ def open_context(
     edits: Edits | None = None,
     encoding: str | None = None,
 ) -> Iterator[WorkspaceContext]:
-    """The desk of the workspace in the directory ``root``. Raises UsageError when that is none."""
+    """Open the workspace in the directory ``root``. Raises UsageError if that is not a directory."""
     with WorkspaceRoot(root) as opened:
-        desk = WorkspaceContext(opened, History(opened, state), edits=edits, encoding=encoding)
+        context = WorkspaceContext(opened, History(opened, state), edits=edits, encoding=encoding)
         try:
-            yield desk
+            yield context
         finally:
-            desk.close()
+            context.close()

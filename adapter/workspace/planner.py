@@ -1,4 +1,4 @@
-"""What an operation would do, before it does it: a sentence, a diff, and the way to do exactly that."""
+"""Plan an operation before it runs: a summary, a diff, and the function that performs it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from adapter.tools.operations import (
     WriteText,
 )
 from adapter.workspace.capabilities.planner import SessionCapabilities
-from adapter.workspace.capabilities.planner import plan as plan_hosted
+from adapter.workspace.capabilities.planner import plan as plan_host_operation
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.files import edit_files, listing, move_copy_delete, read_file
@@ -46,32 +46,32 @@ Program: TypeAlias = RunCommand | StartCommand | ReadCommandOutput | KillCommand
 
 
 def plan_operation(
-    desk: WorkspaceContext,
+    context: WorkspaceContext,
     operation: Operation,
-    hosted: SessionCapabilities | None = None,
+    capabilities: SessionCapabilities | None = None,
     clock: Deadline | None = None,
 ) -> Plan:
-    """Raises ToolError when it is clear beforehand that the operation cannot be done.
+    """Plan an operation. Raises ToolError if it is already clear that the operation fails.
 
-    ``hosted``: what the session has beyond files, None where there is no session. ``clock``: of the code that
-    makes the call; it stands still while the user answers.
+    ``hosted``: capabilities beyond files, None without a session. ``clock``: deadline of the code that makes the
+    call, paused while the user answers.
     """
     if isinstance(operation, HostOperation):
-        if hosted is None:
-            raise ToolError("this needs a session, and there is none here")
-        return plan_hosted(desk, hosted, operation, clock)
+        if capabilities is None:
+            raise ToolError("this operation needs a session; none is open")
+        return plan_host_operation(context, capabilities, operation, clock)
     if isinstance(operation, Reading):
-        return _plan_reading(desk, operation)
+        return _plan_reading(context, operation)
     if isinstance(operation, Change):
-        return _plan_change(desk, operation)
-    return _plan_program(desk, operation)
+        return _plan_change(context, operation)
+    return _plan_program(context, operation)
 
 
-def _plan_reading(desk: WorkspaceContext, operation: Reading) -> Plan:
-    root = desk.root
+def _plan_reading(context: WorkspaceContext, operation: Reading) -> Plan:
+    root = context.root
     match operation:
         case ReadText():
-            return Plan(f"read {escape_for_display(operation.path)}", lambda: read_file.read_text(desk, operation))
+            return Plan(f"read {escape_for_display(operation.path)}", lambda: read_file.read_text(context, operation))
         case Stat():
             return Plan(f"look at {escape_for_display(operation.path)}", lambda: edit_files.get_info(root, operation))
         case Tree():
@@ -100,60 +100,64 @@ def _plan_reading(desk: WorkspaceContext, operation: Reading) -> Plan:
             assert_never(operation)
 
 
-def _plan_change(desk: WorkspaceContext, operation: Change) -> Plan:
-    root = desk.root
+def _plan_change(context: WorkspaceContext, operation: Change) -> Plan:
+    root = context.root
     match operation:
         case WriteText():
-            return _file_plan(desk, edit_files.plan_write(desk, operation))
+            return _file_plan(context, edit_files.plan_write(context, operation))
         case PatchText():
-            return _file_plan(desk, edit_files.plan_patch(desk, operation))
+            return _file_plan(context, edit_files.plan_patch(context, operation))
         case PatchFiles():
-            return _file_plan(desk, edit_files.plan_files(desk, operation))
+            return _file_plan(context, edit_files.plan_files(context, operation))
         case MakeDirectory():
             return Plan(
                 f"make the directory {escape_for_display(operation.path)}",
-                lambda: edit_files.make_directory(desk, operation),
+                lambda: edit_files.make_directory(context, operation),
             )
         case Delete():
-            return move_copy_delete.plan_delete(desk, operation)
+            return move_copy_delete.plan_delete(context, operation)
         case Move():
-            return Plan(move_copy_delete.check_move(root, operation), lambda: move_copy_delete.move(desk, operation))
+            return Plan(move_copy_delete.check_move(root, operation), lambda: move_copy_delete.move(context, operation))
         case Copy():
-            return Plan(move_copy_delete.check_copy(root, operation), lambda: move_copy_delete.copy(desk, operation))
+            return Plan(move_copy_delete.check_copy(root, operation), lambda: move_copy_delete.copy(context, operation))
         case _:
             assert_never(operation)
 
 
-def _plan_program(desk: WorkspaceContext, operation: Program) -> Plan:
-    root = desk.root
+def _plan_program(context: WorkspaceContext, operation: Program) -> Plan:
+    root = context.root
     match operation:
         case RunCommand():
-            summary = (
-                f"run in {escape_for_display(operation.cwd)}: {escape_for_display(operation.command, keep=chr(10))}"
-            )
-            return Plan(summary, lambda: shell.run_command(root, operation, desk.confinement))
+            command = escape_for_display(operation.command, keep="\n")
+            summary = f"run in {escape_for_display(operation.cwd)}: {command}"
+            return Plan(summary, lambda: shell.run_command(root, operation, context.confinement))
         case StartCommand():
-            summary = f"run in the background in {escape_for_display(operation.cwd)}: {escape_for_display(operation.command, keep=chr(10))}"
-            return Plan(summary, lambda: desk.commands.start(root, operation, desk.confinement))
+            command = escape_for_display(operation.command, keep="\n")
+            summary = f"run in the background in {escape_for_display(operation.cwd)}: {command}"
+            return Plan(summary, lambda: context.commands.start(root, operation, context.confinement))
         case ReadCommandOutput():
-            return Plan(f"read the output of {escape_for_display(operation.id)}", lambda: desk.commands.read(operation))
+            return Plan(
+                f"read the output of {escape_for_display(operation.id)}", lambda: context.commands.read(operation)
+            )
         case KillCommand():
-            return Plan(f"end {escape_for_display(operation.id)}", lambda: desk.commands.kill(operation))
+            return Plan(f"end {escape_for_display(operation.id)}", lambda: context.commands.kill(operation))
         case RunProgram():
-            argv = program_runner.prepare(root, operation, desk.confinement)
+            argv = program_runner.prepare(root, operation, context.confinement)
             summary = f"run {escape_for_display(shlex.join(argv))}"
-            return Plan(summary, lambda: program_runner.run_program(root, operation, argv, desk.echo, desk.confinement))
+            return Plan(
+                summary, lambda: program_runner.run_program(root, operation, argv, context.echo, context.confinement)
+            )
         case _:
             assert_never(operation)
 
 
-def _file_plan(desk: WorkspaceContext, change: edit_files.FileChange) -> Plan:
+def _file_plan(context: WorkspaceContext, change: edit_files.FileChange) -> Plan:
     draft = editable_draft(change)
     return Plan(
         change.summary,
-        lambda: change.commit(desk),
+        lambda: change.commit(context),
         change.diff,
         diffs=change.diffs,
         draft=draft,
-        edited=None if draft is None else lambda text: _file_plan(desk, replace_draft_text(change, text)),
+        edited=None if draft is None else lambda text: _file_plan(context, replace_draft_text(change, text)),
     )

@@ -1,4 +1,4 @@
-"""What the model is told of a call: the outcome of an operation, or why there is none, as a tool result."""
+"""Convert the outcome or error of a call to the tool result for the model."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from adapter.tools.operations import (
 )
 from adapter.tools.tool import ValidatedCall
 from adapter.workspace.changes.plan import Plan
-from adapter.workspace.files.media import described
+from adapter.workspace.files.media import describe_media
 
 CHANGED_BY_USER = "The user changed this before it was applied. What was done:"
-"""What the model is told above the diff of a change that was edited when it was asked about."""
+"""Heading above the diff of a change that the user edited during approval."""
 
 
-def tool_result_for(invocation: ResolvedCall, call: ValidatedCall, outcome: Outcome, told: str = "") -> ToolResult:
-    """What the model and the host are told of a call that was done. ``told``: what stands below its text."""
-    text, data = _media_shown(outcome) if isinstance(outcome, Media) else call.render(outcome)
+def tool_result_for(invocation: ResolvedCall, call: ValidatedCall, outcome: Outcome, suffix: str = "") -> ToolResult:
+    """Build the result of a successful call, with ``suffix`` appended to its text."""
+    text, data = _render_media(outcome) if isinstance(outcome, Media) else call.render(outcome)
     notes = (*invocation.left_out, *call.notes(), *outcome.notes)
     return ToolResult(
         name=invocation.tool.name,
         ok=True,
-        content=with_notes(text + told, notes, max_lines=invocation.tool.max_lines),
+        content=with_notes(text + suffix, notes, max_lines=invocation.tool.max_lines),
         data=data,
         diff=_diff(outcome),
         notes=(*invocation.notes, *notes),
@@ -47,23 +47,25 @@ def tool_result_for(invocation: ResolvedCall, call: ValidatedCall, outcome: Outc
 
 
 def encodable_result(result: ToolResult) -> ToolResult:
-    """``result`` as it can be written anywhere: what is no text (a lone surrogate, from a call, a file's name or a
-    function) is replaced by U+FFFD. The one place for this: every result of a workspace comes through here."""
+    """Replace lone surrogates (from a call, a file name or a function) with U+FFFD, so that the result can be encoded.
 
-    def changed(value: Any) -> Any:
+    Every result of a workspace passes through this function.
+    """
+
+    def sanitize(value: Any) -> Any:
         match value:
             case str():
                 return replace_lone_surrogates(value)
             case list():
-                return [changed(item) for item in value]
+                return [sanitize(item) for item in value]
             case tuple():
-                return tuple(map(changed, value))
+                return tuple(map(sanitize, value))
             case dict():
-                return {changed(key) if isinstance(key, str) else key: changed(item) for key, item in value.items()}
+                return {sanitize(key) if isinstance(key, str) else key: sanitize(item) for key, item in value.items()}
         return value
 
     fields = ("name", "content", "error", "data", "diff", "user_message")
-    found = {name: changed(value) for name in fields if (value := getattr(result, name))}
+    found = {name: sanitize(value) for name in fields if (value := getattr(result, name))}
     notes = tuple(map(replace_lone_surrogates, result.notes))
     if notes == result.notes and all(getattr(result, name) == value for name, value in found.items()):
         return result
@@ -75,8 +77,8 @@ def error_result(name: str, error: ToolError) -> ToolResult:
     return ToolResult(name, ok=False, content=truncate(f"tool_error: {error}"), error=str(error), denied=denied)
 
 
-def changed_by_user(planned: Plan) -> str:
-    """What is told of a change that was edited when it was asked about."""
+def user_change_notice(planned: Plan) -> str:
+    """Return the text that shows the model the user's version of its change."""
     return f"\n\n{CHANGED_BY_USER}\n{planned.diff}"
 
 
@@ -86,9 +88,9 @@ def _diff(outcome: Outcome) -> str:
     return outcome.diff if isinstance(outcome, FileWritten | FilePatched | FilesPatched) else ""
 
 
-def _media_shown(media: Media) -> tuple[str, Json]:
-    """What stands for a file in the text, and the file itself."""
-    text = f"{media.path}: {described(media.mime, len(media.data), media.data)}, attached."
+def _render_media(media: Media) -> tuple[str, Json]:
+    """Return the text in place of a file, and the file's data."""
+    text = f"{media.path}: {describe_media(media.mime, len(media.data), media.data)}, attached."
     return text, {"path": media.path, "kind": media.kind, "mime": media.mime, "data": _base64(media)}
 
 

@@ -95,7 +95,7 @@ def test_research_agent_is_read_only(task, root):
     assert "report" in system
     assert not any(f"{name}(" in system for name in ("write_file", "run_command", "delete_file", "task", "ask"))
     for seen in script.seen[1:3]:
-        assert "is not for this sub-agent, which only reads" in seen[-1]["content"]
+        assert "is not available to a read-only sub-agent" in seen[-1]["content"]
 
 
 def test_general_agent_needs_the_same_approvals(task, root):

@@ -56,7 +56,7 @@ Now I'll rename it.
    +two
    allow it? [y]es / [n]o / [a]lways for this tool and file / [e]dit it first
    n can take a reason for the model: n call it three
-<- the user did not approve (call it three): edit a.txt. Nothing was done; do as the user says there, do not try the \
+<- the user did not approve (call it three): edit a.txt. Nothing was done; follow the user's reason, do not try the \
 same again
 All right, three.
 -> apply_edit(path="a.txt", old_text="one", new_text="three")

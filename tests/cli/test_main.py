@@ -115,7 +115,7 @@ def test_parse_reports_text_without_a_call():
         (["run", "hi", "--workspace", "/does/not/exist"], 2, "No such file"),
         (["run", "hi", "--approve", "maybe"], 2, "unknown approve mode"),
         (["run", "hi", "--sandbox", "maybe"], 2, "expected one of: auto, bwrap, landlock, none, require"),
-        (["run", "hi", "--sandbox-read", "/does/not/exist"], 2, "which does not exist"),
+        (["run", "hi", "--sandbox-read", "/does/not/exist"], 2, "does not exist"),
         (["run", "hi", "--constraint", "maybe"], 2, "expected off, arguments, prefer, required"),
         (["run", "hi", "--record", "/does/not/exist.jsonl"], 2, "cannot record to"),
         (["run", "hi", "--model", "missing.gguf"], 2, "no such file: missing.gguf"),
@@ -330,7 +330,7 @@ def test_run_reports_the_sandbox(model, tmp_path):
     done = adapter(*words)
     assert done.stderr.count("sandbox: ") == 2
     done = adapter(*words, "--sandbox", "none", "--approve", "yolo")
-    assert "sandbox: NONE, commands can do what you can (as asked)" in done.stderr
+    assert "sandbox: NONE, commands have all your rights (as requested)" in done.stderr
     asked = len(model.bodies())
     model.on(CHAT, answer(call), answer("Then not."))
     done = adapter(*words, "--sandbox", "require", "--approve", "yolo")

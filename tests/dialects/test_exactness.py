@@ -101,7 +101,7 @@ def test_tolerance_is_the_users_choice_and_named(tmp_path, tool_set):
     assert result.ok, result.content
     assert path.read_text() == "class A:\n    def f(self):\n        return 2\n"
     assert any("except for white space" in note for note in result.notes)
-    assert any('the choice edits="tolerant"' in note for note in result.notes)
+    assert any('because of edits="tolerant"' in note for note in result.notes)
     again = edited(tmp_path, tool_set, "    def f(self):\n", "    def g(self):\n", edits="tolerant")
     assert again.ok
     assert not any("tolerant" in note for note in again.notes)

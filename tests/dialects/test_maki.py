@@ -252,7 +252,7 @@ def test_bash_runs_the_command(run, directory):
 def test_bash_without_bash_is_sh_and_says_so(run, monkeypatch):
     """C150: a small system may have no bash."""
     monkeypatch.setattr("adapter.workspace.sandbox.shell.BASH", "/nowhere/bash")
-    assert run("bash", command="echo $0") == "/bin/sh\n(note: there is no /nowhere/bash here: /bin/sh ran it)"
+    assert run("bash", command="echo $0") == "/bin/sh\n(note: /nowhere/bash is not installed: /bin/sh ran it)"
 
 
 def test_a_description_is_a_label(call):
@@ -267,7 +267,7 @@ def test_bash_stops_after_its_timeout(call):
     result = call("bash", command="echo before; sleep 600", timeout=1)
     assert result.content.startswith("Command timed out and was stopped. Its output until then:\nbefore")
     assert result.data == {"exit_code": None, "timed_out": True}
-    assert "the timeout was cut to 600 s" in call("bash", command="true", timeout=10_000).content
+    assert "the timeout was reduced to 600 s" in call("bash", command="true", timeout=10_000).content
 
 
 def test_bash_runs_in_its_directory(run, refusal, directory, tmp_path):
@@ -648,7 +648,7 @@ def test_a_batch_has_one_to_twenty_five_calls(call, refusal, directory):
     assert "25 of 27 calls succeeded" in result.content
     assert "the batch is empty; give 1 to 25" in refusal("batch", tool_calls=[])
     inner = {"tool": "batch", "parameters": {"tool_calls": []}}
-    assert "cannot be a part of a batch" in call("batch", tool_calls=[inner]).content
+    assert "cannot be part of a batch" in call("batch", tool_calls=[inner]).content
 
 
 @pytest.mark.parametrize(
@@ -707,7 +707,7 @@ def test_code_stops_after_its_timeout(call, refusal):
         "code_execution", code="await bash(command='sleep 600')\nawait read(path='.')", timeout=1
     )
     result = call("code_execution", code="1", timeout=301)
-    assert result.content == "return: 1\n(note: the timeout was cut to 300 s)"
+    assert result.content == "return: 1\n(note: the timeout was reduced to 300 s)"
 
 
 def test_questions_are_asked(call):
@@ -861,7 +861,7 @@ def test_research_reads_and_general_may_change(task, directory):
     write = written_call("write", path="f", content="x")
     script = Script(write, "No.")
     task(script, description="d", prompt="p")
-    assert "which only reads" in script.seen[1][-1]["content"]
+    assert "read-only sub-agent" in script.seen[1][-1]["content"]
     assert not (directory / "f").exists()
     task(Script(write, "Yes."), description="d", prompt="p", subagent_type="general")
     assert (directory / "f").read_text() == "x"
@@ -944,7 +944,7 @@ def test_a_skill_is_the_result(call, directory):
     result = call("skill", name="Review")
     assert "Look twice." in result.content
     assert result.user_message == ""
-    assert "there are: review" in call("skill", name="realese").content
+    assert "available: review" in call("skill", name="realese").content
     with Workspace(directory, "maki") as workspace:
         assert "review" in workspace.tools["skill"].description
 

@@ -262,11 +262,11 @@ def test_an_offset_without_a_limit_is_taken_and_noted(call, directory):
 def test_pages_that_are_not_there_are_errors(refusal, directory):
     """C099, C100, D16: beyond the end, before the beginning, of no lines."""
     make_files(directory, "f", text="0\n1\n")
-    assert "offset 2 (lines count from 0 there) is beyond the end: f has 2 lines" in refusal(
+    assert "offset 2 (offsets count from 0) is beyond the end: f has 2 lines" in refusal(
         "read_file", path="f", offset=2, limit=1
     )
     assert "-1 is negative" in refusal("read_file", path="f", offset=-1, limit=1)
-    assert "shows nothing" in refusal("read_file", path="f", limit=0)
+    assert "at least 1 line" in refusal("read_file", path="f", limit=0)
 
 
 def test_a_large_file_comes_in_pages_that_say_how_to_go_on(run, directory):
@@ -462,7 +462,7 @@ def test_numbers_of_lines_are_those_that_were_asked_for(tmp_path):
     with Workspace(tmp_path, "proto") as workspace:
         beyond = workspace.run("read_file", {"path": "a.txt", "offset": 9, "limit": 1})
         page = workspace.run("read_file", {"path": "a.txt", "offset": 2, "limit": 2})
-    assert beyond.error == "offset 9 (lines count from 0 there) is beyond the end: a.txt has 9 lines"
+    assert beyond.error == "offset 9 (offsets count from 0) is beyond the end: a.txt has 9 lines"
     assert page.content.startswith(
         "Showing lines 3-4 of 9 (offset 4 is line 5; continue with offset 4 and limit 2).\n---\nline 3\nline 4\n"
     )

@@ -543,7 +543,7 @@ def test_a_command_in_the_background_is_watched_and_ended(run, directory):
     assert run("BashOutput", bash_id=other).data["status"] == "terminated"
     again = run("KillShell", bash_id=other).data
     assert again["success"] is False
-    assert "ended already" in again["message"]
+    assert "already ended" in again["message"]
     assert run("BashOutput", bash_id="shell_9").data["status"] == "not_found"
 
 

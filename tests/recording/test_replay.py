@@ -391,7 +391,7 @@ def test_the_transcript_of_a_sub_agent_replays(root, kind):
         agents.run(RunSubagent("Work", kind, "x", cwd="sub"), session)
     transcript = Transcript.from_text("".join(written[1]))
     contents = [line.content for line in transcript.lines if isinstance(line, ResultLine)]
-    assert ("only reads" in contents[0]) == (kind == "research")
+    assert ("read-only" in contents[0]) == (kind == "research")
     assert "the user cannot be asked" in contents[3]
     check(transcript)
 
@@ -498,9 +498,9 @@ def test_commands_run_again_in_a_sandbox_or_not_at_all(root, monkeypatch):
     monkeypatch.setattr(
         sandbox,
         "why_unavailable",
-        lambda level, _writable=(): None if level == "none" else UnavailableReason("not here", "none"),
+        lambda level, writable=(): None if level == "none" else UnavailableReason("not here", "none"),
     )
-    with pytest.raises(UsageError, match="there is none"):
+    with pytest.raises(UsageError, match="required but not available"):
         replay(transcript, commands=CommandReplayPolicy("yolo"))
     assert replay(transcript).is_equal
 

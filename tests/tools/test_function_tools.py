@@ -208,7 +208,7 @@ def assert_never_true():
         (assert_never_true, "give failed: AssertionError"),
         (
             lambda: b"\xff",
-            "give ran, but what it returned (bytes) is neither text nor JSON: 'utf-8' codec can't decode byte 0xff in "
+            "give ran, but its return value (bytes) is neither text nor JSON: 'utf-8' codec can't decode byte 0xff in "
             "position 0: invalid utf-8",
         ),
     ],

@@ -28,7 +28,7 @@ def stocked(directory):
     [("yolo", [READ, WRITE, DELETE, RUN]), ("auto-edit", [READ, WRITE]), ("ask", [READ])],
 )
 @pytest.mark.parametrize("call", [READ, WRITE, DELETE, RUN], ids=lambda call: call[0])
-def test_modes_allow_what_they_say(stocked, approve, allowed, call):
+def test_modes_allow_documented_effects(stocked, approve, allowed, call):
     """C306, X25: without anybody to ask, the rest is refused, nothing happens, and the way to allow it is said."""
     before = sorted(path.name for path in stocked.iterdir())
     with Workspace(stocked, approve=approve) as workspace:
@@ -40,7 +40,7 @@ def test_modes_allow_what_they_say(stocked, approve, allowed, call):
         assert sorted(path.name for path in stocked.iterdir()) == before
 
 
-def test_ask_answers_what_a_mode_leaves_open(stocked):
+def test_ask_decides_if_mode_does_not(stocked):
     """The command line plugs its prompt in here; what the mode allows is not asked."""
     questions = []
 
@@ -54,7 +54,7 @@ def test_ask_answers_what_a_mode_leaves_open(stocked):
     assert [question.tool for question in questions] == ["delete_file"]
 
 
-def test_a_callable_is_asked_for_everything_but_reads(stocked):
+def test_approver_is_called_for_everything_but_reads(stocked):
     """It sees the operation, its effect, and the very diff."""
     questions = []
 
@@ -75,7 +75,7 @@ def test_a_callable_is_asked_for_everything_but_reads(stocked):
     assert isinstance(run.operation, RunCommand)
 
 
-def test_a_command_is_shown_whole_with_hidden_characters_spelled_out(stocked):
+def test_approval_shows_hidden_characters_of_command(stocked):
     """An escape sequence must not hide what will run."""
     questions = []
 
@@ -88,7 +88,7 @@ def test_a_command_is_shown_whole_with_hidden_characters_spelled_out(stocked):
     assert questions[0].summary == "run in .: touch ran\n# \\x1b[8m"
 
 
-def test_impossible_changes_are_refused_before_anybody_is_asked(stocked):
+def test_impossible_changes_are_refused_before_approval(stocked):
     """A person is not asked about an edit that cannot be made."""
     with Workspace(stocked, approve=lambda _: pytest.fail("was asked")) as workspace:
         assert not workspace.run("apply_edit", {"path": "old", "old_text": "absent", "new_text": "x"}).ok
@@ -103,7 +103,7 @@ def test_impossible_changes_are_refused_before_anybody_is_asked(stocked):
         ({"dialect": "blad"}, "did you mean 'blade'"),
     ],
 )
-def test_wrong_settings_are_usage_errors(directory, arguments, said):
+def test_invalid_settings_are_usage_errors(directory, arguments, said):
     """An unknown mode must not mean any mode."""
     with pytest.raises(UsageError, match=said):
         Workspace(directory, **arguments)
@@ -112,7 +112,7 @@ def test_wrong_settings_are_usage_errors(directory, arguments, said):
 # -------------------------------------------------------------------------- results
 
 
-def test_every_call_of_a_turn_has_one_result_in_order(stocked):
+def test_run_calls_returns_one_result_per_call(stocked):
     """Also when a tool is unknown, fails or is refused."""
     calls = [
         ToolCall(f"id{index}", name, arguments, raw="")
@@ -126,14 +126,14 @@ def test_every_call_of_a_turn_has_one_result_in_order(stocked):
 
 
 @pytest.mark.parametrize("arguments", ["not json", "[1]", "{}", {}, {"path": None}, {"path": 3}])
-def test_bad_arguments_are_results(workspace, arguments):
+def test_invalid_arguments_become_error_results(workspace, arguments):
     """X28: nothing a model writes raises."""
     result = workspace.run("read_file", arguments)
     assert not result.ok
     assert result.content == f"tool_error: {result.error}"
 
 
-def test_results_are_truncated_and_say_so(workspace, directory):
+def test_long_results_are_truncated_with_note(workspace, directory):
     """C223, X27: the documented 50 KB and 2,000 lines hold for every tool."""
     (directory / "big").write_text("x" * 200_000)
     (directory / "long").write_text("y\n" * 5_000)
@@ -148,7 +148,7 @@ def test_results_are_truncated_and_say_so(workspace, directory):
         assert len(content.encode()) <= 51_200
 
 
-def test_reads_are_never_stale(workspace, directory):
+def test_reads_return_current_content(workspace, directory):
     """D15: a cache survived edits."""
     (directory / "f").write_text("1")
     assert workspace.run("read_file", {"path": "f"}).content == "1"
@@ -156,7 +156,7 @@ def test_reads_are_never_stale(workspace, directory):
     assert workspace.run("read_file", {"path": "f"}).content == "2"
 
 
-def test_bugs_are_not_swallowed(workspace, monkeypatch):
+def test_programming_errors_propagate(workspace, monkeypatch):
     """An unexpected exception is ours to see, not the model's."""
     monkeypatch.setattr("adapter.workspace.files.read_file.decode", lambda *_: 1 / 0)
     workspace.run("write_file", {"path": "f", "content": ""})
@@ -164,21 +164,21 @@ def test_bugs_are_not_swallowed(workspace, monkeypatch):
         workspace.run("read_file", {"path": "f"})
 
 
-def test_notes_say_what_was_assumed(workspace):
+def test_notes_list_assumptions(workspace):
     """C308, X7: a missing cwd is tolerated, and named."""
     result = workspace.run("run_command", {"command": "true"})
     assert result.ok
     assert "cwd was missing" in result.notes[0]
 
 
-def test_the_package_exports_it():
+def test_package_exports_workspace():
     """The public name of the package is this class."""
     import adapter
 
     assert adapter.Workspace is Workspace
 
 
-def test_an_empty_name_is_no_workspace():
+def test_empty_workspace_path_is_refused():
     """An environment variable that is not set does not mean the folder one happens to be in."""
-    with pytest.raises(UsageError, match=r"an empty name; give a directory, '.' for the one you are in"):
+    with pytest.raises(UsageError, match=r"path is empty; give a directory, or '.' for the current one"):
         Workspace("")

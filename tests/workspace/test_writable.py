@@ -43,7 +43,7 @@ def fail() -> str:
         ("run_command", {"command": f"echo {LONE}", "cwd": "."}),
     ],
 )
-def test_every_result_can_be_written(tmp_path, name, arguments):
+def test_lone_surrogates_are_replaced_in_results(tmp_path, name, arguments):
     """As text, as JSON and as MCP has it; what was replaced can be seen."""
     with open(os.path.join(os.fsencode(tmp_path), b"caf\xe9.txt"), "w"):  # noqa: PTH118, PTH123
         pass
@@ -57,7 +57,7 @@ def test_every_result_can_be_written(tmp_path, name, arguments):
 
 
 @given(st.text(st.characters(), max_size=20))
-def test_what_can_be_written_stays(text):
+def test_encodable_result_is_unchanged(text):
     """Also pairs of surrogates are what they stand for, in text and in JSON."""
     halves = text.encode("utf-16-le", "surrogatepass")
     split = "".join(chr(int.from_bytes(halves[at : at + 2], "little")) for at in range(0, len(halves), 2))

@@ -97,3 +97,8 @@ def keep_end(text: str, max_bytes: int) -> str:
     """Return the longest suffix of ``text`` of at most ``max_bytes`` bytes in UTF-8."""
     data = text.encode()
     return data[max(len(data) - max_bytes, 0) :].decode("utf-8", "ignore")
+
+
+def shorten(text: str, max_characters: int) -> str:
+    """Return the text, cut to end in ``...`` if it is longer than ``max_characters``."""
+    return text if len(text) <= max_characters else f"{text[: max_characters - 3]}..."

@@ -1,11 +1,12 @@
-"""An editor in memory, and the operations on whatever editor the session has.
+"""An in-memory editor, and the operations on the session's editor.
 
-The editor holds what is open, the cursor and the selection. Files are read and
-changed by the workspace, through its gate and after approval, as by any edit.
+The editor holds open files, cursors and selections. The workspace reads and changes the files, with path checks and
+approval, like any edit.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class MemoryEditor:
-    """Open files as tabs, one of them active, with a cursor and a selection each. Nothing is shown to anybody."""
+    """Open files as tabs, one of them active, each with a cursor and a selection. Nothing is displayed."""
 
     def __init__(self) -> None:
         self._tabs: list[str] = []
@@ -76,14 +77,14 @@ class MemoryEditor:
             self._move(self._tabs[self._active], line, column)
 
     def select(self, start_line: int, end_line: int, start_column: int = 1, end_column: int | None = None) -> None:
-        """Select in the active file, as a user would; without ``end_column`` the whole of ``end_line``."""
+        """Select in the active file, as a user would; without ``end_column``, up to the end of ``end_line``."""
         if self._active < 0:
             raise ToolError("no file is open; open one, then select in it")
         path = self._tabs[self._active]
         end = (end_line, end_column) if end_column is not None else (end_line + 1, 1)
         if end_line < start_line or (start_line, start_column) > end or min(start_line, start_column, *end) < 1:
             raise ToolError(
-                f"lines {start_line} to {end_line} are no selection; lines count from 1, the end comes last"
+                f"invalid selection of lines {start_line} to {end_line}: lines count from 1, the end is last"
             )
         self._move(path, *end)
         self._selections[path] = EditorRange(path, start_line, start_column, *end)
@@ -101,7 +102,7 @@ class MemoryEditor:
 
 
 class CheckedEditor:
-    """The editor of a host. Raises UsageError for an answer that is not of the documented type."""
+    """Wraps a host's editor. Raises UsageError for an answer that is not of the documented type."""
 
     def __init__(self, editor: Editor) -> None:
         self._editor = editor
@@ -119,7 +120,7 @@ class CheckedEditor:
 
     def selection(self) -> EditorRange | None:
         span = self._editor.selection()
-        require_result(self._editor.selection, "Host.editor", span, (EditorRange, NoneType), "a Span or None")
+        require_result(self._editor.selection, "Host.editor", span, (EditorRange, NoneType), "an EditorRange or None")
         return span
 
     def changed(self, path: str, line: int, column: int) -> None:
@@ -130,84 +131,85 @@ class CheckedEditor:
 EditorOperation = GetEditorState | GetSelection | OpenInEditor | GoToLine | ReplaceSelection | InsertAtCursor
 
 
-def plan(desk: WorkspaceContext, editor: Editor, operation: EditorOperation) -> Plan:
-    """Raises ToolError when there is no such file, line, selection or cursor."""
+def plan(context: WorkspaceContext, editor: Editor, operation: EditorOperation) -> Plan:
+    """Plan an editor operation. Raises ToolError if the file, line, selection or cursor does not exist."""
     match operation:
         case GetEditorState():
-            return Plan("look at the editor", lambda: _state(desk, editor))
+            return Plan("look at the editor", lambda: _state(context, editor))
         case GetSelection():
-            return Plan("look at the selection", lambda: _selected(desk, editor), paths=(_selection(editor).path,))
+            return Plan(
+                "look at the selection", lambda: _read_selection(context, editor), paths=(_selection(editor).path,)
+            )
         case OpenInEditor(path=path, line=line):
-            return Plan(f"open {escape_for_display(path)} in the editor", lambda: _open(desk, editor, path, line))
+            return Plan(f"open {escape_for_display(path)} in the editor", lambda: _open(context, editor, path, line))
         case GoToLine():
-            return Plan(f"go to line {operation.line}", lambda: _goto(desk, editor, operation.line, operation.column))
+            return Plan(
+                f"go to line {operation.line}", lambda: _goto(context, editor, operation.line, operation.column)
+            )
         case ReplaceSelection(content=content):
-            return _replace(desk, editor, _selection(editor), content, "replace the selection in")
+            return _replace(context, editor, _selection(editor), content, "replace the selection in")
         case InsertAtCursor(content=content):
             line, column = _cursor(editor)
             path = _active(editor)
             return _replace(
-                desk, editor, EditorRange(path, line, column, line, column), content, "insert at the cursor in"
+                context, editor, EditorRange(path, line, column, line, column), content, "insert at the cursor in"
             )
 
 
-def _state(desk: WorkspaceContext, editor: Editor) -> EditorState:
+def _state(context: WorkspaceContext, editor: Editor) -> EditorState:
     state = editor.state()
-    gone = []
+    missing = []
     for path in state.open_files:
         try:
-            edit_files.get_info(desk.root, Stat(path))
+            edit_files.get_info(context.root, Stat(path))
         except ToolError:
-            gone.append(f"{path} is open, but does not exist any more")
-    if not gone:
-        return state
-    fields = (state.cursor_line, state.cursor_column, state.selection_start_line, state.selection_end_line)
-    return EditorState(state.active_file, state.open_files, state.active_tab_index, *fields, notes=tuple(gone))
+            missing.append(f"{path} is open, but no longer exists")
+    return replace(state, notes=tuple(missing)) if missing else state
 
 
-def _open(desk: WorkspaceContext, editor: Editor, path: str, line: int | None) -> EditorState:
-    file = text_of(desk, path)
+def _open(context: WorkspaceContext, editor: Editor, path: str, line: int | None) -> EditorState:
+    file = text_of(context, path)
     if line is not None:
         _check_line(file.path, line, file.end_line)
     editor.open(file.path, line)
     return editor.state()
 
 
-def _goto(desk: WorkspaceContext, editor: Editor, line: int, column: int | None) -> EditorState:
+def _goto(context: WorkspaceContext, editor: Editor, line: int, column: int | None) -> EditorState:
     path = _active(editor)
-    file = text_of(desk, path)
+    file = text_of(context, path)
     _check_line(path, line, file.end_line)
     length = len(without_end([*split_lines(file.text), ""][line - 1]))
-    wanted = 1 if column is None else column
-    if not 1 <= wanted <= length + 1:
-        raise ToolError(f"column {wanted} is not in line {line} of {path}: columns go from 1 to {length + 1} there")
-    editor.goto(line, wanted)
+    column = 1 if column is None else column
+    if not 1 <= column <= length + 1:
+        raise ToolError(f"column {column} is not in line {line} of {path}: its columns are 1 to {length + 1}")
+    editor.goto(line, column)
     return editor.state()
 
 
-def _selected(desk: WorkspaceContext, editor: Editor) -> SelectedText:
+def _read_selection(context: WorkspaceContext, editor: Editor) -> SelectedText:
     span = _selection(editor)
-    text = text_of(desk, span.path).text
+    text = text_of(context, span.path).text
     start, end = _offsets(text, span)
     last = span.end_line if span.end_column > 1 else max(span.end_line - 1, span.start_line)
     return SelectedText(span.path, text[start:end], span.start_line, last)
 
 
-def _replace(desk: WorkspaceContext, editor: Editor, span: EditorRange, content: str, verb: str) -> Plan:
-    """The change of a file where ``span`` is; line ends become those of the file."""
-    change, line, column = _spliced(desk, span, content)
+def _replace(context: WorkspaceContext, editor: Editor, span: EditorRange, content: str, verb: str) -> Plan:
+    """Plan the replacement of ``span``; line ends become those of the file."""
+    change, line, column = _splice(context, span, content)
 
     def commit() -> Outcome:
-        outcome = change.commit(desk)
+        outcome = change.commit(context)
         editor.changed(span.path, line, column)
         return outcome
 
     return Plan(f"{verb} {escape_for_display(span.path)}, line {span.start_line}", commit, change.diff, (span.path,))
 
 
-def _spliced(desk: WorkspaceContext, span: EditorRange, content: str) -> tuple[edit_files.FileChange, int, int]:
-    file = edit_files.find_file(desk.root, span.path, must_exist=True)
-    decoded = decode_for_editing(file.data or b"", span.path, desk.encoding)
+def _splice(context: WorkspaceContext, span: EditorRange, content: str) -> tuple[edit_files.FileChange, int, int]:
+    file = edit_files.find_file(context.root, span.path, must_exist=True)
+    decoded = decode_for_editing(file.data or b"", span.path, context.encoding)
     mark = BYTE_ORDER_MARK if decoded.text.startswith(BYTE_ORDER_MARK) else ""
     text = decoded.text.removeprefix(mark)
     start, end = _offsets(text, span)
@@ -219,19 +221,19 @@ def _spliced(desk: WorkspaceContext, span: EditorRange, content: str) -> tuple[e
     if decoded.guessed:
         check_new_characters(file.data or b"", decoded.encoding, decoded.text, after, span.path)
     data = encode(after, decoded.encoding, span.path)
-    change = edit_files.FileChange(f"edit {file.shown}", ((file, data),), diff, outcome, {})
+    change = edit_files.FileChange(f"edit {file.display_path}", ((file, data),), diff, outcome, {})
     return change, len(lines), len(lines[-1]) + 1
 
 
 def _offsets(text: str, span: EditorRange) -> tuple[int, int]:
-    """Where the span begins and ends in ``text``. Raises ToolError when the file has no such place any more."""
+    """Return the offsets of the span in ``text``. Raises ToolError if the file is now too short for it."""
     lines = [*split_lines(text), ""]
     offsets = []
     for line, column in ((span.start_line, span.start_column), (span.end_line, span.end_column)):
         if line > len(lines) or column > len(without_end(lines[line - 1])) + 1:
             raise ToolError(
-                f"line {line}, column {column} is not in {span.path} any more: it has {len(lines)} lines now. "
-                "Use goto_line or open_file to place the cursor anew"
+                f"line {line}, column {column} is no longer in {span.path}: it now has {len(lines)} lines. "
+                "Use goto_line or open_file to set the cursor again"
             )
         offsets.append(sum(map(len, lines[: line - 1])) + column - 1)
     return offsets[0], offsets[1]
@@ -239,7 +241,7 @@ def _offsets(text: str, span: EditorRange) -> tuple[int, int]:
 
 def _check_line(path: str, line: int, total: int) -> None:
     if not 1 <= line <= max(total, 1):
-        raise ToolError(f"line {line} is not in {path}: lines go from 1 to {max(total, 1)}")
+        raise ToolError(f"line {line} is not in {path}: its lines are 1 to {max(total, 1)}")
 
 
 def _active(editor: Editor) -> str:

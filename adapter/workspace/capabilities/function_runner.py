@@ -1,4 +1,4 @@
-"""Calls of the user's own functions, and what they give as a result for a model."""
+"""Call the user's own functions, and convert their return values to results for a model."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
 
 class EventLoopThread:
-    """An event loop in a thread of its own, started when the first async function is called.
+    """An event loop in its own thread, started for the first async function.
 
-    All async functions of a session run in it, so that what one of them opens (a
-    connection to an MCP server), the next can use.
+    All async functions of a session run in it, so that they can share resources such as a connection to an MCP server.
     """
 
     def __init__(self) -> None:
@@ -59,36 +58,36 @@ class EventLoopThread:
 
 
 def call_function(operation: CallFunction, loop: EventLoopThread) -> FunctionResult:
-    """Call the function. Raises ToolError for whatever it raises."""
+    """Call the function. Raises ToolError for any exception of it."""
     name = operation.name
     try:
         value = operation.function(**operation.arguments)
         if inspect.isasyncgen(value):
-            value = loop.run(_listed(value))
+            value = loop.run(_collect(value))
         elif inspect.isawaitable(value):
             value = loop.run(value)
         elif inspect.isgenerator(value):
             value = list(value)
     except AdapterError as error:
         raise ToolError(str(error)) from error
-    except (Exception, SystemExit) as error:  # a command's function may end the program where it is given nonsense
+    except (Exception, SystemExit) as error:  # command functions may exit on invalid arguments
         raise ToolError(f"{name} failed: {type(error).__name__}: {error}".removesuffix(": ")) from error
     try:
         returned = to_function_result(value)
     except ValueError as error:
-        said = f"{name} ran, but what it returned ({type(value).__name__}) is neither text nor JSON: {error}"
-        raise ToolError(said) from error
+        message = f"{name} ran, but its return value ({type(value).__name__}) is neither text nor JSON: {error}"
+        raise ToolError(message) from error
     if returned.is_error:
         raise ToolError(returned.text)
     return returned
 
 
-async def _listed(items: AsyncIterable[object]) -> list[object]:
+async def _collect(items: AsyncIterable[object]) -> list[object]:
     return [item async for item in items]
 
 
 def to_function_result(value: object) -> FunctionResult:
-    """``value`` as a model can read it: text as it is, JSON as JSON, an MCP result as its texts."""
+    """Convert a return value: text unchanged, JSON as JSON, an MCP result as its texts."""
     if isinstance(value, ToolResult):
         return FunctionResult(value.content if value.ok else value.error or value.content, value.data, not value.ok)
     if value is None:
@@ -109,7 +108,7 @@ def to_function_result(value: object) -> FunctionResult:
 
 
 def _text_of(block: object) -> str:
-    """A content block of MCP for a model that reads text: of what is none, what and how large it is."""
+    """Return the text of an MCP content block; of other content, its type and size."""
     if isinstance(text := getattr(block, "text", None), str):
         return text
     inside = getattr(block, "resource", block)
@@ -119,14 +118,13 @@ def _text_of(block: object) -> str:
         return f"{uri}:\n{text}"
     encoded = getattr(inside, "data", None) or getattr(inside, "blob", None)
     if isinstance(encoded, str):
-        place = f" {uri}" if uri else ""
-        return f"({kind}{place}, {len(encoded) * 3 // 4} bytes, which are not shown to you)"
-    described = " ".join(
-        str(each) for each in (getattr(inside, "name", None), getattr(inside, "description", None)) if each
-    )
-    return f"{uri}: {described}" if uri else f"({kind} content)"
+        location = f" {uri}" if uri else ""
+        return f"({kind}{location}, {len(encoded) * 3 // 4} bytes, not shown to you)"
+    details = (getattr(inside, "name", None), getattr(inside, "description", None))
+    description = " ".join(str(detail) for detail in details if detail)
+    return f"{uri}: {description}" if uri else f"({kind} content)"
 
 
 def _is_block(value: object) -> bool:
-    """Whether this is a content block of MCP."""
+    """Return whether this is an MCP content block."""
     return isinstance(value, BaseModel) and isinstance(getattr(value, "type", None), str)

@@ -1,9 +1,8 @@
-"""What a program around the agent can give it: a person to ask, an editor, a model for sub-agents, knowledge.
+"""Capabilities that the host program supplies: questions to the user, an editor, sub-agents, search, documentation.
 
-Each capability is a small protocol. One that is absent (None) is not
-advertised: its tools are left out of the session, and so of the prompt, and a
-call to one answers why and what to do instead. ``"embedded"`` is the
-implementation that comes with the package and needs nobody.
+Each capability is a small protocol. An absent one (None) is not advertised: its tools are left out of the session and
+the prompt, and a call to one returns the reason and an alternative. ``"embedded"`` is the built-in implementation,
+which needs no service.
 """
 
 from __future__ import annotations
@@ -32,28 +31,28 @@ from adapter.tools.operations import (
 from adapter.tools.operations.capabilities import Capability, is_installed
 
 Session = TypeVar("Session", contravariant=True)
-"""The workspace whose call started a sub-agent, as its runner knows it."""
+"""The workspace whose call started a sub-agent."""
 
 Embedded: TypeAlias = Literal["embedded"]
 
 
 class QuestionAsker(Protocol):
-    """Somebody who answers."""
+    """Asks the user."""
 
     def ask(self, questions: Sequence[Question]) -> Sequence[Sequence[str]]:
-        """By question the labels chosen, or own words. Raises ToolError when the user does not answer."""
+        """Return for each question the chosen labels or free text. Raises ToolError if the user does not answer."""
         ...
 
 
 class AsyncQuestions(Protocol):
-    """`QuestionAsker` for an `AsyncAgent`."""
+    """Async version of `QuestionAsker`, for an `AsyncAgent`."""
 
     async def ask(self, questions: Sequence[Question]) -> Sequence[Sequence[str]]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class EditorRange:
-    """A piece of a file, 1-based: from before ``start_column`` to before ``end_column``."""
+    """A range in a file, 1-based: from before ``start_column`` to before ``end_column``."""
 
     path: str
     start_line: int
@@ -63,67 +62,67 @@ class EditorRange:
 
 
 class Editor(Protocol):
-    """The editor of the user, or one in memory. Paths are relative to the workspace root.
+    """The user's editor, or one in memory. Paths are relative to the workspace root.
 
-    The workspace checks every path and line before it calls, and makes all changes of files itself.
+    The workspace checks every path and line first, and makes all file changes itself.
     """
 
     def state(self) -> EditorState: ...
     def open(self, path: str, line: int | None = None) -> None: ...
     def goto(self, line: int, column: int = 1) -> None: ...
     def selection(self) -> EditorRange | None:
-        """None when nothing is selected."""
+        """Return the selection; None if nothing is selected."""
         ...
 
     def changed(self, path: str, line: int, column: int) -> None:
-        """The file was changed on disk; the cursor goes behind the change, nothing is selected."""
+        """Handle a file change on disk: put the cursor after the change and clear the selection."""
         ...
 
 
 class AgentRunner(Protocol[Session]):
-    """Runs sub-agents; several may run at once."""
+    """Runs sub-agents, possibly several at once."""
 
     @property
     def kinds(self) -> Mapping[str, str]:
-        """The kinds there are, each with one sentence."""
+        """The available kinds, each with a one-sentence description."""
         ...
 
     def run(self, task: RunSubagent, workspace: Session) -> AgentReport:
-        """Work on ``task`` for the session that ``workspace`` is. Raises ToolError when it cannot."""
+        """Work on ``task`` for the session of ``workspace``. Raises ToolError on failure."""
         ...
 
 
 class SearchProvider(Protocol):
-    def search(self, wanted: SearchWeb) -> Sequence[SearchHit]:
-        """Best first. Raises ToolError when the search fails."""
+    def search(self, request: SearchWeb) -> Sequence[SearchHit]:
+        """Return hits, best first. Raises ToolError if the search fails."""
         ...
 
 
 class DocsProvider(Protocol):
     def find(self, name: str) -> Sequence[Library]:
-        """Best first. Raises ToolError when the search fails."""
+        """Return libraries, best first. Raises ToolError if the search fails."""
         ...
 
     def read(self, library_id: str, mode: DocsMode, topic: str | None, page: int) -> str:
-        """One page of the documentation. Raises ToolError when there is none."""
+        """Return one page of documentation. Raises ToolError if it does not exist."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class WebAccess:
-    """What fetching may do. ``allow_loopback`` lifts the ban on this machine's own addresses, and on
-    other ports than those of the web; it is for tests and for servers that the user runs."""
+    """Limits for fetching. ``allow_loopback`` permits this machine's own addresses, and ports other than those of the
+    web, for tests and for servers that the user runs."""
 
     allow_loopback: bool = False
     upgrade: bool = True
-    """Fetch ``http:`` addresses by ``https:``."""
+    """Fetch ``http:`` addresses with ``https:``."""
     max_bytes: int = 5_000_000
     max_redirects: int = 5
 
 
 @dataclass(frozen=True, slots=True)
 class NestedCall:
-    """A call inside a batch or code, and what it gave."""
+    """A call from a batch or code, and its result."""
 
     name: str
     arguments: JsonObject
@@ -131,7 +130,7 @@ class NestedCall:
 
 
 HostEvent: TypeAlias = "TodoList | EditorState | Skill | RunSubagent | AgentReport | NestedCall"
-"""What a display may want to show."""
+"""An event for displays."""
 
 
 METHODS: Mapping[str, tuple[str, ...]] = {
@@ -141,20 +140,20 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "search": ("search",),
     "docs": ("find", "read"),
 }
-"""What is called of each capability of a `Host`."""
+"""The methods called on each capability of a `Host`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The capabilities of one session. As it stands it works without a person and without a configuration.
+    """The capabilities of one session. The defaults work without a user and without configuration.
 
-    ``state``: the folder that holds what outlives a session (memory); by default
-    ``toolcall-adapter`` in ``$XDG_STATE_HOME`` or ``~/.local/state``.
-    ``skill_folders``: folders of the user's, besides those in the workspace.
-    ``search``: what web search asks; ``"embedded"`` has no web, its tool says that it searches the workspace.
-    ``media``: what the model takes beside text; the files themselves then stand in the results' ``data``.
-    Methods of a capability may be async for an `AsyncAgent`. One that returns another type than documented raises
-    UsageError from the call that needed it, and so does an exception in ``events``.
+    - ``state``: folder for data that outlives a session (notes), by default ``toolcall-adapter`` in ``$XDG_STATE_HOME``
+      or ``~/.local/state``. ``skill_folders``: the user's folders, in addition to those in the workspace.
+    - ``search``: the web search service; ``"embedded"`` searches only the workspace, as its tool's description says.
+    - ``media``: media types that the model accepts; such files are passed in the results' ``data``.
+
+    Methods of a capability may be async for an `AsyncAgent`. A return value of the wrong type raises UsageError from
+    the call that used it, as does an exception in ``events``.
     """
 
     questions: QuestionAsker | AsyncQuestions | None = None
@@ -170,12 +169,12 @@ class Host:
     media: frozenset[MediaKind] = frozenset()
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a word where a capability belongs, but "embedded" where there is one."""
+        """Raise UsageError for a string in place of a capability, other than a supported "embedded"."""
         for name in ("questions", "editor", "agents", "search", "docs", "web"):
             words = ("embedded",) if name in ("editor", "search", "docs") else ()
-            if isinstance(given := getattr(self, name), str) and given not in words:
-                expected = "".join(f'"{word}", ' for word in words) + "None, or an object that can do it"
-                raise UsageError(f"{name} cannot be {given!r}; give {expected}")
+            if isinstance(value := getattr(self, name), str) and value not in words:
+                expected = "".join(f'"{word}", ' for word in words) + "None, or an object with its methods"
+                raise UsageError(f"invalid {name} {value!r}; expected {expected}")
 
         check_types(
             "Host",
@@ -188,7 +187,7 @@ class Host:
             check_types("Host", skill_folders=(folder, *PATH))
 
     def require_sync(self) -> None:
-        """Raises UsageError for what is async, or lacks a method: a `Workspace` awaits nothing."""
+        """Raise UsageError for an async or missing method: a `Workspace` cannot await."""
         for name, methods in METHODS.items():
             capability = getattr(self, name)
             if capability is not None and not isinstance(capability, str):
@@ -198,7 +197,7 @@ class Host:
             require_sync(self.events, "Host.events")
 
     def capabilities(self) -> frozenset[Capability]:
-        """What tools may count on; skills come to it when the workspace or a folder has any."""
+        """Return the available capabilities; the workspace adds skills if there are any."""
         found: dict[Capability, bool] = {
             "questions": self.questions is not None,
             "editor": self.editor is not None,
@@ -209,4 +208,4 @@ class Host:
             "code": True,
             "memory": self.memory,
         }
-        return frozenset(name for name, is_there in found.items() if is_there and is_installed(name))
+        return frozenset(name for name, is_present in found.items() if is_present and is_installed(name))

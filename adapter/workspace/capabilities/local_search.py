@@ -1,6 +1,6 @@
-"""Search without a network: the documentation that lies in the workspace, ranked by BM25.
+"""Search the documents in the workspace without a network, ranked by BM25.
 
-Source of the formula: Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with the usual k1 and b.
+Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with the usual k1 and b.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from adapter.core.errors import ToolError
+from adapter.core.text.truncate import shorten
 from adapter.tools.operations import Glob, SearchHit, SearchWeb
 from adapter.workspace.files import listing
 from adapter.workspace.files.read_file import text_at
@@ -19,13 +20,13 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 
 PATTERNS = ("**/*.{md,rst,txt,adoc}", "**/README*")
 MAX_FILES = 500
-"""Documents that a search without a service looks through, by kind."""
+"""Maximum number of documents searched, per pattern."""
 MAX_CHARACTERS = 8_000_000
-"""Of documents that a search without a service looks through."""
+"""Maximum total number of characters searched."""
 SHOWN = 600
-"""Characters of a section in a result; a longer one ends in ``...``."""
+"""Maximum number of characters of a section in a result; a longer one ends in ``...``."""
 DESCRIPTION = "Search the documents in the workspace: there is no web search in this session."
-"""What a tool that searches is said to be where it has this."""
+"""Description of the search tool in a session with this search."""
 _K1, _B = 1.2, 0.75
 _WORD = re.compile(r"[^\W_]+")
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
@@ -48,7 +49,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def rank_sections(sections: Sequence[DocSection], query: str) -> list[DocSection]:
-    """The sections that hold a word of ``query``, best first."""
+    """Return the sections that contain a word of ``query``, best first."""
     counts = [Counter(section.words) for section in sections]
     lengths = [count.total() for count in counts]
     average = sum(lengths) / len(lengths) if lengths else 1.0
@@ -57,44 +58,39 @@ def rank_sections(sections: Sequence[DocSection], query: str) -> list[DocSection
         holding = sum(word in count for count in counts)
         weight = math.log(1 + (len(sections) - holding + 0.5) / (holding + 0.5))
         for index, count in enumerate(counts):
-            often = count[word]
-            scores[index] += (
-                weight * often * (_K1 + 1) / (often + _K1 * (1 - _B + _B * lengths[index] / (average or 1)))
-            )
+            frequency = count[word]
+            length = 1 - _B + _B * lengths[index] / (average or 1)
+            scores[index] += weight * frequency * (_K1 + 1) / (frequency + _K1 * length)
     order = sorted(range(len(sections)), key=lambda index: -scores[index])
     return [sections[index] for index in order if scores[index] > 0]
 
 
 def sections_of(text: str, path: str) -> Iterator[DocSection]:
-    """The parts of a document between its headings; the first has the file's name for a title."""
+    """Split a document at its headings; the title of the first section is the file name."""
     starts = [(0, path), *((match.start(), match[1]) for match in _HEADING.finditer(text))]
     for (start, title), (end, _) in zip(starts, [*starts[1:], (len(text), "")], strict=True):
         if text[start:end].strip():
             yield DocSection(title, path, text.count("\n", 0, start) + 1, text[start:end].strip())
 
 
-def _clipped(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
-
-
 class LocalSearch:
-    """Answers from the documents below ``root``; addresses are ``path#line``."""
+    """Searches the documents below ``root``; addresses are ``path#line``."""
 
     def __init__(self, root: WorkspaceRoot) -> None:
         self._root = root
 
-    def search(self, wanted: SearchWeb) -> list[SearchHit]:
-        return self.look(wanted)[0]
+    def search(self, request: SearchWeb) -> list[SearchHit]:
+        return self.search_with_notes(request)[0]
 
-    def look(self, wanted: SearchWeb) -> tuple[list[SearchHit], tuple[str, ...]]:
-        """What was found, and notes: that it is not the web's, and which documents were not looked through."""
-        if not tokenize(wanted.query):
-            raise ToolError("the query has no words; say what to look for")
+    def search_with_notes(self, request: SearchWeb) -> tuple[list[SearchHit], tuple[str, ...]]:
+        """Return hits, and notes on their source and on documents that were not searched."""
+        if not tokenize(request.query):
+            raise ToolError("the query has no words; give search terms")
         notes = ["these are documents of the workspace, not of the web"]
         sections = list(self._sections(notes))
         hits = [
-            SearchHit(section.title, f"{section.path}#{section.line}", _clipped(section.text))
-            for section in rank_sections(sections, wanted.query)[: wanted.limit]
+            SearchHit(section.title, f"{section.path}#{section.line}", shorten(section.text, SHOWN))
+            for section in rank_sections(sections, request.query)[: request.limit]
         ]
         return hits, tuple(notes)
 
@@ -104,17 +100,15 @@ class LocalSearch:
             found = listing.find_by_glob(self._root, Glob(pattern, limit=MAX_FILES))
             paths |= dict.fromkeys(found.paths)
             if found.truncated:
-                notes.append(f"of {pattern} only {MAX_FILES} files were looked through")
+                notes.append(f"only {MAX_FILES} files of {pattern} were searched")
         left = MAX_CHARACTERS
         for path in paths:
             try:
                 text = text_at(self._root, path)
             except ToolError:
-                continue  # no text, or gone
+                continue  # binary, or deleted meanwhile
             left -= len(text)
             if left < 0:
-                notes.append(
-                    f"only {MAX_CHARACTERS:,} characters of documents were looked through, those before {path}"
-                )
+                notes.append(f"only {MAX_CHARACTERS:,} characters of documents were searched, up to {path}")
                 return
             yield from sections_of(text, path)

@@ -1,7 +1,6 @@
-"""Several calls at once: results in the order of the calls, failures beside successes.
+"""Run several calls in parallel; results keep the order of the calls, and a failure does not affect the others.
 
-Calls that write are made one after another in their order, so that two edits
-of one file both arrive; everything else runs at the same time.
+Writing calls run one after another in their order, so that two edits of one file both apply.
 """
 
 from __future__ import annotations
@@ -22,30 +21,28 @@ def run_batch(
     """One result per call. Raises ToolError for a batch without calls."""
     if not operation.calls:
         raise ToolError(f"the batch is empty; give 1 to {MAX_BATCH} calls, each with a tool and its parameters")
-    made, left_out = operation.calls[:MAX_BATCH], operation.calls[MAX_BATCH:]
-    lanes = _lanes(made, writes)
+    calls, surplus = operation.calls[:MAX_BATCH], operation.calls[MAX_BATCH:]
+    lanes = _lanes(calls, writes)
     results: dict[int, ToolResult] = {}
 
     def run_lane(lane: Sequence[int]) -> None:
         for index in lane:
-            results[index] = call(made[index])
+            results[index] = call(calls[index])
 
     with ThreadPoolExecutor(max_workers=len(lanes), thread_name_prefix="batch") as pool:
-        for done in [pool.submit(run_lane, lane) for lane in lanes]:
-            done.result()
-    ordered = [results[index] for index in range(len(made))]
-    return BatchResults((*ordered, *map(_not_run, left_out)))
+        for future in [pool.submit(run_lane, lane) for lane in lanes]:
+            future.result()
+    ordered = [results[index] for index in range(len(calls))]
+    return BatchResults((*ordered, *map(_surplus_result, surplus)))
 
 
 def _lanes(calls: Sequence[BatchCall], writes: Callable[[BatchCall], bool]) -> list[list[int]]:
-    """Indices that go one after another; the writing calls share one lane."""
+    """Group the indices of calls that run one after another; the writing calls share one lane."""
     writing = [index for index, call in enumerate(calls) if writes(call)]
     others = [[index] for index in range(len(calls)) if index not in writing]
     return [*([writing] if writing else []), *others]
 
 
-def _not_run(call: BatchCall) -> ToolResult:
-    error = (
-        f"a batch runs at most {MAX_BATCH} calls; {escape_for_display(call.name)} was not run. Make it in another batch"
-    )
+def _surplus_result(call: BatchCall) -> ToolResult:
+    error = f"{escape_for_display(call.name)} was not run: a batch has at most {MAX_BATCH} calls. Use another batch"
     return ToolResult(call.name, ok=False, content=f"tool_error: {error}", error=error)

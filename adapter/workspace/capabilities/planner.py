@@ -1,4 +1,4 @@
-"""Operations that need the host or the session itself, planned as all others are."""
+"""Plan operations that need the host or the session."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ from adapter.tools.operations import (
     LibraryDocs,
     LoadSkill,
     MemoryChanged,
-    MemoryList,
-    MemoryNote,
     Operation,
     Outcome,
     ReadLibraryDocs,
@@ -67,11 +65,11 @@ from adapter.workspace.sandbox.deadline import Deadline
 
 T = TypeVar("T")
 MAX_TODOS = 100
-"""Items of a todo list."""
+"""Maximum number of items of a todo list."""
 
 
 class SessionWorkspace(Protocol):
-    """The workspace of a session, as calls within its calls see it."""
+    """The workspace of a session, as seen by nested calls."""
 
     tools: ToolSet
 
@@ -81,22 +79,22 @@ class SessionWorkspace(Protocol):
 
 @dataclass
 class SessionCapabilities:
-    """What one session has beyond files and processes."""
+    """The capabilities of one session beyond files and processes."""
 
     host: Host
     root: WorkspaceRoot
     workspace: SessionWorkspace
     todos: TodoList = field(default_factory=TodoList)
     loop: function_runner.EventLoopThread = field(default_factory=function_runner.EventLoopThread)
-    person: threading.RLock = field(default_factory=threading.RLock)
-    """Held while the user is asked something: one question at a time."""
+    approval_lock: threading.RLock = field(default_factory=threading.RLock)
+    """Held during a question to the user, so that there is one at a time."""
     owns_loop: bool = True
-    remembering: threading.Lock = field(default_factory=threading.Lock)
+    memory_lock: threading.Lock = field(default_factory=threading.Lock)
 
     @cached_property
     def editor(self) -> Editor | None:
-        given = self.host.editor
-        return editor.MemoryEditor() if given == "embedded" else given and editor.CheckedEditor(given)
+        host_editor = self.host.editor
+        return editor.MemoryEditor() if host_editor == "embedded" else host_editor and editor.CheckedEditor(host_editor)
 
     @cached_property
     def search(self) -> SearchProvider | None:
@@ -113,17 +111,13 @@ class SessionCapabilities:
 
     @property
     def skills(self) -> tuple[Skill, ...]:
-        """Looked for anew each time: one may have just been written."""
+        """Skills, searched on each access: one may have just been written."""
         return skills.find_skills(self.root, self.host.skill_folders)
 
     def share(self, other: SessionCapabilities) -> None:
-        """Use the person, the memory and the loop of another session, which stays their owner."""
-        self.person, self.remembering, self.memory, self.loop = (
-            other.person,
-            other.remembering,
-            other.memory,
-            other.loop,
-        )
+        """Use the locks, memory and event loop of another session, which remains their owner."""
+        self.approval_lock, self.memory_lock = other.approval_lock, other.memory_lock
+        self.memory, self.loop = other.memory, other.loop
         self.owns_loop = False
 
     def close(self) -> None:
@@ -135,65 +129,69 @@ class SessionCapabilities:
             wrap_tool_observer(self.host.events, "Host.events")(event)
 
 
-OfCalls: TypeAlias = RunBatch | RunCode | RunSubagent | CallFunction
-OfWeb: TypeAlias = FetchPage | SearchWeb | FindLibrary | ReadLibraryDocs
+CallOperation: TypeAlias = RunBatch | RunCode | RunSubagent | CallFunction
+WebOperation: TypeAlias = FetchPage | SearchWeb | FindLibrary | ReadLibraryDocs
 
 
-def plan(desk: WorkspaceContext, hosted: SessionCapabilities, operation: HostOperation, clock: Deadline | None) -> Plan:
-    """Raises ToolError when it is clear beforehand that the operation cannot be done."""
+def plan(
+    context: WorkspaceContext, capabilities: SessionCapabilities, operation: HostOperation, clock: Deadline | None
+) -> Plan:
+    """Plan a host operation. Raises ToolError if it is already clear that it fails."""
     if isinstance(operation, editor.EditorOperation):
-        return _with_editor(desk, hosted, operation)
-    if isinstance(operation, OfCalls):
-        return _plan_calls(hosted, operation)
-    if isinstance(operation, OfWeb):
-        return _plan_web(hosted, operation)
+        return _plan_editor(context, capabilities, operation)
+    if isinstance(operation, CallOperation):
+        return _plan_calls(capabilities, operation)
+    if isinstance(operation, WebOperation):
+        return _plan_web(capabilities, operation)
     match operation:
         case AskUser():
             questions.check(operation)
-            return Plan("ask the user", lambda: _ask(hosted, operation, clock))
+            return Plan("ask the user", lambda: _ask(capabilities, operation, clock))
         case Finish():
             return Plan("end the run", TaskFinished)
         case SetTodos():
-            return Plan("set the todo list", lambda: _set_todos(hosted, operation))
+            return Plan("set the todo list", lambda: _set_todos(capabilities, operation))
         case ViewMemory():
-            return Plan("look into memory", lambda: _view_memory(hosted, operation))
+            notes, path = capabilities.memory, operation.path
+            return Plan("look into memory", lambda: notes.list() if path is None else notes.view(path))
         case WriteMemory():
-            hosted.memory.check(operation.path, operation.content)
-            return Plan(f"note {escape_for_display(operation.path)}", lambda: _write_memory(hosted, operation))
+            capabilities.memory.check(operation.path, operation.content)
+            return Plan(f"note {escape_for_display(operation.path)}", lambda: _write_memory(capabilities, operation))
         case DeleteMemory(path=path):
-            return Plan(f"forget {escape_for_display(path)}", lambda: hosted.memory.delete(path))
+            return Plan(f"forget {escape_for_display(path)}", lambda: capabilities.memory.delete(path))
         case LoadSkill():
-            skill = skills.find_skill(hosted.skills, operation.name)
+            skill = skills.find_skill(capabilities.skills, operation.name)
             summary = f"load the skill {escape_for_display(skill.title)} from {escape_for_display(skill.folder)}"
-            return Plan(summary, lambda: _load_skill(hosted, skill, operation), subject=skill.title)
+            return Plan(summary, lambda: _load_skill(capabilities, skill, operation), subject=skill.title)
         case _:
             assert_never(operation)
 
 
-def _plan_calls(hosted: SessionCapabilities, operation: OfCalls) -> Plan:
-    """What runs other code, or makes other calls."""
+def _plan_calls(capabilities: SessionCapabilities, operation: CallOperation) -> Plan:
+    """Plan an operation that runs other code or makes other calls."""
     match operation:
         case RunBatch():
-            return Plan(f"make {pluralize(len(operation.calls), 'call')}", lambda: _batch(hosted, operation))
+            return Plan(f"make {pluralize(len(operation.calls), 'call')}", lambda: _batch(capabilities, operation))
         case RunCode():
-            return Plan("run Python in the sandbox", lambda: _code(hosted, operation))
+            return Plan("run Python in the sandbox", lambda: _code(capabilities, operation))
         case RunSubagent():
             return Plan(
-                f"start a sub-agent: {escape_for_display(operation.description)}", lambda: _agent(hosted, operation)
+                f"start a sub-agent: {escape_for_display(operation.description)}",
+                lambda: _agent(capabilities, operation),
             )
         case CallFunction():
             arguments = ", ".join(f"{name}={value!r}" for name, value in operation.arguments.items())
             summary = f"call {operation.name}({escape_for_display(arguments)})"
-            return Plan(summary, lambda: function_runner.call_function(operation, hosted.loop))
+            return Plan(summary, lambda: function_runner.call_function(operation, capabilities.loop))
         case _:
             assert_never(operation)
 
 
-def _plan_web(hosted: SessionCapabilities, operation: OfWeb) -> Plan:
-    """What asks others: pages, searches, libraries."""
+def _plan_web(capabilities: SessionCapabilities, operation: WebOperation) -> Plan:
+    """Plan an operation on pages, search services or library documentation."""
     match operation:
         case FetchPage():
-            access = _present(hosted.host.web, "web")
+            access = _require(capabilities.host.web, "web")
             url = web_fetch.parse_url(operation.url, access)
             return Plan(
                 f"fetch {escape_for_display(operation.url)}",
@@ -201,157 +199,153 @@ def _plan_web(hosted: SessionCapabilities, operation: OfWeb) -> Plan:
                 subject=url.host,
             )
         case SearchWeb():
-            return Plan(f"search: {escape_for_display(operation.query)}", lambda: _search(hosted, operation))
+            return Plan(f"search: {escape_for_display(operation.query)}", lambda: _search(capabilities, operation))
         case FindLibrary(name=name):
-            return Plan(f"look for the library {escape_for_display(name)}", lambda: _find_library(hosted, name))
+            return Plan(f"look for the library {escape_for_display(name)}", lambda: _find_library(capabilities, name))
         case ReadLibraryDocs():
             return Plan(
-                f"read about {escape_for_display(operation.library_id)}", lambda: _library_docs(hosted, operation)
+                f"read about {escape_for_display(operation.library_id)}", lambda: _library_docs(capabilities, operation)
             )
         case _:
             assert_never(operation)
 
 
-def _present(capability: T | None, name: Capability) -> T:
-    """Raises ToolError for a capability that the session has not."""
+def _require(capability: T | None, name: Capability) -> T:
+    """Raise ToolError if the session lacks the capability."""
     if capability is None:
-        raise _absent(name)
+        raise _missing_error(name)
     return capability
 
 
-def _absent(name: Capability) -> ToolError:
+def _missing_error(name: Capability) -> ToolError:
     why, instead = ABSENT[name]
     return ToolError(f"{why}. {instead}")
 
 
-def _with_editor(desk: WorkspaceContext, hosted: SessionCapabilities, operation: editor.EditorOperation) -> Plan:
-    used = _present(hosted.editor, "editor")
-    planned = editor.plan(desk, used, operation)
+def _plan_editor(
+    context: WorkspaceContext, capabilities: SessionCapabilities, operation: editor.EditorOperation
+) -> Plan:
+    used = _require(capabilities.editor, "editor")
+    planned = editor.plan(context, used, operation)
 
     def commit() -> Outcome:
         outcome = planned.commit()
-        hosted.emit(used.state())
+        capabilities.emit(used.state())
         return outcome
 
     return replace(planned, commit=commit)
 
 
-def _ask(hosted: SessionCapabilities, operation: AskUser, clock: Deadline | None) -> UserAnswers:
-    with hosted.person, clock.paused() if clock is not None else nullcontext():
-        if (person := hosted.host.questions) is None:
-            raise _absent("questions")
-        return questions.ask(person, operation)
+def _ask(capabilities: SessionCapabilities, operation: AskUser, clock: Deadline | None) -> UserAnswers:
+    with capabilities.approval_lock, clock.paused() if clock is not None else nullcontext():
+        if (asker := capabilities.host.questions) is None:
+            raise _missing_error("questions")
+        return questions.ask(asker, operation)
 
 
-def _set_todos(hosted: SessionCapabilities, operation: SetTodos) -> TodoList:
+def _set_todos(capabilities: SessionCapabilities, operation: SetTodos) -> TodoList:
     if len(operation.todos) > MAX_TODOS:
-        raise ToolError(f"a todo list has at most {MAX_TODOS} items, this one has {len(operation.todos)}")
+        raise ToolError(
+            f"the todo list has {len(operation.todos)} items, at most {MAX_TODOS} are allowed; merge or drop some"
+        )
     todos = TodoList(operation.todos, operation.title)
-    if (at_once := todos.count("in_progress")) > 1:
-        todos = replace(todos, notes=(f"{at_once} items are in progress; work on one at a time",))
-    hosted.todos = todos
-    hosted.emit(todos)
+    if (active := todos.count("in_progress")) > 1:
+        todos = replace(todos, notes=(f"{active} items are in progress; work on one at a time",))
+    capabilities.todos = todos
+    capabilities.emit(todos)
     return todos
 
 
-def _view_memory(hosted: SessionCapabilities, operation: ViewMemory) -> MemoryList | MemoryNote:
-    return hosted.memory.list() if operation.path is None else hosted.memory.view(operation.path)
+def _write_memory(capabilities: SessionCapabilities, operation: WriteMemory) -> MemoryChanged:
+    with capabilities.memory_lock:
+        return capabilities.memory.write(operation.path, operation.content)
 
 
-def _write_memory(hosted: SessionCapabilities, operation: WriteMemory) -> MemoryChanged:
-    with hosted.remembering:
-        return hosted.memory.write(operation.path, operation.content)
-
-
-def _load_skill(hosted: SessionCapabilities, skill: Skill, operation: LoadSkill) -> SkillLoaded:
-    hosted.emit(skill)
+def _load_skill(capabilities: SessionCapabilities, skill: Skill, operation: LoadSkill) -> SkillLoaded:
+    capabilities.emit(skill)
     return SkillLoaded(skill, operation.delivery)
 
 
-def _batch(hosted: SessionCapabilities, operation: RunBatch) -> BatchResults:
-    def operation_of(call: BatchCall) -> Operation | None:
-        return hosted.workspace.operation_of(call.name, call.arguments)
+def _batch(capabilities: SessionCapabilities, operation: RunBatch) -> BatchResults:
+    def call(each: BatchCall) -> ToolResult:
+        return _nested_call(capabilities, each.name, each.arguments, None, "cannot be part of a batch")
 
-    def call(one: BatchCall) -> ToolResult:
-        if isinstance(operation_of(one), RunBatch | RunCode | Finish):
-            error = f"{one.name} cannot be a part of a batch; call it by itself"
-            return ToolResult(one.name, ok=False, content=f"tool_error: {error}", error=error)
-        return _inner(hosted, one.name, one.arguments, None)
-
-    def writes(one: BatchCall) -> bool:
-        wanted = operation_of(one)
-        if wanted is None or isinstance(wanted, RunSubagent | AskUser):
+    def writes(each: BatchCall) -> bool:
+        nested = capabilities.workspace.operation_of(each.name, each.arguments)
+        if nested is None or isinstance(nested, RunSubagent | AskUser):
             return False
-        return effect_of(wanted) in ("write", "delete", "state")
+        return effect_of(nested) in ("write", "delete", "state")
 
     return parallel_calls.run_batch(operation, call, writes)
 
 
-def _code(hosted: SessionCapabilities, operation: RunCode) -> CodeOutput:
+def _code(capabilities: SessionCapabilities, operation: RunCode) -> CodeOutput:
     def call(name: str, arguments: JsonObject, clock: Deadline) -> ToolResult:
-        if isinstance(hosted.workspace.operation_of(name, arguments), RunBatch | RunCode | Finish):
-            error = f"{name} cannot be called from code; call it by itself"
-            return ToolResult(name, ok=False, content=f"tool_error: {error}", error=error)
-        return _inner(hosted, name, arguments, clock)
+        return _nested_call(capabilities, name, arguments, clock, "cannot be called from code")
 
     from adapter.workspace.capabilities.python_sandbox import run_code
 
-    tools = {name: tuple(tool.properties) for name, tool in hosted.workspace.tools.items()}
+    tools = {name: tuple(tool.properties) for name, tool in capabilities.workspace.tools.items()}
     return run_code(operation, tools, call)
 
 
-def _inner(hosted: SessionCapabilities, name: str, arguments: JsonObject, clock: Deadline | None) -> ToolResult:
-    result = hosted.workspace.run_within(name, arguments, clock)
-    hosted.emit(NestedCall(name, arguments, result))
+def _nested_call(
+    capabilities: SessionCapabilities, name: str, arguments: JsonObject, clock: Deadline | None, refusal: str
+) -> ToolResult:
+    if isinstance(capabilities.workspace.operation_of(name, arguments), RunBatch | RunCode | Finish):
+        error = f"{name} {refusal}; call it separately"
+        return ToolResult(name, ok=False, content=f"tool_error: {error}", error=error)
+    result = capabilities.workspace.run_within(name, arguments, clock)
+    capabilities.emit(NestedCall(name, arguments, result))
     return result
 
 
-def _agent(hosted: SessionCapabilities, operation: RunSubagent) -> AgentReport:
-    runner = _present(hosted.host.agents, "agents")
-    hosted.emit(operation)
-    report = runner.run(operation, hosted.workspace)
+def _agent(capabilities: SessionCapabilities, operation: RunSubagent) -> AgentReport:
+    runner = _require(capabilities.host.agents, "agents")
+    capabilities.emit(operation)
+    report = runner.run(operation, capabilities.workspace)
     require_result(runner.run, "Host.agents", report, AgentReport, "an AgentReport")
-    hosted.emit(report)
+    capabilities.emit(report)
     return report
 
 
-def _search(hosted: SessionCapabilities, operation: SearchWeb) -> SearchHits:
-    provider = _present(hosted.search, "search")
+def _search(capabilities: SessionCapabilities, operation: SearchWeb) -> SearchHits:
+    provider = _require(capabilities.search, "search")
     if operation.limit < 1:
-        raise ToolError(f"{operation.limit} results are none; ask for 1 or more")
+        raise ToolError(f"the number of results must be at least 1, got {operation.limit}")
     notes: tuple[str, ...] = ()
     found: Sequence[SearchHit]
     if isinstance(provider, LocalSearch):
-        found, notes = provider.look(operation)
+        found, notes = provider.search_with_notes(operation)
     else:
         found = provider.search(operation)
         require_items(provider.search, "Host.search", found, SearchHit, "a sequence of SearchHit")
     if isinstance(provider, HttpSearch) and provider.most is not None and provider.most < operation.limit:
-        notes = (f"{operation.limit} results were asked for; the service gives at most {provider.most}",)
+        notes = (f"{operation.limit} results were requested; the service returns at most {provider.most}",)
     hits = [
         hit for hit in found if web_fetch.is_in_domains(hit.url, operation.allowed_domains, operation.blocked_domains)
     ]
     return SearchHits(operation.query, tuple(hits[: operation.limit]), notes)
 
 
-def _find_library(hosted: SessionCapabilities, name: str) -> Libraries:
-    docs = _present(hosted.docs, "docs")
+def _find_library(capabilities: SessionCapabilities, name: str) -> Libraries:
+    docs = _require(capabilities.docs, "docs")
     found = docs.find(name)
     require_items(docs.find, "Host.docs", found, Library, "a sequence of Library")
     libraries = tuple(found)
     if not libraries:
-        raise ToolError(f"no library like {name!r} is known here; check the name, or read its source")
+        raise ToolError(f"no library similar to {name!r} was found; check the name, or read its source")
     return Libraries(name, libraries)
 
 
-def _library_docs(hosted: SessionCapabilities, operation: ReadLibraryDocs) -> LibraryDocs:
+def _library_docs(capabilities: SessionCapabilities, operation: ReadLibraryDocs) -> LibraryDocs:
     if not operation.library_id.startswith("/"):
         raise ToolError(
-            f"{operation.library_id!r} is no library id: they look like /org/project; find it by name first"
+            f"invalid library id {operation.library_id!r}: expected one like /org/project; find it by name first"
         )
     if not 1 <= operation.page <= web_fetch.MAX_DOCS_PAGE:
-        raise ToolError(f"page {operation.page} is not possible; pages go from 1 to {web_fetch.MAX_DOCS_PAGE}")
-    provider = _present(hosted.docs, "docs")
+        raise ToolError(f"page must be between 1 and {web_fetch.MAX_DOCS_PAGE}, got {operation.page}")
+    provider = _require(capabilities.docs, "docs")
     text = provider.read(operation.library_id, operation.mode, operation.topic, operation.page)
     require_result(provider.read, "Host.docs", text, str, "a text")
     return LibraryDocs(operation.library_id, text, operation.mode, operation.page)

@@ -1,9 +1,8 @@
-"""Python in the sandbox of pydantic-monty, with the session's tools as async functions.
+"""Run Python in the sandbox of pydantic-monty, with the session's tools as async functions.
 
-The sandbox is a process of its own without files, network or environment; all
-it can do to the world are the calls, and these go the way of every call:
-validation, approval, gate. Its own time limit does not count the calls, so the
-whole has a clock, which stands still while the user is asked.
+The sandbox is a separate process without files, network or environment. It can affect the outside only by tool calls,
+which are validated, approved and confined like any other. Its own time limit does not count the calls, so the whole run
+has a deadline, which pauses while the user is asked.
 """
 
 from __future__ import annotations
@@ -18,39 +17,36 @@ from adapter.core.errors import ToolError
 from adapter.core.events import Json, JsonObject, ToolResult
 from adapter.core.text.truncate import truncate
 from adapter.tools.operations import CodeOutput, RunCode
-from adapter.workspace.sandbox.deadline import Deadline
+from adapter.workspace.sandbox.deadline import Deadline, limit_timeout
 
 if TYPE_CHECKING:
     from pydantic_monty import ResourceLimits
 
 MAX_TIMEOUT_S = 300.0
-"""Of code; a call asks for less."""
+"""Maximum duration of code, in seconds."""
 MAX_MEMORY_BYTES = 50_000_000
-"""Of code, as Maki limits it."""
+"""Maximum memory of code, in bytes; the limit is Maki's."""
 MAX_RECURSION = 100
-"""Levels of calls in code, as Maki limits them."""
+"""Maximum depth of calls in code; the limit is Maki's."""
 MAX_OUTPUT = 1_000_000
-"""Characters that code prints."""
+"""Maximum number of characters that code prints."""
 MAX_CALLS = 500
-"""Of tools, by code."""
+"""Maximum number of tool calls by code."""
 _THREADS = 8
 _LOOK_S = 0.2
-"""How often it is looked whether the output has become too long."""
+"""Interval between checks of the output's length, in seconds."""
 
 Call = Callable[[str, JsonObject, Deadline], ToolResult]
 
 
 def run_code(operation: RunCode, tools: Mapping[str, tuple[str, ...]], call: Call) -> CodeOutput:
-    """Run the code. ``tools`` gives each function's parameters in order, for positional arguments.
+    """Run the code. ``tools`` lists each function's parameters in order, for positional arguments.
 
-    Raises ToolError with the traceback and the output so far when it fails or runs out of time or memory.
+    Raises ToolError with the traceback and the output so far if it fails or exceeds its time or memory.
     """
-    if operation.timeout_s <= 0:
-        raise ToolError(f"the timeout {operation.timeout_s:g} leaves no time; give seconds, at most {MAX_TIMEOUT_S:g}")
-    seconds = min(operation.timeout_s, MAX_TIMEOUT_S)
-    notes = () if seconds == operation.timeout_s else (f"the timeout was cut to {MAX_TIMEOUT_S:g} s",)
+    seconds, notes = limit_timeout(operation.timeout_s, MAX_TIMEOUT_S)
     run = _Run(operation.code, tools, call, Deadline(seconds))
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="code") as thread:  # where no other loop is running
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="code") as thread:  # a thread without an event loop
         value = thread.submit(lambda: asyncio.run(run.main())).result()
     return CodeOutput(run.output, value, notes)
 
@@ -61,7 +57,7 @@ class _Run:
         self._printed: list[str] = []
         self._size = 0
         self._fault: Exception | None = None
-        """The program's mistake in a call, such as an approver that raised: the code may not catch it."""
+        """A programming error in a call, such as an exception of an approver: the code must not catch it."""
 
     @property
     def output(self) -> str:
@@ -91,7 +87,7 @@ class _Run:
                 if self._fault is not None:
                     raise self._fault
                 try:
-                    return _as_text(feed.result())
+                    return _to_text(feed.result())
                 except MontyError as error:
                     raise ToolError(self._failure(error)) from None
 
@@ -105,7 +101,7 @@ class _Run:
             if self._clock.remaining <= 0:
                 reason = f"the code was stopped after {self._clock.seconds:g} s. Do less at once"
             if self._size > MAX_OUTPUT:
-                reason = f"the code printed more than {MAX_OUTPUT:,} characters and was stopped. Print what matters"
+                reason = f"the code printed more than {MAX_OUTPUT:,} characters and was stopped. Print less"
             if reason:
                 feed.cancel()
                 await asyncio.wait([feed])
@@ -128,7 +124,7 @@ class _Run:
         return function
 
     def _arguments(self, name: str, args: tuple[Json, ...], kwargs: JsonObject) -> JsonObject:
-        """Keywords, positions in the order of the parameters, or one dict."""
+        """Build the arguments from keywords, positions in the order of the parameters, or one dict."""
         if len(args) == 1 and isinstance(args[0], dict) and not kwargs:
             return args[0]
         names = self._tools[name]
@@ -145,5 +141,5 @@ class _Run:
         return f"{message}\nIts output until then:\n{truncate(output)}" if output else message
 
 
-def _as_text(value: object) -> str:
+def _to_text(value: object) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)

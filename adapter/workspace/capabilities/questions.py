@@ -1,4 +1,4 @@
-"""Asking the user: questions are checked first, and what is answered already is not asked again."""
+"""Validate questions for the user, and ask those that are not answered already."""
 
 from __future__ import annotations
 
@@ -14,44 +14,47 @@ ROLE, EXPECTED = "Host.questions", "a list of texts for each question"
 
 
 def check(operation: AskUser) -> None:
-    """Raises ToolError for questions that nobody could answer."""
+    """Raise ToolError for questions that the user could not answer."""
     count = len(operation.questions)
     if not 1 <= count <= operation.max_questions:
-        raise ToolError(f"got {count} questions; ask 1 to {operation.max_questions} at a time. Nobody was asked")
+        raise ToolError(f"got {count} questions; ask 1 to {operation.max_questions} at a time. The user was not asked")
     keys = [question.key for question in operation.questions]
     for number, question in enumerate(operation.questions, start=1):
         labels = [option.label for option in question.options]
         if not question.text.strip():
-            raise ToolError(f"question {number} has no text. Nobody was asked")
+            raise ToolError(f"question {number} has no text. The user was not asked")
         if keys.index(question.key) != number - 1:
             raise ToolError(
                 f"questions {keys.index(question.key) + 1} and {number} are both {question.key!r}: "
-                "give each a header of its own, for the answers go by it. Nobody was asked"
+                "give each its own header, which identifies the answer. The user was not asked"
             )
         if any(not label.strip() for label in labels) or len(set(labels)) < len(labels):
-            raise ToolError(f"question {number} has options without a label, or one twice. Nobody was asked")
+            raise ToolError(
+                f"question {number} has options without a label, or duplicate labels. The user was not asked"
+            )
 
 
 def ask(questions: QuestionAsker | AsyncQuestions, operation: AskUser) -> UserAnswers:
-    """The answers, those given beforehand among them."""
-    open_ones = [question for question in operation.questions if question.key not in operation.answers]
-    given: Any = questions.ask(open_ones) if open_ones else []
-    require_items(questions.ask, ROLE, given, Sequence, EXPECTED)
-    for each in given:
-        require_items(questions.ask, ROLE, each, str, EXPECTED)
-    if len(given) != len(open_ones):
-        raise UsageError(f"{name_of(questions.ask)} gave {len(given)} answers to {len(open_ones)} questions")
-    answered = dict(operation.answers) | {
-        question.key: _checked(question, tuple(answer)) for question, answer in zip(open_ones, given, strict=True)
+    """Return all answers, including those that the model supplied."""
+    unanswered = [question for question in operation.questions if question.key not in operation.answers]
+    answers: Any = questions.ask(unanswered) if unanswered else []
+    require_items(questions.ask, ROLE, answers, Sequence, EXPECTED)
+    for answer in answers:
+        require_items(questions.ask, ROLE, answer, str, EXPECTED)
+    if len(answers) != len(unanswered):
+        raise UsageError(f"{name_of(questions.ask)} returned {len(answers)} answers to {len(unanswered)} questions")
+    by_key = dict(operation.answers) | {
+        question.key: _check_answer(question, tuple(answer))
+        for question, answer in zip(unanswered, answers, strict=True)
     }
-    return UserAnswers(operation.questions, tuple(answered[question.key] for question in operation.questions))
+    return UserAnswers(operation.questions, tuple(by_key[question.key] for question in operation.questions))
 
 
-def _checked(question: Question, answer: tuple[str, ...]) -> tuple[str, ...]:
-    """Raises UsageError for an answer that the question does not admit: the host's mistake."""
+def _check_answer(question: Question, answer: tuple[str, ...]) -> tuple[str, ...]:
+    """Raise UsageError for an answer that the question does not allow, which is the host's mistake."""
     labels = {option.label for option in question.options}
     if len(answer) > 1 and not question.multiple:
-        raise UsageError(f"{question.key!r} takes one answer, the host gave {len(answer)}")
+        raise UsageError(f"{question.key!r} takes one answer, the host returned {len(answer)}")
     if labels and not question.allow_other and not labels.issuperset(answer):
-        raise UsageError(f"{question.key!r} takes one of {sorted(labels)}, the host gave {list(answer)}")
+        raise UsageError(f"{question.key!r} takes one of {sorted(labels)}, the host returned {list(answer)}")
     return answer

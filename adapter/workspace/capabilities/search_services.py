@@ -1,4 +1,4 @@
-"""The search services that are known by name, and how each is asked.
+"""Predefined search services and their request formats.
 
 Sources: Exa, https://exa.ai/docs/reference/search; Brave, https://api-dashboard.search.brave.com/api-reference/web;
 SearXNG, https://docs.searxng.org/dev/search_api (its ``search.formats`` must allow ``json``).
@@ -15,7 +15,7 @@ from adapter.workspace.capabilities.http_providers import MAX_CONTENT, HttpSearc
 
 @dataclass(frozen=True, slots=True)
 class SearchService:
-    """``server`` is empty where users run one of their own; ``path`` follows it, the rest is as in `HttpSearch`."""
+    """A service; ``server`` is empty if users run their own. ``path`` follows it, the rest is as in `HttpSearch`."""
 
     server: str
     path: str
@@ -51,24 +51,24 @@ SERVICES = {
     ),
     "searxng": SearchService("", "/search?format=json&q={query}"),
 }
-"""By the name that a configuration gives."""
+"""By name in the configuration."""
 
 
 def search_service(name: str, server: str | None = None, key_variable: str | None = None) -> HttpSearch:
-    """The service of that name, or what answers like it at ``server``, such as a SearXNG of one's own.
+    """Return the named service, at ``server`` if given, for instance the user's own SearXNG.
 
-    ``key_variable``: the environment variable that holds the key, where it is not the usual one.
-    Raises UsageError for an unknown name, and where there is no server.
+    ``key_variable``: the environment variable with the key, if not the default one. Raises UsageError for an unknown
+    name or a missing server.
     """
     service = SERVICES.get(name)
     if service is None:
         raise UsageError(
-            f"no search service {name!r} is known; there are: {', '.join(SERVICES)}; of any other give the url, "
+            f"unknown search service {name!r}; expected one of: {', '.join(SERVICES)}; for any other, give its url "
             "with {query} in it"
         )
     address = server or service.server
     if not address:
-        raise UsageError(f"{name} runs on a server of one's own; give its address, such as http://localhost:8888")
+        raise UsageError(f"{name} needs the address of your own server, such as http://localhost:8888")
     return HttpSearch(
         address.rstrip("/") + service.path,
         key_variable=key_variable or service.key_variable,

@@ -1,10 +1,9 @@
-"""Pages from the web, fetched so that a model cannot reach what only this machine can reach.
+"""Fetch web pages without letting a model reach private addresses.
 
-An address is resolved once, every address found must be a public one, and the
-connection is made to the very address that was checked; certificates are
-checked for the name. So it is after every redirect, and one to another host is
-not followed: approval was for this one. Proxies of the
-environment are not used. Everything has a limit: size as sent and as unpacked, time, redirects.
+A host name is resolved once, every address found must be public, and the connection is made to the very address that
+was checked; certificates are checked for the name. The same applies after every redirect; a redirect to another host is
+not followed, since approval was for this one. Proxies of the environment are not used. Size as sent and as unpacked,
+time and redirects are limited.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import socket
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
@@ -24,16 +23,17 @@ from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations import FetchPage, Page, PageFormat
 from adapter.workspace.capabilities.host import WebAccess
+from adapter.workspace.sandbox.deadline import limit_timeout
 
 if TYPE_CHECKING:
     from httpcore2 import NetworkBackend, Response
 
 MAX_TIMEOUT_S = 120.0
-"""For a page; a call may ask for less."""
+"""Maximum duration of a fetch, in seconds."""
 MAX_URL = 2_000
-"""Characters of an address."""
+"""Maximum length of an address, in characters."""
 MAX_DOCS_PAGE = 10
-"""The highest page of documentation that can be asked for."""
+"""Highest page number of documentation."""
 PORTS = frozenset({80, 443, 8080, 8443})
 _REDIRECTS = (301, 302, 303, 307, 308)
 _ALLOWED = re.compile(r"[!#$%&'()*+,./:;=?@\[\]_~A-Za-z0-9-]+")
@@ -57,19 +57,19 @@ class Url:
     target: str
 
     def __str__(self) -> str:
-        usual = {"http": 80, "https": 443}[self.scheme]
+        default = {"http": 80, "https": 443}[self.scheme]
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}{'' if self.port == usual else f':{self.port}'}{self.target}"
+        return f"{self.scheme}://{host}{'' if self.port == default else f':{self.port}'}{self.target}"
 
 
 def parse_url(text: str, access: WebAccess) -> Url:
-    """The address that ``text`` means, ``http`` upgraded. Raises ToolError for one that is not fetched."""
+    """Parse an address, with ``http`` upgraded. Raises ToolError for one that may not be fetched."""
     url = text.strip()
     if "://" not in url:
         url = f"https://{url}"
     if len(url) > MAX_URL or not _ALLOWED.fullmatch(url):
         raise ToolError(
-            f"{escape_for_display(url[:200])!r} is not a web address; write it whole, with special characters as %XX"
+            f"{escape_for_display(url[:200])!r} is not a web address; write it in full, with special characters as %XX"
         )
     try:
         split = urlsplit(url)
@@ -78,16 +78,16 @@ def parse_url(text: str, access: WebAccess) -> Url:
         raise ToolError(f"{escape_for_display(url)!r} is not a web address: {error}") from None
     host = (split.hostname or "").rstrip(".")
     if split.scheme.lower() not in ("http", "https"):
-        raise ToolError(f"{split.scheme}: addresses are not fetched, only http: and https:")
+        raise ToolError(f"{split.scheme}: addresses cannot be fetched, only http: and https:")
     if split.username is not None or split.password is not None or "@" in split.netloc:
-        raise ToolError("the address holds a user name or password; give it without")
+        raise ToolError("the address contains a user name or password; remove it")
     _check_host(host, split.netloc)
     scheme = split.scheme.lower()
     if scheme == "http" and access.upgrade:
         scheme, port = "https", 443 if port in (None, 80) else port
     port = port or {"http": 80, "https": 443}[scheme]
     if port not in PORTS and not access.allow_loopback:
-        raise ToolError(f"port {port} is not one of the web's ({', '.join(map(str, sorted(PORTS)))})")
+        raise ToolError(f"port {port} is not a web port ({', '.join(map(str, sorted(PORTS)))})")
     target = (split.path or "/") + (f"?{split.query}" if split.query else "")
     return Url(scheme, host, port, target)
 
@@ -99,19 +99,19 @@ def _check_host(host: str, netloc: str) -> None:
         except ValueError:
             raise ToolError(f"[{escape_for_display(host)}] is not an IPv6 address") from None
     elif _NUMBER.fullmatch(host.rpartition(".")[2]):
-        # 0x7f.1 and 2130706433 are addresses to a C library: only the plain spelling is taken.
+        # C libraries parse 0x7f.1 and 2130706433 as addresses: only the plain form is accepted.
         try:
             ipaddress.IPv4Address(host)
         except ValueError:
             raise ToolError(
-                f"{escape_for_display(host)!r} is not an IPv4 address; write it as four numbers, or give a name"
+                f"{escape_for_display(host)!r} is not an IPv4 address; write it as four numbers, or give a host name"
             ) from None
     elif not _HOST.fullmatch(host) or len(host) > 253:
-        raise ToolError(f"{escape_for_display(host)!r} is not the name of a host; write it in ASCII (punycode)")
+        raise ToolError(f"{escape_for_display(host)!r} is not a host name; write it in ASCII (punycode)")
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address is one of the public internet, also behind the usual ways to write one inside another."""
+    """Return whether the address is public, including IPv4 addresses embedded in IPv6 ones."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
         if address in _NAT64:
@@ -122,44 +122,40 @@ def is_public(address: Address) -> bool:
 
 
 def checked_addresses(host: str, port: int, access: WebAccess, timeout_s: float) -> list[str]:
-    """The addresses of ``host``. Raises ToolError unless all of them may be reached."""
+    """Resolve ``host``. Raises ToolError unless all its addresses may be reached."""
     found = _resolve(host, port, timeout_s)
     for text in found:
         address = ipaddress.ip_address(text.partition("%")[0])
         if not (is_public(address) or (access.allow_loopback and address.is_loopback)):
-            raise ToolError(
-                f"{host} is {text}, an address that is not public: it is not fetched. Only public pages are"
-            )
+            raise ToolError(f"{host} is {text}, which is not a public address; only public pages can be fetched")
     return found
 
 
 def _resolve(host: str, port: int, timeout_s: float) -> list[str]:
-    """A name server may take its time; the thread that waits for it is left behind."""
-    answer: list[list[str] | OSError] = []
+    """Resolve a name in a thread, which is abandoned if the name server takes too long."""
+    results: list[list[str] | OSError] = []
 
-    def ask() -> None:
+    def resolve() -> None:
         try:
             rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            answer.append(list(dict.fromkeys(str(row[4][0]) for row in rows)))
+            results.append(list(dict.fromkeys(str(row[4][0]) for row in rows)))
         except (OSError, UnicodeError) as error:
-            answer.append(error if isinstance(error, OSError) else OSError(str(error)))
+            results.append(error if isinstance(error, OSError) else OSError(str(error)))
 
-    thread = threading.Thread(target=ask, daemon=True)
+    thread = threading.Thread(target=resolve, daemon=True)
     thread.start()
     thread.join(max(timeout_s, 0.01))
-    if not answer or isinstance(answer[0], OSError) or not answer[0]:
-        reason = str(answer[0]) if answer and isinstance(answer[0], OSError) else "no answer in time"
-        raise ToolError(f"no address is known for {host!r} ({reason}); check the name")
-    return answer[0]
+    if not results or isinstance(results[0], OSError) or not results[0]:
+        reason = str(results[0]) if results and isinstance(results[0], OSError) else "no answer in time"
+        raise ToolError(f"the host {host!r} could not be resolved ({reason}); check the name")
+    return results[0]
 
 
 def fetch(operation: FetchPage, access: WebAccess) -> Page:
-    """The page as text. Raises ToolError for whatever goes wrong, with what to do instead."""
-    if operation.timeout_s <= 0:
-        raise ToolError(f"the timeout {operation.timeout_s:g} leaves no time; give seconds, at most {MAX_TIMEOUT_S:g}")
-    seconds = min(operation.timeout_s, MAX_TIMEOUT_S)
-    notes = [] if seconds == operation.timeout_s else [f"the timeout was cut to {MAX_TIMEOUT_S:g} s"]
-    answer = _answer(operation, access, seconds)
+    """Fetch a page as text. Raises ToolError with the cause and an alternative."""
+    seconds, timeout_notes = limit_timeout(operation.timeout_s, MAX_TIMEOUT_S)
+    notes = list(timeout_notes)
+    answer = _fetch_response(operation, access, seconds)
     text = _decode(answer.body, answer.content_type)
     if _HTML.match(answer.content_type):
         text, more = convert(text, operation.format)
@@ -170,8 +166,8 @@ def fetch(operation: FetchPage, access: WebAccess) -> Page:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
-    """What a server gave, at the end of its redirects."""
+class _FetchedResponse:
+    """The response after all redirects."""
 
     url: Url
     status: int
@@ -179,7 +175,7 @@ class _Answer:
     body: bytes
 
 
-def _answer(operation: FetchPage, access: WebAccess, seconds: float) -> _Answer:
+def _fetch_response(operation: FetchPage, access: WebAccess, seconds: float) -> _FetchedResponse:
     import httpcore2
 
     deadline = time.monotonic() + seconds
@@ -190,30 +186,30 @@ def _answer(operation: FetchPage, access: WebAccess, seconds: float) -> _Answer:
                 headers: dict[bytes | str, bytes | str] = {
                     "Accept": "text/html, text/*;q=0.9, */*;q=0.5",
                     "Accept-Encoding": "gzip, identity",
+                    "User-Agent": "toolcall-adapter",
                 }
-                headers["User-Agent"] = "toolcall-adapter"
                 with pool.stream("GET", str(url), headers=headers) as response:
                     location = _header(response, "location")
                     if response.status in _REDIRECTS and location:
-                        url = _redirected(url, location, access)
+                        url = _follow_redirect(url, location, access)
                         continue
                     content_type = _header(response, "content-type") or "text/html"
-                    _check_answer(response, content_type, url)
-                    return _Answer(url, response.status, content_type, _body(response, access.max_bytes))
+                    _check_response(response, content_type, url)
+                    return _FetchedResponse(url, response.status, content_type, _body(response, access.max_bytes))
     except (httpcore2.TimeoutException, TimeoutError):
         raise ToolError(
-            f"{url} did not answer whole within {seconds:g} s; try again, or give a longer timeout"
+            f"{url} did not respond completely within {seconds:g} s; try again, or give a longer timeout"
         ) from None
     except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError) as error:
         raise ToolError(f"{url} could not be fetched: {error or type(error).__name__}. Check the address") from None
     raise ToolError(f"{operation.url} was redirected more than {access.max_redirects} times; try another address")
 
 
-def _redirected(url: Url, location: str, access: WebAccess) -> Url:
-    """Where a redirect leads. Raises ToolError for another host: that one was not asked for, nor approved."""
+def _follow_redirect(url: Url, location: str, access: WebAccess) -> Url:
+    """Return the target of a redirect. Raises ToolError for another host, which was neither requested nor approved."""
     target = parse_url(urljoin(str(url), location), access)
     if target.host.removeprefix("www.") != url.host.removeprefix("www."):
-        raise ToolError(f"{url} leads to another host: {target}. Fetch that address if it is what you want")
+        raise ToolError(f"{url} redirects to another host: {target}. Fetch that address if you want it")
     return target
 
 
@@ -222,18 +218,18 @@ def _header(response: Response, name: str) -> str:
     return bytes(found).decode("latin-1")
 
 
-def _check_answer(response: Response, content_type: str, url: Url) -> None:
+def _check_response(response: Response, content_type: str, url: Url) -> None:
     if not 200 <= response.status < 300:
-        raise ToolError(f"{url} answered with HTTP status {response.status}; check the address")
+        raise ToolError(f"{url} returned HTTP status {response.status}; check the address")
     if not _TEXT.match(content_type):
-        raise ToolError(f"{url} is {content_type}, not text; only text is fetched")
+        raise ToolError(f"{url} is {content_type}; only text can be fetched")
 
 
 def _body(response: Response, limit: int) -> bytes:
-    """The body, unpacked. Raises ToolError above ``limit`` bytes, as sent or as unpacked."""
+    """Read and unpack the body. Raises ToolError above ``limit`` bytes, as sent or as unpacked."""
     encoding = _header(response, "content-encoding").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip"):
-        raise ToolError(f"the answer is packed as {encoding!r}, which was not asked for; try another address")
+        raise ToolError(f"the response is encoded as {encoding!r}, which was not requested; try another address")
     too_large = ToolError(f"the page is larger than {limit:,} bytes and was not read; fetch a smaller one")
     length = _header(response, "content-length")
     if length.isdecimal() and int(length) > limit:
@@ -241,23 +237,19 @@ def _body(response: Response, limit: int) -> bytes:
     pieces: list[bytes] = []
     size = received = 0
     unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS) if encoding.endswith("gzip") else None
-    for chunk in _iterate(response):
+    for chunk in response.iter_stream():
         received += len(chunk)
         try:
             piece = unpacker.decompress(chunk, limit + 1 - size) if unpacker else chunk
         except zlib.error:
-            raise ToolError("the answer is not the gzip data that it says it is; try another address") from None
+            raise ToolError("the response is not valid gzip data; try another address") from None
         size += len(piece)
         pieces.append(piece)
         if size > limit or received > limit:
             raise too_large
     if unpacker is not None and not unpacker.eof:
-        raise ToolError("the answer is not whole gzip data, as it says it is; try again, or another address")
+        raise ToolError("the gzip data of the response is incomplete; try again, or another address")
     return b"".join(pieces)
-
-
-def _iterate(response: Response) -> Iterator[bytes]:
-    yield from response.iter_stream()
 
 
 def _decode(body: bytes, content_type: str) -> str:
@@ -271,20 +263,20 @@ def _decode(body: bytes, content_type: str) -> str:
 
 
 def convert(html: str, format: PageFormat) -> tuple[str, list[str]]:
-    """HTML as wanted, and notes. What nests too deep for Markdown becomes plain text."""
+    """Convert HTML to the requested format, with notes. HTML nested too deep for Markdown becomes plain text."""
     if format == "html":
         return html, []
     from bs4 import BeautifulSoup
     from markdownify import MarkdownConverter
 
     page = BeautifulSoup(html, "html.parser")
-    for unseen in page(["script", "style", "noscript", "template", "svg"]):
-        unseen.decompose()
+    for hidden in page(["script", "style", "noscript", "template", "svg"]):
+        hidden.decompose()
     if format == "markdown":
         try:
             return _tidy(MarkdownConverter(heading_style="ATX").convert_soup(page)), []
         except RecursionError:
-            return _tidy(page.get_text("\n")), ["the page nests too deep for markdown: this is its text"]
+            return _tidy(page.get_text("\n")), ["the page is nested too deep for markdown: this is its text"]
     return _tidy(page.get_text("\n")), []
 
 
@@ -294,7 +286,7 @@ def _tidy(text: str) -> str:
 
 
 def is_in_domains(url: str, allowed: Sequence[str], blocked: Sequence[str]) -> bool:
-    """Whether the host of ``url`` is in an allowed domain (any, when none is named) and in no blocked one."""
+    """Return whether the host of ``url`` is in an allowed domain (any if none is given) and in no blocked one."""
     host = (urlsplit(url).hostname or "").lower()
     return (not allowed or _is_below(host, allowed)) and not _is_below(host, blocked)
 
@@ -305,10 +297,10 @@ def _is_below(host: str, domains: Iterable[str]) -> bool:
 
 
 def _backend(access: WebAccess, deadline: float) -> NetworkBackend:
-    """Connections to checked addresses only, and no waiting beyond ``deadline`` (of the monotonic clock)."""
+    """Return a backend that connects only to checked addresses and never waits beyond ``deadline`` (monotonic)."""
     import httpcore2
 
-    def left(timeout: float | None) -> float:
+    def remaining_timeout(timeout: float | None) -> float:
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             raise httpcore2.ReadTimeout
@@ -319,10 +311,10 @@ def _backend(access: WebAccess, deadline: float) -> NetworkBackend:
             self._inner = inner
 
         def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-            return self._inner.read(max_bytes, left(timeout))
+            return self._inner.read(max_bytes, remaining_timeout(timeout))
 
         def write(self, buffer: bytes, timeout: float | None = None) -> None:
-            self._inner.write(buffer, left(timeout))
+            self._inner.write(buffer, remaining_timeout(timeout))
 
         def close(self) -> None:
             self._inner.close()
@@ -330,7 +322,7 @@ def _backend(access: WebAccess, deadline: float) -> NetworkBackend:
         def start_tls(
             self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
         ) -> Stream:
-            return Stream(self._inner.start_tls(ssl_context, server_hostname, left(timeout)))
+            return Stream(self._inner.start_tls(ssl_context, server_hostname, remaining_timeout(timeout)))
 
         def get_extra_info(self, info: str) -> Any:
             return self._inner.get_extra_info(info)
@@ -344,11 +336,11 @@ def _backend(access: WebAccess, deadline: float) -> NetworkBackend:
             local_address: str | None = None,
             socket_options: Any = None,
         ) -> Stream:
-            addresses = checked_addresses(host, port, access, left(timeout))
+            addresses = checked_addresses(host, port, access, remaining_timeout(timeout))
             for number, address in enumerate(addresses, start=1):
                 try:
                     inner = httpcore2.SyncBackend().connect_tcp(
-                        address, port, left(timeout), local_address, socket_options
+                        address, port, remaining_timeout(timeout), local_address, socket_options
                     )
                     return Stream(inner)
                 except (httpcore2.ConnectError, httpcore2.ConnectTimeout):

@@ -1,4 +1,4 @@
-"""Where a change takes place: its paths, resolved anew for each step, and the directories in which names change."""
+"""The paths of a change: resolve them again for each step, lock their directories and sync them."""
 
 from __future__ import annotations
 
@@ -16,97 +16,99 @@ from adapter.workspace.paths.resolver import RootGoneError, WorkspaceRoot
 
 
 class PathGoneError(Exception):
-    """A path of a change that cannot be reached any more."""
+    """A path of a change can no longer be reached."""
 
 
 class ChangePaths:
-    """The places of one change."""
+    """Resolves the paths of one change."""
 
     def __init__(self, root: WorkspaceRoot, record: ChangeRecord) -> None:
         self._root = root
         self._steps = record.steps
 
     @contextmanager
-    def at(self, path: str) -> Iterator[ResolvedPath]:
-        """The place that was resolved when the change was planned. Raises ToolError when a link leads there now."""
-        with self._root.locate(f"./{path}", follow=False) as place:
-            if "/".join(place.parts) != path:
-                raise ToolError(f"{escape_for_display(path)} changed into a link in the meantime; try again")
-            yield place
+    def resolve(self, path: str) -> Iterator[ResolvedPath]:
+        """Resolve a path as planned. Raises ToolError if a link leads there now."""
+        with self._root.locate(f"./{path}", follow=False) as resolved:
+            if "/".join(resolved.parts) != path:
+                raise ToolError(f"{escape_for_display(path)} was replaced by a link meanwhile; try again")
+            yield resolved
 
     @contextmanager
-    def again(self, path: str) -> Iterator[ResolvedPath]:
-        """The same for a repair. Raises Gone when the directory it was in is not there."""
+    def resolve_for_repair(self, path: str) -> Iterator[ResolvedPath]:
+        """Resolve a path during repair. Raises PathGoneError if its directory does not exist or a link leads there."""
         with ExitStack() as stack:
             try:
-                place = stack.enter_context(self._root.locate(f"./{path}", follow=False, parents="imagine"))
+                resolved = stack.enter_context(self._root.locate(f"./{path}", follow=False, parents="imagine"))
             except RootGoneError:
                 raise
             except ToolError as error:
                 raise PathGoneError(str(error)) from error
-            if place.dirfd < 0 or "/".join(place.parts) != path:
-                raise PathGoneError(missing_sentence(place))
-            yield place
+            if resolved.dirfd < 0 or "/".join(resolved.parts) != path:
+                raise PathGoneError(missing_sentence(resolved))
+            yield resolved
 
     def _directories(self) -> list[tuple[str, ...]]:
-        """The directories in which names change, each once."""
+        """Return the directories in which names change, sorted and unique."""
         paths = [step.path for step in self._steps if step.kind != "directory"]
         paths += [step.destination for step in self._steps if step.kind == "move"]
         return sorted({tuple(path.split("/")[:-1]) for path in paths})
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody who locks writes into them: also a workspace above or below this one, or of another user."""
+        """Lock the directories of the change, also against other workspaces and users that contain them."""
         opened: list[tuple[int, int, int, str]] = []
         with ExitStack() as stack:
             for parts in self._directories():
-                with suppress(ToolError), self._root.open_directory("/".join((".", *parts))) as (descriptor, place):
-                    own = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=descriptor)  # a lock belongs to one open()
-                    stack.callback(os.close, own)
-                    status = os.fstat(own)
-                    opened.append((status.st_dev, status.st_ino, own, place.shown))
-            for _, _, descriptor, shown in sorted(opened):  # everybody in the same order
+                with suppress(ToolError), self._root.open_directory("/".join((".", *parts))) as (descriptor, resolved):
+                    reopened = os.open(
+                        ".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=descriptor
+                    )  # a lock belongs to one open()
+                    stack.callback(os.close, reopened)
+                    status = os.fstat(reopened)
+                    opened.append((status.st_dev, status.st_ino, reopened, resolved.display_path))
+            for _, _, descriptor, shown in sorted(opened):  # one order for all processes avoids deadlock
                 lock(descriptor, shown)
             yield
 
     def sync(self) -> None:
-        """The names in them are on disk."""
+        """Make the names in the directories durable."""
         for parts in self._directories():
             with suppress(ToolError), self._root.open_directory("/".join((".", *parts))) as (descriptor, _):
                 sync_directory(descriptor)
 
 
-def remove_empty(place: ResolvedPath) -> None:
-    """Remove a directory that the change made, unless somebody has put something into it."""
+def remove_empty(resolved: ResolvedPath) -> None:
+    """Remove a directory that the change made, unless it has content by now."""
     try:
-        os.rmdir(place.name, dir_fd=place.dirfd)
+        os.rmdir(resolved.name, dir_fd=resolved.dirfd)
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST):
             raise
 
 
-def transfer(name: str, dirfd: int, kept: str, store: int) -> None:
-    """Move into the store, on another file system by copying; never half."""
+def transfer(name: str, dirfd: int, stored: str, store: int) -> None:
+    """Move into the store; across file systems, copy under a temporary name first."""
     try:
-        os.rename(name, kept, src_dir_fd=dirfd, dst_dir_fd=store)
+        os.rename(name, stored, src_dir_fd=dirfd, dst_dir_fd=store)
     except OSError as error:
         if error.errno not in tree_ops.NO_HARD_LINKS:
             raise
-        part = f"{kept}.part"
+        part = f"{stored}.part"
         tree_ops.remove(part, store)
         tree_ops.clone(name, dirfd, part, store)
-        os.rename(part, kept, src_dir_fd=store, dst_dir_fd=store)
+        os.rename(part, stored, src_dir_fd=store, dst_dir_fd=store)
 
 
 def missing_directories(root: WorkspaceRoot, parents: Sequence[tuple[str, ...]]) -> list[ChangeStep]:
-    """The steps that make the directories that are not there, from the top down."""
+    """Return the steps that create the missing directories, top down."""
     missing: list[str] = []
     for parts in parents:
         for length in range(1, len(parts) + 1):
             path = "/".join(parts[:length])
             if path in missing:
                 continue
-            with root.locate(f"./{path}", follow=False, parents="imagine") as place:
-                if place.status is None:
+            with root.locate(f"./{path}", follow=False, parents="imagine") as resolved:
+                if resolved.status is None:
                     missing.append(path)
     return [ChangeStep(kind="directory", path=path) for path in missing]

@@ -1,8 +1,7 @@
-"""Which encodings the bytes of a file may be in, and whether a new character is the same bytes in all of them.
+"""Detect the possible encodings of a file, and check that new characters have the same bytes in all of them.
 
-A guess is good enough to show a text and to leave it alone. It may not decide
-what bytes a character becomes that the file did not have: in koi8-r and cp1251
-the same letter is another byte.
+A guess is good enough to show a text and to keep it. It must not choose the bytes of a character that the file does not
+have yet: in koi8-r and cp1251, the same letter is a different byte.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ _USUAL = (
     *("cp1253", "iso8859-7", "cp1254", "iso8859-9", "cp1255", "iso8859-8", "cp1256", "iso8859-6", "cp1257", "cp1258"),
     *("cp437", "cp850", "cp852", "mac-roman", "cp874", "gb18030", "big5", "cp932", "euc_jp", "cp949"),
 )
-"""Encodings that files are found in where they are not UTF-8; in all of them ASCII is ASCII, but for a sign or two."""
+"""Common encodings of files that are not UTF-8; in all of them ASCII is ASCII, except for a character or two."""
 MIN_PLAIN = 0.5
-"""Share of ASCII in what is taken for UTF-16 without a mark; bytes of something else give signs from everywhere."""
+"""Minimum share of ASCII in UTF-16 without a byte order mark; other binary data decodes to scattered characters."""
 MIN_WIDE_BYTES = 8
-"""Below it two NULs prove nothing."""
+"""Minimum size in bytes; in less data, two NULs prove nothing."""
 
 
-def encoding_named(name: str | None) -> str | None:
-    """The encoding that a user names, as Python spells it. Raises UsageError for one that is not known here."""
+def parse_encoding(name: str | None) -> str | None:
+    """Return Python's name of the encoding that the user chose. Raises UsageError for an unknown one."""
     if name is None:
         return None
     try:
@@ -40,10 +39,10 @@ def encoding_named(name: str | None) -> str | None:
     return found
 
 
-def unmarked_utf16(data: bytes) -> str | None:
-    """``utf-16-le`` or ``utf-16-be`` when ``data`` is text in it, though no mark says so.
+def detect_unmarked_utf16(data: bytes) -> str | None:
+    """Return ``utf-16-le`` or ``utf-16-be`` if ``data`` is UTF-16 text without a byte order mark.
 
-    Then every NUL is the same half of its character, and the characters are mostly ASCII.
+    In such text, every NUL is in the same half of its character, and most characters are ASCII.
     """
     data = data[: len(data) - len(data) % 2]
     low, high = data[::2].count(0), data[1::2].count(0)
@@ -65,12 +64,12 @@ def _is_text(character: str) -> bool:
     return unicodedata.category(character)[0] in "LMNPSZ"
 
 
-def plausible(data: bytes) -> list[str]:
-    """The usual encodings that every byte of ``data`` has a meaning in."""
-    return [encoding for encoding in _USUAL if _has_meaning(data, encoding)]
+def plausible_encodings(data: bytes) -> list[str]:
+    """Return the common encodings in which ``data`` can be decoded."""
+    return [encoding for encoding in _USUAL if _can_decode(data, encoding)]
 
 
-def _has_meaning(data: bytes, encoding: str) -> bool:
+def _can_decode(data: bytes, encoding: str) -> bool:
     try:
         data.decode(encoding)
     except UnicodeDecodeError:
@@ -79,31 +78,33 @@ def _has_meaning(data: bytes, encoding: str) -> bool:
 
 
 def check_new_characters(data: bytes, guess: str, before: str, after: str, path: str) -> None:
-    """Raises ToolError when ``after`` has a character that ``before``, the text of ``data`` by a guess, has not, unless
-    it is the same bytes in every encoding that the file may be in."""
+    """Check the characters that ``after`` adds to ``before``, the text of ``data`` decoded by a guess.
+
+    Raises ToolError for one whose bytes differ between the encodings that the file may have.
+    """
     known = set(before)
     new = sorted(character for character in set(after) - known if not character.isascii())
     if not new:
         return
-    possible = plausible(data)
+    possible = plausible_encodings(data)
     for character in new:
-        spelled = {_bytes(character, encoding) for encoding in (guess, *possible)}
-        if len(spelled) > 1 or None in spelled:
+        spellings = {_encode(character, encoding) for encoding in (guess, *possible)}
+        if len(spellings) > 1 or None in spellings:
             raise ToolError(
-                f"U+{ord(character):04X} ({character}) is not in {path} yet, and what bytes it is there is not known: "
-                f"the encoding is {_listed([guess, *possible])}. Nothing was changed. Leave the character out, or ask "
-                'the user to name the encoding (encoding="...", --encoding)'
+                f"U+{ord(character):04X} ({character}) is new in {path}, and its bytes there are ambiguous: "
+                f"the encoding is {_list_guesses([guess, *possible])}. Nothing was changed. Leave the character out, "
+                'or ask the user to name the encoding (encoding="...", --encoding)'
             )
 
 
-def _bytes(character: str, encoding: str) -> bytes | None:
+def _encode(character: str, encoding: str) -> bytes | None:
     try:
         return character.encode(encoding)
     except UnicodeEncodeError:
         return None
 
 
-def _listed(encodings: Collection[str]) -> str:
+def _list_guesses(encodings: Collection[str]) -> str:
     names = list(dict.fromkeys(codecs.lookup(name).name for name in encodings))
     shown = ", ".join(names[:4])
     return f"a guess among {shown}{f' and {len(names) - 4} more' if len(names) > 4 else ''}"

@@ -1,8 +1,7 @@
-"""The changes of a workspace: made as one, listed, undone without git, newest first, and redone.
+"""The change history of a workspace: commit changes atomically, list, undo and redo them, without git.
 
-An undo takes back only what the change did. A file that somebody changed since
-is merged, when each of the lines to be taken back is still there, exactly and
-once; else the undo is refused and nothing is done.
+An undo reverts only the recorded change. A file that was edited since is merged if each line to revert still occurs
+exactly and once; otherwise the undo is refused and nothing is done.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from adapter.workspace.changes.journal import (
     ChangeJournal,
     ChangeRecord,
     ChangeStep,
+    list_changes,
     lock,
-    numbered,
     read_bytes,
     read_record,
     sync_directory,
@@ -39,12 +38,12 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 
 BATCH = "batch"
 UNDO = "undo: "
-"""How the summary of the record of an undo begins."""
+"""Prefix of the summary of an undo."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedChange:
-    """A change that was made. ``paths`` are those it touched, ``time`` seconds since the epoch."""
+    """A change in the history. ``paths`` are those it touched, ``time`` is in seconds since the epoch."""
 
     number: int
     summary: str
@@ -55,7 +54,7 @@ class RecordedChange:
 
 @dataclass(frozen=True, slots=True)
 class UndoResult:
-    """What an undo took back; ``diff`` is what it did to the text files."""
+    """The result of an undo or redo; ``diff`` shows its effect on text files."""
 
     change: RecordedChange
     diff: str
@@ -63,9 +62,9 @@ class UndoResult:
 
 
 class History:
-    """The changes of the workspace ``root``, kept below ``home`` (None: the user's state directory).
+    """The changes of the workspace ``root``, stored below ``home`` (None: the user's state directory).
 
-    What a process that died left half done is put right at once; ``recovered`` says what was.
+    Opening repairs a change that a crash interrupted; ``recovered`` has the notes.
     """
 
     def __init__(self, root: WorkspaceRoot, home: str | None = None) -> None:
@@ -78,7 +77,7 @@ class History:
 
     def close(self) -> None:
         if self.store.is_temporary:
-            self._recover()  # nobody finds it later
+            self._recover()  # a temporary store is not found again
         self.store.close()
 
     def commit(
@@ -88,110 +87,109 @@ class History:
         steps: Sequence[ChangeStep],
         stages: Mapping[int, StagedContent],
     ) -> tuple[str, ...]:
-        """Do all steps or none, with the directories ``parents`` made first. ``stages``: by index in ``steps``.
+        """Perform all steps or none, after creating the directories ``parents``. ``stages``: by index in ``steps``.
 
-        Returns notes. Raises ToolError or OSError; then all is as before.
+        Returns notes. Raises ToolError or OSError, with everything as before.
         """
-        with self.store.locked() as held:
-            self._repair(held)
-            made = missing_directories(self._root, parents)
-            shifted = {index + len(made): stage for index, stage in stages.items()}
-            record = ChangeRecord(summary=summary, session=self.session, time=time.time(), steps=(*made, *steps))
+        with self.store.locked() as store_fd:
+            self._repair(store_fd)
+            parent_steps = missing_directories(self._root, parents)
+            shifted = {index + len(parent_steps): stage for index, stage in stages.items()}
+            record = ChangeRecord(
+                summary=summary, session=self.session, time=time.time(), steps=(*parent_steps, *steps)
+            )
             perform(self._root, self.store, record, shifted)
             return self.take_notes()
 
     def can_keep(self) -> bool:
-        """Whether a change can be recorded now, so that it can be undone. Raises ToolError in a batch where not."""
+        """Return whether there is room to record a change for undo. Raises ToolError in a batch if not."""
         if self.store.has_room():
             return True
         if self._in_batch:
-            raise ToolError("the disk is full, so that this could not be taken back; send it alone")
+            raise ToolError("the disk is full, so this could not be undone; send it alone")
         return False
 
     def remove_for_good(self, path: str) -> None:
-        """Take away what is at ``path`` without a record, whole or not at all. Needs no room on the disk."""
+        """Remove ``path`` without a record, whole or not at all. Needs no space on the disk."""
         with ExitStack() as stack:
             if self.store.exists:
-                held = stack.enter_context(self.store.locked())
-                with suppress(OSError):  # what is made already and waits for room to be recorded
-                    self._repair(held)
-            place = stack.enter_context(self._root.locate(f"./{path}", follow=False, write=True))
-            if "/".join(place.parts) != path:
-                raise ToolError(f"{escape_for_display(path)} changed into a link in the meantime; try again")
-            beside = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=place.dirfd)  # a lock belongs to one open()
-            stack.callback(os.close, beside)
-            lock(beside, place.shown)
-            away = place.name
-            if place.is_directory:  # gone whole from sight, before it goes piece by piece
-                away = temp_name(place.name, "new")
-                tree_ops.remove(away, place.dirfd)
-                os.rename(place.name, away, src_dir_fd=place.dirfd, dst_dir_fd=place.dirfd)
-            tree_ops.remove(away, place.dirfd)
+                store_fd = stack.enter_context(self.store.locked())
+                with suppress(OSError):  # a finished change that waits for space to be recorded
+                    self._repair(store_fd)
+            resolved = stack.enter_context(self._root.locate(f"./{path}", follow=False, write=True))
+            if "/".join(resolved.parts) != path:
+                raise ToolError(f"{escape_for_display(path)} was replaced by a link meanwhile; try again")
+            descriptor = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=resolved.dirfd)  # a lock belongs to one open()
+            stack.callback(os.close, descriptor)
+            lock(descriptor, resolved.display_path)
+            doomed = resolved.name
+            if resolved.is_directory:  # hidden at once by a rename, then removed entry by entry
+                doomed = temp_name(resolved.name, "new")
+                tree_ops.remove(doomed, resolved.dirfd)
+                os.rename(resolved.name, doomed, src_dir_fd=resolved.dirfd, dst_dir_fd=resolved.dirfd)
+            tree_ops.remove(doomed, resolved.dirfd)
 
     def changes(self, session: str | None = None) -> tuple[RecordedChange, ...]:
-        """The changes that can be undone, newest first; of one session or of all."""
+        """Return the changes that can be undone, newest first; of one session or of all."""
         if not self.store.exists:
             return ()
-        with self.store.locked() as held:
-            return tuple(change for change, _ in self._made(held, session))
+        with self.store.locked() as store_fd:
+            return tuple(change for change, _ in self._undoable(store_fd, session))
 
     def diff(self, session: str | None = None) -> str:
-        """What the changes that can be undone have made of the files, all together, against what is there now."""
+        """Return one diff per file, from before the oldest change that can be undone to the current content."""
         if not self.store.exists:
             return ""
-        with self.store.locked() as held:
-            names = numbered(held)
-            made = [(names[change.number], record) for change, record in self._made(held, session)]
-            return net_diff(self._root, held, reversed(made))
+        with self.store.locked() as store_fd:
+            names = list_changes(store_fd)
+            undoable = [(names[change.number], record) for change, record in self._undoable(store_fd, session)]
+            return net_diff(self._root, store_fd, reversed(undoable))
 
     def undo(self, session: str | None = None) -> UndoResult:
-        """Take back the newest change, of ``session`` or of all. Raises ToolError when that cannot be done."""
-        if not self.store.exists:
-            raise ToolError("there is nothing to undo: no change of this workspace is recorded")
-        with self.store.locked() as held:
-            self._repair(held)
-            for change, record in self._made(held, session):
-                return self._undo(held, change, record, "undo")
+        """Undo the newest change, of ``session`` or of all. Raises ToolError if it cannot be undone."""
+        if self.store.exists:
+            with self.store.locked() as store_fd:
+                self._repair(store_fd)
+                for change, record in self._undoable(store_fd, session):
+                    return self._undo(store_fd, change, record, "undo")
         raise ToolError("there is nothing to undo: no change of this workspace is recorded")
 
     def redo(self, session: str | None = None) -> UndoResult:
-        """Make the change again that was undone last, unless others were made since, of ``session`` or of all.
-
-        Raises ToolError when that cannot be done.
-        """
+        """Redo the last undone change, of ``session`` or of all. Raises ToolError if that fails or another was made
+        since."""
         if self.store.exists:
-            with self.store.locked() as held:
-                self._repair(held)
-                for change, record in self._listed(held):
+            with self.store.locked() as store_fd:
+                self._repair(store_fd)
+                for change, record in self._newest_first(store_fd):
                     if session in (None, change.session) and record.kept_as != "redo":
                         if record.kept_as == "undo":
-                            return self._undo(held, change, record, "redo")
+                            return self._undo(store_fd, change, record, "redo")
                         break
-        raise ToolError("there is nothing to redo: no change was undone since the last one was made")
+        raise ToolError("there is nothing to redo: no change was undone since the last change")
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """All changes made in the ``with`` body are one: when it fails, or the process dies, none of them stays.
+        """Combine all changes of the ``with`` body into one: if it fails or the process dies, all are reverted.
 
-        Nobody else changes anything in the workspace meanwhile.
+        Other threads and processes cannot change the workspace meanwhile.
         """
-        with self.store.locked() as held:
-            self._repair(held)
-            before = max(numbered(held), default=0)
-            write_bytes(held, BATCH, str(before).encode(), durable=True)
-            sync_directory(held)
+        with self.store.locked() as store_fd:
+            self._repair(store_fd)
+            before = max(list_changes(store_fd), default=0)
+            write_bytes(store_fd, BATCH, str(before).encode(), durable=True)
+            sync_directory(store_fd)
             self._in_batch = True
             try:
                 yield
             except BaseException:
-                self._undo_after(held, before)
+                self._undo_after(store_fd, before)
                 raise
             finally:
                 self._in_batch = False
-                tree_ops.remove(BATCH, held)
+                tree_ops.remove(BATCH, store_fd)
 
     def take_notes(self) -> tuple[str, ...]:
-        """What is to be said since this was last called: repairs, and what cannot be undone."""
+        """Return and clear the notes on repairs and on changes that cannot be undone."""
         notes = tuple(self.store.notes)
         self.store.notes.clear()
         return notes
@@ -199,45 +197,45 @@ class History:
     # ---------------------------------------------------------------------- repair
 
     def _recover(self) -> tuple[str, ...]:
-        if not self.store.holds(*STATES, BATCH):  # then nobody has to be waited for
+        if not self.store.holds(*STATES, BATCH):  # saves waiting for the lock
             return ()
         try:
-            with self.store.locked() as held:
-                self._repair(held)
+            with self.store.locked() as store_fd:
+                self._repair(store_fd)
         except (OSError, ToolError) as error:
-            return (f"whether a change was cut off here could not be seen ({error}); the next change will try again",)
+            return (f"could not check for an interrupted change ({error}); the next change will try again",)
         return self.take_notes()
 
-    def _repair(self, held: int) -> None:
-        repair(self._root, self.store, held)
-        cut_off = None if self._in_batch else read_bytes(held, BATCH)
-        if cut_off is None:
+    def _repair(self, store_fd: int) -> None:
+        repair(self._root, self.store, store_fd)
+        interrupted = None if self._in_batch else read_bytes(store_fd, BATCH)
+        if interrupted is None:
             return
-        if cut_off.isdigit():
-            self.store.notes.append("several changes that belong together were cut off; they are taken back")
-            self._undo_after(held, int(cut_off))
-        tree_ops.remove(BATCH, held)
+        if interrupted.isdigit():
+            self.store.notes.append("an interrupted batch of changes was rolled back")
+            self._undo_after(store_fd, int(interrupted))
+        tree_ops.remove(BATCH, store_fd)
 
-    def _undo_after(self, held: int, number: int) -> None:
-        """Take back every change above ``number``; what cannot be is left and noted."""
-        for change, record in self._listed(held):
+    def _undo_after(self, store_fd: int, number: int) -> None:
+        """Undo every change after ``number``; one that cannot be undone is kept and noted."""
+        for change, record in self._newest_first(store_fd):
             if change.number <= number:
                 break
             try:
-                self._undo(held, change, record, "nothing")
+                self._undo(store_fd, change, record, "nothing")
             except (ToolError, OSError) as error:
-                self.store.notes.append(f"could not be taken back: {change.summary} ({error})")
+                self.store.notes.append(f"could not be undone: {change.summary} ({error})")
                 break
 
-    def _made(self, held: int, session: str | None) -> Iterator[tuple[RecordedChange, ChangeRecord]]:
-        """What can be undone, newest first."""
-        for change, record in self._listed(held):
+    def _undoable(self, store_fd: int, session: str | None) -> Iterator[tuple[RecordedChange, ChangeRecord]]:
+        """Yield the changes that can be undone, newest first."""
+        for change, record in self._newest_first(store_fd):
             if record.kept_as != "undo" and session in (None, change.session):
                 yield change, record
 
-    def _listed(self, held: int) -> Iterator[tuple[RecordedChange, ChangeRecord]]:
-        for number, name in reversed(numbered(held).items()):
-            record = read_record(held, name)
+    def _newest_first(self, store_fd: int) -> Iterator[tuple[RecordedChange, ChangeRecord]]:
+        for number, name in reversed(list_changes(store_fd).items()):
+            record = read_record(store_fd, name)
             if record is not None:
                 paths = tuple(dict.fromkeys(path for step in record.steps for path in (step.destination, step.path)))
                 shown = tuple(escape_for_display(path) for path in paths if path)
@@ -247,10 +245,10 @@ class History:
     # ------------------------------------------------------------------------ undo
 
     def _undo(
-        self, held: int, change: RecordedChange, record: ChangeRecord, kept_as: Literal["undo", "redo", "nothing"]
+        self, store_fd: int, change: RecordedChange, record: ChangeRecord, kept_as: Literal["undo", "redo", "nothing"]
     ) -> UndoResult:
-        name = numbered(held)[change.number]
-        inverse = UndoPlan(self._root, held, name, record)
+        name = list_changes(store_fd)[change.number]
+        inverse = UndoPlan(self._root, store_fd, name, record)
         if inverse.failures:
             raise ToolError(
                 f"not {'redone' if kept_as == 'redo' else 'undone'}: {change.summary}. "
@@ -259,17 +257,17 @@ class History:
             )
         parents = [_parent(step.destination or step.path) for step in inverse.steps if step.kind != "take"]
         parents += [tuple(path.split("/")) for path in record.removes]
-        made = missing_directories(self._root, parents)
+        parent_steps = missing_directories(self._root, parents)
         undo = ChangeRecord(
             summary=change.summary if kept_as == "redo" else f"{UNDO}{change.summary}",
             session=change.session,
             time=time.time(),
-            steps=(*made, *inverse.steps),
+            steps=(*parent_steps, *inverse.steps),
             undoes=change.number,
             removes=tuple(inverse.removes),
             kept_as=kept_as,
         )
-        stages = {index + len(made): stage for index, stage in inverse.stages.items()}
+        stages = {index + len(parent_steps): stage for index, stage in inverse.stages.items()}
         perform(self._root, self.store, undo, stages)
         return UndoResult(change, "".join(reversed(inverse.diffs)), tuple(reversed(inverse.notes)))
 

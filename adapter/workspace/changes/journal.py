@@ -1,18 +1,17 @@
-"""Where the records of changes are kept: outside the workspace, so that nothing in it can forge one.
+"""The change journal: records for undo and crash recovery, outside the workspace, so that nothing in it can forge one.
 
 ::
 
     $XDG_STATE_HOME/toolcall-adapter/<workspace>/     ~/.local/state without the variable
-        staging/ or moving/ or closing/               the change being made: transactions.py
-        00000012-3456/                                a change that was made: number, bytes kept
-            record.json, 0, 0.after, 1 ...            what was done, what was there before and after
-        talks/ ...                                    what else is kept of this workspace
-        batch                                         the number before a batch began
-        room                                          written and removed, to see whether the disk is full
-        rescued/                                      what could neither be put back nor thrown away
+        staging/ or moving/ or closing/               the change in progress: transactions.py
+        00000012-3456/                                a finished change: number, bytes stored
+            record.json, 0, 0.after, 1 ...            its steps, with the content before and after
+        talks/ ...                                    other data of this workspace
+        batch                                         the last number before the current batch
+        room                                          written and removed to test for free space
+        rescued/                                      content that could be neither restored nor removed
 
-The open directory is also the lock: whoever holds it makes changes, and what a
-dead process left half done is only ever repaired under it.
+The open directory is also the lock: its holder makes changes, and interrupted changes are only repaired under it.
 """
 
 from __future__ import annotations
@@ -35,27 +34,27 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from adapter.core.errors import ToolError
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.os_errors import FULL
-from adapter.workspace.paths.resolved_path import NEW_FILE, OPEN_DIRECTORY
+from adapter.workspace.paths.resolved_path import NEW_FILE, OPEN_DIRECTORY, closing_descriptor
 
-if sys.platform != "win32":  # where Root says so in words
+if sys.platform != "win32":  # where WorkspaceRoot raises a clear error
     import fcntl
 
 LOCK_WAIT_S = 5.0
-"""For another process that is changing the same workspace."""
+"""Maximum wait for another process that is changing the same workspace, in seconds."""
 MAX_CHANGES = 1_000
-"""Kept for undoing, in one workspace."""
+"""Maximum number of changes stored per workspace."""
 MAX_KEPT_BYTES = 256 * 1024 * 1024
-"""Kept for undoing, in one workspace; the oldest changes are forgotten first. A change larger than
-this is made and cannot be undone."""
+"""Maximum total size of the changes stored per workspace, in bytes; the oldest are dropped first. A larger change is
+made, but cannot be undone."""
 ROOM_BYTES = 1024 * 1024
-"""Where less is free, nothing is kept of what is deleted: deleting is how room is made."""
+"""Minimum free space to record a deletion, in bytes: deleting must remain possible on a full disk."""
 MAX_AGE_S = 30 * 24 * 3600.0
-"""Records of a workspace that nobody changed for so long are removed."""
+"""Maximum age of the last change of a workspace, in seconds; then its records are removed."""
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
-"""Of a file in the records that is read whole; what is larger was not written here."""
+"""Maximum size of a journal file read whole, in bytes; a larger one is not ours."""
 MAX_TIME = 253_402_300_799
-"""Seconds since the epoch: the last ones of the year 9999, which can be shown as a date."""
+"""Latest time in seconds since the epoch: the end of the year 9999, the last that can be formatted as a date."""
 _NUMBERED = re.compile(r"[0-9]{1,15}-[0-9]{1,15}")
 
 RECORD = "record.json"
@@ -64,10 +63,10 @@ STATES: tuple[State, ...] = ("staging", "moving", "closing")
 
 
 class ChangeStep(BaseModel):
-    """One thing that happens to ``path``, components below the root joined by ``/``, none of them a link.
+    """One step of a change. ``path``: components below the root joined by ``/``, none of them a link.
 
-    ``directory`` is made; ``put`` brings a file or tree, over the old file where ``before`` says there
-    is one; ``take`` takes away what is there; ``move`` renames to ``destination``.
+    ``directory`` creates one; ``put`` writes a file or tree, replacing an existing one if ``before`` is set; ``take``
+    removes the path; ``move`` renames it to ``destination``.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -76,15 +75,15 @@ class ChangeStep(BaseModel):
     path: str
     destination: str = ""
     before: str | None = None
-    """Fingerprint of what is there; None: nothing, or for ``take`` whatever there is."""
+    """Fingerprint of the old content; None: nothing, or for ``take`` any content."""
     after: str | None = None
-    """Fingerprint of what is put; None when it is not known beforehand."""
+    """Fingerprint of the new content; None if not known beforehand."""
     kept: bool = False
-    """Whether what was there before is in the store."""
+    """True if the old content is in the journal."""
 
 
 class ChangeRecord(BaseModel):
-    """A change: what it is called, by whom it was made, and its steps in order."""
+    """A change: summary, session and ordered steps."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -93,33 +92,33 @@ class ChangeRecord(BaseModel):
     time: float = Field(ge=0, le=MAX_TIME)
     steps: tuple[ChangeStep, ...]
     undoes: int | None = None
-    """The change that this one takes back."""
+    """Number of the change that this one undoes."""
     kept_as: Literal["change", "undo", "redo", "nothing"] = "change"
-    """What it is once it was made: an undo is kept for as long as it can be taken back, too, which is a redo."""
+    """Kind of entry once finished: an undo is stored as long as it can be redone."""
     removes: tuple[str, ...] = ()
-    """Directories to remove at the end if they are empty."""
+    """Directories to remove at the end, if empty."""
 
 
 def state_home() -> str:
-    """Where programs of this user keep what should outlive them."""
+    """Return the directory for persistent state of this user."""
     home = os.environ.get("XDG_STATE_HOME", "")
     return os.path.join(home if os.path.isabs(home) else os.path.expanduser("~/.local/state"), "toolcall-adapter")  # noqa: PTH111, PTH117, PTH118
 
 
 class ChangeJournal:
-    """The records of the workspace with the real path ``root``.
+    """The journal of the workspace with the real path ``root``.
 
-    Nothing is made on disk before the first change. Where no directory can be made in ``home``, a
-    temporary one is used: then a crash cannot be repaired, and ``notes`` says so.
+    Nothing is created before the first change. If no directory can be created in ``home``, a temporary one is used:
+    then a crash cannot be repaired, which ``notes`` reports.
     """
 
     def __init__(self, root: str, inode: int, home: str | None = None) -> None:
         self.home = os.path.realpath(home or state_home())
         key = hashlib.sha256(f"{root}\0{inode}".encode(errors="surrogateescape")).hexdigest()[:16]
-        self._directory = os.path.join(self.home, key)  # noqa: PTH118 - these modules speak os
+        self._directory = os.path.join(self.home, key)  # noqa: PTH118 - os.path throughout
         self._temporary = ""
         self._mutex = threading.RLock()
-        self._held = -1
+        self._store_fd = -1
         self.notes: list[str] = []
 
     @property
@@ -135,26 +134,26 @@ class ChangeJournal:
         return os.path.isdir(self.directory)  # noqa: PTH112
 
     def holds(self, *names: str) -> bool:
-        """Whether one of ``names`` is there, looked at without the lock."""
+        """Return whether one of ``names`` exists, without taking the lock."""
         return any(os.path.lexists(os.path.join(self.directory, name)) for name in names)  # noqa: PTH118
 
     def has_room(self) -> bool:
-        """Whether something can be kept here: not on a full disk, or when a quota is used up. Raises OSError."""
+        """Return whether there is space for a record: False on a full disk or used-up quota. Raises OSError."""
         if not self.exists:
-            above = self._directory
-            while not os.path.isdir(above):  # noqa: PTH112
-                above = os.path.dirname(above)  # noqa: PTH120
-            free = os.statvfs(above)
+            parent = self._directory
+            while not os.path.isdir(parent):  # noqa: PTH112
+                parent = os.path.dirname(parent)  # noqa: PTH120
+            free = os.statvfs(parent)
             return free.f_bavail * free.f_frsize >= ROOM_BYTES
-        with self.locked() as held:
+        with self.locked() as store_fd:
             try:
-                write_bytes(held, "room", bytes(ROOM_BYTES))
+                write_bytes(store_fd, "room", bytes(ROOM_BYTES))
             except OSError as error:
                 if error.errno not in FULL:
                     raise
                 return False
             finally:
-                tree_ops.remove("room", held)
+                tree_ops.remove("room", store_fd)
         return True
 
     def close(self) -> None:
@@ -164,26 +163,26 @@ class ChangeJournal:
 
     @contextmanager
     def locked(self) -> Iterator[int]:
-        """A descriptor of the directory. Nobody else, thread or process, changes anything meanwhile."""
+        """Open the directory and lock it against other threads and processes."""
         with self._mutex:
-            if self._held >= 0:
-                yield self._held
+            if self._store_fd >= 0:
+                yield self._store_fd
                 return
-            self._held = self._open()
+            self._store_fd = self._open()
             try:
-                lock(self._held, "the workspace")
-                yield self._held
+                lock(self._store_fd, "the workspace")
+                yield self._store_fd
             finally:
-                held, self._held = self._held, -1
-                os.close(held)
+                store_fd, self._store_fd = self._store_fd, -1
+                os.close(store_fd)
 
     def folder(self, name: str) -> str:
-        """A folder for what else is kept of this workspace, and goes with its records."""
+        """Create and return a folder for other data of this workspace, removed along with its records."""
         os.close(self._open())
-        os.utime(self.directory)  # it is in use
-        made = os.path.join(self.directory, name)  # noqa: PTH118
-        os.makedirs(made, 0o700, exist_ok=True)  # noqa: PTH103
-        return made
+        os.utime(self.directory)  # marks it as in use
+        path = os.path.join(self.directory, name)  # noqa: PTH118
+        os.makedirs(path, 0o700, exist_ok=True)  # noqa: PTH103
+        return path
 
     def _open(self) -> int:
         if not self.exists:
@@ -198,34 +197,30 @@ class ChangeJournal:
                 self._temporary = tempfile.mkdtemp(prefix="toolcall-adapter-")
             except OSError:
                 raise ToolError(
-                    f"{error.strerror}: no record of the change can be kept in {self.home}. "
-                    "Nothing was changed. The user can name another place in XDG_STATE_HOME"
+                    f"{error.strerror}: cannot record changes in {self.home}. "
+                    "Nothing was changed. The user can choose another directory with XDG_STATE_HOME"
                 ) from error
             self.notes.append(
-                f"changes can be undone until the program ends, and a crash not repaired: {error.strerror} "
-                f"({self.home}); the user can name another place in XDG_STATE_HOME"
+                f"changes can be undone only until the program ends, and crashes not be repaired: {error.strerror} "
+                f"({self.home}); the user can choose another directory with XDG_STATE_HOME"
             )
         else:
-            forget_old(self.home, self._directory)
+            remove_expired(self.home, self._directory)
 
 
-def forget_old(home: str, but: str) -> None:
-    """Remove the records of workspaces that were not changed for ``MAX_AGE_S``."""
+def remove_expired(home: str, current: str) -> None:
+    """Remove the records of other workspaces whose last change is older than ``MAX_AGE_S``."""
     with suppress(OSError), os.scandir(home) as scan:
         for entry in scan:
-            if entry.path == but or time.time() - entry.stat(follow_symlinks=False).st_mtime < MAX_AGE_S:
+            if entry.path == current or time.time() - entry.stat(follow_symlinks=False).st_mtime < MAX_AGE_S:
                 continue
-            with suppress(OSError):
-                descriptor = os.open(entry.path, OPEN_DIRECTORY)
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(entry.path, ignore_errors=True)
-                finally:
-                    os.close(descriptor)
+            with suppress(OSError), closing_descriptor(os.open(entry.path, OPEN_DIRECTORY)) as descriptor:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def lock(descriptor: int, shown: str) -> None:
-    """Take the lock of an open file or directory, which ends with it. Raises ToolError after ``LOCK_WAIT_S``."""
+    """Lock an open file or directory until it is closed. Raises ToolError after ``LOCK_WAIT_S``."""
     deadline = time.monotonic() + LOCK_WAIT_S
     while True:
         try:
@@ -239,7 +234,7 @@ def lock(descriptor: int, shown: str) -> None:
 
 
 def sync_directory(dirfd: int) -> None:
-    """Make renames in the directory durable, where the file system can."""
+    """Make renames in the directory durable, where the file system supports it."""
     with suppress(OSError):
         os.fsync(dirfd)
 
@@ -248,8 +243,8 @@ def sync_directory(dirfd: int) -> None:
 
 
 def write_record(store: int, state: str, record: ChangeRecord, durable: bool) -> None:
-    """Write the record of ``store/state`` whole or not at all."""
-    with inside(store, state) as descriptor:
+    """Write the record of ``store/state`` atomically."""
+    with open_subdirectory(store, state) as descriptor:
         write_bytes(descriptor, RECORD + ".new", record.model_dump_json().encode(), durable)
         os.rename(RECORD + ".new", RECORD, src_dir_fd=descriptor, dst_dir_fd=descriptor)
         if durable:
@@ -257,11 +252,11 @@ def write_record(store: int, state: str, record: ChangeRecord, durable: bool) ->
 
 
 def read_record(store: int, name: str) -> ChangeRecord | None:
-    """None when there is none that can be read: it was being written when the process died, or is none of ours."""
+    """Return a record; None if it is unreadable, for instance because the process died while writing it."""
     status = tree_ops.status_of(name, store)
     if status is None or not stat.S_ISDIR(status.st_mode):
         return None
-    with inside(store, name) as descriptor:
+    with open_subdirectory(store, name) as descriptor:
         data = read_bytes(descriptor, RECORD)
     try:
         return ChangeRecord.model_validate_json(data or b"")
@@ -271,17 +266,14 @@ def read_record(store: int, name: str) -> ChangeRecord | None:
 
 def write_bytes(dirfd: int, name: str, data: bytes, durable: bool = False) -> None:
     tree_ops.remove(name, dirfd)
-    descriptor = os.open(name, NEW_FILE, 0o600, dir_fd=dirfd)
-    try:
+    with closing_descriptor(os.open(name, NEW_FILE, 0o600, dir_fd=dirfd)) as descriptor:
         tree_ops.write_all(descriptor, data)
         if durable:
             os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read_bytes(dirfd: int, name: str) -> bytes | None:
-    """What is in a file of ours; None where there is none."""
+    """Return the content of a journal file; None if it is missing."""
     status = tree_ops.status_of(name, dirfd)
     if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > MAX_RECORD_BYTES:
         return None
@@ -289,16 +281,13 @@ def read_bytes(dirfd: int, name: str) -> bytes | None:
 
 
 @contextmanager
-def inside(store: int, name: str) -> Iterator[int]:
-    descriptor = os.open(name, OPEN_DIRECTORY, dir_fd=store)
-    try:
+def open_subdirectory(store: int, name: str) -> Iterator[int]:
+    with closing_descriptor(os.open(name, OPEN_DIRECTORY, dir_fd=store)) as descriptor:
         yield descriptor
-    finally:
-        os.close(descriptor)
 
 
-def numbered(store: int) -> dict[int, str]:
-    """The directory of each change that was made, by number, oldest first."""
+def list_changes(store: int) -> dict[int, str]:
+    """Return the directory of each finished change by number, oldest first."""
     found = {}
     for name in tree_ops.names_in(store):
         if _NUMBERED.fullmatch(name):
@@ -306,10 +295,10 @@ def numbered(store: int) -> dict[int, str]:
     return found
 
 
-def forget_surplus(store: int) -> None:
-    """Remove the oldest changes above the limits."""
+def drop_oldest(store: int) -> None:
+    """Remove the oldest changes beyond the limits."""
     total = 0
-    for rank, name in enumerate(reversed(list(numbered(store).values()))):
+    for rank, name in enumerate(reversed(list(list_changes(store).values()))):
         total += int(name.partition("-")[2])
         if rank >= MAX_CHANGES or total > MAX_KEPT_BYTES:
             tree_ops.remove(name, store)

@@ -1,4 +1,4 @@
-"""What several changes made of the files, all together: one diff a file, from before the first to what is there now."""
+"""Combine several changes into one diff per file, from before the first change to the current content."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from collections.abc import Iterable
 from adapter.core.errors import ToolError
 from adapter.core.text.diffs import unified_diff
 from adapter.core.text.display_escaping import escape_for_display
-from adapter.workspace.changes.journal import ChangeRecord, ChangeStep, inside
-from adapter.workspace.changes.undo_plan import bytes_of, text_of
+from adapter.workspace.changes.journal import ChangeRecord, ChangeStep, open_subdirectory
+from adapter.workspace.changes.text_codec import text_for_diff
+from adapter.workspace.changes.undo_plan import bytes_of
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
 
-def net_diff(root: WorkspaceRoot, held: int, changes: Iterable[tuple[str, ChangeRecord]]) -> str:
-    """``changes``: names in the open store ``held`` and records, the oldest first. Folders are told in a line."""
+def net_diff(root: WorkspaceRoot, store_fd: int, changes: Iterable[tuple[str, ChangeRecord]]) -> str:
+    """Return the combined diff. ``changes``: names in the open store ``store_fd`` and their records, oldest first."""
     net = _Net()
     for name, record in changes:
-        with inside(held, name) as kept:
+        with open_subdirectory(store_fd, name) as stored_fd:
             for index, step in enumerate(record.steps):
-                net.add(step, bytes_of(str(index), kept) if step.before or step.kind == "take" else None)
+                net.add(step, bytes_of(str(index), stored_fd) if step.before or step.kind == "take" else None)
     return "".join(net.diffs(root))
 
 
 class _Net:
     def __init__(self) -> None:
-        self._before: dict[str, bytes | None] = {}  # by the path that a file had at first
-        self._first: dict[str, str] = {}  # that path, by the one that the file has now
+        self._before: dict[str, bytes | None] = {}  # by the file's original path
+        self._first: dict[str, str] = {}  # original path by current path
 
     def add(self, step: ChangeStep, before: bytes | None) -> None:
         if step.kind == "move":
@@ -41,12 +42,14 @@ class _Net:
             if path != first:
                 yield f"rename from {escape_for_display(first)}\nrename to {escape_for_display(path)}\n"
             if first in self._before and (now, self._before[first]) != (None, None):
-                yield unified_diff(text_of(self._before[first], first), text_of(now, path), escape_for_display(path))
+                yield unified_diff(
+                    text_for_diff(self._before[first], first), text_for_diff(now, path), escape_for_display(path)
+                )
 
 
 def _present(root: WorkspaceRoot, path: str) -> bytes | None:
     try:
-        with root.locate(f"./{path}", follow=False, parents="imagine") as place:
-            return bytes_of(place.name, place.dirfd) if place.dirfd >= 0 and place.is_file else None
+        with root.locate(f"./{path}", follow=False, parents="imagine") as resolved:
+            return bytes_of(resolved.name, resolved.dirfd) if resolved.dirfd >= 0 and resolved.is_file else None
     except (ToolError, OSError):
         return None

@@ -1,4 +1,4 @@
-"""What an operation would do, before it does it."""
+"""The plan of an operation, before it is performed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from adapter.tools.operations.permissions import FileDraft
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``commit`` does it and may raise ToolError; until then nothing has changed.
+    """A planned operation; nothing changes until ``commit``, which may raise ToolError.
 
-    ``paths``: files that it is about and that the operation does not name.
-    ``subject``: the skill or host that it is about. ``diffs``: of several files, one for each edit.
-    ``draft``: of one file of text, what it would hold; ``edited`` is then the plan with another text in its place.
+    ``paths``: affected files that the operation does not name. ``subject``: the skill or host concerned. ``diffs``: one
+    per edit, for several files. ``draft``: the new content of a single text file; ``edited(text)`` then returns the
+    plan with ``text`` in its place.
     """
 
     summary: str

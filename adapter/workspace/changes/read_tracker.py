@@ -1,4 +1,4 @@
-"""What the model was shown of files, to tell it when it is about to act on an old state of one."""
+"""Remember the file contents that the model has read, to warn it before it acts on an outdated one."""
 
 from __future__ import annotations
 
@@ -11,63 +11,63 @@ from adapter.workspace.changes.text_codec import decode
 from adapter.workspace.paths import tree_ops
 
 MAX_SEEN_BYTES = 32 * 1024 * 1024
-"""Texts remembered, to say which lines changed; of older ones only that they changed is known."""
+"""Maximum total size of the texts remembered for comparison, in bytes; older ones are kept as fingerprints only."""
 MAX_SEEN_FILES = 10_000
-"""Of which it is remembered that the model read them."""
+"""Maximum number of files remembered."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Sight:
+class _Snapshot:
     fingerprint: str
     data: bytes | None
 
 
 class ReadTracker:
-    """The content of each file when the model last read or wrote it in this session, by components below the root."""
+    """Content of each file when the model last read or wrote it in this session, by path components below the root."""
 
     def __init__(self) -> None:
-        self._sights: OrderedDict[tuple[str, ...], _Sight] = OrderedDict()
+        self._snapshots: OrderedDict[tuple[str, ...], _Snapshot] = OrderedDict()
         self._bytes = 0
 
     def note(self, parts: tuple[str, ...], data: bytes) -> None:
         self.forget(parts)
-        self._sights[parts] = _Sight(tree_ops.fingerprint_of(data), data)
+        self._snapshots[parts] = _Snapshot(tree_ops.fingerprint_of(data), data)
         self._bytes += len(data)
-        for old, sight in list(self._sights.items()) if self._bytes > MAX_SEEN_BYTES else ():
-            if self._bytes > MAX_SEEN_BYTES and sight.data is not None:
-                self._bytes -= len(sight.data)
-                self._sights[old] = _Sight(sight.fingerprint, None)
-        while len(self._sights) > MAX_SEEN_FILES:
-            self.forget(next(iter(self._sights)))
+        for old, snapshot in list(self._snapshots.items()) if self._bytes > MAX_SEEN_BYTES else ():
+            if self._bytes > MAX_SEEN_BYTES and snapshot.data is not None:
+                self._bytes -= len(snapshot.data)
+                self._snapshots[old] = _Snapshot(snapshot.fingerprint, None)
+        while len(self._snapshots) > MAX_SEEN_FILES:
+            self.forget(next(iter(self._snapshots)))
 
     def forget(self, parts: tuple[str, ...]) -> None:
-        sight = self._sights.pop(parts, None)
-        self._bytes -= len(sight.data or b"") if sight else 0
+        snapshot = self._snapshots.pop(parts, None)
+        self._bytes -= len(snapshot.data or b"") if snapshot else 0
 
     def move(self, source: tuple[str, ...], destination: tuple[str, ...]) -> None:
-        """What was known of ``source``, or below it, is known of ``destination``."""
-        for parts in [parts for parts in self._sights if parts[: len(source)] == source]:
-            self._sights[destination + parts[len(source) :]] = self._sights.pop(parts)
+        """Move the entries of ``source`` and below to ``destination``."""
+        for parts in [parts for parts in self._snapshots if parts[: len(source)] == source]:
+            self._snapshots[destination + parts[len(source) :]] = self._snapshots.pop(parts)
 
-    def saved(self) -> list[tuple[tuple[str, ...], _Sight]]:
-        """What `restore` goes back to."""
-        return list(self._sights.items())
+    def save(self) -> list[tuple[tuple[str, ...], _Snapshot]]:
+        """Return the state for `restore`."""
+        return list(self._snapshots.items())
 
-    def restore(self, saved: list[tuple[tuple[str, ...], _Sight]]) -> None:
-        self._sights = OrderedDict(saved)
-        self._bytes = sum(len(sight.data or b"") for sight in self._sights.values())
+    def restore(self, saved: list[tuple[tuple[str, ...], _Snapshot]]) -> None:
+        self._snapshots = OrderedDict(saved)
+        self._bytes = sum(len(snapshot.data or b"") for snapshot in self._snapshots.values())
 
     def knows(self, parts: tuple[str, ...]) -> bool:
-        return parts in self._sights
+        return parts in self._snapshots
 
-    def change_of(self, parts: tuple[str, ...], data: bytes) -> str:
-        """What is different in ``data`` from what was seen, in words; "" when it was not seen or is the same."""
-        sight = self._sights.get(parts)
-        if sight is None or sight.fingerprint == tree_ops.fingerprint_of(data):
+    def describe_change(self, parts: tuple[str, ...], data: bytes) -> str:
+        """Describe how ``data`` differs from the content last seen; "" if it was not seen or is the same."""
+        snapshot = self._snapshots.get(parts)
+        if snapshot is None or snapshot.fingerprint == tree_ops.fingerprint_of(data):
             return ""
         try:
-            if sight.data is not None:
-                return changed_lines(decode(sight.data, "").text, decode(data, "").text)
+            if snapshot.data is not None:
+                return changed_lines(decode(snapshot.data, "").text, decode(data, "").text)
         except ToolError:
             pass
         return f"it has {len(data)} bytes now"

@@ -1,9 +1,8 @@
-"""New files, ready beside their place: the change that brings them there is made by renaming alone.
+"""Prepare new files next to their target, so that a change only has to rename them.
 
-Order of calls: fsync file, rename, fsync directory (OSDI'14, "All file systems
-are not created equal"). The new file has the mode, owner, access list and other extended
-attributes of the old one. A file that has another name, a hard link, is not
-replaced: the two names would be two files then.
+Order of calls: fsync file, rename, fsync directory (OSDI'14, "All file systems are not created equal"). The new file
+gets the mode, owner, access list and other extended attributes of the old one. A file with another name (a hard link)
+is not replaced: the two names would become two files.
 """
 
 from __future__ import annotations
@@ -15,33 +14,30 @@ from collections.abc import Mapping
 from adapter.core.errors import ToolError
 from adapter.workspace.changes.transactions import StagedContent
 from adapter.workspace.paths import tree_ops
-from adapter.workspace.paths.resolved_path import NEW_FILE, ResolvedPath
+from adapter.workspace.paths.resolved_path import NEW_FILE, ResolvedPath, closing_descriptor
 
 _OWNER_WRITE = stat.S_IWUSR
 
 
 def new_file(data: bytes, old: os.stat_result | None, attributes: Mapping[str, bytes] | None = None) -> StagedContent:
-    """A file with this content, and the mode, owner and extended attributes of the old one."""
+    """Stage a file with this content, and the mode, owner and extended attributes of the old one."""
 
     def make(dirfd: int, name: str) -> None:
-        descriptor = os.open(name, NEW_FILE, 0o666, dir_fd=dirfd)
-        try:
+        with closing_descriptor(os.open(name, NEW_FILE, 0o666, dir_fd=dirfd)) as descriptor:
             tree_ops.write_all(descriptor, data)
             if old is not None:
                 tree_ops.adopt_owner(descriptor, old)
                 os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
                 tree_ops.adopt_attributes(descriptor, attributes or {})
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
     return StagedContent(make, data)
 
 
-def check_replaceable(place: ResolvedPath) -> None:
-    """Raises ToolError unless ``place`` is free or a writable regular file."""
-    if place.status is not None and not place.is_file:
-        kind = "a directory" if place.is_directory else "not a regular file"
-        raise ToolError(f"{place.shown} is {kind}; give the path of a file")
-    if place.status is not None and not place.status.st_mode & _OWNER_WRITE:
-        raise ToolError(f"{place.shown} is read-only and was not changed. Ask the user to make it writable")
+def check_replaceable(resolved: ResolvedPath) -> None:
+    """Raise ToolError unless ``place`` is free or a writable regular file."""
+    if resolved.status is not None and not resolved.is_file:
+        kind = "a directory" if resolved.is_directory else "not a regular file"
+        raise ToolError(f"{resolved.display_path} is {kind}; give the path of a file")
+    if resolved.status is not None and not resolved.status.st_mode & _OWNER_WRITE:
+        raise ToolError(f"{resolved.display_path} is read-only and was not changed. Ask the user to make it writable")

@@ -1,10 +1,9 @@
-"""Bytes on disk as text and back, without losing any.
+"""Decode files to text and encode them again without losing bytes.
 
-A byte order mark decides, then strict UTF-8, then the encoding that the user names,
-then a guess by charset-normalizer, then Latin-1, in which every byte is a character.
-A guess is good enough to read. To edit, the text must give back exactly the bytes it
-came from, or the bytes themselves are edited (`bytes_as_text`); and new text must exist
-in that encoding, and be the same in all that the file may be in (`encodings`).
+The encoding is that of the byte order mark, else strict UTF-8, else the user's choice, else a guess by
+charset-normalizer, else Latin-1, in which every byte is a character. A guess is good enough to read. For an edit, the
+text must encode to exactly the original bytes, or the bytes are edited directly (`bytes_as_text`); and new text must
+have the same bytes in every encoding that the file may have (`encoding_detection`).
 """
 
 from __future__ import annotations
@@ -13,20 +12,20 @@ import codecs
 from dataclasses import dataclass
 
 from adapter.core.errors import ToolError
-from adapter.workspace.changes.encoding_detection import unmarked_utf16
+from adapter.workspace.changes.encoding_detection import detect_unmarked_utf16
 
 MAX_TEXT_BYTES = 16 * 1024 * 1024
-"""Larger files are not taken as text: the result is cut to 50 KB anyway."""
+"""Maximum size of a file decoded as text, in bytes; results are cut to 50 KB anyway."""
 PROBE_BYTES = 8_192
-"""Where a NUL means a binary file; git looks at as much."""
+"""A NUL in this many bytes marks a binary file, as in git."""
 _GUESS_BYTES = 65_536
-"""Enough for a guess; the guess is checked on the whole file."""
+"""Number of bytes passed to the guess, whose result is checked on the whole file."""
 
 _ASCII = bytes(range(128))
-"""What a guessed encoding must take for itself: else an edit would find its letters in the wrong places (EBCDIC)."""
+"""A guessed encoding must decode these to themselves, or an edit would match at wrong positions (EBCDIC)."""
 
-# UTF-32 first: its mark begins with that of UTF-16. With the mark named in the
-# codec it would be dropped, so the marks stay in the text as U+FEFF.
+# UTF-32 first: its mark begins with that of UTF-16. The codecs have explicit endianness, so that the
+# mark is not dropped but stays in the text as U+FEFF.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -37,39 +36,41 @@ _MARKS = (
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """A file's text, a byte order mark included as U+FEFF, and how it was encoded."""
+    """A file's text and encoding; a byte order mark is included as U+FEFF."""
 
     text: str
     encoding: str
     guessed: bool = False
 
 
-def decode(data: bytes, path: str, named: str | None = None) -> DecodedText:
-    """The text of ``data``; ``named`` is the encoding of files that are not UTF-8.
+def decode(data: bytes, path: str, fallback: str | None = None) -> DecodedText:
+    """Decode ``data``; ``fallback`` is the encoding of files that are not UTF-8.
 
-    Raises ToolError for binary files, and for text that its byte order mark does not fit.
+    Raises ToolError for binary files, and for text that does not match its byte order mark.
     """
     encoding = next((name for mark, name in _MARKS if data.startswith(mark)), None)
     if encoding is None and b"\0" in data[:PROBE_BYTES]:
-        encoding = unmarked_utf16(data)
+        encoding = detect_unmarked_utf16(data)
     if encoding is None and is_binary(data):
         raise ToolError(f"{path} is a binary file ({len(data)} bytes), not text; use get_file_info or a command on it")
     try:
         return DecodedText(data.decode(encoding or "utf-8"), encoding or "utf-8")
     except UnicodeDecodeError:
         if encoding is None:
-            return _named(data, named) or _guessed(data)
-    raise ToolError(f"{path} ({len(data)} bytes) begins as {encoding} does and is not; convert it to UTF-8")
+            return _decode_exactly(data, fallback) or _decode_by_guess(data)
+    raise ToolError(
+        f"{path} ({len(data)} bytes) has a byte order mark of {encoding}, but is not {encoding}; convert it to UTF-8"
+    )
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether a NUL says so, near the start, where text in UTF-16 has none. Its mark, which tells more, comes first."""
-    return b"\0" in data[:PROBE_BYTES] and unmarked_utf16(data[:PROBE_BYTES]) is None
+    """Return whether a NUL near the start marks ``data`` as binary, and it is not UTF-16. Check for a mark first."""
+    return b"\0" in data[:PROBE_BYTES] and detect_unmarked_utf16(data[:PROBE_BYTES]) is None
 
 
-def decode_for_editing(data: bytes, path: str, named: str | None = None) -> DecodedText:
-    """The text of ``data`` if ``encode`` gives exactly ``data`` back, else ToolError."""
-    decoded = decode(data, path, named)
+def decode_for_editing(data: bytes, path: str, fallback: str | None = None) -> DecodedText:
+    """Decode ``data``. Raises ToolError unless ``encode`` returns exactly ``data``."""
+    decoded = decode(data, path, fallback)
     if decoded.text.encode(decoded.encoding, "replace") != data:
         raise ToolError(
             f"{path} is not UTF-8 and its encoding ({decoded.encoding}?) cannot be written back exactly; "
@@ -79,7 +80,7 @@ def decode_for_editing(data: bytes, path: str, named: str | None = None) -> Deco
 
 
 def encode(text: str, encoding: str, path: str) -> bytes:
-    """``text`` as bytes. Raises ToolError that names the first character that does not exist there."""
+    """Encode ``text``. Raises ToolError with the first character that the encoding lacks."""
     try:
         return text.encode(encoding)
     except UnicodeEncodeError as error:
@@ -89,9 +90,16 @@ def encode(text: str, encoding: str, path: str) -> bytes:
         ) from None
 
 
+def text_for_diff(data: bytes | None, path: str) -> str:
+    """Decode a file for a diff; binary content is represented by its size."""
+    try:
+        return "" if data is None else decode(data, path).text
+    except ToolError:
+        return f"({len(data or b'')} bytes that are not text)\n"
+
+
 def bytes_as_text(data: bytes) -> str:
-    """``data`` with every ASCII byte as its character and every other as one that no text has; `text_as_bytes` gives
-    the bytes back, whatever was done to the text."""
+    """Decode ASCII bytes as characters and all others as lone surrogates; `text_as_bytes` is the inverse."""
     return data.decode("ascii", "surrogateescape")
 
 
@@ -99,8 +107,8 @@ def text_as_bytes(text: str) -> bytes:
     return text.encode("ascii", "surrogateescape")
 
 
-def _named(data: bytes, encoding: str | None) -> DecodedText | None:
-    """The text in the encoding that the user names, if all of it is and comes back as it was."""
+def _decode_exactly(data: bytes, encoding: str | None) -> DecodedText | None:
+    """Decode with the user's encoding; None if that fails or does not round-trip."""
     if encoding is None:
         return None
     try:
@@ -110,7 +118,7 @@ def _named(data: bytes, encoding: str | None) -> DecodedText | None:
         return None
 
 
-def _guessed(data: bytes) -> DecodedText:
+def _decode_by_guess(data: bytes) -> DecodedText:
     from charset_normalizer import from_bytes
 
     for match in from_bytes(data[:_GUESS_BYTES]):

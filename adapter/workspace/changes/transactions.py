@@ -1,16 +1,15 @@
-"""Several steps as one change: all of them, or, whatever fails or dies on the way, none.
+"""Perform several steps as one atomic change: all or none, even if the process dies in between.
 
-The name of the store's directory says how far a change has come, and so what
-is to be done about one whose process died:
+The name of the journal's directory is the state of a change, and determines its repair after a crash:
 
-``staging``  Directories are made. Beside each path what is new lies ready as ``.new``, on disk, and
-             the file to be replaced has a second name, ``.old``. Repair: remove these.
-``moving``   Each ``.new`` takes its name, what is taken away becomes ``.old``: renames alone, which
-             need no space. Repair: everything back, the old file itself with its times and mode.
-``closing``  The change is made. What was there before goes from ``.old`` into the store. Repair: go on.
+``staging``  Directories are created. Next to each path, the new content is on disk as ``.new``, and the file to be
+             replaced has a second name, ``.old``. Repair: remove these.
+``moving``   Each ``.new`` takes its name, removed paths become ``.old``: renames only, which need no space.
+             Repair: restore everything, including the old file itself with its times and mode.
+``closing``  The change is done. The old content moves from ``.old`` into the journal. Repair: continue.
 
-A state is left only when all of it is on disk. Paths are resolved anew for
-each step, and one that has become a link is refused.
+A state ends only when all of it is on disk. Paths are resolved again for each step, and one that has become a link is
+refused.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ from adapter.workspace.changes.journal import (
     ChangeRecord,
     ChangeStep,
     State,
-    forget_surplus,
-    inside,
-    numbered,
+    drop_oldest,
+    list_changes,
+    open_subdirectory,
     read_record,
     sync_directory,
     write_bytes,
@@ -45,12 +44,12 @@ from adapter.workspace.paths.resolved_path import ResolvedPath, check_directory_
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
 MAX_AFTER_BYTES = 1024 * 1024
-"""Up to here the new text is kept too: an undo can then be merged with later changes of the file."""
+"""Maximum size of new text stored as well, in bytes: an undo can then be merged with later edits of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class StagedContent:
-    """How to make what a ``put`` puts: ``make(dirfd, name)``. ``text``: its bytes, where they are few."""
+    """Content of a ``put``, written by ``make(dirfd, name)``. ``text``: its bytes, if small."""
 
     make: Callable[[int, str], None]
     text: bytes | None = None
@@ -59,23 +58,23 @@ class StagedContent:
 def perform(
     root: WorkspaceRoot, store: ChangeJournal, record: ChangeRecord, stages: Mapping[int, StagedContent]
 ) -> None:
-    """Do all steps or none. ``stages`` are those of the ``put`` steps, by index.
+    """Perform all steps or none. ``stages``: content of the ``put`` steps, by index.
 
-    No path may occur twice, and nothing may be in need of repair. Raises ToolError or OSError; then all is as before.
+    No path may occur twice, and no repair may be pending. Raises ToolError or OSError, with everything as before.
     """
-    with store.locked() as held:
-        change = _FileChange(root, held, record)
+    with store.locked() as store_fd:
+        change = _FileChange(root, store_fd, record)
         try:
             change.begin()
-            with change.places.locked():
+            with change.paths.locked():
                 change.stage(stages)
                 change.move()
         except BaseException as error:
             try:
-                change.take_back()
+                change.roll_back()
             except (OSError, ToolError) as second:
                 raise ToolError(
-                    f"the change failed ({error}) and could not be taken back ({second}). It will be before the "
+                    f"the change failed ({error}) and could not be reverted ({second}). It will be reverted before the "
                     "next change, or when the workspace is opened again; until then files may be half changed"
                 ) from error
             raise
@@ -86,41 +85,41 @@ def perform(
         store.notes += change.notes
 
 
-def repair(root: WorkspaceRoot, store: ChangeJournal, held: int) -> None:
-    """Put right what a process that died left half done; what was done about it goes to the store's notes."""
+def repair(root: WorkspaceRoot, store: ChangeJournal, store_fd: int) -> None:
+    """Finish or revert a change that a crash interrupted, and add notes on it to the store's."""
     for state in STATES:
-        if tree_ops.status_of(state, held) is None:
+        if tree_ops.status_of(state, store_fd) is None:
             continue
-        record = read_record(held, state)
-        if record is None:  # the record comes first: without one nothing was done
-            tree_ops.remove(state, held)
+        record = read_record(store_fd, state)
+        if record is None:  # the record is written first: without one nothing was done
+            tree_ops.remove(state, store_fd)
             continue
-        change = _FileChange(root, held, record, state)
+        change = _FileChange(root, store_fd, record, state)
         if state == "closing":
             change.close()
-            store.notes.append(f"a change was cut off when it was made already, and is complete: {record.summary}")
+            store.notes.append(f"an interrupted change was already made, and was completed: {record.summary}")
         else:
-            change.take_back()
-            store.notes.append(f"a change was cut off, and everything is as it was before it: {record.summary}")
+            change.roll_back()
+            store.notes.append(f"an interrupted change was rolled back: {record.summary}")
         store.notes += change.notes
 
 
 class _FileChange:
-    """One change on its way through the states. Every method can be repeated after a crash."""
+    """A change on its way through the states. Every method can be repeated after a crash."""
 
     def __init__(self, root: WorkspaceRoot, store: int, record: ChangeRecord, state: State | None = None) -> None:
-        self.places = ChangePaths(root, record)
+        self.paths = ChangePaths(root, record)
         self._store = store
         self._record = record
         self._state = state
-        # A single rename is never half done, so only several need to survive a power failure in order.
+        # A single rename is atomic; only several must reach the disk in order.
         self._durable = len(record.steps) > 1
         self.notes: list[str] = []
 
     # --------------------------------------------------------------------- forward
 
     def begin(self) -> None:
-        """The record first, so that a crash leaves nothing that it does not name; then the directories."""
+        """Write the record first, so that a crash leaves nothing unrecorded; then create the directories."""
         os.mkdir("staging", 0o700, dir_fd=self._store)
         self._state = "staging"
         write_record(self._store, "staging", self._record, self._durable)
@@ -128,35 +127,35 @@ class _FileChange:
             sync_directory(self._store)
         for step in self._record.steps:
             if step.kind == "directory":
-                with self.places.at(step.path) as place, suppress(FileExistsError):
-                    check_directory_writable(place.dirfd, place.parts)
-                    os.mkdir(place.name, dir_fd=place.dirfd)
+                with self.paths.resolve(step.path) as resolved, suppress(FileExistsError):
+                    check_directory_writable(resolved.dirfd, resolved.parts)
+                    os.mkdir(resolved.name, dir_fd=resolved.dirfd)
 
     def stage(self, stages: Mapping[int, StagedContent]) -> None:
         for index, step in enumerate(self._record.steps):
             if step.kind != "directory":
-                with self.places.at(step.path) as place:
-                    self._stage(index, step, place, stages)
+                with self.paths.resolve(step.path) as resolved:
+                    self._stage(index, step, resolved, stages)
         if self._durable:
-            self.places.sync()
+            self.paths.sync()
 
-    def _stage(self, index: int, step: ChangeStep, place: ResolvedPath, stages: Mapping[int, StagedContent]) -> None:
-        check_directory_writable(place.dirfd, place.parts)
+    def _stage(self, index: int, step: ChangeStep, resolved: ResolvedPath, stages: Mapping[int, StagedContent]) -> None:
+        check_directory_writable(resolved.dirfd, resolved.parts)
         for suffix in ("new", "old"):
-            tree_ops.remove(temp_name(place.name, suffix), place.dirfd)
+            tree_ops.remove(temp_name(resolved.name, suffix), resolved.dirfd)
         if step.kind == "move":
             return
-        if (step.kind == "put" or step.before) and tree_ops.fingerprint(place.name, place.dirfd) != step.before:
-            raise ToolError(f"{place.shown} changed in the meantime and was not written; read it again")
+        if (step.kind == "put" or step.before) and tree_ops.fingerprint(resolved.name, resolved.dirfd) != step.before:
+            raise ToolError(f"{resolved.display_path} changed meanwhile and was not written; read it again")
         if step.kind == "take":
             return
         if step.before:
-            _check_only_name(place)
-            tree_ops.clone(place.name, place.dirfd, temp_name(place.name, "old"), place.dirfd)
+            _check_only_name(resolved)
+            tree_ops.clone(resolved.name, resolved.dirfd, temp_name(resolved.name, "old"), resolved.dirfd)
         stage = stages[index]
-        stage.make(place.dirfd, temp_name(place.name, "new"))
+        stage.make(resolved.dirfd, temp_name(resolved.name, "new"))
         if stage.text is not None and len(stage.text) <= MAX_AFTER_BYTES and self._record.kept_as != "nothing":
-            with inside(self._store, "staging") as descriptor:
+            with open_subdirectory(self._store, "staging") as descriptor:
                 write_bytes(descriptor, f"{index}.after", stage.text)
 
     def move(self) -> None:
@@ -164,122 +163,125 @@ class _FileChange:
         for step in self._record.steps:
             if step.kind != "directory":
                 self._move(step)
-        self.places.sync()
+        self.paths.sync()
         self._enter("closing")
 
     def _move(self, step: ChangeStep) -> None:
-        with self.places.at(step.path) as place:
-            new, old = temp_name(place.name, "new"), temp_name(place.name, "old")
+        with self.paths.resolve(step.path) as resolved:
+            new, old = temp_name(resolved.name, "new"), temp_name(resolved.name, "old")
             if step.kind == "take":
-                os.rename(place.name, old, src_dir_fd=place.dirfd, dst_dir_fd=place.dirfd)
+                os.rename(resolved.name, old, src_dir_fd=resolved.dirfd, dst_dir_fd=resolved.dirfd)
             elif step.kind == "move":
-                with self.places.at(step.destination) as destination:
-                    tree_ops.rename_to_free(place.name, place.dirfd, destination.name, destination.dirfd)
+                with self.paths.resolve(step.destination) as destination:
+                    tree_ops.rename_to_free(resolved.name, resolved.dirfd, destination.name, destination.dirfd)
             elif step.before is None:
-                tree_ops.rename_to_free(new, place.dirfd, place.name, place.dirfd)
+                tree_ops.rename_to_free(new, resolved.dirfd, resolved.name, resolved.dirfd)
             else:
-                if tree_ops.status_of(place.name, place.dirfd) is None:
-                    raise ToolError(f"{place.shown} was removed in the meantime and was not written")
-                os.rename(new, place.name, src_dir_fd=place.dirfd, dst_dir_fd=place.dirfd)
+                if tree_ops.status_of(resolved.name, resolved.dirfd) is None:
+                    raise ToolError(f"{resolved.display_path} was removed meanwhile and was not written")
+                os.rename(new, resolved.name, src_dir_fd=resolved.dirfd, dst_dir_fd=resolved.dirfd)
 
     def close(self) -> None:
-        """Keep what was there before, or forget it; and forget the change that this one takes back."""
+        """Store or drop the old content, and drop the change that this one undoes."""
         name = "" if self._record.kept_as == "nothing" else self._keep_all()
         for step in self._record.steps if not name else ():
             if step.kind in ("put", "take"):
-                with suppress(PathGoneError), self.places.again(step.path) as place:
-                    tree_ops.remove(temp_name(place.name, "old"), place.dirfd)
+                with suppress(PathGoneError), self.paths.resolve_for_repair(step.path) as resolved:
+                    tree_ops.remove(temp_name(resolved.name, "old"), resolved.dirfd)
         for path in self._record.removes:
-            with suppress(PathGoneError, OSError), self.places.again(path) as place:  # an empty directory does no harm
-                remove_empty(place)
-        undone = numbered(self._store).get(self._record.undoes or 0)
+            with (
+                suppress(PathGoneError, OSError),
+                self.paths.resolve_for_repair(path) as resolved,
+            ):  # an empty directory does no harm
+                remove_empty(resolved)
+        undone = list_changes(self._store).get(self._record.undoes or 0)
         if undone:
             tree_ops.remove(undone, self._store)
         if name:
             os.rename("closing", name, src_dir_fd=self._store, dst_dir_fd=self._store)
-            forget_surplus(self._store)
+            drop_oldest(self._store)
         else:
             tree_ops.remove("closing", self._store)
         self._state = None
 
     def _keep_all(self) -> str:
-        """The name under which the change is kept from now on."""
+        """Store the old content of all steps. Returns the directory name of the finished change."""
         size = 0
         steps: list[ChangeStep] = []
-        back = "redone" if self._record.kept_as == "undo" else "undone"
-        with inside(self._store, "closing") as kept:
+        undone = "redone" if self._record.kept_as == "undo" else "undone"
+        with open_subdirectory(self._store, "closing") as stored_fd:
             for index, step in enumerate(self._record.steps):
-                steps.append(self._keep(index, step, kept, size))
-                size += tree_ops.size_of(str(index), kept) if steps[-1].kept else 0
+                steps.append(self._keep(index, step, stored_fd, size))
+                size += tree_ops.size_of(str(index), stored_fd) if steps[-1].kept else 0
                 if not steps[-1].kept and (step.kind == "take" or (step.kind == "put" and step.before)):
                     self.notes.append(
-                        f"{escape_for_display(step.path)} was too large to be kept: this change cannot be {back}"
+                        f"{escape_for_display(step.path)} was too large to store: this change cannot be {undone}"
                     )
         self._record = self._record.model_copy(update={"steps": tuple(steps)})
         write_record(self._store, "closing", self._record, self._durable)
-        return f"{max(numbered(self._store), default=0) + 1:08d}-{size}"
+        return f"{max(list_changes(self._store), default=0) + 1:08d}-{size}"
 
-    def _keep(self, index: int, step: ChangeStep, kept: int, size: int) -> ChangeStep:
-        """Bring ``.old`` into the store, when it is not there yet and not too large."""
+    def _keep(self, index: int, step: ChangeStep, stored_fd: int, size: int) -> ChangeStep:
+        """Move ``.old`` into the journal, unless it is there already or too large."""
         if step.kind not in ("put", "take"):
             return step
         after = step.after
-        with suppress(PathGoneError), self.places.again(step.path) as place:
-            old = temp_name(place.name, "old")
-            after = step.after or (tree_ops.fingerprint(place.name, place.dirfd) if step.kind == "put" else None)
-            if tree_ops.status_of(old, place.dirfd) is not None:
-                if tree_ops.status_of(str(index), kept) is None:
-                    if tree_ops.size_of(old, place.dirfd) + size <= MAX_KEPT_BYTES:
+        with suppress(PathGoneError), self.paths.resolve_for_repair(step.path) as resolved:
+            old = temp_name(resolved.name, "old")
+            after = step.after or (tree_ops.fingerprint(resolved.name, resolved.dirfd) if step.kind == "put" else None)
+            if tree_ops.status_of(old, resolved.dirfd) is not None:
+                if tree_ops.status_of(str(index), stored_fd) is None:
+                    if tree_ops.size_of(old, resolved.dirfd) + size <= MAX_KEPT_BYTES:
                         with suppress(OSError):
-                            transfer(old, place.dirfd, str(index), kept)
-                    tree_ops.remove(f"{index}.part", kept)
-                tree_ops.remove(old, place.dirfd)
-        return step.model_copy(update={"after": after, "kept": tree_ops.status_of(str(index), kept) is not None})
+                            transfer(old, resolved.dirfd, str(index), stored_fd)
+                    tree_ops.remove(f"{index}.part", stored_fd)
+                tree_ops.remove(old, resolved.dirfd)
+        return step.model_copy(update={"after": after, "kept": tree_ops.status_of(str(index), stored_fd) is not None})
 
     # -------------------------------------------------------------------- backward
 
-    def take_back(self) -> None:
-        """Everything as it was before, unless the change is made already. Nothing here needs space on the disk."""
+    def roll_back(self) -> None:
+        """Restore everything, unless the change is already made. Needs no space on the disk."""
         if self._state is None or tree_ops.status_of("closing", self._store) is not None:
             return
         with ExitStack() as stack:
             if self._state == "moving":
-                stack.enter_context(self.places.locked())
+                stack.enter_context(self.paths.locked())
             for step in reversed(self._record.steps):
-                with suppress(PathGoneError), self.places.again(step.path) as place:
+                with suppress(PathGoneError), self.paths.resolve_for_repair(step.path) as resolved:
                     if step.kind == "directory":
-                        remove_empty(place)
+                        remove_empty(resolved)
                     elif self._state == "moving":
-                        self._move_back(step, place)
+                        self._move_back(step, resolved)
                     elif step.kind == "put":
-                        self._remove_staged(place)
+                        self._remove_staged(resolved)
         if self._state == "moving":
-            self.places.sync()
+            self.paths.sync()
         tree_ops.remove(self._state, self._store)
         self._state = None
 
-    def _move_back(self, step: ChangeStep, place: ResolvedPath) -> None:
-        name, dirfd = place.name, place.dirfd
+    def _move_back(self, step: ChangeStep, resolved: ResolvedPath) -> None:
+        name, dirfd = resolved.name, resolved.dirfd
         new, old = temp_name(name, "new"), temp_name(name, "old")
         if step.kind == "move":
-            with suppress(PathGoneError), self.places.again(step.destination) as destination:
-                self._rename_back(place, destination)
+            with suppress(PathGoneError), self.paths.resolve_for_repair(step.destination) as destination:
+                self._rename_back(resolved, destination)
         elif step.kind == "take":
             if tree_ops.same_file(old, dirfd, name, dirfd):
                 tree_ops.remove(old, dirfd)
             elif tree_ops.status_of(old, dirfd) is not None:
-                self._restore(place, is_free=tree_ops.status_of(name, dirfd) is None)
+                self._restore(resolved, is_free=tree_ops.status_of(name, dirfd) is None)
         elif tree_ops.status_of(new, dirfd) is not None:
             if step.before is None and tree_ops.same_file(new, dirfd, name, dirfd):
                 os.unlink(name, dir_fd=dirfd)
-            self._remove_staged(place)
+            self._remove_staged(resolved)
         elif step.before is None:
             if step.after is None or tree_ops.fingerprint(name, dirfd) == step.after:
                 tree_ops.remove(name, dirfd)
             elif tree_ops.status_of(name, dirfd) is not None:
-                self.notes.append(f"{place.shown} was changed since and is still there")
+                self.notes.append(f"{resolved.display_path} was changed since and was kept")
         elif tree_ops.status_of(old, dirfd) is not None:
-            self._restore(place, is_free=tree_ops.fingerprint(name, dirfd) in (step.after, None))
+            self._restore(resolved, is_free=tree_ops.fingerprint(name, dirfd) in (step.after, None))
 
     def _rename_back(self, source: ResolvedPath, destination: ResolvedPath) -> None:
         if tree_ops.status_of(destination.name, destination.dirfd) is None:
@@ -289,28 +291,30 @@ class _FileChange:
         elif tree_ops.same_file(source.name, source.dirfd, destination.name, destination.dirfd):
             os.unlink(destination.name, dir_fd=destination.dirfd)
 
-    def _restore(self, place: ResolvedPath, is_free: bool) -> None:
-        """``.old`` gets its name back, unless somebody has used the name since."""
-        old = temp_name(place.name, "old")
+    def _restore(self, resolved: ResolvedPath, is_free: bool) -> None:
+        """Rename ``.old`` to its old name, unless the name has been reused since."""
+        old = temp_name(resolved.name, "old")
         if is_free:
-            os.rename(old, place.name, src_dir_fd=place.dirfd, dst_dir_fd=place.dirfd)
+            os.rename(old, resolved.name, src_dir_fd=resolved.dirfd, dst_dir_fd=resolved.dirfd)
             return
         with suppress(FileExistsError):
             os.mkdir("rescued", 0o700, dir_fd=self._store)
-        with inside(self._store, "rescued") as rescued:
-            kept = f"{len(tree_ops.names_in(rescued))}-{place.name}"[:200]
-            transfer(old, place.dirfd, kept, rescued)
-            tree_ops.remove(old, place.dirfd)
-        self.notes.append(f"{place.shown} was changed since and left; what was there before is kept as rescued/{kept}")
+        with open_subdirectory(self._store, "rescued") as rescued:
+            name = f"{len(tree_ops.names_in(rescued))}-{resolved.name}"[:200]
+            transfer(old, resolved.dirfd, name, rescued)
+            tree_ops.remove(old, resolved.dirfd)
+        self.notes.append(
+            f"{resolved.display_path} was changed since and was stored_fd; its old content is stored as rescued/{name}"
+        )
 
-    def _remove_staged(self, place: ResolvedPath) -> None:
+    def _remove_staged(self, resolved: ResolvedPath) -> None:
         for suffix in ("new", "old"):
-            tree_ops.remove(temp_name(place.name, suffix), place.dirfd)
+            tree_ops.remove(temp_name(resolved.name, suffix), resolved.dirfd)
 
     def _enter(self, state: State) -> None:
         assert self._state is not None
         if self._durable:
-            with inside(self._store, self._state) as descriptor:
+            with open_subdirectory(self._store, self._state) as descriptor:
                 sync_directory(descriptor)
         os.rename(self._state, state, src_dir_fd=self._store, dst_dir_fd=self._store)
         self._state = state
@@ -318,11 +322,11 @@ class _FileChange:
             sync_directory(self._store)
 
 
-def _check_only_name(place: ResolvedPath) -> None:
-    """Raises ToolError when the file has another name, which a new file in its place would not have."""
-    status = tree_ops.status_of(place.name, place.dirfd)
+def _check_only_name(resolved: ResolvedPath) -> None:
+    """Raise ToolError if the file has another hard link, which would keep the old content."""
+    status = tree_ops.status_of(resolved.name, resolved.dirfd)
     if status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
         raise ToolError(
-            f"{place.shown} has {status.st_nlink} names (hard links), and a change would be seen under this one alone: "
-            "it was not written. Ask the user to make it a file of its own (copy it, move the copy to its name)"
+            f"{resolved.display_path} has {status.st_nlink} names (hard links), and a change would affect only this "
+            "one: it was not written. Ask the user to make it a separate file (copy it, move the copy to its name)"
         )

@@ -1,4 +1,4 @@
-"""How a change is taken back: the steps that undo it, as they fit to what is there now."""
+"""Plan the undo of a change: the steps that revert it, fitted to the current files."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from adapter.core.errors import EditError, ToolError
 from adapter.core.text.diffs import changed_lines, unified_diff
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.editing.revert import revert_change
-from adapter.workspace.changes.journal import ChangeRecord, ChangeStep, inside, read_bytes
+from adapter.workspace.changes.journal import ChangeRecord, ChangeStep, open_subdirectory, read_bytes
 from adapter.workspace.changes.staging import new_file
-from adapter.workspace.changes.text_codec import decode, decode_for_editing, encode
+from adapter.workspace.changes.text_codec import decode, decode_for_editing, encode, text_for_diff
 from adapter.workspace.changes.transactions import StagedContent
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.resolved_path import ResolvedPath, open_regular
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
 MAX_SHOWN_BYTES = 1024 * 1024
-"""Larger files are not shown in the diff of an undo."""
+"""Maximum size of a file shown in the diff of an undo, in bytes."""
 
 
 class _Texts(NamedTuple):
-    """A file before a change, as the change left it, and now; None where it is not small or not kept."""
+    """A file's content before a change, after it, and now; None if too large or not stored."""
 
     before: bytes | None
     after: bytes | None
@@ -29,11 +29,11 @@ class _Texts(NamedTuple):
 
 
 class UndoPlan:
-    """Of the change ``record``, kept as ``name`` in the open store ``held``. Nothing is done yet; ``failures`` say why
-    it cannot be."""
+    """The undo of the change ``record``, stored as ``name`` in the open store ``store_fd``. Nothing is changed yet;
+    ``failures`` lists the reasons against it."""
 
-    def __init__(self, root: WorkspaceRoot, held: int, name: str, record: ChangeRecord) -> None:
-        self._root, self._held, self._name = root, held, name
+    def __init__(self, root: WorkspaceRoot, store_fd: int, name: str, record: ChangeRecord) -> None:
+        self._root, self._store_fd, self._name = root, store_fd, name
         self.steps: list[ChangeStep] = []
         self.stages: dict[int, StagedContent] = {}
         self.removes: list[str] = []
@@ -52,112 +52,111 @@ class UndoPlan:
         if step.kind == "directory":
             self.removes.append(step.path)
             return
-        with self._root.locate(f"./{step.path}", follow=False, parents="imagine") as place:
-            if "/".join(place.parts) != step.path:
-                self.failures.append(f"a directory on the way to {escape_for_display(step.path)} is a link now")
+        with self._root.locate(f"./{step.path}", follow=False, parents="imagine") as resolved:
+            if "/".join(resolved.parts) != step.path:
+                self.failures.append(f"a directory on the way to {escape_for_display(step.path)} is now a link")
             elif step.kind == "move":
-                self._invert_move(step, place)
+                self._invert_move(step, resolved)
             elif (step.before or step.kind == "take") and not step.kept:
-                self.failures.append(f"what {place.shown} was before is not kept, it was too large")
+                self.failures.append(f"the old content of {resolved.display_path} was too large to store")
             elif step.kind == "take":
-                self._invert_take(index, step, place)
+                self._invert_take(index, step, resolved)
             else:
-                self._invert_put(index, step, place)
+                self._invert_put(index, step, resolved)
 
-    def _invert_move(self, step: ChangeStep, place: ResolvedPath) -> None:
+    def _invert_move(self, step: ChangeStep, resolved: ResolvedPath) -> None:
         with self._root.locate(f"./{step.destination}", follow=False, parents="imagine") as destination:
             if destination.status is None:
-                self.failures.append(f"{destination.shown} is not there any more")
-            elif place.status is not None:
-                self.failures.append(f"there is a new {place.shown}")
+                self.failures.append(f"{destination.display_path} no longer exists")
+            elif resolved.status is not None:
+                self.failures.append(f"there is a new {resolved.display_path}")
             else:
                 self._add(ChangeStep(kind="move", path=step.destination, destination=step.path))
 
-    def _invert_take(self, index: int, step: ChangeStep, place: ResolvedPath) -> None:
-        if place.status is not None:
-            self.failures.append(f"there is a new {place.shown}; move it away")
+    def _invert_take(self, index: int, step: ChangeStep, resolved: ResolvedPath) -> None:
+        if resolved.status is not None:
+            self.failures.append(f"there is a new {resolved.display_path}; move it away")
             return
-        with inside(self._held, self._name) as kept:
-            after, old = tree_ops.fingerprint(str(index), kept), bytes_of(str(index), kept)
-        self.diffs.append(_diff(place, None, old))
+        with open_subdirectory(self._store_fd, self._name) as stored_fd:
+            after, old = tree_ops.fingerprint(str(index), stored_fd), bytes_of(str(index), stored_fd)
+        self.diffs.append(_diff(resolved, None, old))
         self._add(ChangeStep(kind="put", path=step.path, after=after), self._from_store(index, old))
 
-    def _invert_put(self, index: int, step: ChangeStep, place: ResolvedPath) -> None:
-        now = tree_ops.fingerprint(place.name, place.dirfd) if place.status is not None else None
-        with inside(self._held, self._name) as kept:
-            old = bytes_of(str(index), kept) if step.before else None
-            is_intact = step.before is None or tree_ops.fingerprint(str(index), kept) == step.before
-            put = read_bytes(kept, f"{index}.after")
-        present = bytes_of(place.name, place.dirfd) if place.is_file else None
+    def _invert_put(self, index: int, step: ChangeStep, resolved: ResolvedPath) -> None:
+        now = tree_ops.fingerprint(resolved.name, resolved.dirfd) if resolved.status is not None else None
+        with open_subdirectory(self._store_fd, self._name) as stored_fd:
+            old = bytes_of(str(index), stored_fd) if step.before else None
+            is_intact = step.before is None or tree_ops.fingerprint(str(index), stored_fd) == step.before
+            put = read_bytes(stored_fd, f"{index}.after")
+        present = bytes_of(resolved.name, resolved.dirfd) if resolved.is_file else None
         if not is_intact:
-            self.failures.append(f"what {place.shown} was before has been changed since, by something that had it open")
+            self.failures.append(
+                f"the stored old content of {resolved.display_path} was modified by a program that had it open"
+            )
         elif now == step.after:
-            self.diffs.append(_diff(place, present, old))
+            self.diffs.append(_diff(resolved, present, old))
             if step.before is None:
                 self._add(ChangeStep(kind="take", path=step.path, before=now))
             else:
                 restored = ChangeStep(kind="put", path=step.path, before=now, after=step.before)
                 self._add(restored, self._from_store(index, old))
         elif now is None and step.before is None:
-            self.notes.append(f"{place.shown} was gone already")
+            self.notes.append(f"{resolved.display_path} was already gone")
         elif now is None:
-            self.failures.append(f"{place.shown} was removed since")
+            self.failures.append(f"{resolved.display_path} was removed since")
         else:
-            self._merge(step, place, now, _Texts(old, put, present))
+            self._merge(step, resolved, now, _Texts(old, put, present))
 
-    def _merge(self, step: ChangeStep, place: ResolvedPath, now: str, texts: _Texts) -> None:
-        """A file that somebody changed since: only the lines of the change go back."""
+    def _merge(self, step: ChangeStep, resolved: ResolvedPath, now: str, texts: _Texts) -> None:
+        """Revert only the lines of the change in a file that was edited since."""
         old, put, present = texts
         if put is None or present is None or tree_ops.fingerprint_of(put) != step.after:
-            self.failures.append(f"{place.shown} was changed since")
+            self.failures.append(f"{resolved.display_path} was changed since")
             return
         try:
-            current = decode_for_editing(present, place.shown)
-            written = decode(put, place.shown).text
+            current = decode_for_editing(present, resolved.display_path)
+            written = decode(put, resolved.display_path).text
             since = changed_lines(written, current.text)
             if old is None:
-                self.failures.append(f"{place.shown} was made and has been changed since ({since}); delete it")
+                self.failures.append(
+                    f"{resolved.display_path} was created and has been changed since ({since}); delete it"
+                )
                 return
-            merged = revert_change(current.text, written, decode(old, place.shown).text)
-            data = encode(merged, current.encoding, place.shown)
+            merged = revert_change(current.text, written, decode(old, resolved.display_path).text)
+            data = encode(merged, current.encoding, resolved.display_path)
         except EditError:
-            self.failures.append(f"{place.shown} was changed since where the change was made ({since})")
+            self.failures.append(f"{resolved.display_path} was changed since in the same lines ({since})")
         except ToolError as error:
             self.failures.append(str(error))
         else:
-            self.notes.append(f"{place.shown} was changed since ({since}); that was kept")
-            self.diffs.append(_diff(place, present, data))
+            self.notes.append(f"{resolved.display_path} was changed since ({since}); those edits were kept")
+            self.diffs.append(_diff(resolved, present, data))
             after = tree_ops.fingerprint_of(data)
-            self._add(ChangeStep(kind="put", path=step.path, before=now, after=after), _new_file(place, data))
+            self._add(ChangeStep(kind="put", path=step.path, before=now, after=after), _new_file(resolved, data))
 
     def _from_store(self, index: int, text: bytes | None) -> StagedContent:
         def make(dirfd: int, new: str) -> None:
-            with inside(self._held, self._name) as kept:
-                tree_ops.clone(str(index), kept, new, dirfd)
+            with open_subdirectory(self._store_fd, self._name) as stored_fd:
+                tree_ops.clone(str(index), stored_fd, new, dirfd)
 
         return StagedContent(make, text)
 
 
-def _new_file(place: ResolvedPath, data: bytes) -> StagedContent:
-    return new_file(data, place.status, tree_ops.attributes(place.name, place.dirfd))
+def _new_file(resolved: ResolvedPath, data: bytes) -> StagedContent:
+    return new_file(data, resolved.status, tree_ops.attributes(resolved.name, resolved.dirfd))
 
 
 def bytes_of(name: str, dirfd: int) -> bytes | None:
-    """The content of a regular file that is small enough to be shown or merged."""
+    """Read a regular file if it is small enough to show or merge."""
     status = tree_ops.status_of(name, dirfd)
-    place = ResolvedPath(dirfd, name, (name,), status)
-    if status is None or not place.is_file or status.st_size > MAX_SHOWN_BYTES:
+    resolved = ResolvedPath(dirfd, name, (name,), status)
+    if status is None or not resolved.is_file or status.st_size > MAX_SHOWN_BYTES:
         return None
-    with open_regular(place) as descriptor, open(descriptor, "rb", closefd=False) as file:
+    with open_regular(resolved) as descriptor, open(descriptor, "rb", closefd=False) as file:
         return file.read()
 
 
-def _diff(place: ResolvedPath, before: bytes | None, after: bytes | None) -> str:
-    return unified_diff(text_of(before, place.shown), text_of(after, place.shown), place.shown)
-
-
-def text_of(data: bytes | None, shown: str) -> str:
-    try:
-        return "" if data is None else decode(data, shown).text
-    except ToolError:
-        return f"({len(data or b'')} bytes that are not text)\n"
+def _diff(resolved: ResolvedPath, before: bytes | None, after: bytes | None) -> str:
+    return unified_diff(
+        text_for_diff(before, resolved.display_path), text_for_diff(after, resolved.display_path), resolved.display_path
+    )

@@ -1,4 +1,4 @@
-"""What the file tools do: read, write, patch, move, search and outline."""
+"""File operations: read, write, patch, move, search and outline."""
 
 __all__ = [
     "edit_files",

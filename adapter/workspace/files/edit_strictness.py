@@ -1,4 +1,4 @@
-"""How exactly an edit must fit: as the document of its tool says, or as the user chose for the session."""
+"""Strictness of edits: each tool's default, or the user's choice for the session."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from adapter.core.errors import UsageError
 from adapter.editing import AppliedPatch
 from adapter.tools.operations import Edits, Patch
 
-_TOLERATED = 'the tool asks for exact text; that other text was taken is the choice edits="tolerant"'
+_TOLERATED = 'the tool requires exact text; a different text was accepted because of edits="tolerant"'
 
 
 def resolve_edit_mode(name: str | None) -> Edits | None:
-    """The choice of that name. Raises UsageError when there is none."""
+    """Validate the name of an edit mode. Raises UsageError for an unknown one."""
     match name:
         case None | "exact" | "tolerant":
             return name
@@ -23,12 +23,12 @@ def resolve_edit_mode(name: str | None) -> Edits | None:
 
 
 def apply_edit_mode(patches: Sequence[Patch], edits: Edits | None) -> tuple[Patch, ...]:
-    """``patches`` as exact as the user wants them; as the tool does when nothing was chosen."""
+    """Set the strictness of ``patches`` to the user's choice, if there is one."""
     return tuple(patches) if edits is None else tuple(replace(patch, exact=edits == "exact") for patch in patches)
 
 
-def choice_note(asked: Sequence[Patch], matches: Sequence[AppliedPatch], edits: Edits | None) -> tuple[str, ...]:
-    """That the choice let something pass which the tool would not."""
-    pairs = zip(asked, matches, strict=True)
-    passed = edits == "tolerant" and any(patch.exact and match.strictness != "exact" for patch, match in pairs)
-    return (_TOLERATED,) if passed else ()
+def choice_note(requested: Sequence[Patch], matches: Sequence[AppliedPatch], edits: Edits | None) -> tuple[str, ...]:
+    """Return a note if a match was accepted only because the user chose tolerant edits."""
+    pairs = zip(requested, matches, strict=True)
+    is_loose = edits == "tolerant" and any(patch.exact and match.strictness != "exact" for patch, match in pairs)
+    return (_TOLERATED,) if is_loose else ()

@@ -1,4 +1,4 @@
-"""A planned change of one file of text as a draft, which a person may change before it is made."""
+"""Planned changes of one text file as drafts that the user may edit before approval."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from adapter.workspace.files.edit_files import FileChange
 
 
 def editable_draft(change: FileChange) -> FileDraft | None:
-    """None where the change is of several files, deletes one, or is of what is no text in an encoding that is known."""
+    """Return the draft of a change; None for several files, deletions, and files that are binary or of a guessed
+    encoding."""
     if len(change.files) != 1:
         return None
     ((file, after),) = change.files
     if after is None:
         return None
     try:
-        before, text = decode(file.data or b"", file.shown), decode(after, file.shown)
+        before, text = decode(file.data or b"", file.display_path), decode(after, file.display_path)
     except ToolError:
         return None
-    return None if before.guessed or text.guessed else FileDraft(file.shown, before.text, text.text)
+    return None if before.guessed or text.guessed else FileDraft(file.display_path, before.text, text.text)
 
 
 def replace_draft_text(change: FileChange, text: str) -> FileChange:
-    """The change of one file with ``text`` as what it will hold. Raises ToolError for what its encoding has not."""
+    """Replace the new content of a one-file change. Raises ToolError if the encoding lacks a character."""
     ((file, after),) = change.files
-    shown = file.shown
+    shown = file.display_path
     data = encode(text, decode(after or b"", shown).encoding, shown)
     before = decode(file.data or b"", shown).text
     diff = unified_diff(before, text, shown)
-    outcome = change.outcome
-    outcome = replace(outcome, diff=diff)
+    outcome = replace(change.outcome, diff=diff)
     if isinstance(outcome, FileWritten):
         outcome = replace(outcome, size=len(data))
     diffs = (diff,) if change.diffs else ()

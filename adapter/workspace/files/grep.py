@@ -1,9 +1,8 @@
-"""Lines searched by regular expression, in bounded time and memory.
+"""Search lines by regular expression, in bounded time and memory.
 
-Without ripgrep, where it is installed, too: it opens files by their paths, so
-that a directory swapped for a link during the search leads it outside; it reads
-other ignore files, other encodings and other expressions; and as a mere filter
-before this search, it takes as long as it saves.
+Ripgrep is not used even if installed: it opens files by path, so a directory swapped for a link during the search leads
+it outside; it has other ignore files, encodings and expressions; and as a mere filter before this search, it takes as
+long as it saves.
 """
 
 from __future__ import annotations
@@ -30,67 +29,67 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import Walk
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
-"""Larger files are data or logs; they are left out and named in a note."""
+"""Maximum size of a searched file, in bytes; larger ones are data or logs, and are named in a note."""
 FIRST_BYTES = 64 * 1024
-"""Looked at first: of most files nothing more is asked."""
+"""Number of bytes read first; most files need no more."""
 MAX_HITS = 5_000
-"""Far more than 50 KB of result can show."""
+"""Maximum number of matches, far more than fit in a 50 KB result."""
 MAX_LINE_CHARACTERS = 500
-"""Of a matching line that are shown."""
+"""Maximum number of characters shown of a matching line."""
 PATTERN_SECONDS = 2.0
-"""Processor time for one line. The regex package counts that of the process, not the clock's."""
+"""Maximum processor time per line, in seconds: the regex package counts that of the process, not wall time."""
 TEXT_SECONDS = 0.5
-"""Processor time for a whole file, after which its lines are searched one by one."""
+"""Maximum processor time per file, in seconds; then its lines are searched one by one."""
 SEARCH_SECONDS = 20.0
-"""For a search; what was found until then is given."""
+"""Maximum duration of a search, in seconds; matches found until then are returned."""
 GIT_ALONE = frozenset({".git"})
-"""Left out where ignored files are asked for: what git keeps is no file of the user's."""
+"""Directories left out even when ignored files are searched: git's data does not belong to the user."""
 _MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def grep(root: WorkspaceRoot, operation: Grep) -> GrepResult:
-    """Every line that matches, file by file in the order asked for, with the context asked for.
+    """Return every matching line, file by file in the requested order, with the requested context.
 
-    Binary files, and unless they are asked for ignored files and the usual build
-    directories, are left out, but not when ``path`` is itself a file.
+    Binary files are left out, as are ignored files and common build directories unless requested. None of this
+    applies if ``path`` is itself a file.
     """
     if operation.max_results is not None and operation.max_results < 1:
-        raise ToolError(f"a limit of {operation.max_results} matches shows nothing; give 1 or more")
+        raise ToolError(f"a limit of {operation.max_results} matches is too small; give 1 or more")
     search = _GrepSearch(operation)
-    with root.locate(operation.path) as place:
-        single = place.is_file
+    with root.locate(operation.path) as resolved:
+        single = resolved.is_file
         if single:
-            search.look_into(place.name, place.dirfd, "/".join(place.parts))
-            if not search.found and not search.notes and _is_binary(place):
-                search.notes.append(f"{place.shown} was not searched: it is a binary file")
+            search.search_entry(resolved.name, resolved.dirfd, "/".join(resolved.parts))
+            if not search.found and not search.notes and _is_binary(resolved):
+                search.notes.append(f"{resolved.display_path} was not searched: it is binary")
     if not single:
-        wanted = search.may_want if operation.file_patterns else None
+        accept_name = search.may_include if operation.file_patterns else None
         walk = Walk(
             root,
             operation.path,
             skip=GIT_ALONE if operation.ignored else COMMON_DIRECTORIES,
             gitignore=not operation.ignored,
             ignore=[GlobMatcher(pattern) for pattern in operation.leave_out],
-            wanted=wanted,
+            accept_name=accept_name,
         )
         for node in walk:
-            if not node.is_file or not search.wants(node.path, node.name):
+            if not node.is_file or not search.includes(node.path, node.name):
                 continue
-            search.look_into(node.name, node.dirfd, "/".join((*walk.parts, node.path)) if walk.parts else node.path)
+            search.search_entry(node.name, node.dirfd, "/".join((*walk.parts, node.path)) if walk.parts else node.path)
             if search.is_over:
                 break
         search.notes += walk.notes
     return search.result()
 
 
-def _is_binary(place: ResolvedPath) -> bool:
-    with open_regular(place) as descriptor:
+def _is_binary(resolved: ResolvedPath) -> bool:
+    with open_regular(resolved) as descriptor:
         head = os.pread(descriptor, PROBE_BYTES, 0)
         return is_binary(head) and not head.startswith(_MARKS)
 
 
 @dataclass(slots=True)
-class _Found:
+class _FileMatches:
     """The matches of one file; ``modified`` in nanoseconds."""
 
     path: str
@@ -102,14 +101,14 @@ class _Found:
 @dataclass(slots=True)
 class _GrepSearch:
     operation: Grep
-    found: list[_Found] = field(default_factory=list)
+    found: list[_FileMatches] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     is_over: bool = False
-    _kept: int = 0
+    _hit_count: int = 0
     _pattern: regex.Pattern[str] = field(init=False)
     _in_text: regex.Pattern[str] | None = field(init=False)
     _needles: tuple[bytes, ...] = field(init=False)
-    """A file must contain one of them for any line of it to match; empty when nothing is known."""
+    """A file must contain one of these for any line to match; empty if unknown."""
     _file_patterns: Sequence[GlobMatcher] = field(init=False)
     _deadline: float = field(init=False)
 
@@ -123,41 +122,41 @@ class _GrepSearch:
         self._file_patterns = [GlobMatcher(pattern) for pattern in self.operation.file_patterns]
         self._deadline = time.monotonic() + SEARCH_SECONDS
 
-    def wants(self, path: str, name: str) -> bool:
-        """Whether the file patterns let the file through, by its name or its path below the start."""
+    def includes(self, path: str, name: str) -> bool:
+        """Return whether the file patterns match the name, or the path below the start."""
         if not self._file_patterns:
             return True
         return any(matcher.matches(name) or matcher.matches(path) for matcher in self._file_patterns)
 
-    def may_want(self, name: str) -> bool:
-        """False only when ``wants`` refuses every path with this name."""
+    def may_include(self, name: str) -> bool:
+        """Return False only if ``includes`` is False for every path with this name."""
         return any(matcher.may_match(name) for matcher in self._file_patterns)
 
-    def look_into(self, name: str, dirfd: int, path: str) -> None:
-        """Search the entry ``name`` of an open directory, unless it is no regular file or gone."""
+    def search_entry(self, name: str, dirfd: int, path: str) -> None:
+        """Search the entry ``name`` of an open directory, if it is a regular file and still there."""
         try:
             descriptor = os.open(name, OPEN_FILE, dir_fd=dirfd)
         except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ELOOP):  # deleted, or made a link meanwhile
+            if error.errno not in (errno.ENOENT, errno.ELOOP):  # deleted, or replaced by a link meanwhile
                 self.notes.append(
                     f"{escape_for_display(path)} was not searched: {os.strerror(error.errno or 0).lower()}"
                 )
             return
         try:
-            data = os.read(descriptor, FIRST_BYTES)  # looked at first: of most files nothing more is asked
+            data = os.read(descriptor, FIRST_BYTES)  # enough to rule out most files
             if len(data) == FIRST_BYTES or self._may_match(data):
                 status = os.fstat(descriptor)
-                data = self._whole(data, descriptor, status, path) if stat.S_ISREG(status.st_mode) else b""
+                data = self._read_whole(data, descriptor, status, path) if stat.S_ISREG(status.st_mode) else b""
                 if data and self._may_match(data):
                     self._search_data(data, escape_for_display(path), status.st_mtime_ns)
-        except BlockingIOError:  # made a pipe meanwhile
+        except BlockingIOError:  # replaced by a pipe meanwhile
             return
         finally:
             os.close(descriptor)
         if time.monotonic() > self._deadline:
             self._stop(escape_for_display(path))
 
-    def _whole(self, head: bytes, descriptor: int, status: os.stat_result, path: str) -> bytes:
+    def _read_whole(self, head: bytes, descriptor: int, status: os.stat_result, path: str) -> bytes:
         if status.st_size <= MAX_FILE_BYTES:
             return head + os.read(descriptor, status.st_size - len(head)) if len(head) < status.st_size else head
         if not is_binary(head):
@@ -167,12 +166,12 @@ class _GrepSearch:
         return b""
 
     def _may_match(self, data: bytes) -> bool:
-        """False only when no line can match: the text that must be there is not."""
+        """Return False only if no line can match because a required text is missing."""
         if not self._needles or data.startswith(_MARKS) or b"\0" in data[:PROBE_BYTES]:
             return True
         if self.operation.case_sensitive:
             return any(needle in data for needle in self._needles)
-        # beyond ASCII some letters are written in ways that .lower() of bytes does not know
+        # beyond ASCII, bytes.lower() does not cover all case variants
         if not data.isascii():
             return True
         lowered = data.lower()
@@ -188,11 +187,11 @@ class _GrepSearch:
         matches = self._matches(text, shown)
         if not matches:
             return
-        room = max(0, (MAX_HITS if self.operation.order == "newest" else self._max_hits) - self._kept)
+        room = max(0, (MAX_HITS if self.operation.order == "newest" else self._max_hits) - self._hit_count)
         lines = line_texts(text) if self.operation.context_lines and room else []
         hits = [self._hit(shown, number, line, lines) for number, line in matches[:room]]
-        self._kept += len(hits)
-        self.found.append(_Found(shown, len(matches), modified, hits))
+        self._hit_count += len(hits)
+        self.found.append(_FileMatches(shown, len(matches), modified, hits))
 
     def result(self) -> GrepResult:
         if self.operation.order == "newest":
@@ -200,17 +199,17 @@ class _GrepSearch:
         total = sum(found.count for found in self.found)
         hits = [hit for found in self.found for hit in found.hits][: self._max_hits]
         if total > len(hits) and self._max_hits == MAX_HITS:
-            self.notes.append(f"only the first {MAX_HITS} matches are kept; give a more specific pattern")
+            self.notes.append(f"only the first {MAX_HITS} matches are included; give a more specific pattern")
         files = tuple((found.path, found.count) for found in self.found)
         return GrepResult(tuple(hits), total, files, tuple(self.notes))
 
     @property
     def _max_hits(self) -> int:
-        wanted = self.operation.max_results
-        return MAX_HITS if wanted is None else min(wanted, MAX_HITS)
+        limit = self.operation.max_results
+        return MAX_HITS if limit is None else min(limit, MAX_HITS)
 
     def _matches(self, text: str, shown: str) -> list[tuple[int, str]]:
-        """The lines that match, with their 1-based numbers."""
+        """Return the matching lines with their 1-based numbers."""
         if self._in_text is not None:
             try:
                 return self._matches_in_text(self._in_text, text, shown)
@@ -218,32 +217,32 @@ class _GrepSearch:
                 pass
         found: list[tuple[int, str]] = []
         for number, line in enumerate(line_texts(text), 1):
-            if self._fits(line, shown):
+            if self._is_match(line, shown):
                 found.append((number, line))
             if not number % 1_000 and time.monotonic() > self._deadline:
                 break
         return found
 
     def _matches_in_text(self, pattern: regex.Pattern[str], text: str, shown: str) -> list[tuple[int, str]]:
-        """Hops from one possible line to the next; each is then looked at by itself, as lines are."""
+        """Search the whole text for candidate lines, then check each line separately."""
         found: list[tuple[int, str]] = []
         number, counted, position = 1, 0, 0
         while position < len(text):
             match = pattern.search(text, position, timeout=TEXT_SECONDS)
             if match is None or (match.start() == len(text) and text[-1] == "\n"):
-                break  # what is behind the last line feed is no line
+                break  # no line follows the last line feed
             start = text.rfind("\n", 0, match.start()) + 1
             end = text.find("\n", match.start())
             end = len(text) if end < 0 else end
             number += text.count("\n", counted, start)
             counted = start
             line = text[start:end]
-            if self._fits(line, shown):
+            if self._is_match(line, shown):
                 found.append((number, line))
             position = end + 1
         return found
 
-    def _fits(self, line: str, shown: str) -> bool:
+    def _is_match(self, line: str, shown: str) -> bool:
         try:
             return self._pattern.search(search_with_limits(self._pattern, line), timeout=PATTERN_SECONDS) is not None
         except TimeoutError:
@@ -258,11 +257,11 @@ class _GrepSearch:
 
     def _hit(self, shown: str, number: int, line: str, lines: Sequence[str]) -> GrepMatch:
         around = self.operation.context_lines
-        before = tuple(map(_clipped, lines[max(number - 1 - around, 0) : number - 1]))
-        after = tuple(map(_clipped, lines[number : number + around]))
-        return GrepMatch(shown, number, _clipped(line), before, after)
+        before = tuple(map(_clip, lines[max(number - 1 - around, 0) : number - 1]))
+        after = tuple(map(_clip, lines[number : number + around]))
+        return GrepMatch(shown, number, _clip(line), before, after)
 
 
-def _clipped(line: str) -> str:
+def _clip(line: str) -> str:
     shown = escape_for_display(line, keep="\t")
     return shown if len(shown) <= MAX_LINE_CHARACTERS else shown[:MAX_LINE_CHARACTERS] + "..."

@@ -1,4 +1,4 @@
-"""Listings and searches by name."""
+"""List directories, and find files by name or glob."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from adapter.workspace.paths.walk import Node, Walk
 
 NOTHING: frozenset[str] = frozenset()
 MAX_COUNTED = 20_000
-"""Entries counted beyond a listing's limit; more are "more than" that."""
+"""Maximum number of entries counted beyond a listing's limit; then the count is "more than" this."""
 
 
 def list_tree(root: WorkspaceRoot, operation: Tree) -> Listing:
-    """The entries down to ``depth``, in the order of a tree: each directory before what it holds."""
+    """List the entries down to ``depth``, each directory before its contents."""
     if operation.depth < 1:
-        raise ToolError(f"the depth {operation.depth} shows nothing; give 1 or more")
+        raise ToolError(f"depth must be at least 1, got {operation.depth}")
     skip = COMMON_DIRECTORIES if operation.skip_common else NOTHING
     walk = Walk(
         root,
@@ -44,7 +44,7 @@ def list_tree(root: WorkspaceRoot, operation: Tree) -> Listing:
         omitted += 1
         if omitted >= MAX_COUNTED:
             break
-    return Listing(_shown(walk.parts), tuple(entries), omitted, tuple(walk.notes))
+    return Listing(_display_path(walk.parts), tuple(entries), omitted, tuple(walk.notes))
 
 
 def _entry(node: Node, details: bool) -> ListingEntry:
@@ -56,34 +56,34 @@ def _entry(node: Node, details: bool) -> ListingEntry:
 
 
 def find_by_name(root: WorkspaceRoot, operation: FindByName) -> PathList:
-    """Files and directories whose name contains the text, upper and lower case alike.
+    """Find files and directories whose name contains the text, ignoring case.
 
-    Build and dependency directories are left out: their thousands of files hide the few that are meant.
+    Build and dependency directories are left out: their thousands of files would hide the relevant ones.
     """
     if not operation.text:
         raise ToolError("the pattern is empty; give a part of a file name")
     if operation.max_depth is not None and operation.max_depth < 1:
-        raise ToolError(f"max_depth {operation.max_depth} reaches nothing; give 1 or more")
-    wanted = operation.text.casefold()
+        raise ToolError(f"max_depth must be at least 1, got {operation.max_depth}")
+    text = operation.text.casefold()
 
-    def is_meant(name: str) -> bool:
-        return wanted in name.casefold()
+    def contains_text(name: str) -> bool:
+        return text in name.casefold()
 
-    walk = Walk(root, operation.path, depth=operation.max_depth, skip=COMMON_DIRECTORIES, wanted=is_meant)
-    return _collect(walk, lambda node: is_meant(node.name), operation.limit)
+    walk = Walk(root, operation.path, depth=operation.max_depth, skip=COMMON_DIRECTORIES, accept_name=contains_text)
+    return _collect(walk, lambda node: contains_text(node.name), operation.limit)
 
 
 def find_by_glob(root: WorkspaceRoot, operation: Glob) -> PathList:
-    """Files whose path below ``path`` matches, directories if asked for; hidden ones too, and ignored ones unless told.
+    """Find files by their path below ``path``, hidden ones included; optionally directories, and without ignored files.
 
-    Build and dependency directories are looked into only when the pattern names them.
+    Build and dependency directories are searched only if the pattern names them.
     """
     inside = root.path.rstrip("/") + "/"
-    if operation.pattern.startswith(inside):  # an absolute pattern says by itself where to look
+    if operation.pattern.startswith(inside):  # an absolute pattern replaces the path
         operation = replace(operation, pattern=operation.pattern.removeprefix(inside), path=".")
     matcher = GlobMatcher(operation.pattern, operation.case_sensitive)
     skip = COMMON_DIRECTORIES - set(operation.pattern.split("/"))
-    walk = Walk(root, operation.path, skip=skip, gitignore=operation.gitignore, wanted=matcher.may_match)
+    walk = Walk(root, operation.path, skip=skip, gitignore=operation.gitignore, accept_name=matcher.may_match)
 
     def accepts(node: Node) -> bool:
         return (operation.directories or not node.is_directory) and matcher.matches(node.path)
@@ -92,7 +92,7 @@ def find_by_glob(root: WorkspaceRoot, operation: Glob) -> PathList:
 
 
 def _newest(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> PathList:
-    """All that match are looked at, the ``limit`` changed last are given."""
+    """Return the ``limit`` most recently modified matches."""
     found: list[tuple[int, str]] = []
     for node in walk:
         if accepts(node):
@@ -115,5 +115,5 @@ def _collect(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> PathLis
     return PathList(tuple(paths), truncated, tuple(walk.notes))
 
 
-def _shown(parts: tuple[str, ...]) -> str:
+def _display_path(parts: tuple[str, ...]) -> str:
     return escape_for_display("/".join(parts)) or "."

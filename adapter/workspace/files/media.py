@@ -1,4 +1,4 @@
-"""Files that are no text: recognised by their first bytes, given as they are or as the text in them."""
+"""Media files: detect their type, describe them, and extract the text of PDFs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from adapter.tools.operations import MediaKind
 from adapter.workspace.files import pdf_pages
 
 MAX_MEDIA_BYTES = 10_000_000
-"""Of an image, sound or video that is given to the model."""
+"""Maximum size of an image, audio or video file passed to the model, in bytes."""
 HEAD_BYTES = 1_000_000
-"""In which the size of an image is looked for: a JPEG may carry a preview before it."""
+"""Number of bytes searched for an image's dimensions: a JPEG may have a preview before them."""
 MAX_PDF_BYTES = 50_000_000
-"""Of a PDF file that is read."""
+"""Maximum size of a PDF file, in bytes."""
 PDF_SECONDS = 20.0
-"""Of processor time for the text of a PDF file; twice as long by the clock."""
+"""Maximum processor time to extract the text of a PDF, in seconds; twice as long in wall time."""
 PDF_MEMORY = 200 * 1024 * 1024
-"""Of the process that reads a PDF file."""
+"""Maximum memory of the process that reads a PDF, in bytes."""
 
 _SIGNATURES: tuple[tuple[bytes, int, MediaKind, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", 0, "image", "image/png"),
@@ -48,39 +48,40 @@ _SIGNATURES: tuple[tuple[bytes, int, MediaKind, str], ...] = (
     (b"\x1a\x45\xdf\xa3", 0, "video", "video/webm"),
     (b"\0\0\1\xba", 0, "video", "video/mpeg"),
 )
-"""Bytes, where they stand, and what they mean; the first that fits decides."""
+"""Signature, offset, kind and MIME type; the first match decides."""
 
-_NAMES: dict[MediaKind, str] = {"image": "an image", "pdf": "a PDF", "audio": "sound", "video": "a video"}
+_NAMES: dict[MediaKind, str] = {"image": "an image", "pdf": "a PDF", "audio": "audio", "video": "a video"}
 _NEXT: dict[MediaKind, str] = {
-    "image": "ask the user what it shows, or use a program on it",
+    "image": "ask the user to describe it, or use a program on it",
     "pdf": "use a program such as pdftotext on it",
-    "audio": "ask the user what it says, or use a program on it",
-    "video": "ask the user what it shows, or use a program on it",
+    "audio": "ask the user for its content, or use a program on it",
+    "video": "ask the user to describe it, or use a program on it",
 }
 
 _DAMAGE = (ArithmeticError, struct.error, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError)
-"""What damaged files make imagesize raise."""
+"""Exceptions that imagesize raises for damaged files."""
 
 
 def detect_media_type(head: bytes) -> tuple[MediaKind, str] | None:
-    """Kind and MIME type by the first bytes of a file; None for text and for what is not known."""
+    """Detect kind and MIME type from a file's first bytes; None for text and unknown types."""
     for signature, position, kind, mime in _SIGNATURES:
         if head.startswith(signature, position) and (kind == "pdf" or not head.isascii() or b"\0" in head):
             return kind, mime
     return None
 
 
-def described(mime: str, size: int, head: bytes) -> str:
-    """``image/png, 640x480 pixels, 1234 bytes``; the pixels where the beginning of the file tells them."""
+def describe_media(mime: str, size: int, head: bytes) -> str:
+    """Return for instance ``image/png, 640x480 pixels, 1234 bytes``; pixels only if the start of the file has them."""
     width, height = _pixels(head) if mime.startswith("image/") else (0, 0)
     pixels = f", {width}x{height} pixels" if width > 0 and height > 0 else ""
     return f"{mime}{pixels}, {size} bytes"
 
 
 def refusal(shown: str, kind: MediaKind, mime: str, size: int, head: bytes) -> ToolError:
-    cannot = "see" if kind == "image" else "take"
+    cannot = "see" if kind == "image" else "process"
     return ToolError(
-        f"{shown} is {_NAMES[kind]} ({described(mime, size, head)}), which this model cannot {cannot}; {_NEXT[kind]}"
+        f"{shown} is {_NAMES[kind]} ({describe_media(mime, size, head)}), which this model cannot {cannot}; "
+        f"{_NEXT[kind]}"
     )
 
 
@@ -95,13 +96,13 @@ def _pixels(head: bytes) -> tuple[int, int]:
 
 
 def pdf_text(data: bytes, shown: str) -> tuple[str, tuple[str, ...]]:
-    """The text of a PDF, each page under a line with its number, and notes. Raises ToolError when there is none.
+    """Return the text of a PDF, each page under a line with its number, and notes. Raises ToolError if it has no text.
 
-    It is read in a process of its own, which has `PDF_SECONDS` and `PDF_MEMORY`: what was read until then is given.
+    A separate process reads it within `PDF_SECONDS` and `PDF_MEMORY`; pages read until then are returned.
     """
     if find_spec("pypdf") is None:
         raise ToolError(
-            f"{shown} is a PDF; its text can be read when pypdf is installed (pip install 'toolcall-adapter[pdf]'). "
+            f"{shown} is a PDF; reading its text requires pypdf (pip install 'toolcall-adapter[pdf]'). "
             f"Until then {_NEXT['pdf']}"
         )
     texts, total, end = _pages(data)
@@ -114,17 +115,17 @@ def pdf_text(data: bytes, shown: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _pages(data: bytes) -> tuple[list[str], int, str]:
-    """The texts of the pages, how many there are, and why they are not all read, if they are not."""
-    words = [sys.executable, "-I", pdf_pages.__file__, f"{PDF_SECONDS:.0f}", str(PDF_MEMORY)]
+    """Return the texts of the pages, the number of pages, and the reason why some are missing, or ""."""
+    argv = [sys.executable, "-I", pdf_pages.__file__, f"{PDF_SECONDS:.0f}", str(PDF_MEMORY)]
     try:
-        done = subprocess.run(words, input=data, capture_output=True, timeout=2 * PDF_SECONDS, check=False)
+        done = subprocess.run(argv, input=data, capture_output=True, timeout=2 * PDF_SECONDS, check=False)
         output = done.stdout
     except subprocess.TimeoutExpired as error:
         output = error.stdout or b""
     except OSError as error:
         return [], 0, error.strerror or str(error)
     whole, _, _ = output.rpartition(b"\n")  # the last line may be cut off
-    said = [json.loads(line) for line in whole.splitlines()]
-    total = next((each["total"] for each in said if "total" in each), 0)
-    end = next((each["end"] for each in said if "end" in each), f"it takes more than {PDF_SECONDS:g} s")
-    return [each["text"] for each in said if "text" in each], total, end
+    messages = [json.loads(line) for line in whole.splitlines()]
+    total = next((message["total"] for message in messages if "total" in message), 0)
+    end = next((message["end"] for message in messages if "end" in message), f"it takes more than {PDF_SECONDS:g} s")
+    return [message["text"] for message in messages if "text" in message], total, end

@@ -1,6 +1,6 @@
-"""Deleting, moving and copying: whole trees on descriptors, links never followed, nothing overwritten.
+"""Delete, move and copy files and trees on descriptors, without following links or overwriting anything.
 
-Each is one rename, so that it is done whole or not at all, and can be undone.
+Each is a single rename, so it is atomic and can be undone.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from adapter.workspace.changes.transactions import StagedContent
 from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.name_rules import is_git
-from adapter.workspace.paths.os_errors import os_errors_explained
+from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
 from adapter.workspace.paths.resolved_path import (
     NEW_FILE,
     ResolvedPath,
+    closing_descriptor,
     open_child_directory,
     open_regular,
     require_existing,
@@ -29,17 +30,17 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import Walk, WalkLimits
 
 TREE_LIMITS = WalkLimits(entries=20_000, depth=64, seconds=30.0)
-"""A tree beyond this is not deleted or copied by a tool call."""
+"""Maximum size of a tree that a tool call deletes, moves or copies."""
 MAX_COPY_BYTES = 1024 * 1024 * 1024
-"""Of one copy, all files together."""
+"""Maximum total size of the files of one copy, in bytes."""
 
 
 def check_delete(root: WorkspaceRoot, operation: Delete) -> str:
-    """What would be deleted, in words. Raises ToolError for what cannot be."""
-    with root.locate(operation.path, follow=False, write=True) as place:
-        require_existing(place)
-        _check_not_holding_records(root, place)
-        shown, is_directory = place.shown, place.is_directory
+    """Return the summary of a deletion. Raises ToolError if it is not possible."""
+    with root.locate(operation.path, follow=False, write=True) as resolved:
+        require_existing(resolved)
+        _check_not_holding_records(root, resolved)
+        shown, is_directory = resolved.display_path, resolved.is_directory
     if not is_directory:
         return f"delete {shown}"
     entries = _count(root, operation.path)
@@ -50,84 +51,85 @@ def check_delete(root: WorkspaceRoot, operation: Delete) -> str:
     return f"delete the directory {shown} and the {entries} entries in it"
 
 
-def plan_delete(desk: WorkspaceContext, operation: Delete) -> Plan:
-    """Delete a file, a link (not its target) or, when ``recursive``, a directory with all it holds.
+def plan_delete(context: WorkspaceContext, operation: Delete) -> Plan:
+    """Plan to delete a file, a link (not its target) or, if ``recursive``, a directory with its contents.
 
-    Where nothing can be kept of it, because the disk is full, whoever approves is told that it is for good.
+    If the disk is too full for an undo record, the summary for approval says that the deletion is permanent.
     """
-    summary = check_delete(desk.root, operation)
-    with os_errors_explained(f"{escape_for_display(operation.path)} was not deleted"):
-        kept = desk.history.can_keep()
-    if not kept:
+    summary = check_delete(context.root, operation)
+    with os_errors_as_tool_errors(f"{escape_for_display(operation.path)} was not deleted"):
+        is_undoable = context.history.can_keep()
+    if not is_undoable:
         summary += " for good (the disk is full: no undo)"
-    return Plan(summary, lambda: _delete(desk, operation, kept))
+    return Plan(summary, lambda: _delete(context, operation, is_undoable))
 
 
-def delete(desk: WorkspaceContext, operation: Delete) -> OperationDone:
-    return _delete(desk, operation, desk.history.can_keep())
+def delete(context: WorkspaceContext, operation: Delete) -> OperationDone:
+    return _delete(context, operation, context.history.can_keep())
 
 
-def _delete(desk: WorkspaceContext, operation: Delete, kept: bool) -> OperationDone:
-    summary = check_delete(desk.root, operation)
-    with desk.root.locate(operation.path, follow=False, write=True) as place:
-        require_existing(place)
-        with os_errors_explained(f"{place.shown} was not deleted"):
-            entries = tree_ops.count(place.name, place.dirfd) + 1
-    path = "/".join(place.parts)
-    with os_errors_explained(f"{place.shown} was not deleted"):
-        if kept:
-            notes = desk.history.commit(summary, (), [ChangeStep(kind="take", path=path)], {})
+def _delete(context: WorkspaceContext, operation: Delete, is_undoable: bool) -> OperationDone:
+    summary = check_delete(context.root, operation)
+    with context.root.locate(operation.path, follow=False, write=True) as resolved:
+        require_existing(resolved)
+        with os_errors_as_tool_errors(f"{resolved.display_path} was not deleted"):
+            entries = tree_ops.count(resolved.name, resolved.dirfd) + 1
+    path = "/".join(resolved.parts)
+    with os_errors_as_tool_errors(f"{resolved.display_path} was not deleted"):
+        if is_undoable:
+            notes = context.history.commit(summary, (), [ChangeStep(kind="take", path=path)], {})
         else:
-            desk.history.remove_for_good(path)
-            notes = ("nothing of it was kept, because the disk is full: this cannot be undone",)
-    desk.seen.forget(place.parts)
-    return OperationDone(place.shown, entries=entries, notes=notes)
+            context.history.remove_for_good(path)
+            notes = ("this cannot be undone: the disk was too full to record it",)
+    context.read_tracker.forget(resolved.parts)
+    return OperationDone(resolved.display_path, entries=entries, notes=notes)
 
 
 def check_move(root: WorkspaceRoot, operation: Move) -> str:
-    """What would be moved where, in words. Raises ToolError for what cannot be."""
+    """Return the summary of a move. Raises ToolError if it is not possible."""
     source, destination = _check_pair(root, operation.source, operation.destination, moving=True)
-    return f"move {source.shown} to {destination.shown}"
+    return f"move {source.display_path} to {destination.display_path}"
 
 
-def move(desk: WorkspaceContext, operation: Move) -> OperationDone:
-    """Rename within the workspace; parents of the destination are made, nothing is overwritten."""
-    source, destination = _check_pair(desk.root, operation.source, operation.destination, moving=True)
+def move(context: WorkspaceContext, operation: Move) -> OperationDone:
+    """Rename within the workspace; parents of the destination are created, nothing is overwritten."""
+    source, destination = _check_pair(context.root, operation.source, operation.destination, moving=True)
     step = ChangeStep(kind="move", path="/".join(source.parts), destination="/".join(destination.parts))
-    with os_errors_explained(f"{source.shown} was not moved"):
-        summary = f"move {source.shown} to {destination.shown}"
-        notes = desk.history.commit(summary, [destination.parts[:-1]], [step], {})
-    desk.seen.move(source.parts, destination.parts)
-    return OperationDone(source.shown, destination.shown, notes=notes)
+    with os_errors_as_tool_errors(f"{source.display_path} was not moved"):
+        summary = f"move {source.display_path} to {destination.display_path}"
+        notes = context.history.commit(summary, [destination.parts[:-1]], [step], {})
+    context.read_tracker.move(source.parts, destination.parts)
+    return OperationDone(source.display_path, destination.display_path, notes=notes)
 
 
 def check_copy(root: WorkspaceRoot, operation: Copy) -> str:
-    """What would be copied where, in words. Raises ToolError for what cannot be."""
+    """Return the summary of a copy. Raises ToolError if it is not possible."""
     source, destination = _check_pair(root, operation.source, operation.destination, moving=False)
-    return f"copy {source.shown} to {destination.shown}"
+    return f"copy {source.display_path} to {destination.display_path}"
 
 
-def copy(desk: WorkspaceContext, operation: Copy) -> OperationDone:
-    """Copy a file or a directory with all it holds. The copy appears whole or not at all."""
-    source, destination = _check_pair(desk.root, operation.source, operation.destination, moving=False)
-    copied = _TreeCopy()
+def copy(context: WorkspaceContext, operation: Copy) -> OperationDone:
+    """Copy a file, or a directory with its contents. The copy appears atomically."""
+    source, destination = _check_pair(context.root, operation.source, operation.destination, moving=False)
+    tree = _TreeCopy()
 
     def make(dirfd: int, name: str) -> None:
-        with desk.root.locate(operation.source) as place:
-            require_existing(place)
-            copied.add(place, name, dirfd)
+        with context.root.locate(operation.source) as resolved:
+            require_existing(resolved)
+            tree.add(resolved, name, dirfd)
 
     step = ChangeStep(kind="put", path="/".join(destination.parts))
-    with os_errors_explained(f"{source.shown} was not copied"):
-        summary = f"copy {source.shown} to {destination.shown}"
-        notes = desk.history.commit(summary, [destination.parts[:-1]], [step], {0: StagedContent(make)})
-    return OperationDone(source.shown, destination.shown, copied.entries, (*copied.notes, *notes))
+    with os_errors_as_tool_errors(f"{source.display_path} was not copied"):
+        summary = f"copy {source.display_path} to {destination.display_path}"
+        notes = context.history.commit(summary, [destination.parts[:-1]], [step], {0: StagedContent(make)})
+    return OperationDone(source.display_path, destination.display_path, tree.entries, (*tree.notes, *notes))
 
 
 def _check_pair(
     root: WorkspaceRoot, source_path: str, destination_path: str, moving: bool
 ) -> tuple[ResolvedPath, ResolvedPath]:
-    """Where both are, their descriptors closed again. Raises ToolError for what cannot be moved or copied."""
+    """Resolve and check both paths; their descriptors are closed again. Raises ToolError if the operation is not
+    possible."""
     with root.locate(source_path, follow=not moving, write=moving) as source:
         require_existing(source)
         if moving:
@@ -135,42 +137,47 @@ def _check_pair(
     with root.locate(destination_path, follow=False, write=True, parents="imagine") as destination:
         if destination.is_directory:
             raise ToolError(
-                f"{destination.shown} is a directory; give the full new path, "
-                f"such as {destination.shown}/{escape_for_display(source.parts[-1]) if source.parts else 'name'}"
+                f"{destination.display_path} is a directory; give the full new path, "
+                f"such as {destination.display_path}/{escape_for_display(source.parts[-1]) if source.parts else 'name'}"
             )
         if destination.status is not None:
-            raise ToolError(f"{destination.shown} exists already and is not overwritten; delete it first")
+            raise ToolError(f"{destination.display_path} already exists and was not overwritten; delete it first")
         if destination.parts[: len(source.parts)] == source.parts and source.is_directory:
-            raise ToolError(f"{destination.shown} is inside {source.shown} itself; choose a destination outside of it")
+            raise ToolError(
+                f"{destination.display_path} is inside {source.display_path}; choose a destination outside of it"
+            )
     if source.is_directory:
         _count(root, source_path)
     elif not source.is_file and not moving:
-        raise ToolError(f"{source.shown} is not a regular file (a device, pipe or socket) and is not copied")
+        raise ToolError(f"{source.display_path} is not a regular file (a device, pipe or socket) and is not copied")
     return source, destination
 
 
-def _check_not_holding_records(root: WorkspaceRoot, place: ResolvedPath) -> None:
-    if root.holds_hidden(place.parts):
-        raise ToolError(f"{place.shown} holds the records of changes, which tools leave alone")
+def _check_not_holding_records(root: WorkspaceRoot, resolved: ResolvedPath) -> None:
+    if root.holds_hidden(resolved.parts):
+        raise ToolError(f"{resolved.display_path} contains the change journal, which tools cannot access")
 
 
 def _count(root: WorkspaceRoot, path: str) -> int:
-    """The entries of a tree. Raises ToolError when it is too large or holds a git repository."""
+    """Return the number of entries in a tree. Raises ToolError if it is too large or contains a git repository."""
     walk = Walk(root, path, limits=TREE_LIMITS)
     count = 0
     for node in walk:
         count += 1
         if is_git(node.name):
+            shown = escape_for_display(path)
             raise ToolError(
-                f"{escape_for_display(path)} holds git's own data ({escape_for_display(node.path)}), which is only read"
+                f"{shown} contains git's own data ({escape_for_display(node.path)}), which is read-only for tools"
             )
     if walk.notes:
-        raise ToolError(f"{escape_for_display(path)} was left as it is, it could not be gone through: {walk.notes[0]}")
+        raise ToolError(
+            f"{escape_for_display(path)} was not changed, because not all of it could be checked: {walk.notes[0]}"
+        )
     return count
 
 
 class _TreeCopy:
-    """Copies regular files and directories; counts what it copied, notes what it left out."""
+    """Copies regular files and directories, counts the entries, and notes those left out."""
 
     def __init__(self) -> None:
         self.entries = 0
@@ -184,39 +191,32 @@ class _TreeCopy:
         elif source.is_file:
             self._add_file(source, name, dirfd)
         else:
-            self.notes.append(f"{source.shown} is a link or a special file and was left out")
+            self.notes.append(f"{source.display_path} is a link or a special file and was left out")
             return
         self.entries += 1
 
     def _add_directory(self, source: ResolvedPath, name: str, dirfd: int) -> None:
         os.mkdir(name, dir_fd=dirfd)
-        original = open_child_directory(source.name, source.dirfd)
-        try:
-            copied = open_child_directory(name, dirfd)
-            try:
-                for child in tree_ops.names_in(original):
-                    status = os.stat(child, dir_fd=original, follow_symlinks=False)
-                    self.add(ResolvedPath(original, child, (*source.parts, child), status), child, copied)
-                os.fchmod(copied, stat.S_IMODE(os.fstat(original).st_mode))
-            finally:
-                os.close(copied)
-        finally:
-            os.close(original)
+        with (
+            closing_descriptor(open_child_directory(source.name, source.dirfd)) as original,
+            closing_descriptor(open_child_directory(name, dirfd)) as copied,
+        ):
+            for child in tree_ops.names_in(original):
+                status = os.stat(child, dir_fd=original, follow_symlinks=False)
+                self.add(ResolvedPath(original, child, (*source.parts, child), status), child, copied)
+            os.fchmod(copied, stat.S_IMODE(os.fstat(original).st_mode))
 
     def _add_file(self, source: ResolvedPath, name: str, dirfd: int) -> None:
         with open_regular(source) as original:
             self._check_size(os.fstat(original).st_size)
-            copied = os.open(name, NEW_FILE, 0o600, dir_fd=dirfd)
-            try:
+            with closing_descriptor(os.open(name, NEW_FILE, 0o600, dir_fd=dirfd)) as copied:
                 while chunk := os.read(original, tree_ops.CHUNK_BYTES):
                     self._check_size(len(chunk))
                     self._bytes += len(chunk)
                     tree_ops.write_all(copied, chunk)
                 os.fchmod(copied, stat.S_IMODE(os.fstat(original).st_mode) & 0o777)
                 os.fsync(copied)
-            finally:
-                os.close(copied)
 
     def _check_size(self, more: int) -> None:
         if self._bytes + more > MAX_COPY_BYTES:
-            raise ToolError(f"more than {MAX_COPY_BYTES} bytes are not copied; use a command for that")
+            raise ToolError(f"the copy is larger than {MAX_COPY_BYTES} bytes; use a command for it")

@@ -1,4 +1,4 @@
-"""The patches of one file: made on its text and, where its encoding is a guess, on its bytes; what they changed."""
+"""Apply patches to a file's text, or to its bytes if the encoding is a guess, and list the changed lines."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from adapter.workspace.changes.text_codec import bytes_as_text, decode, encode, 
 def patch_bytes(
     data: bytes, operation: PatchText, shown: str, encoding: str | None = None
 ) -> tuple[PatchResult, bytes]:
-    """The patched text of a file and its bytes, of which none outside of the patches changes.
+    """Return the patched text of a file and its bytes; bytes outside of the patches stay the same.
 
-    Where the encoding is guessed the patches are made on the bytes and must be what the guess says: in another
-    encoding a letter may be half of a character, and an old text stand in more places. Raises EditError when
-    the patches do not fit, ToolError for what is no text or cannot be written.
+    With a guessed encoding, the patches are applied to the bytes, and the result must agree with the text: in another
+    encoding, a letter may be half of a character, and an old text may occur in more places. Raises EditError if the
+    patches do not match, ToolError if the file is binary or cannot be written.
     """
     decoded = decode(data, shown, encoding)
     result = _patch(decoded.text, operation.patches, operation, shown)
     if not decoded.guessed:
         return result, encode(result.text, decoded.encoding, shown)
     check_new_characters(data, decoded.encoding, decoded.text, result.text, shown)
-    patches = [_in_bytes(patch, decoded.encoding, shown) for patch in operation.patches]
+    patches = [_to_bytes_patch(patch, decoded.encoding, shown) for patch in operation.patches]
     try:
         after = text_as_bytes(_patch(bytes_as_text(data), patches, operation, shown).text)
     except EditError:
         after = b""
     if after.decode(decoded.encoding, "replace") != result.text:
         raise EditError(
-            f"its encoding is not known ({decoded.encoding} was guessed), and in its bytes the old texts are not found "
-            "as they are in what was shown; give longer ones, as they stand there. Nothing was changed."
+            f"the encoding is unknown ({decoded.encoding} was guessed), and the bytes of the old texts do not match "
+            "the file in the same places; give longer old texts, copied from the file. Nothing was changed."
         )
     return result, after
 
@@ -47,13 +47,13 @@ def _patch(text: str, patches: Sequence[Patch], operation: PatchText, shown: str
     return patch_text(text, patches, shown, basis=basis, empty_old_text=empty_old_text, names=operation.names)
 
 
-def _in_bytes(patch: Patch, encoding: str, shown: str) -> Patch:
+def _to_bytes_patch(patch: Patch, encoding: str, shown: str) -> Patch:
     old = patch.old_text.encode(encoding, "replace")
     return replace(patch, old_text=bytes_as_text(old), new_text=bytes_as_text(encode(patch.new_text, encoding, shown)))
 
 
 def creates_file(patches: Sequence[Patch]) -> bool:
-    """Whether a notation gives the text of a file that need not be there: whole, or in a block without old text."""
+    """Return whether the patches give all text of a file, as a whole or without old text, so that it need not exist."""
     return bool(patches) and all(
         isinstance(patch, WholeFileRewrite)
         or (isinstance(patch, Hunk) and not (patch.old_text or patch.below or patch.at_end or patch.start_line))
@@ -61,13 +61,13 @@ def creates_file(patches: Sequence[Patch]) -> bool:
     )
 
 
-def changed_places(result: PatchResult) -> Iterator[ChangedLine]:
-    """The changed places with their lines, one line more on both sides."""
+def list_changed_lines(result: PatchResult) -> Iterator[ChangedLine]:
+    """Yield the changed positions, each with its line and one more on both sides."""
     text = result.text.removeprefix("\ufeff")
     lines = split_lines(text)
     ends = list(accumulate(map(len, lines)))
-    for place in result.places:
-        place -= len(result.text) - len(text)
-        index = max(min(bisect_right(ends, place), len(lines) - 1), 0)
-        column = place - (ends[index - 1] if index else 0) + 1
+    for position in result.places:
+        position -= len(result.text) - len(text)
+        index = max(min(bisect_right(ends, position), len(lines) - 1), 0)
+        column = position - (ends[index - 1] if index else 0) + 1
         yield ChangedLine(index + 1, column, "".join(lines[max(index - 1, 0) : index + 2]))

@@ -1,4 +1,4 @@
-"""Outlines of source files, and searches for what they declare by name."""
+"""Outline source files, and search them for declarations by name."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import line_texts
 from adapter.core.text.safe_regex import compile_pattern
+from adapter.core.text.truncate import shorten
 from adapter.outline.extractor import outline
 from adapter.outline.language import Language
 from adapter.outline.languages import LANGUAGES, extensions_of, language_of
@@ -39,15 +40,15 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import Walk
 
 MAX_SOURCE_BYTES = 2 * 1024 * 1024
-"""Of a file that is outlined or searched for symbols."""
+"""Maximum size of a file outlined or searched for symbols, in bytes."""
 SEARCH_SECONDS = 10.0
-"""For a search for symbols; what was found until then is given."""
+"""Maximum duration of a symbol search, in seconds; symbols found until then are returned."""
 PATTERN_SECONDS = 1.0
-"""Processor time of a pattern for symbols."""
+"""Maximum processor time of a pattern per name, in seconds."""
 MAX_LIMIT = 500
-"""Symbols that one search gives."""
+"""Maximum number of symbols returned by a search."""
 MAX_TEXT = 200
-"""Characters of a symbol's line that are shown; a longer one ends in ``...``."""
+"""Maximum number of characters shown of a symbol's line; a longer one ends in ``...``."""
 
 MODULE_FILES = frozenset(
     {
@@ -55,9 +56,9 @@ MODULE_FILES = frozenset(
         *("build.gradle", "build.gradle.kts", "build.sbt", "composer.json", "Gemfile", "Package.swift", "Makefile"),
     }
 )
-"""What the directory of a module holds; also ``*.iml`` and ``*.csproj``."""
+"""Files that mark the directory of a module, in addition to ``*.iml`` and ``*.csproj``."""
 
-# What a declaration looks like in most languages; used where no grammar is installed.
+# Declarations in most languages, for languages without an installed grammar.
 _DECLARATION = re.compile(
     r"^[ \t]*(?:[\w@#<>\[\]()., ]{0,80}?\s)?"
     r"(class|interface|trait|struct|enum|protocol|record|object|module|namespace|impl|type|typedef"
@@ -90,51 +91,52 @@ _CONTEXTS: dict[str, frozenset[str]] = {
 
 
 def read_outline(root: WorkspaceRoot, operation: Outline) -> FileOutline:
-    """The file's skeleton. Raises ToolError that says why there is none and what to do instead."""
-    with root.open_file(operation.path) as (descriptor, place):
-        text = _source_text(descriptor, place)
+    """Outline a file. Raises ToolError with the reason and an alternative if that is not possible."""
+    with root.open_file(operation.path) as (descriptor, resolved):
+        text = _source_text(descriptor, resolved)
         if text is None:
             raise ToolError(
-                f"{place.shown} is larger than {MAX_SOURCE_BYTES} bytes and is not outlined; "
+                f"{resolved.display_path} is larger than {MAX_SOURCE_BYTES} bytes and cannot be outlined; "
                 "search it, or read a range of its lines"
             )
-        language = language_of(place.name, text)
+        language = language_of(resolved.name, text)
         if language is None:
             known = ", ".join(language.name for language in LANGUAGES)
             raise ToolError(
-                f"{place.shown} is in no language that can be outlined ({known}); read the file instead, or search it"
+                f"{resolved.display_path} is not in a language that can be outlined ({known}); "
+                "read or search the file instead"
             )
-        return outline(text, place.shown, language)
+        return outline(text, resolved.display_path, language)
 
 
-def _source_text(descriptor: int, place: ResolvedPath) -> str | None:
-    """The file's text, None when it is too large."""
+def _source_text(descriptor: int, resolved: ResolvedPath) -> str | None:
+    """Read the file's text; None if it is too large."""
     with open(descriptor, "rb", closefd=False) as file:
         data = file.read(MAX_SOURCE_BYTES + 1)
-    return None if len(data) > MAX_SOURCE_BYTES else decode(data, place.shown).text
+    return None if len(data) > MAX_SOURCE_BYTES else decode(data, resolved.display_path).text
 
 
 def find_symbols(root: WorkspaceRoot, operation: FindSymbols) -> SymbolMatches:
-    """Names that fit, the closest first: files and symbols alike. Counts all, gives at most the limit.
+    """Return matching file and symbol names, best first: all are counted, at most the limit is returned.
 
-    Ignored files and the usual build directories are left out. Where a grammar is
-    missing, lines that look like declarations serve instead, and a note says so.
+    Ignored files and common build directories are left out. Without a grammar, lines that look like declarations are
+    searched, and a note says so.
     """
     if operation.limit < 1:
-        raise ToolError(f"limit {operation.limit} shows nothing; give 1 or more")
-    search = _SymbolSearch(_fitness(operation), operation)
+        raise ToolError(f"limit must be at least 1, got {operation.limit}")
+    search = _SymbolSearch(_build_ranker(operation), operation)
     start, accepts = _scope(root, operation)
-    with root.locate(start) as place:
-        single = place.is_file
+    with root.locate(start) as resolved:
+        single = resolved.is_file
         if single:
-            search.look_at(place, place.shown)
+            search.add_file(resolved, resolved.display_path)
     if not single:
         walk = Walk(root, start, skip=COMMON_DIRECTORIES, gitignore=True)
         for node in walk:
             if not node.is_file or not accepts(node.path):
                 continue
             with suppress(FileNotFoundError):  # deleted meanwhile
-                search.look_at(node.place(walk.parts), "/".join((*walk.parts, node.path)))
+                search.add_file(node.resolve(walk.parts), "/".join((*walk.parts, node.path)))
             if search.is_over:
                 break
         search.notes += walk.notes
@@ -142,32 +144,36 @@ def find_symbols(root: WorkspaceRoot, operation: FindSymbols) -> SymbolMatches:
 
 
 def _scope(root: WorkspaceRoot, operation: FindSymbols) -> tuple[str, Callable[[str], bool]]:
-    """Where the search starts, and which paths below it belong to the scope."""
+    """Return the start of the search, and a filter for the paths below it."""
     match operation.scope:
         case "project":
-            return ".", _everything
+            return ".", _accept_all
         case "module":
-            return _module(root, operation.path), _everything
+            return _find_module(root, operation.path), _accept_all
         case "custom":
             globs = [GlobMatcher(part.strip()) for part in operation.path.split(",") if part.strip()]
             return ".", lambda path: any(glob.matches(path) for glob in globs)
         case _:
-            with root.locate(operation.path) as place:
-                if operation.scope == "file" and place.is_directory:
-                    raise ToolError(f"{place.shown} is a directory; the scope file needs a file, or use directory")
-                if operation.scope == "directory" and place.is_file:
-                    raise ToolError(f"{place.shown} is a file; the scope directory needs a directory, or use file")
-            return operation.path, _everything
+            with root.locate(operation.path) as resolved:
+                if operation.scope == "file" and resolved.is_directory:
+                    raise ToolError(
+                        f"{resolved.display_path} is a directory; the scope file needs a file, or use directory"
+                    )
+                if operation.scope == "directory" and resolved.is_file:
+                    raise ToolError(
+                        f"{resolved.display_path} is a file; the scope directory needs a directory, or use file"
+                    )
+            return operation.path, _accept_all
 
 
-def _everything(_: str) -> bool:
+def _accept_all(_: str) -> bool:
     return True
 
 
-def _module(root: WorkspaceRoot, path: str) -> str:
-    """The nearest directory at or above ``path`` that holds a module's file; the root when there is none."""
-    with root.locate(path) as place:
-        parts = list(place.parts if place.is_directory else place.parts[:-1])
+def _find_module(root: WorkspaceRoot, path: str) -> str:
+    """Return the nearest directory at or above ``path`` with a module file; the root if none is found."""
+    with root.locate(path) as resolved:
+        parts = list(resolved.parts if resolved.is_directory else resolved.parts[:-1])
     while parts:
         names = [node.name for node in Walk(root, "/".join(parts), depth=1)]
         if any(name in MODULE_FILES or name.endswith((".iml", ".csproj")) for name in names):
@@ -176,11 +182,11 @@ def _module(root: WorkspaceRoot, path: str) -> str:
     return "/".join(parts) or "."
 
 
-Fitness = Callable[[str], int | None]
-"""How well a name fits, 0 best, None not at all."""
+Ranker = Callable[[str], int | None]
+"""Ranks a name: 0 is best, None does not match."""
 
 
-def _fitness(operation: FindSymbols) -> Fitness:
+def _build_ranker(operation: FindSymbols) -> Ranker:
     if not operation.pattern.strip():
         raise ToolError("the pattern is empty; give a name or a part of one")
     flags = 0 if operation.case_sensitive else regex.IGNORECASE
@@ -193,18 +199,18 @@ def _fitness(operation: FindSymbols) -> Fitness:
     humps = None
     if not operation.regex and not operation.whole_words:
         humps = _humps(operation.pattern)
-    return partial(_fit, patterns, humps)
+    return partial(_rank, patterns, humps)
 
 
 def _humps(pattern: str) -> regex.Pattern[str] | None:
-    """``FiCh`` as the beginnings of the words of a name: ``FileChange``, not ``office_chair``."""
+    """Compile ``FiCh`` to match the starts of words in a name: ``FileChange``, not ``office_chair``."""
     parts = re.findall(r"[A-Z][a-z0-9]*", pattern)
     if len(parts) < 2 or "".join(parts) != pattern:
         return None
     return regex.compile(r"[a-z0-9]*_*".join(regex.escape(part) for part in parts))
 
 
-def _fit(patterns: Iterable[regex.Pattern[str]], humps: regex.Pattern[str] | None, name: str) -> int | None:
+def _rank(patterns: Iterable[regex.Pattern[str]], humps: regex.Pattern[str] | None, name: str) -> int | None:
     found = []
     for pattern in patterns:
         try:
@@ -228,48 +234,48 @@ class _Symbol:
 
 @dataclass(slots=True)
 class _SymbolSearch:
-    fits: Fitness
+    rank: Ranker
     operation: FindSymbols
     found: list[tuple[int, SymbolMatch]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     is_over: bool = False
-    _without: set[str] = field(default_factory=set)
+    _missing_grammars: set[str] = field(default_factory=set)
     _deadline: float = field(default_factory=lambda: time.monotonic() + SEARCH_SECONDS)
 
-    def look_at(self, place: ResolvedPath, path: str) -> None:
+    def add_file(self, resolved: ResolvedPath, path: str) -> None:
         shown = escape_for_display(path)
-        wanted = self.operation.file_type
-        if wanted and place.name.rpartition(".")[2].lower() not in extensions_of(wanted):
+        file_type = self.operation.file_type
+        if file_type and resolved.name.rpartition(".")[2].lower() not in extensions_of(file_type):
             return
         if time.monotonic() > self._deadline:
             self.is_over = True
             self.notes.append(f"the search stopped after {SEARCH_SECONDS:g} s at {shown}; give a narrower scope")
             return
-        self._take(
-            escape_for_display(place.name),
+        self._add_if_matching(
+            escape_for_display(resolved.name),
             "file",
-            SymbolMatch(shown, 1, 1, escape_for_display(place.name), shown, "file"),
+            SymbolMatch(shown, 1, 1, escape_for_display(resolved.name), shown, "file"),
         )
-        language = language_of(place.name)
+        language = language_of(resolved.name)
         if language is not None and self.operation.context != "files":
-            self._look_into(place, shown, language)
+            self._search_symbols(resolved, shown, language)
 
-    def _look_into(self, place: ResolvedPath, shown: str, language: Language) -> None:
+    def _search_symbols(self, resolved: ResolvedPath, shown: str, language: Language) -> None:
         try:
-            with open_regular(place) as descriptor:
-                text = _source_text(descriptor, place)
+            with open_regular(resolved) as descriptor:
+                text = _source_text(descriptor, resolved)
         except (ToolError, FileNotFoundError):  # binary; deleted meanwhile
             return
         except OSError as error:
             reason = os.strerror(error.errno or 0).lower()
-            self.notes.append(f"{shown} was not looked into for symbols: {reason}")
+            self.notes.append(f"{shown} was not searched for symbols: {reason}")
             return
         if text is None:
             self.notes.append(f"{shown} is larger than {MAX_SOURCE_BYTES} bytes; its symbols were not searched")
             return
         lines = line_texts(text)
-        for symbol in self._symbols(text, shown, language_of(place.name, text) or language, lines):
-            name, line = symbol.name, _clipped(lines[symbol.name.line - 1].strip())
+        for symbol in self._declared_symbols(text, shown, language_of(resolved.name, text) or language, lines):
+            name, line = symbol.name, shorten(lines[symbol.name.line - 1].strip(), MAX_TEXT)
             context = f"{symbol.kind} of {symbol.parent}" if symbol.parent else symbol.kind
             match = SymbolMatch(
                 shown,
@@ -279,48 +285,44 @@ class _SymbolSearch:
                 escape_for_display(line, keep="\t"),
                 escape_for_display(context),
             )
-            self._take(name.text, symbol.kind, match)
+            self._add_if_matching(name.text, symbol.kind, match)
 
-    def _take(self, name: str, kind: str, match: SymbolMatch) -> None:
+    def _add_if_matching(self, name: str, kind: str, match: SymbolMatch) -> None:
         context = self.operation.context
         if context != "any" and kind not in _CONTEXTS[context]:
             return
-        fitness = self.fits(name)
-        if fitness is not None:
-            self.found.append((fitness, match))
+        rank = self.rank(name)
+        if rank is not None:
+            self.found.append((rank, match))
 
-    def _symbols(self, text: str, shown: str, language: Language, lines: list[str]) -> Iterator[_Symbol]:
+    def _declared_symbols(self, text: str, shown: str, language: Language, lines: list[str]) -> Iterator[_Symbol]:
         try:
             parser_for(language)
-            yield from _declared(outline(text, shown, language).items, "")
+            yield from _symbols_of_outline(outline(text, shown, language).items, "")
         except MissingGrammar:
-            self._without.add(language.name)
-            yield from _guessed(lines)
+            self._missing_grammars.add(language.name)
+            yield from _guess_symbols(lines)
         except ToolError as error:  # took too long
             self.notes.append(f"{shown}: {error}")
-            yield from _guessed(lines)
+            yield from _guess_symbols(lines)
 
     def result(self) -> SymbolMatches:
-        if self._without:
+        if self._missing_grammars:
             self.notes.append(
-                f"{', '.join(sorted(self._without))}: only lines that look like declarations were searched, because "
-                "no grammar is installed (pip install 'toolcall-adapter[index]')"
+                f"{', '.join(sorted(self._missing_grammars))}: only lines that look like declarations were searched, "
+                "because no grammar is installed (pip install 'toolcall-adapter[index]')"
             )
         best = sorted(self.found, key=lambda each: (each[0], each[1].context != "file"))
         files = Counter(match.path for _, match in best)
         limit = min(self.operation.limit, MAX_LIMIT)
         if limit < self.operation.limit and limit < len(best):
-            self.notes.append(f"the limit {self.operation.limit} was cut to {MAX_LIMIT}, the most that is possible")
+            self.notes.append(f"limit {self.operation.limit} is out of range; it was reduced to {MAX_LIMIT}")
         return SymbolMatches(
             tuple(match for _, match in best[:limit]), len(best), tuple(files.items()), tuple(self.notes)
         )
 
 
-def _clipped(line: str) -> str:
-    return line if len(line) <= MAX_TEXT else f"{line[: MAX_TEXT - 3]}..."
-
-
-def _declared(items: Iterable[OutlineItem], parent: str) -> Iterator[_Symbol]:
+def _symbols_of_outline(items: Iterable[OutlineItem], parent: str) -> Iterator[_Symbol]:
     for item in items:
         kind = _KINDS.get(item.section)
         if kind is None:
@@ -329,10 +331,10 @@ def _declared(items: Iterable[OutlineItem], parent: str) -> Iterator[_Symbol]:
         for name in item.names:
             yield _Symbol(name, kind, parent)
         first = item.names[0].text if item.names else item.text
-        yield from _declared(item.members, f"{kind} {first}")
+        yield from _symbols_of_outline(item.members, f"{kind} {first}")
 
 
-def _guessed(lines: Iterable[str]) -> Iterator[_Symbol]:
+def _guess_symbols(lines: Iterable[str]) -> Iterator[_Symbol]:
     for number, line in enumerate(lines, 1):
         found = _DECLARATION.match(line[:MAX_TEXT])
         if found:

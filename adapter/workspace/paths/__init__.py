@@ -1,4 +1,4 @@
-"""The gate: names and paths as the disk has them, and nothing outside the folder."""
+"""Resolve paths safely: nothing outside the workspace root is opened, and links are never raced."""
 
 __all__ = [
     "git_detection",

@@ -1,12 +1,12 @@
-"""Git's own data wherever it is: by what a folder holds, whatever it is called.
+"""Detect git's own data by the contents of a folder, not its name.
 
-Git takes a folder for a repository when it finds these in it (setup.c, `is_git_directory`)::
+Git recognizes a repository by these entries (setup.c, `is_git_directory`)::
 
     HEAD, objects and refs      a repository: bare, `git init --separate-git-dir`, or a copy of a `.git`
     HEAD and commondir          the data of a linked worktree
 
-and then runs what its `config` and `hooks` say. What a configuration names in the workspace (`core.hooksPath`,
-`core.fsmonitor`, `include.path`, filters) counts as its data, too.
+and then runs the programs that its `config` and `hooks` name. Paths in the workspace that a configuration names
+(`core.hooksPath`, `core.fsmonitor`, `include.path`, filters) count as git's data.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from contextlib import suppress
 from itertools import islice
 
 MAX_ENTRIES = 5_000
-"""Of a folder that is moved or copied; a larger one counts as holding a repository."""
+"""Maximum number of entries checked in a folder to move or copy; a larger one counts as holding a repository."""
 MAX_SEEN = 10_000
-"""Entries of the workspace that are looked at for repositories, the nearest first: some 10 ms, with each command."""
+"""Maximum number of workspace entries searched for repositories, breadth first: about 10 ms before each command."""
 MAX_REPOSITORIES = 50
-"""That are told of, the nearest ones: each is a mount or more, of 2 ms."""
+"""Maximum number of repositories reported, nearest first: each costs at least one mount, of 2 ms."""
 MAX_CONFIG_BYTES = 64 << 10
-"""At the beginning of a configuration of git's that are looked at."""
+"""Maximum number of bytes read from the start of a git configuration."""
 
 _RUNS = re.compile(
     r"^[ \t]*(?:path|hookspath|fsmonitor|sshcommand|gitproxy|clean|smudge|process|textconv|command|driver|helper|editor"
@@ -38,30 +38,30 @@ _WORD = re.compile(r"[^\s\"';]+")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 
 
-def is_repository(folder: str, made: str = "") -> bool:
-    """Whether git would take ``folder`` for a repository, or will once ``made`` is in it."""
+def is_repository(folder: str, new_name: str = "") -> bool:
+    """Return whether git would recognize ``folder`` as a repository, or will once ``new_name`` exists in it."""
 
     def has(name: str) -> bool:
-        return name.casefold() == made.casefold() or os.path.lexists(f"{folder}/{name}")
+        return name.casefold() == new_name.casefold() or os.path.lexists(f"{folder}/{name}")
 
     return has("HEAD") and (has("commondir") or (has("objects") and has("refs")))
 
 
 def is_git_data(top: str, parts: Sequence[str]) -> bool:
-    """Whether a change of ``parts`` below ``top`` would be one of git's data, or make its folder a repository."""
+    """Return whether changing ``parts`` below ``top`` changes git's data or turns a folder into a repository."""
     folder = top
     if parts and parts[-1].casefold() in SETTINGS:
         return True
-    for place, name in enumerate(parts):
-        below = f"{'/'.join(parts[place:])}/"
-        if is_repository(folder, name) or any(below.startswith(f"{named}/") for named in paths_run_by_git(folder)):
+    for index, name in enumerate(parts):
+        below = f"{'/'.join(parts[index:])}/"
+        if is_repository(folder, name) or any(below.startswith(f"{path}/") for path in paths_run_by_git(folder)):
             return True
         folder = f"{folder}/{name}"
     return is_repository(folder)
 
 
 def holds_repository(folder: str) -> bool:
-    """Whether ``folder``, or one in it, is a repository, or too large to tell."""
+    """Return whether ``folder`` is or contains a repository; True if it has too many entries to search."""
     seen = 0
     for inner, folders, names in os.walk(folder):
         seen += len(folders) + len(names)
@@ -71,9 +71,9 @@ def holds_repository(folder: str) -> bool:
 
 
 def repositories_in(top: str) -> list[str]:
-    """Git's own data in ``top``, at any depth, also what is not called `.git`; as it is now.
+    """Return the paths of all git data below ``top``, whether or not it is called `.git`.
 
-    The nearest ones of very many, or of a very large folder: see `MAX_REPOSITORIES` and `MAX_SEEN`.
+    The search is breadth first and limited: see `MAX_REPOSITORIES` and `MAX_SEEN`.
     """
     found = [f"{top}/{name}" for name in ("config", "hooks")] if is_repository(top) else []
     count = 0
@@ -93,7 +93,7 @@ def repositories_in(top: str) -> list[str]:
 
 
 def _folders(top: str) -> Iterator[tuple[str, frozenset[str]]]:
-    """The folders in ``top``, the nearest first, with the names in each; what is git's own is not entered."""
+    """Yield the folders in ``top`` breadth first, each with its names, without entering git's data."""
     pending, left = deque([top]), MAX_SEEN
     while pending and left > 0:
         folder, names = pending.popleft(), list[str]()
@@ -115,11 +115,11 @@ def _is_repository_with(names: frozenset[str]) -> bool:
 
 
 def paths_run_by_git(top: str) -> Iterator[str]:
-    """The paths below ``top`` that the configuration of its repository names as what to run or to read."""
+    """Yield the paths below ``top`` that its repository's configuration names as programs or files to include."""
     folder = git_folder(top)
     if folder is None:
         return
-    common = os.path.join(folder, _read(f"{folder}/commondir").strip())  # noqa: PTH118 - of a linked worktree
+    common = os.path.join(folder, _read(f"{folder}/commondir").strip())  # noqa: PTH118 - for linked worktrees
     for file in (f"{common}/config", f"{folder}/config.worktree"):
         text = _read(file)
         for value in _RUNS.findall(text):
@@ -131,7 +131,7 @@ def paths_run_by_git(top: str) -> Iterator[str]:
 
 
 def _words(value: str) -> Iterator[str]:
-    """Yield a value's possible paths: all of it, which may have spaces, its quoted parts, and its words."""
+    """Yield the possible paths in a value: the whole (it may have spaces), its quoted parts, and its words."""
     plain = value.replace('\\"', '"').strip()
     yield plain.strip('"')
     for pattern in (_QUOTED, _WORD):
@@ -139,7 +139,7 @@ def _words(value: str) -> Iterator[str]:
 
 
 def git_folder(top: str) -> str | None:
-    """The folder of the repository that ``top`` is the work tree of."""
+    """Return the repository folder of the work tree ``top``."""
     entry = f"{top}/.git"
     with suppress(OSError, ValueError):
         if os.path.isdir(entry):  # noqa: PTH112
@@ -151,7 +151,7 @@ def git_folder(top: str) -> str | None:
 
 
 def _read(file: str) -> str:
-    """The beginning of a regular file; "" where there is none."""
+    """Return the beginning of a regular file; "" for anything else."""
     with suppress(OSError):
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as opened:

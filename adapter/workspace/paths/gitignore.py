@@ -1,4 +1,4 @@
-"""What a search leaves out: what ``.gitignore`` files name, and directories nobody wrote by hand."""
+"""Paths that searches leave out: those in ``.gitignore`` files, and directories of generated files."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ COMMON_DIRECTORIES = frozenset(
         *(".cache", ".cargo", ".rustup", ".idea", ".vscode", "coverage", "htmlcov"),
     }
 )
-"""Directories of dependencies, builds and caches, left out wherever they are."""
+"""Directories of dependencies, builds and caches, left out at any depth."""
 
 MAX_IGNORE_BYTES = 100_000
-"""Read of an ignore file; that there is more is noted."""
+"""Maximum number of bytes read from an ignore file; a longer one is noted."""
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoreFile:
-    """One ``.gitignore``: ``base`` is its directory, relative to the root, with a closing ``/`` or empty."""
+    """A parsed ``.gitignore``. ``base`` is its directory relative to the root, ending in ``/`` or empty."""
 
     base: str
     rules: GitIgnoreSpec
     mentions: re.Pattern[str]
-    """Matches every path that some rule does: most paths match none, which one look then tells."""
+    """Matches every path that some rule matches. Most paths match none, so one search decides."""
     keeps: re.Pattern[str]
-    """Matches every path that some ``!`` line does. Without one the order of the rules says nothing."""
+    """Matches every path that some ``!`` line matches. If none does, the order of the rules does not matter."""
 
     def verdict(self, path: str) -> bool | None:
-        """True ignored, False kept by a ``!`` line, None not mentioned. Directories end with ``/``."""
+        """Return True if ignored, False if kept by a ``!`` line, None if no rule matches. Directories end with
+        ``/``."""
         below = path[len(self.base) :]
         if not self.mentions.search(below):
             return None
@@ -47,9 +48,9 @@ class IgnoreFile:
 
 
 def parse_ignore_file(text: str, base: str) -> IgnoreFile:
-    """Lines that are no pattern are left out, as git does; one must not disable the others.
+    """Parse a ``.gitignore``. Invalid patterns are skipped, as git does: one must not disable the others.
 
-    ``simple``: the faster backends refuse some patterns, and whether they are installed must not matter.
+    ``simple``: the faster backends reject some patterns, and results must not depend on which are installed.
     """
     from pathspec import GitIgnoreSpec
 
@@ -64,13 +65,13 @@ def parse_ignore_file(text: str, base: str) -> IgnoreFile:
 
 
 def _any_of(patterns: Iterable[GitIgnoreSpecPattern]) -> re.Pattern[str]:
-    # pathspec names a group in its expressions, which one expression can have only once
+    # pathspec uses a named group, and one expression can define a name only once
     each = [re.sub(r"\(\?P<\w+>", "(?:", pattern.regex.pattern) for pattern in patterns if pattern.regex]
     return re.compile("|".join(each) if each else r"(?!)")
 
 
 def is_ignored(path: str, files: Sequence[IgnoreFile]) -> bool:
-    """Whether ``path`` (directories end with ``/``) is ignored; the deepest file that mentions it decides."""
+    """Return whether ``path`` is ignored (directories end with ``/``); the deepest matching file decides."""
     for file in reversed(files):
         verdict = file.verdict(path)
         if verdict is not None:

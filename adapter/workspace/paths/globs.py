@@ -1,9 +1,8 @@
-"""Glob patterns matched in linear space and polynomial time, whatever the pattern.
+"""Match glob patterns in linear space and polynomial time.
 
-``*`` and ``?`` stay within a name, ``**`` as a whole component crosses
-directories, ``[a-z]`` and ``[!a-z]`` are sets, ``{a,b}`` are alternatives. A name is
-matched by an expression that never goes back: ``*a*a*a*b`` would take an
-ordinary one exponential time.
+``*`` and ``?`` stay within a name, ``**`` as a whole component crosses directories, ``[a-z]`` and ``[!a-z]`` are sets,
+``{a,b}`` are alternatives. Names are matched without backtracking: ``*a*a*a*b`` would take an ordinary expression
+exponential time.
 """
 
 from __future__ import annotations
@@ -16,39 +15,38 @@ from typing import TypeAlias
 from adapter.core.errors import ToolError
 
 MAX_PATTERN = 500
-"""Characters of a glob."""
+"""Maximum length of a glob, in characters."""
 MAX_ALTERNATIVES = 64
-"""Of all braces of a glob, multiplied."""
+"""Maximum number of alternatives that a glob's braces expand to."""
 
 _TOKEN = re.compile(r"\*+|\?|\[[!^]?\]?[^\]]*\]|\\.|.", re.DOTALL)
 
-
 _Part: TypeAlias = re.Pattern[str] | None
-"""What one component of a path must be; None for ``**``."""
+"""Pattern of one path component; None for ``**``."""
 
 
 class GlobMatcher:
-    """Compiled once, asked for many paths. Raises ToolError for patterns it cannot take."""
+    """A compiled glob. Raises ToolError for an invalid pattern."""
 
     def __init__(self, pattern: str, case_sensitive: bool = False) -> None:
         _check(pattern)
         self._fold = not case_sensitive
         plain = self._folded(pattern.removeprefix("./").lstrip("/"))
         self._alternatives: list[list[_Part]] = [
-            [None if part == "**" else _compiled(part) for part in alternative.split("/") if part]
+            [None if part == "**" else _compile_name(part) for part in alternative.split("/") if part]
             for alternative in _alternatives(plain)
         ]
         self._last = _any_of(parts[-1] if parts else None for parts in self._alternatives)
 
     def matches(self, path: str) -> bool:
-        """Whether the relative ``path`` with ``/`` matches as a whole."""
+        """Return whether the whole relative path matches."""
         names = self._folded(path).split("/")
         if self._last is not None and not self._last.fullmatch(names[-1]):
-            return False  # most paths are told by their names alone
+            return False  # the name alone rules out most paths
         return any(_match_path(parts, names) for parts in self._alternatives)
 
     def may_match(self, name: str) -> bool:
-        """False only when no path that ends with ``name`` matches."""
+        """Return False only if no path ending in ``name`` matches."""
         return self._last is None or self._last.fullmatch(self._folded(name)) is not None
 
     def _folded(self, text: str) -> str:
@@ -61,13 +59,15 @@ def _check(pattern: str) -> None:
     if not pattern.strip("/"):
         raise ToolError("the glob pattern is empty; give one such as **/*.py")
     if len(pattern) > MAX_PATTERN:
-        raise ToolError(f"the glob pattern has {len(pattern)} characters; at most {MAX_PATTERN} are possible")
+        raise ToolError(
+            f"the glob pattern has {len(pattern)} characters, at most {MAX_PATTERN} are allowed; shorten it"
+        )
     if ".." in pattern.split("/"):
         raise ToolError(f"the glob pattern {pattern!r} contains '..'; give the directory as path instead")
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """Every spelling of the ``{a,b}`` groups, innermost first. Unpaired braces stand for themselves."""
+    """Expand the ``{a,b}`` groups, innermost first. Unpaired braces are literal."""
     done: list[str] = []
     pending = [pattern]
     while pending:
@@ -82,9 +82,9 @@ def _alternatives(pattern: str) -> list[str]:
     return done
 
 
-def _compiled(part: str) -> re.Pattern[str]:
-    """What matches one name. What stands between two ``*`` is taken where it first fits, and for good:
-    what follows fits behind that place if it does behind any. So no ``*`` is ever tried twice."""
+def _compile_name(part: str) -> re.Pattern[str]:
+    """Compile the pattern of one name. Each run between two ``*`` is matched at its first position and never again:
+    if the rest matches after a later position, it also matches after the first. So ``*`` never backtracks."""
     runs = [""]
     for match in _TOKEN.finditer(part):
         token = match[0]
@@ -93,7 +93,7 @@ def _compiled(part: str) -> re.Pattern[str]:
         elif token == "?":
             runs[-1] += "."
         elif token[0] == "[" and len(token) > 2:
-            runs[-1] += _set(token[1:-1])
+            runs[-1] += _compile_set(token[1:-1])
         else:
             runs[-1] += re.escape(token[-1])
     pattern, *others = runs
@@ -102,7 +102,7 @@ def _compiled(part: str) -> re.Pattern[str]:
     return re.compile(pattern, re.DOTALL)
 
 
-def _set(body: str) -> str:
+def _compile_set(body: str) -> str:
     negated = body[0] in "!^"
     found = re.finditer(r"(.)-(.)|.", body[negated:], re.DOTALL)
     ranges = [(m[1], m[2]) if m[2] else (m[0], m[0]) for m in found]
@@ -113,7 +113,7 @@ def _set(body: str) -> str:
 
 
 def _any_of(parts: Iterable[_Part]) -> _Part:
-    """One expression for several, None when one of them takes any name."""
+    """Join several patterns into one; None if one of them matches any name."""
     patterns: list[str] = []
     for part in parts:
         if part is None:
@@ -123,7 +123,7 @@ def _any_of(parts: Iterable[_Part]) -> _Part:
 
 
 def _match_path(parts: Sequence[_Part], names: Sequence[str]) -> bool:
-    """Components against components; ``reached`` holds how many names each prefix of parts can cover."""
+    """Match components; ``reached`` holds the numbers of names that the parts so far can cover."""
     reached = {0}
     for part in parts:
         if not reached:

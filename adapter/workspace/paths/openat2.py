@@ -1,8 +1,7 @@
-"""Opens a path below a directory in one system call of Linux, which follows no link on the way (openat2(2), Linux 5.6).
+"""Open a path below a directory in one Linux system call that follows no link (openat2(2), Linux 5.6).
 
-The kernel checks while it walks, so that nothing can be swapped in between, and
-it takes a tenth of the time of a walk from here. Where it is missing, or says
-that there is a link, the caller walks.
+The kernel checks each component as it resolves the path, so nothing can be swapped in between, and it takes a tenth of
+the time of a walk from Python. If the call is missing or meets a link, the caller walks.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from functools import cache
 _SYSTEM_CALL = 437
 _NO_MAGIC_LINKS, _NO_LINKS, _BENEATH = 0x02, 0x04, 0x08
 _TRIES = 8
-"""The kernel says EAGAIN when directories were moved while it walked."""
+"""Attempts: the kernel returns EAGAIN if directories were moved during the walk."""
 
 
 class _How(ctypes.Structure):
@@ -24,13 +23,10 @@ class _How(ctypes.Structure):
 
 
 def open_beneath(directory: int, path: str, flags: int) -> int | None:
-    """A descriptor of ``path`` (relative, without ``..``) below the open ``directory``.
-
-    None when it cannot be had this way: the walk that follows finds out why.
-    """
+    """Open ``path`` (relative, without ``..``) below the open ``directory``; None if only a walk can decide."""
     if not is_available():
         return None
-    call, how = _prepared(flags)
+    call, how = _prepare_call(flags)
     name = os.fsencode(path)
     for _ in range(_TRIES):
         descriptor: int = call(_SYSTEM_CALL, directory, name, how, 24)
@@ -43,10 +39,10 @@ def open_beneath(directory: int, path: str, flags: int) -> int | None:
 
 @cache
 def is_available() -> bool:
-    """Whether the kernel has it, and lets it be used: some containers do not."""
+    """Return whether the kernel has openat2 and permits it; some containers do not."""
     if not sys.platform.startswith("linux"):
         return False
-    call, how = _prepared(os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    call, how = _prepare_call(os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     descriptor = call(_SYSTEM_CALL, -100, b".", how, 24)  # AT_FDCWD
     if descriptor >= 0:
         os.close(descriptor)
@@ -54,7 +50,7 @@ def is_available() -> bool:
 
 
 @cache
-def _prepared(flags: int) -> tuple[ctypes._NamedFuncPointer, object]:
+def _prepare_call(flags: int) -> tuple[ctypes._NamedFuncPointer, object]:
     call = ctypes.CDLL(None, use_errno=True).syscall
     call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
     call.restype = ctypes.c_long

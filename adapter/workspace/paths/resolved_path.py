@@ -1,4 +1,4 @@
-"""A place in the workspace, as the gate gives it, and the safe ways to open it."""
+"""A path resolved to a directory descriptor and a name, and functions to open it safely."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ OPEN_FILE = (
     | getattr(os, "O_CLOEXEC", 0)
 )
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-"""Flags that a system lacks are left out, so that this can be imported there: its gate says what is missing."""
+"""Flags that a system lacks are left out, so that this module can be imported there; `WorkspaceRoot` reports the
+lack."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPath:
-    """Where a path leads: ``name`` in the open directory ``dirfd``, valid inside the ``with``.
+    """The target of a path: ``name`` in the open directory ``dirfd``, valid inside the ``with``.
 
-    ``status`` is that of the name itself, links not followed; None when nothing
-    is there. ``dirfd`` is -1 when a parent was only imagined. ``parts`` are the
-    components below the root, for messages and comparisons; the root is ``()``
+    ``status`` is that of the name itself, links not followed; None if nothing is there. ``dirfd`` is -1 if a parent
+    does not exist yet. ``parts`` are the components below the root, for messages and comparisons; the root is ``()``
     with the name ``.``.
     """
 
@@ -42,8 +42,8 @@ class ResolvedPath:
     status: os.stat_result | None
 
     @property
-    def shown(self) -> str:
-        """The path as messages and results show it."""
+    def display_path(self) -> str:
+        """The path as shown in messages and results."""
         return escape_for_display("/".join(self.parts)) or "."
 
     @property
@@ -56,26 +56,34 @@ class ResolvedPath:
 
 
 @contextmanager
-def open_regular(place: ResolvedPath) -> Iterator[int]:
-    """A descriptor for reading the regular file at ``place``; never waits on a FIFO or a device."""
-    descriptor = regular_descriptor(place)
+def closing_descriptor(descriptor: int) -> Iterator[int]:
+    """Close the descriptor after the ``with`` body."""
     try:
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def regular_descriptor(place: ResolvedPath) -> int:
-    """As `open_regular`, for the caller to close."""
-    if not place.is_file:
-        require_existing(place)
-        if place.is_directory:
-            raise ToolError(f"{place.shown} is a directory; list it, or give the path of a file in it")
-        raise ToolError(f"{place.shown} is not a regular file (a device, pipe or socket) and is not opened")
-    descriptor = os.open(place.name, OPEN_FILE, dir_fd=place.dirfd)
+@contextmanager
+def open_regular(resolved: ResolvedPath) -> Iterator[int]:
+    """Open a regular file for reading; never blocks on a FIFO or a device."""
+    with closing_descriptor(regular_descriptor(resolved)) as descriptor:
+        yield descriptor
+
+
+def regular_descriptor(resolved: ResolvedPath) -> int:
+    """Like `open_regular`, but the caller closes the descriptor."""
+    if not resolved.is_file:
+        require_existing(resolved)
+        if resolved.is_directory:
+            raise ToolError(f"{resolved.display_path} is a directory; list it, or give the path of a file in it")
+        raise ToolError(
+            f"{resolved.display_path} is not a regular file (a device, pipe or socket) , which tools do not open"
+        )
+    descriptor = os.open(resolved.name, OPEN_FILE, dir_fd=resolved.dirfd)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ToolError(f"{place.shown} changed while it was being opened; try again")
+            raise ToolError(f"{resolved.display_path} changed while it was being opened; try again")
     except (OSError, ToolError):
         os.close(descriptor)
         raise
@@ -83,36 +91,36 @@ def regular_descriptor(place: ResolvedPath) -> int:
 
 
 def open_child_directory(name: str, dirfd: int) -> int:
-    """A descriptor of the directory ``name`` in ``dirfd``. A link swapped in is not followed."""
+    """Open the directory ``name`` in ``dirfd``. A link swapped in is not followed."""
     try:
         return os.open(name, OPEN_DIRECTORY, dir_fd=dirfd)
     except NotADirectoryError:
         raise ToolError(f"{escape_for_display(name)} is a file, not a directory; check the path") from None
 
 
-def require_existing(place: ResolvedPath) -> None:
-    """Raises ToolError that names what is there instead."""
-    if place.status is None:
-        raise ToolError(missing_sentence(place))
+def require_existing(resolved: ResolvedPath) -> None:
+    """Raise ToolError if nothing exists there, with the nearest existing name."""
+    if resolved.status is None:
+        raise ToolError(missing_sentence(resolved))
 
 
-def missing_sentence(place: ResolvedPath) -> str:
-    """That nothing is at ``place``, and the nearest name in its directory."""
-    folder = escape_for_display("/".join(place.parts[:-1])) or "the workspace root"
-    near = nearest_name(place.name, place.dirfd) if place.dirfd >= 0 else None
+def missing_sentence(resolved: ResolvedPath) -> str:
+    """Describe a missing path, with the nearest existing name in its directory."""
+    folder = escape_for_display("/".join(resolved.parts[:-1])) or "the workspace root"
+    near = nearest_name(resolved.name, resolved.dirfd) if resolved.dirfd >= 0 else None
     if near is None:
-        return f"{place.shown} does not exist; list {folder} to see what is there"
-    suggestion = escape_for_display("/".join((*place.parts[:-1], near)))
-    return f"{place.shown} does not exist (did you mean {suggestion!r}?)"
+        return f"{resolved.display_path} does not exist; list {folder} to see what is there"
+    suggestion = escape_for_display("/".join((*resolved.parts[:-1], near)))
+    return f"{resolved.display_path} does not exist (did you mean {suggestion!r}?)"
 
 
 def check_directory_writable(dirfd: int, parts: tuple[str, ...]) -> None:
-    """Raises ToolError when the open directory that ``parts`` is to be changed in is read-only.
+    """Raise ToolError if the open directory that holds ``parts`` is read-only.
 
-    By the owner's mode bit, so that it also holds for root, whom the system lets write anywhere.
+    Checks the owner's mode bit, which also holds for root, who may write anywhere.
     """
     if not os.fstat(dirfd).st_mode & stat.S_IWUSR:
         raise ToolError(
             f"{escape_for_display('/'.join(parts))} was not changed: its directory is read-only. "
-            "Choose another place, or ask the user to make it writable"
+            "Choose another path, or ask the user to make it writable"
         )

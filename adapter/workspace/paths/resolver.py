@@ -1,14 +1,11 @@
-"""The one path gate: what a path from a model means, as descriptors, never as another path.
+"""Resolve paths from models to descriptors, confined to the workspace root.
 
-A path that was checked and is then opened by name can be swapped in between.
-So the gate walks a path itself, one component at a time, on descriptors of the
-directories it has already entered, and gives callers a directory descriptor
-and a last name, on which all further work is done. Where the kernel can do the
-same in one call and meets no link, it is left to the kernel.
+A path that is checked and then opened by name can be swapped in between. So the resolver walks a path one component at
+a time, on descriptors of the directories already entered, and returns a directory descriptor and a last name for all
+further work. Where the kernel can do the same in one call and meets no link, the kernel does it.
 
-Symbolic links are followed while they stay inside the root. ``..`` goes back
-to the directory the walk came from. Absolute paths are read from the root when
-they name something below it, compared by components.
+Symbolic links are followed while they stay inside the root. ``..`` returns to the directory the walk came from.
+Absolute paths are accepted if they are below the root, compared by components.
 """
 
 from __future__ import annotations
@@ -28,6 +25,7 @@ from adapter.workspace.paths.resolved_path import (
     OPEN_DIRECTORY,
     ResolvedPath,
     check_directory_writable,
+    closing_descriptor,
     missing_sentence,
     open_child_directory,
     regular_descriptor,
@@ -37,15 +35,14 @@ from adapter.workspace.paths.resolved_path import (
 MAX_LINKS = 40
 """Links followed in one path, as in Linux."""
 MAX_DEPTH = 100
-"""Directories one path may pass through; bounds the descriptors a walk holds."""
+"""Maximum number of directories in a path; bounds the descriptors held by a walk."""
 
 Parents: TypeAlias = Literal["exist", "imagine", "make"]
-"""What to do about missing parent directories: refuse, go on as if they were there
-(to preview a write), or make them."""
+"""Treatment of missing parent directories: reject them, pretend they exist (to preview a write), or create them."""
 
 
 class RootGoneError(ToolError):
-    """The workspace itself is not where it was: that says nothing about a path in it."""
+    """The workspace directory itself was moved or replaced: no statement about a path in it."""
 
 
 class WorkspaceRoot:
@@ -54,27 +51,27 @@ class WorkspaceRoot:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         if os.open not in os.supports_dir_fd or os.stat not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
             raise UsageError(
-                "a workspace needs directory descriptors (openat), which this system does not have; "
-                "run on Linux, macOS or inside WSL"
+                "a workspace needs directory descriptors (openat), which this system lacks; "
+                "run on Linux, macOS or in WSL"
             )
         if not os.fspath(path):
-            raise UsageError("the workspace is an empty name; give a directory, '.' for the one you are in")
-        given = os.path.abspath(os.fspath(path))  # noqa: PTH100 - links stay as they were given
-        self.path = os.path.realpath(given)
-        """For people and messages; never opened by name after this."""
-        self._spellings = tuple(tuple(_split(spelling)) for spelling in dict.fromkeys((given, self.path)))
+            raise UsageError("the workspace path is empty; give a directory, or '.' for the current one")
+        spelling = os.path.abspath(os.fspath(path))  # noqa: PTH100 - keeps links
+        self.path = os.path.realpath(spelling)
+        """For display; never opened by name after this."""
+        self._spellings = tuple(tuple(_split(each)) for each in dict.fromkeys((spelling, self.path)))
         self._fd = -1
         try:
             self._fd = os.open(self.path, OPEN_DIRECTORY)
             self._identity = _identity(os.fstat(self._fd))
         except OSError as error:
             self.close()
-            raise UsageError(f"cannot use {given!r} as a workspace: {error.strerror}; give a directory") from error
+            raise UsageError(f"cannot use {spelling!r} as a workspace: {error.strerror}; give a directory") from error
         self._hidden: tuple[str, ...] = ()
 
     def close(self) -> None:
         if self._fd >= 0:
-            descriptor, self._fd = self._fd, -1  # not closed again, whatever the system says
+            descriptor, self._fd = self._fd, -1  # never closed twice, even if closing fails
             os.close(descriptor)
 
     def __enter__(self) -> WorkspaceRoot:
@@ -91,21 +88,19 @@ class WorkspaceRoot:
     def locate(
         self, path: str, *, follow: bool = True, write: bool = False, parents: Parents = "exist"
     ) -> Iterator[ResolvedPath]:
-        """Where ``path`` leads. The last name need not exist: then ``status`` is None.
+        """Resolve ``path``. The last name need not exist: then ``status`` is None.
 
-        ``follow``: a link as the last name leads on (else it is the place itself).
-        ``write``: refuse the root, ``.git``, read-only directories and names
-        that should not be made.
-        Directories made for ``parents="make"`` are removed again when the
-        ``with`` body fails. Raises ToolError for whatever is outside or missing.
+        ``follow``: follow a link in the last name. ``write``: also reject the root, ``.git``, read-only directories
+        and names that should not be created. Directories created by ``parents="make"`` are removed if the body
+        fails. Raises ToolError for a path that is outside or missing.
         """
         self._check_still_there()
         walk = _Walk(self, path, parents)
         try:
-            place = walk.run(follow)
+            resolved = walk.run(follow)
             if write:
-                _check_writable(place, path)
-            yield place
+                _check_writable(resolved, path)
+            yield resolved
         except BaseException:
             walk.undo()
             raise
@@ -114,34 +109,30 @@ class WorkspaceRoot:
 
     @contextmanager
     def open_file(self, path: str) -> Iterator[tuple[int, ResolvedPath]]:
-        """A descriptor for reading the regular file ``path``. Raises ToolError for anything else."""
+        """Open the regular file ``path`` for reading. Raises ToolError for anything else."""
         self._check_still_there()
         walk = _Walk(self, path, "exist")
         try:
-            place = walk.run(follow=True)
-            descriptor = regular_descriptor(place)
-            try:
-                yield descriptor, place
-            finally:
-                os.close(descriptor)
+            resolved = walk.run(follow=True)
+            with closing_descriptor(regular_descriptor(resolved)) as descriptor:
+                yield descriptor, resolved
         finally:
             walk.close()
 
     @contextmanager
     def open_directory(self, path: str) -> Iterator[tuple[int, ResolvedPath]]:
-        """A descriptor of the directory ``path``. Raises ToolError for anything else."""
-        with self.locate(path) as place:
-            require_existing(place)
-            if not place.is_directory:
-                raise ToolError(f"{place.shown} is a file, not a directory; give a directory, or read the file")
-            descriptor = open_child_directory(place.name, place.dirfd)
-            try:
-                yield descriptor, place
-            finally:
-                os.close(descriptor)
+        """Open the directory ``path``. Raises ToolError for anything else."""
+        with self.locate(path) as resolved:
+            require_existing(resolved)
+            if not resolved.is_directory:
+                raise ToolError(
+                    f"{resolved.display_path} is a file, not a directory; give a directory, or read the file"
+                )
+            with closing_descriptor(open_child_directory(resolved.name, resolved.dirfd)) as descriptor:
+                yield descriptor, resolved
 
     def components(self, path: str) -> tuple[str, ...]:
-        """The components of ``path`` counted from the root. Raises ToolError for absolute paths elsewhere."""
+        """Split ``path`` into components below the root. Raises ToolError for an absolute path outside it."""
         parts = tuple(_split(path))
         if not path.startswith("/"):
             return parts
@@ -155,30 +146,30 @@ class WorkspaceRoot:
         return self._identity[1]
 
     def hide(self, path: str) -> None:
-        """Give nothing in the directory ``path`` (a real path) to anybody, should it be below the root."""
+        """Hide the directory ``path`` (a real path) from tools, if it is below the root."""
         own, parts = _split(self.path), _split(path)
         if parts[: len(own)] == own:
             self._hidden = tuple(parts[len(own) :])
 
     @property
     def hidden(self) -> str | None:
-        """The hidden directory, as a path from the root."""
+        """The hidden directory, relative to the root."""
         return "/".join(self._hidden) or None
 
     def is_hidden(self, parts: tuple[str, ...]) -> bool:
-        """Whether ``parts`` below the root is the hidden directory or in it, in any spelling of case."""
+        """Return whether ``parts`` is the hidden directory or inside it, ignoring case."""
         if not self._hidden:
             return False
         start = parts[: len(self._hidden)]
         return [part.casefold() for part in start] == [part.casefold() for part in self._hidden]
 
     def holds_hidden(self, parts: tuple[str, ...]) -> bool:
-        """Whether the hidden directory is ``parts`` or in it."""
+        """Return whether the hidden directory is ``parts`` or inside it."""
         return bool(self._hidden) and self.is_hidden((*parts, *self._hidden[len(parts) :]))
 
     @property
     def descriptor(self) -> int:
-        """The open root; not to be closed."""
+        """Descriptor of the open root; callers must not close it."""
         return self._fd
 
     def duplicate(self) -> int:
@@ -186,15 +177,15 @@ class WorkspaceRoot:
 
     def _check_still_there(self) -> None:
         try:
-            there = _identity(os.stat(self.path)) == self._identity
+            is_same = _identity(os.stat(self.path)) == self._identity
         except (FileNotFoundError, NotADirectoryError):
-            there = False
-        if self._fd < 0 or not there:
+            is_same = False
+        if self._fd < 0 or not is_same:
             raise RootGoneError("the workspace directory was moved, replaced or closed; nothing was done")
 
 
 class _Walk:
-    """One path being resolved. Holds a descriptor for each directory entered, after that of the root."""
+    """The resolution of one path. Holds the root's descriptor and one for each directory entered."""
 
     def __init__(self, root: WorkspaceRoot, path: str, parents: Parents) -> None:
         check_path(path)
@@ -208,10 +199,10 @@ class _Walk:
         self._links = 0
 
     def run(self, follow: bool) -> ResolvedPath:
-        return self._leap(follow) or self._walk(follow)
+        return self._resolve_in_kernel(follow) or self._walk(follow)
 
-    def _leap(self, follow: bool) -> ResolvedPath | None:
-        """The place by one system call, as the walk would find it; None when that takes a walk."""
+    def _resolve_in_kernel(self, follow: bool) -> ResolvedPath | None:
+        """Resolve with one system call, with the result of a walk; None if a walk is needed."""
         *parents, name = self._pending or ("",)
         if not parents or ".." in self._pending or len(parents) > MAX_DEPTH:
             return None
@@ -226,7 +217,7 @@ class _Walk:
         self._names = parents
         if OWN_PREFIX in self._path and any(map(is_own_temp_file, parents)):
             raise _not_for_tools(self._path)
-        return self._place(name, status)
+        return self._resolve_name(name, status)
 
     def _walk(self, follow: bool) -> ResolvedPath:
         while self._pending:
@@ -238,29 +229,29 @@ class _Walk:
             status = self._status(part)
             if status is None:
                 if is_last:
-                    return self._place(part, None)
+                    return self._resolve_name(part, None)
                 if self._parents == "imagine":
-                    return self._imagined(part)
+                    return self._imagine(part)
                 self._make(part)
             elif stat.S_ISLNK(status.st_mode):
                 if is_last and not follow:
-                    return self._place(part, status)
+                    return self._resolve_name(part, status)
                 self._follow(part)
                 continue
             elif is_last:
-                return self._place(part, status)
+                return self._resolve_name(part, status)
             self._enter(part)
-        return self._end()
+        return self._resolve_directory()
 
     def undo(self) -> None:
-        """Remove the directories made on the way, as far as they are still empty."""
+        """Remove the directories created on the way, unless something was added to them."""
         for parent, name in reversed(self._made):
             with suppress(OSError):
                 os.rmdir(name, dir_fd=parent)
 
     def close(self) -> None:
         while len(self._open) > 1:
-            with suppress(OSError):  # closed it is; the others are still to be
+            with suppress(OSError):  # it is closed even then; the others remain
                 os.close(self._open.pop())
 
     def _status(self, name: str) -> os.stat_result | None:
@@ -301,18 +292,17 @@ class _Walk:
     def _make(self, name: str) -> None:
         parts = (*self._names, name)
         if self._parents != "make":
-            place = self._place(name, None)
-            raise ToolError(missing_sentence(place))
+            raise ToolError(missing_sentence(self._resolve_name(name, None)))
         _check_not_git(parts)
         check_creatable(name)
         check_directory_writable(self._open[-1], parts)
         os.mkdir(name, dir_fd=self._open[-1])
         self._made.append((self._open[-1], name))
 
-    def _imagined(self, first_missing: str) -> ResolvedPath:
+    def _imagine(self, first_missing: str) -> ResolvedPath:
         rest = [first_missing, *self._pending]
         if ".." in rest:
-            raise ToolError(missing_sentence(self._place(first_missing, None)))
+            raise ToolError(missing_sentence(self._resolve_name(first_missing, None)))
         _check_not_git((*self._names, *rest))
         for name in rest:
             self._check_not_hidden(name)
@@ -320,7 +310,7 @@ class _Walk:
         check_directory_writable(self._open[-1], (*self._names, *rest))
         return ResolvedPath(-1, rest[-1], (*self._names, *rest), None)
 
-    def _place(self, name: str, status: os.stat_result | None) -> ResolvedPath:
+    def _resolve_name(self, name: str, status: os.stat_result | None) -> ResolvedPath:
         self._check_not_hidden(name)
         return ResolvedPath(self._open[-1], name, (*self._names, name), status)
 
@@ -328,34 +318,35 @@ class _Walk:
         if is_own_temp_file(name) or self._root.is_hidden((*self._names, name)):
             raise _not_for_tools(self._path)
 
-    def _end(self) -> ResolvedPath:
-        """The path ended in ``..``, ``.`` or a link to a directory above: the directory entered last."""
+    def _resolve_directory(self) -> ResolvedPath:
+        """Resolve a path that ends in ``..``, ``.`` or a link to a directory above: the directory entered last."""
         if not self._names:
             return ResolvedPath(self._open[-1], ".", (), os.fstat(self._open[-1]))
         status = os.fstat(self._open[-1])
         return ResolvedPath(self._open[-2], self._names[-1], tuple(self._names), status)
 
 
-def _check_writable(place: ResolvedPath, path: str) -> None:
-    if not place.parts:
-        raise ToolError(f"{_quoted(path)} is the workspace root, which is not changed itself; give a path inside it")
-    _check_not_git(place.parts)
-    if place.status is None:
-        check_creatable(place.name)
-    if place.dirfd >= 0:
-        check_directory_writable(place.dirfd, place.parts)
+def _check_writable(resolved: ResolvedPath, path: str) -> None:
+    if not resolved.parts:
+        raise ToolError(f"{_quoted(path)} is the workspace root, which cannot be changed; give a path inside it")
+    _check_not_git(resolved.parts)
+    if resolved.status is None:
+        check_creatable(resolved.name)
+    if resolved.dirfd >= 0:
+        check_directory_writable(resolved.dirfd, resolved.parts)
 
 
 def _check_not_git(parts: tuple[str, ...]) -> None:
     for part in parts:
         if is_git(part):
+            path = escape_for_display("/".join(parts))
             raise ToolError(
-                f"{escape_for_display('/'.join(parts))} belongs to git's own data ({escape_for_display(part)}), which is only read"
+                f"{path} belongs to git's own data ({escape_for_display(part)}), which is read-only for tools"
             )
 
 
 def _not_for_tools(path: str) -> ToolError:
-    return ToolError(f"{_quoted(path)} belongs to the records of changes, which tools leave alone")
+    return ToolError(f"{_quoted(path)} belongs to the change journal, which tools cannot access")
 
 
 def _outside(path: str) -> ToolError:

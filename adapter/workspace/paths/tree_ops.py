@@ -1,7 +1,4 @@
-"""A file, a link or a directory with all it holds, as one thing: cloned, removed, compared, on descriptors.
-
-Links are never followed: a link is cloned, removed and compared as a link.
-"""
+"""Clone, remove and compare files, links and directory trees on descriptors. Links are never followed."""
 
 from __future__ import annotations
 
@@ -12,20 +9,20 @@ import stat
 from collections.abc import Mapping
 from contextlib import suppress
 
-from adapter.workspace.paths.resolved_path import NEW_FILE, OPEN_FILE, open_child_directory
+from adapter.workspace.paths.resolved_path import NEW_FILE, OPEN_FILE, closing_descriptor, open_child_directory
 
 CHUNK_BYTES = 1024 * 1024
-"""Copied at once."""
+"""Number of bytes copied at a time."""
 MAX_HASHED_BYTES = 16 * 1024 * 1024
-"""Larger files are compared by size and time of change."""
+"""Maximum size of a file compared by hash; larger ones are compared by size and modification time."""
 NO_HARD_LINKS = {errno.EPERM, errno.EXDEV, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 ACCESS_LIST = "system.posix_acl_access"
 _OF_CONTENT = {"security.capability", "security.ima", "security.evm"}
-"""Attributes that vouch for what a file holds; the system, too, drops them when it is written to."""
+"""Attributes that vouch for a file's content; the system drops them on a write as well."""
 
 
 def status_of(name: str, dirfd: int) -> os.stat_result | None:
-    """The status of the name itself; None when nothing is there."""
+    """Return the status of the name itself, links not followed; None if nothing is there."""
     try:
         return os.stat(name, dir_fd=dirfd, follow_symlinks=False)
     except FileNotFoundError:
@@ -33,22 +30,21 @@ def status_of(name: str, dirfd: int) -> os.stat_result | None:
 
 
 def names_in(dirfd: int) -> list[str]:
-    """The names in an open directory, sorted."""
+    """Return the names in an open directory, sorted."""
     with os.scandir(dirfd) as scan:
         return sorted(entry.name for entry in scan)
 
 
 def read_file(name: str, dirfd: int) -> bytes:
-    descriptor = os.open(name, OPEN_FILE, dir_fd=dirfd)
-    try:
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read()
-    finally:
-        os.close(descriptor)
+    with (
+        closing_descriptor(os.open(name, OPEN_FILE, dir_fd=dirfd)) as descriptor,
+        open(descriptor, "rb", closefd=False) as file,
+    ):
+        return file.read()
 
 
 def fingerprint(name: str, dirfd: int) -> str | None:
-    """What tells one content from another; None when nothing is there. The time a tree takes is that of listing it."""
+    """Return a string that identifies the content; None if nothing is there. A tree is listed, not read."""
     status = status_of(name, dirfd)
     if status is None:
         return None
@@ -60,15 +56,14 @@ def fingerprint(name: str, dirfd: int) -> str | None:
 
 
 def fingerprint_of(data: bytes) -> str:
-    """The fingerprint of a file with this content."""
+    """Return the fingerprint of a file with this content."""
     return "file:" + hashlib.sha256(data).hexdigest()
 
 
 def _lines(name: str, dirfd: int, prefix: str) -> list[str]:
-    """A line for every entry of a directory, in a fixed order."""
+    """Return one line per entry of a directory, in a fixed order."""
     lines: list[str] = []
-    descriptor = open_child_directory(name, dirfd)
-    try:
+    with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
         for child in names_in(descriptor):
             status = os.stat(child, dir_fd=descriptor, follow_symlinks=False)
             path = f"{prefix}/{child}"
@@ -76,8 +71,6 @@ def _lines(name: str, dirfd: int, prefix: str) -> list[str]:
                 lines += [path + "/", *_lines(child, descriptor, path)]
             else:
                 lines.append(f"{path} {_looks(child, descriptor, status)}")
-    finally:
-        os.close(descriptor)
     return lines
 
 
@@ -88,19 +81,16 @@ def _looks(name: str, dirfd: int, status: os.stat_result) -> str:
 
 
 def size_of(name: str, dirfd: int) -> int:
-    """Bytes of the regular files."""
+    """Return the total size of the regular files, in bytes."""
     status = os.stat(name, dir_fd=dirfd, follow_symlinks=False)
     if not stat.S_ISDIR(status.st_mode):
         return status.st_size if stat.S_ISREG(status.st_mode) else 0
-    descriptor = open_child_directory(name, dirfd)
-    try:
+    with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
         return sum(size_of(child, descriptor) for child in names_in(descriptor))
-    finally:
-        os.close(descriptor)
 
 
 def remove(name: str, dirfd: int) -> int:
-    """Remove whatever ``name`` is, if it is there. Returns the entries that a directory held."""
+    """Remove ``name`` of any type, if it exists. Returns the number of entries that a directory held."""
     status = status_of(name, dirfd)
     if status is None:
         return 0
@@ -112,9 +102,8 @@ def remove(name: str, dirfd: int) -> int:
 
 
 def _remove_directory(name: str, dirfd: int) -> int:
-    descriptor = open_child_directory(name, dirfd)
     removed = 0
-    try:
+    with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
         with os.scandir(descriptor) as scan:
             entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in scan)
         for child, is_directory in entries:
@@ -123,28 +112,23 @@ def _remove_directory(name: str, dirfd: int) -> int:
             else:
                 os.unlink(child, dir_fd=descriptor)
             removed += 1
-    finally:
-        os.close(descriptor)
     os.rmdir(name, dir_fd=dirfd)
     return removed
 
 
 def count(name: str, dirfd: int) -> int:
-    """The entries in the directory ``name``; 0 for anything else."""
+    """Return the number of entries in the directory ``name``; 0 for anything else."""
     status = os.stat(name, dir_fd=dirfd, follow_symlinks=False)
     if not stat.S_ISDIR(status.st_mode):
         return 0
-    descriptor = open_child_directory(name, dirfd)
-    try:
+    with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
         return sum(1 + count(child, descriptor) for child in names_in(descriptor))
-    finally:
-        os.close(descriptor)
 
 
 def clone(name: str, dirfd: int, copy: str, copy_dirfd: int) -> None:
-    """Make ``copy`` the same as ``name``: content, mode, times, links as links; files by hard link where possible.
+    """Copy content, mode and times of ``name`` to ``copy``, links as links; files by hard link where possible.
 
-    For what is kept only until one of the two is removed. Sockets and devices are left out.
+    For copies that live only until one of the two is removed. Sockets and devices are left out.
     """
     status = os.stat(name, dir_fd=dirfd, follow_symlinks=False)
     if stat.S_ISDIR(status.st_mode):
@@ -159,17 +143,13 @@ def clone(name: str, dirfd: int, copy: str, copy_dirfd: int) -> None:
 
 def _clone_directory(name: str, dirfd: int, copy: str, copy_dirfd: int, status: os.stat_result) -> None:
     os.mkdir(copy, 0o700, dir_fd=copy_dirfd)
-    source = open_child_directory(name, dirfd)
-    try:
-        target = open_child_directory(copy, copy_dirfd)
-        try:
-            for child in names_in(source):
-                clone(child, source, child, target)
-            _adopt(target, status)
-        finally:
-            os.close(target)
-    finally:
-        os.close(source)
+    with (
+        closing_descriptor(open_child_directory(name, dirfd)) as source,
+        closing_descriptor(open_child_directory(copy, copy_dirfd)) as target,
+    ):
+        for child in names_in(source):
+            clone(child, source, child, target)
+        _adopt(target, status)
 
 
 def _clone_file(name: str, dirfd: int, copy: str, copy_dirfd: int, status: os.stat_result) -> None:
@@ -179,20 +159,16 @@ def _clone_file(name: str, dirfd: int, copy: str, copy_dirfd: int, status: os.st
     except OSError as error:
         if error.errno not in NO_HARD_LINKS:
             raise
-    source = os.open(name, OPEN_FILE, dir_fd=dirfd)
-    try:
-        target = os.open(copy, NEW_FILE, 0o600, dir_fd=copy_dirfd)
-        try:
-            while chunk := os.read(source, CHUNK_BYTES):
-                write_all(target, chunk)
-            _adopt(target, status)
-            with suppress(OSError):  # the other file system may have none
-                adopt_attributes(target, attributes_of(source))
-            os.fsync(target)
-        finally:
-            os.close(target)
-    finally:
-        os.close(source)
+    with (
+        closing_descriptor(os.open(name, OPEN_FILE, dir_fd=dirfd)) as source,
+        closing_descriptor(os.open(copy, NEW_FILE, 0o600, dir_fd=copy_dirfd)) as target,
+    ):
+        while chunk := os.read(source, CHUNK_BYTES):
+            write_all(target, chunk)
+        _adopt(target, status)
+        with suppress(OSError):  # the other file system may not support them
+            adopt_attributes(target, attributes_of(source))
+        os.fsync(target)
 
 
 def _adopt(descriptor: int, status: os.stat_result) -> None:
@@ -202,30 +178,27 @@ def _adopt(descriptor: int, status: os.stat_result) -> None:
 
 
 def attributes_of(descriptor: int) -> dict[str, bytes]:
-    """The extended attributes of an open file, access lists among them; none where the system has none."""
+    """Return the extended attributes of an open file, including access lists; empty if the system has none."""
     if not hasattr(os, "listxattr"):
         return {}
     found: dict[str, bytes] = {}
     with suppress(OSError):  # a file system without them
         for name in os.listxattr(descriptor):
-            with suppress(OSError):  # gone meanwhile, or not to be read by this user
+            with suppress(OSError):  # removed meanwhile, or not readable for this user
                 found[name] = os.getxattr(descriptor, name)
     return found
 
 
 def attributes(name: str, dirfd: int) -> dict[str, bytes]:
-    """The extended attributes of the regular file ``name``."""
-    descriptor = os.open(name, OPEN_FILE, dir_fd=dirfd)
-    try:
+    """Return the extended attributes of the regular file ``name``."""
+    with closing_descriptor(os.open(name, OPEN_FILE, dir_fd=dirfd)) as descriptor:
         return attributes_of(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def adopt_attributes(descriptor: int, old: Mapping[str, bytes]) -> None:
-    """Give the open file these extended attributes, and no access list that its directory gave it.
+    """Set these extended attributes on the open file, and drop an access list inherited from its directory.
 
-    Raises OSError for the user's own and for access lists; the system's are kept where that is allowed.
+    Raises OSError for user attributes and access lists; system attributes are set where permitted.
     """
     if ACCESS_LIST not in old and ACCESS_LIST in attributes_of(descriptor):
         os.removexattr(descriptor, ACCESS_LIST)
@@ -240,7 +213,7 @@ def adopt_attributes(descriptor: int, old: Mapping[str, bytes]) -> None:
 
 
 def adopt_owner(descriptor: int, old: os.stat_result) -> None:
-    """Give the open file the owner of ``old``, where that is allowed."""
+    """Set the owner of the open file to that of ``old``, where permitted."""
     new = os.fstat(descriptor)
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
         with suppress(PermissionError):
@@ -254,10 +227,10 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def rename_to_free(name: str, dirfd: int, new: str, new_dirfd: int) -> None:
-    """Rename without overwriting what may have appeared at ``new`` meanwhile.
+    """Rename without overwriting a file that has appeared at ``new``.
 
-    A hard link fails when the name is taken, which rename does not; directories
-    replace at most an empty directory. Killed in between, both names are the same file.
+    Unlike rename, a hard link fails if the name is taken; a directory replaces at most an empty directory. If killed
+    in between, both names are the same file.
     """
     fds = {"src_dir_fd": dirfd, "dst_dir_fd": new_dirfd}
     status = os.stat(name, dir_fd=dirfd, follow_symlinks=False)
@@ -276,6 +249,6 @@ def rename_to_free(name: str, dirfd: int, new: str, new_dirfd: int) -> None:
 
 
 def same_file(name: str, dirfd: int, other: str, other_dirfd: int) -> bool:
-    """Whether both names are there and are one file."""
+    """Return whether both names exist and are the same file."""
     first, second = status_of(name, dirfd), status_of(other, other_dirfd)
     return first is not None and second is not None and os.path.samestat(first, second)

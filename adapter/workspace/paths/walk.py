@@ -1,4 +1,4 @@
-"""A directory tree walked on descriptors: never through links, always within limits, always in the same order."""
+"""Walk a directory tree on descriptors, within limits and in a fixed order, without following links."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 @dataclass(frozen=True, slots=True)
 class WalkLimits:
     entries: int = 200_000
-    """Looked at in one walk of a tree; of one directory, those that a name already rules out do not count."""
+    """Maximum number of entries in a walk; names that ``accept_name`` rejects do not count."""
     names: int = 2_000_000
-    """Of one directory."""
+    """Maximum number of names read from one directory."""
     depth: int = 64
-    """Levels of directories."""
+    """Maximum number of directory levels."""
     seconds: float = 10.0
-    """Of one walk; what was found until then is given."""
+    """Maximum duration of a walk; entries found until then are kept."""
 
 
-class Node(NamedTuple):  # made for every entry of a tree: three times as fast as a frozen dataclass
-    """An entry below the start of a walk. ``dirfd`` and ``name`` are valid until the walk goes on.
+class Node(NamedTuple):  # created for every entry of a tree: three times as fast as a frozen dataclass
+    """An entry below the start of a walk. ``dirfd`` and ``name`` are valid until the next entry.
 
-    ``path`` is relative to the start, ``depth`` 1 directly in it. What is neither a
-    directory nor a regular file is a link, a pipe, a socket or a device.
+    ``path`` is relative to the start, whose direct entries have ``depth`` 1. An entry that is neither a directory nor
+    a regular file is a link, pipe, socket or device.
     """
 
     dirfd: int
@@ -45,16 +45,16 @@ class Node(NamedTuple):  # made for every entry of a tree: three times as fast a
     is_file: bool
 
     def status(self) -> os.stat_result:
-        """Its status now."""
+        """Return the current status."""
         return os.stat(self.name, dir_fd=self.dirfd, follow_symlinks=False)
 
-    def place(self, above: tuple[str, ...]) -> ResolvedPath:
-        """The node as a place below the root; its status is looked at now."""
+    def resolve(self, above: tuple[str, ...]) -> ResolvedPath:
+        """Return the node as a path below the root, with its current status."""
         return ResolvedPath(self.dirfd, self.name, (*above, *self.path.split("/")), self.status())
 
 
 _Entry: TypeAlias = tuple[str, bool, bool]
-"""Name, whether it is a directory, whether it is a regular file."""
+"""Name, is a directory, is a regular file."""
 
 
 @dataclass(slots=True)
@@ -66,14 +66,12 @@ class _Level:
 
 
 class Walk:
-    """Iterates over the nodes below ``start``, parents before children, names sorted,
-    with ``directories_first`` without regard to case and after each directory's own directories.
+    """Iterate over the nodes below ``start``: parents before children, names sorted. With ``directories_first``,
+    directories come before files and names are sorted without case.
 
-    ``depth`` limits how deep nodes are given. ``skip`` names
-    directories to leave out wherever they are, ``gitignore`` leaves out what the
-    root's ignore files name, ``ignore`` what matches by name or path. Of what is no
-    directory only names that ``wanted`` accepts are given. ``notes`` say afterwards
-    which limit ended the walk early.
+    ``depth`` limits the levels. ``skip``: names of directories to leave out. ``gitignore``: apply the ignore files
+    from the root down. ``ignore``: leave out matching names and paths. ``accept_name`` filters the names of entries
+    other than directories. ``notes`` lists the limits that ended the walk early.
     """
 
     def __init__(
@@ -85,7 +83,7 @@ class Walk:
         skip: frozenset[str] = frozenset(),
         gitignore: bool = False,
         ignore: Sequence[GlobMatcher] = (),
-        wanted: Callable[[str], bool] | None = None,
+        accept_name: Callable[[str], bool] | None = None,
         directories_first: bool = False,
         limits: WalkLimits | None = None,
     ) -> None:
@@ -96,18 +94,18 @@ class Walk:
         self._skip = skip
         self._gitignore = gitignore
         self._ignore = ignore
-        self._wanted = wanted
+        self._accept_name = accept_name
         self._directories_first = directories_first
         self._levels: list[_Level] = []
         self._seen = 0
         self.notes: list[str] = []
         self.parts: tuple[str, ...] = ()
-        """The start's components below the root, known once the walk has begun."""
+        """Components of the start below the root, set when the walk begins."""
 
     def __iter__(self) -> Iterator[Node]:
         deadline = time.monotonic() + self._limits.seconds
-        with self._root.open_directory(self._start) as (descriptor, place):
-            self.parts = place.parts
+        with self._root.open_directory(self._start) as (descriptor, resolved):
+            self.parts = resolved.parts
             rules = self._rules_above() if self._gitignore else ()
             try:
                 self._descend(os.dup(descriptor), "", rules)
@@ -155,16 +153,15 @@ class Walk:
             raise
         if self._gitignore:
             rules = (*rules, *_ignore_files(descriptor, self._below_root(prefix), self.notes))
-        kept = self._kept(entries, prefix, rules)
-        self._levels.append(_Level(descriptor, prefix, iter(kept), rules))
+        self._levels.append(_Level(descriptor, prefix, iter(self._filter(entries, prefix, rules)), rules))
 
     def _entries(self, descriptor: int) -> list[_Entry]:
-        wanted = self._wanted or _anything
+        accept_name = self._accept_name or _anything
         with os.scandir(descriptor) as scan:
             named = (
                 (entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
                 for entry in islice(scan, self._limits.names)
-                if wanted(entry.name) or entry.is_dir(follow_symlinks=False)
+                if accept_name(entry.name) or entry.is_dir(follow_symlinks=False)
             )
             found = list(islice(named, self._limits.entries + 1))
             if next(scan, None) is not None and len(found) <= self._limits.entries:
@@ -173,8 +170,8 @@ class Walk:
             return sorted(found, key=lambda entry: (not entry[1], entry[0].casefold(), entry[0]))
         return sorted(found)
 
-    def _kept(self, entries: Sequence[_Entry], prefix: str, rules: Sequence[IgnoreFile]) -> list[_Entry]:
-        """The entries of one directory that are not left out."""
+    def _filter(self, entries: Sequence[_Entry], prefix: str, rules: Sequence[IgnoreFile]) -> list[_Entry]:
+        """Drop the entries of one directory that are hidden, skipped or ignored."""
         above = self._below_root(prefix)
         kept: list[_Entry] = []
         for entry in entries:
@@ -195,7 +192,7 @@ class Walk:
         return "".join(part + "/" for part in self.parts) + prefix
 
     def _rules_above(self) -> tuple[IgnoreFile, ...]:
-        """The ignore files from the root down to the start's parent."""
+        """Return the ignore files from the root down to the start's parent."""
         files: list[IgnoreFile] = []
         for length in range(len(self.parts)):
             above = self.parts[:length]
@@ -214,20 +211,20 @@ def _anything(_: str) -> bool:
 
 
 def files_below(root: WorkspaceRoot, start: str = ".", limit: int = 1_000) -> list[str]:
-    """The paths of all files below ``start`` from the root, hidden ones too, links not; at most ``limit``."""
+    """Return the root-relative paths of at most ``limit`` files below ``start``: hidden files included, links not."""
     walk = Walk(root, start)
     found = (node for node in walk if node.is_file)
     return ["/".join((*walk.parts, node.path)) for node in islice(found, limit)]
 
 
 def _ignore_files(descriptor: int, base: str, notes: list[str]) -> list[IgnoreFile]:
-    """The ``.gitignore`` of an open directory, if it has a readable one."""
+    """Parse the ``.gitignore`` of an open directory, if it has a readable one."""
     try:
         status = os.stat(".gitignore", dir_fd=descriptor, follow_symlinks=False)
         with open_regular(ResolvedPath(descriptor, ".gitignore", (".gitignore",), status)) as file:
             text = os.read(file, MAX_IGNORE_BYTES).decode("utf-8", "replace")
         if status.st_size > MAX_IGNORE_BYTES:
-            notes.append(f"of {escape_for_display(base)}.gitignore only the first {MAX_IGNORE_BYTES} bytes were read")
+            notes.append(f"only the first {MAX_IGNORE_BYTES} bytes of {escape_for_display(base)}.gitignore were read")
     except (OSError, ToolError):
         return []
     return [parse_ignore_file(text, base)]

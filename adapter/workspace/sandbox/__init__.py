@@ -1,4 +1,4 @@
-"""Programs: run, confined, watched, and ended with all they started."""
+"""Run programs: confined, supervised, and terminated together with all their descendants."""
 
 __all__ = [
     "background",

@@ -1,9 +1,8 @@
-"""Bubblewrap: a program sees a file system of its own, in which only what it is given exists.
+"""Build bubblewrap command lines: the program sees its own file system, which contains only granted paths.
 
-Everything else is not there rather than forbidden: the rest of the home folder,
-other processes, other users' sockets, the network. ``--new-session`` is not
-used, since the supervisor already gave the program a session without terminal,
-nor ``--die-with-parent``, since the supervisor ends and counts what is left.
+Everything else does not exist, rather than being forbidden: the rest of the home folder, other processes, sockets of
+other users, the network. ``--new-session`` is not used, since the supervisor already starts a session without a
+terminal, nor ``--die-with-parent``, since the supervisor ends and counts remaining processes.
 """
 
 from __future__ import annotations
@@ -19,33 +18,33 @@ from adapter.workspace.paths.resolved_path import OPEN_DIRECTORY
 from adapter.workspace.sandbox.toolchains import is_below, outermost
 
 SYSTEM_BINARY = "/usr/bin/bwrap"
-"""Preferred: where AppArmor restricts user namespaces, this is the path that may create them."""
+"""Preferred: where AppArmor restricts user namespaces, only this path may create them."""
 STAT = "/usr/bin/stat"
 CHANGED = "the workspace changed while the command was being started; nothing was run. Try again"
 MAX_HIDDEN = 1_000
-"""Paths that rules keep from one command; each is a mount."""
+"""Maximum number of paths that rules hide from a command; each is a mount."""
 
 
 @dataclass(frozen=True, slots=True)
 class MountView:
-    """What is visible at which path. All paths are absolute; a path in a list may be missing."""
+    """The visible file system. All paths are absolute; a listed path may be missing."""
 
     workspace: str
     read: tuple[str, ...]
     private: tuple[tuple[str, str], ...]
-    """Folders of this session (source, path), which stand for others there."""
+    """Folders of this session that replace others: (source, path)."""
     write: tuple[str, ...] = ()
     frozen: tuple[tuple[str, str], ...] = ()
-    """In the workspace: to be read, not changed. Each with its identity (``device:inode``)."""
-    held: tuple[tuple[str, str], ...] = ()
-    """Folders in the workspace that may be changed, but neither moved nor removed, outer ones first; as ``frozen``."""
+    """Read-only paths in the workspace, each with its identity (``device:inode``)."""
+    pinned: tuple[tuple[str, str], ...] = ()
+    """Folders in the workspace that may be changed, but not moved or removed, outer ones first; as ``frozen``."""
     hidden: tuple[str, ...] = ()
-    """Empty, in the workspace or elsewhere."""
+    """Paths that appear empty."""
     network: bool = False
 
 
 def find_bwrap(environment: Mapping[str, str], writable: Sequence[str] = ()) -> tuple[str | None, tuple[str, ...]]:
-    """Return the path of bwrap, and those that were found on PATH and rejected because they could have been planted.
+    """Return the path of bwrap, and the candidates on PATH rejected because they could have been planted.
 
     ``writable``: folders in which a model can write. Relative folders of PATH are skipped.
     """
@@ -62,11 +61,11 @@ def find_bwrap(environment: Mapping[str, str], writable: Sequence[str] = ()) -> 
 
 
 def _is_trusted(path: str, writable: Sequence[str]) -> bool:
-    """Whether only root and the user can change or replace ``path``: it, its folders, and every link on the way."""
+    """Return whether only root and the user can change ``path``, its folders, and every link on the way."""
     owners = {0, os.geteuid()}
     real = os.path.realpath(path)
     unshared = {real, os.path.dirname(real), os.path.realpath(os.path.dirname(path))}  # noqa: PTH120
-    for each in _looked_up(path):
+    for each in _lookup_steps(path):
         status = os.lstat(each)
         is_shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not stat.S_ISLNK(status.st_mode)
         # Folders above may be sticky, such as /tmp: only an entry's owner can replace it there.
@@ -76,7 +75,7 @@ def _is_trusted(path: str, writable: Sequence[str]) -> bool:
     return True
 
 
-def _looked_up(path: str) -> Iterator[str]:
+def _lookup_steps(path: str) -> Iterator[str]:
     """Yield each folder, link and file that the kernel looks up to open ``path``."""
     pending, at = list(PurePosixPath(path).parts), "/"
     while pending:
@@ -90,8 +89,8 @@ def _looked_up(path: str) -> Iterator[str]:
 
 
 def bwrap_argv(binary: str, view: MountView, argv: Sequence[str], directory: str) -> list[str]:
-    """The command line that runs ``argv`` in ``directory`` with the bwrap ``binary`` and lets it see ``view``."""
-    read = [path for path in view.read if not _is_shown_by_another(path, view)]
+    """Return the command line that runs ``argv`` in ``directory`` under the bwrap ``binary``, seeing only ``view``."""
+    read = [path for path in view.read if not _is_covered_by_read(path, view)]
     sources = {path: ["--ro-bind-try", path, path] for path in read}
     sources |= {path: ["--symlink", os.readlink(path), path] for path in read if os.path.islink(path)}  # noqa: PTH114, PTH115
     sources |= {path: ["--bind", source, path] for source, path in view.private}
@@ -105,7 +104,7 @@ def bwrap_argv(binary: str, view: MountView, argv: Sequence[str], directory: str
     words += ["--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/var/tmp"]
     for path in below_devices:
         words += sources[path]
-    for path, _ in view.held:
+    for path, _ in view.pinned:
         words += ["--bind-try", path, path]
     for path, _ in view.frozen:
         words += ["--ro-bind-try", path, path]
@@ -114,23 +113,23 @@ def bwrap_argv(binary: str, view: MountView, argv: Sequence[str], directory: str
         words += ["--tmpfs", path, "--remount-ro", path] if is_directory else ["--ro-bind", "/dev/null", path]
     for path in view.write:
         words += ["--bind", path, path]
-    return [*words, "--chdir", directory, "--", *_checked((*view.held, *view.frozen)), *argv]
+    return [*words, "--chdir", directory, "--", *_guard_mounts((*view.pinned, *view.frozen)), *argv]
 
 
-def _checked(mounted: Sequence[tuple[str, str]]) -> list[str]:
-    """What runs the program only when each mount is of what was there: another command may have put a link in
-    its place meanwhile, which leads out of the workspace, and bubblewrap follows it."""
+def _guard_mounts(mounted: Sequence[tuple[str, str]]) -> list[str]:
+    """Return a command prefix that runs the program only if each mount is the original file: another command may
+    have replaced it meanwhile by a link out of the workspace, which bubblewrap follows."""
     if not mounted:
         return []
     paths = shlex.join(path for path, _ in mounted)
-    wanted = shlex.quote("\n".join(identity for _, identity in mounted))
+    expected = shlex.quote("\n".join(identity for _, identity in mounted))
     refusal = shlex.quote(CHANGED)
-    script = f'[ "$({STAT} -c %d:%i -- {paths} 2>&1)" = {wanted} ] || {{ echo {refusal} >&2; exit 126; }}; exec "$@"'
+    script = f'[ "$({STAT} -c %d:%i -- {paths} 2>&1)" = {expected} ] || {{ echo {refusal} >&2; exit 126; }}; exec "$@"'
     return ["/bin/sh", "-c", script, "sh"]
 
 
 def identity_below(folder: str, path: str) -> str | None:
-    """``device:inode`` of ``path`` below ``folder``; None when it is gone, or a link is on the way."""
+    """Return ``device:inode`` of ``path`` below ``folder``; None if it is missing or a link is on the way."""
     descriptor = os.open(folder, OPEN_DIRECTORY)
     try:
         for name in PurePosixPath(path).relative_to(folder).parts:
@@ -145,8 +144,8 @@ def identity_below(folder: str, path: str) -> str | None:
     return None if stat.S_ISLNK(status.st_mode) else f"{status.st_dev}:{status.st_ino}"
 
 
-def _is_shown_by_another(path: str, view: MountView) -> bool:
-    """Whether a folder that is read holds ``path``, and no private folder stands in between."""
+def _is_covered_by_read(path: str, view: MountView) -> bool:
+    """Return whether a readable folder contains ``path``, with no private folder in between."""
     covers = {*view.read, *(private for _, private in view.private)} - {path}
     nearest = max((cover for cover in covers if is_below(path, cover)), key=len, default=None)
     return nearest in view.read

@@ -1,13 +1,10 @@
-"""A program and all that it starts: its own session, nothing on stdin, no secrets, an end in time.
+"""Run a program and its descendants in a session of their own, without stdin and secrets, and end them in time.
 
-What this promises: when `ChildProcess.close` returns, the program and everything
-that descends from it is gone, on Linux also what made itself a session, forked
-twice or ignores signals; the same happens when this process ends in any way.
-Memory is bounded by what takes the output, and no credential of the environment
-is passed on. What it does not promise: without a sandbox
-(`adapter.workspace.sandbox.sandbox`) a program can read and write wherever the user can,
-and can have work done by daemons that run already. Elsewhere than on Linux, what leaves the program's
-process group outlives it.
+Guarantees: when `ChildProcess.close` returns, the program and its descendants are gone, on Linux including those that
+created a session, forked twice or ignore signals; the same happens when this process ends in any way. Memory is
+bounded by the sinks, and no credential of the environment is passed on. Not guaranteed: without a sandbox
+(`adapter.workspace.sandbox.sandbox`), a program can read and write wherever the user can, and use running daemons. On
+systems other than Linux, processes that leave the program's process group outlive it.
 """
 
 from __future__ import annotations
@@ -32,18 +29,18 @@ from adapter.workspace.paths.os_errors import explain_os_error
 from adapter.workspace.sandbox import supervisor
 
 MAX_PROCESSES = 1_000
-"""Of one command at a time; more is a fork bomb."""
+"""Maximum number of processes of a command at a time; more is a fork bomb."""
 GRACE_S = 2.0
-"""From the request to end to the end by force."""
+"""Time between SIGTERM and SIGKILL, in seconds."""
 _READ_BYTES = 131_072
 _PIPE_BYTES = 262_144
-"""A larger pipe than the usual 64 KB takes fewer turns to empty; a much larger one falls out of the cache."""
+"""Larger than the default 64 KB, to need fewer reads; a much larger pipe falls out of the cache."""
 _LAST_READS = 64
-"""What is left in a pipe is read; should somebody we could not end go on printing, it is not listened to."""
+"""Maximum number of reads after the end, in case a process that could not be ended keeps printing."""
 _F_SETPIPE_SZ = 1031
 _WAIT_S = 1.0
 _TOKEN = "ADAPTER_COMMAND"
-"""The variable by which processes are found whose supervisor was killed."""
+"""Environment variable that identifies the processes of a killed supervisor."""
 
 _PASSED_ON = frozenset(
     {
@@ -52,7 +49,7 @@ _PASSED_ON = frozenset(
         *("JAVA_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"),
     }
 )
-"""Also LC_*; everything else stays here."""
+"""Environment variables passed on, in addition to LC_*; all others are dropped."""
 _QUIET = {
     "TERM": "dumb",
     "NO_COLOR": "1",
@@ -61,13 +58,13 @@ _QUIET = {
     "GIT_TERMINAL_PROMPT": "0",
     "PYTHONUNBUFFERED": "1",
 }
-"""Nothing may ask, page or colour: nobody is there to answer."""
+"""Disables prompts, pagers and colors: no user is there to answer."""
 
 Sink = Callable[[bytes], object]
 
 
 def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment a program gets: an allow-list, and of that nothing that looks like a secret."""
+    """Return the environment for a program: an allow-list, without names that look like secrets."""
     passed = {
         name: value
         for name, value in environment.items()
@@ -78,21 +75,21 @@ def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ProcessExit:
-    """How a command came to its end."""
+    """The end of a command."""
 
     exit_code: int | None
-    """As a shell gives it, 128 + signal for one that was killed; None when it was stopped by us."""
+    """As in a shell: 128 + signal if killed; None if we stopped it."""
     left: int = 0
-    """Processes that it had left behind, which were killed."""
+    """Number of processes that it left behind, which were killed."""
     reason: Literal["", "stopped", "multiplied", "lost"] = ""
-    """Why it ended when not by itself: we stopped it, it had too many processes, or it killed its supervisor."""
+    """Why it was ended, if it was: stopped by us, a fork bomb, or its supervisor was killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
-    """What is to be run, and what it gives up first; see `adapter.workspace.sandbox.supervisor`.
+    """A program to run and the rights it gives up first; see `adapter.workspace.sandbox.supervisor`.
 
-    ``environment``: changes to the scrubbed one, None for what is left out.
+    ``environment``: changes to the scrubbed environment, None removes a variable.
     """
 
     argv: Sequence[str]
@@ -103,32 +100,31 @@ class ProcessSpec:
 
 
 class ChildProcess:
-    """``job`` running in the open directory ``directory``. Close it, or use it in a ``with``.
+    """A running program, started in the open directory ``directory``. Close it, or use it in a ``with``.
 
-    ``sinks``: what takes the output, called in the thread that waits; one for
-    stdout and stderr as they come, or one for each. Raises OSError when no
-    process can be started at all, ToolError for a NUL; `wait` raises ToolError when the program cannot be.
+    ``sinks`` receive the output, in the waiting thread: one for stdout and stderr interleaved, or one for each. Raises
+    OSError if no process can be started, ToolError for a NUL; `wait` raises ToolError if the program cannot be started.
     """
 
     def __init__(self, job: ProcessSpec, directory: int, *sinks: Sink) -> None:
         if any("\0" in word for word in job.argv):
-            raise ToolError("the command contains a NUL character, which no program can be given; nothing was run")
+            raise ToolError("the command contains a NUL character, which programs cannot receive; nothing was run")
         self.ending: ProcessExit | None = None
         self._failed: tuple[int, str] | None = None
         self._token = secrets.token_hex(16)
-        self._heard = b""
+        self._received = b""
         environment = scrub_environment(os.environ)
         with ExitStack() as ours, ExitStack() as theirs:
-            # Whatever fails or interrupts here closes our ends, and that ends the supervisor.
+            # Any failure or interrupt here closes our ends, which ends the supervisor.
             self._control, control = map(ours.enter_context, socket.socketpair())
             theirs.enter_context(control)
             pipes = [os.pipe() for _ in sinks]
             readers = [ours.enter_context(os.fdopen(reader, "rb", 0)) for reader, _ in pipes]
             writers = [theirs.enter_context(os.fdopen(writer, "wb", 0)) for _, writer in pipes]
-            given = (control.fileno(), writers[0].fileno(), writers[-1].fileno())
-            self._supervisor = _start(given, directory, environment)
+            descriptors = (control.fileno(), writers[0].fileno(), writers[-1].fileno())
+            self._supervisor = _start(descriptors, directory, environment)
             changed = {**environment, **job.environment, _TOKEN: self._token}
-            said = {
+            request = {
                 "argv": list(job.argv),
                 "environment": {name: value for name, value in changed.items() if value is not None},
                 "processes": MAX_PROCESSES,
@@ -136,8 +132,8 @@ class ChildProcess:
                 "filter": job.filter or b"",
                 "landlock": job.landlock,
             }
-            with suppress(BrokenPipeError):  # it is gone already: `wait` will notice
-                self._control.sendall(supervisor.line_of(said))
+            with suppress(BrokenPipeError):  # the supervisor has ended: `wait` will notice
+                self._control.sendall(supervisor.encode_job(request))
             self._ours = ours.pop_all()
         self._open = {reader.fileno(): sink for reader, sink in zip(readers, sinks, strict=True)}
         self._poller = select.poll()
@@ -147,7 +143,7 @@ class ChildProcess:
             self._poller.register(descriptor, select.POLLIN)
 
     def wait(self, deadline: float = math.inf, idle_s: float = math.inf) -> bool:
-        """Collect output until the command and all it started have ended (True), or until ``deadline`` (of
+        """Collect output until the command and its descendants have ended (True), or until ``deadline`` (of
         `time.monotonic`) or ``idle_s`` seconds without output (False)."""
         last = time.monotonic()
         while self.ending is None:
@@ -156,32 +152,32 @@ class ChildProcess:
                 return False
             for descriptor, _ in self._poller.poll(math.ceil(min(remaining, _WAIT_S) * 1_000)):
                 if descriptor == self._control.fileno():
-                    self._listen()
-                elif self._take(descriptor):
+                    self._read_report()
+                elif self._read_output(descriptor):
                     last = time.monotonic()
         for descriptor in list(self._open):
             for _ in range(_LAST_READS):
-                if not self._take(descriptor):
+                if not self._read_output(descriptor):
                     break
         if self._failed is not None:
             number, step = self._failed
             if step:
                 raise ToolError(
                     f"the sandbox could not be set up ({step}: {os.strerror(number)}); nothing was run. "
-                    "Do not try it again; the user can see what is wrong with `adapter doctor`"
+                    "Do not try it again; the user can find the cause with `adapter doctor`"
                 )
             raise explain_os_error(OSError(number, os.strerror(number)), "the program was not started")
         return True
 
     def ask_to_end(self) -> None:
-        self._say(b"t")
+        self._send(b"t")
 
     def stop(self) -> None:
-        """Have everything ended now; whoever waits gets to know. For use from any thread."""
-        self._say(b"k")
+        """End everything now; waiting callers return. Thread-safe."""
+        self._send(b"k")
 
     def close(self) -> None:
-        """End what is still there. Returns when nothing is left."""
+        """End all remaining processes, and return when they are gone."""
         if self.ending is None:
             self.stop()
             with suppress(ToolError):
@@ -197,25 +193,25 @@ class ChildProcess:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _say(self, word: bytes) -> None:
+    def _send(self, word: bytes) -> None:
         with suppress(OSError):  # it has ended
             self._control.send(word)
 
-    def _listen(self) -> None:
+    def _read_report(self) -> None:
         try:
             data = self._control.recv(4_096)
         except ConnectionResetError:
             data = b""
-        self._heard += data
+        self._received += data
         if not data:
             self._end_by_force()
-        elif self._heard.endswith(b"\n"):
-            report = ast.literal_eval(self._heard.decode())
+        elif self._received.endswith(b"\n"):
+            report = ast.literal_eval(self._received.decode())
             self._failed = (report["failed"], report["step"]) if "failed" in report else None
             self.ending = ProcessExit(report.get("exit"), report.get("left", 0), report.get("reason", ""))
 
-    def _take(self, descriptor: int) -> bool:
-        """Whether there was output."""
+    def _read_output(self, descriptor: int) -> bool:
+        """Read once; return whether there was output."""
         if descriptor not in self._open:
             return False
         try:
@@ -230,10 +226,13 @@ class ChildProcess:
         return True
 
     def _end_by_force(self) -> None:
-        """For when the supervisor was killed or stopped by the very program it watches."""
+        """End everything without the supervisor, which the program has killed or stopped."""
         give_up = time.monotonic() + supervisor.GIVE_UP_S
         while time.monotonic() < give_up:
-            found = [*(pid for pid, *_ in supervisor.descendants(self._supervisor.pid)), *_bearers(self._token)]
+            found = [
+                *(pid for pid, *_ in supervisor.descendants(self._supervisor.pid)),
+                *_processes_with_token(self._token),
+            ]
             for pid in found:
                 supervisor.kill(pid)
             if not found:
@@ -254,18 +253,18 @@ def _start(descriptors: Sequence[int], directory: int, environment: Mapping[str,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=dict(environment),  # not ours: a program may read that of its parent
-        start_new_session=True,  # Ctrl-C at the terminal is for us alone
+        env=dict(environment),  # scrubbed: a program may read its parent's
+        start_new_session=True,  # Ctrl-C at the terminal must reach only us
         pass_fds=descriptors,
-        # By descriptor: a path would be looked up again, and might be another directory by then.
-        # Python 3.12 warns of preexec_fn in a process with threads, so it is only for systems without /proc.
+        # By descriptor: a path would be resolved again, and might be another directory by then. Python 3.12 warns of
+        # preexec_fn in a process with threads, so it is used only without /proc.
         cwd=f"/proc/self/fd/{directory}" if supervisor.HAS_PROC else None,
         preexec_fn=None if supervisor.HAS_PROC else lambda: os.fchdir(directory),
     )
 
 
-def _bearers(token: str) -> Iterator[int]:
-    """The processes that inherited ``token`` in their environment."""
+def _processes_with_token(token: str) -> Iterator[int]:
+    """Yield the processes that have ``token`` in their environment."""
     needle = f"{_TOKEN}={token}".encode()
     for folder in Path("/proc").glob("[0-9]*") if supervisor.HAS_PROC else ():
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Time given to something, which stands still while a person is thinking."""
+"""A deadline that pauses while the user is asked."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from adapter.core.errors import ToolError
 from adapter.tools.operations import FetchPage, Operation, RunCommand
 
 
 class Deadline:
-    """Runs out after ``seconds`` of wall time, pauses not counted."""
+    """Expires after ``seconds`` of wall time, not counting pauses."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -20,12 +21,12 @@ class Deadline:
 
     @property
     def remaining(self) -> float:
-        """Seconds left; not positive when the time is up."""
+        """Seconds left; zero or less once expired."""
         return self._ends - (time.monotonic() if self._paused_since is None else self._paused_since)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Not to be nested, and one thread at a time: there is one person to wait for."""
+        """Pause the deadline. Cannot be nested or shared by threads: there is one user to wait for."""
         began = self._paused_since = time.monotonic()
         try:
             yield
@@ -35,7 +36,14 @@ class Deadline:
 
 
 def with_deadline(operation: Operation, clock: Deadline | None) -> Operation:
-    """The operation with no more time than its caller has."""
+    """Limit the operation's timeout to the remaining time of its caller."""
     if clock is not None and isinstance(operation, RunCommand | FetchPage):
         return replace(operation, timeout_s=max(min(operation.timeout_s, clock.remaining), 0.1))
     return operation
+
+
+def limit_timeout(timeout_s: float, max_s: float) -> tuple[float, tuple[str, ...]]:
+    """Reduce a timeout to the maximum, and return a note if it was longer. Raises ToolError unless it is positive."""
+    if timeout_s <= 0:
+        raise ToolError(f"the timeout {timeout_s:g} leaves no time; give seconds, at most {max_s:g}")
+    return min(timeout_s, max_s), () if timeout_s <= max_s else (f"the timeout was reduced to {max_s:g} s",)

@@ -1,10 +1,8 @@
-"""Landlock: what the kernel itself lets a program open, for systems without bubblewrap.
+"""Landlock rulesets: let the kernel restrict a program's access to files, on systems without bubblewrap.
 
-A process gives up rights for itself and all that it starts (landlock(7)). There
-are only grants: whatever is below a folder that is granted is granted with it,
-so nothing inside the workspace can be kept back, `.git` neither. The rights are
-put together here and given up by `adapter.workspace.sandbox.supervisor`, between fork
-and exec.
+A process gives up rights for itself and its descendants (landlock(7)). There are only grants: everything below a
+granted folder is granted as well, so nothing inside the workspace can be protected, not even `.git`. The ruleset is
+built here and applied by `adapter.workspace.sandbox.supervisor`, between fork and exec.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from functools import cache
 
 _CREATE_RULESET = 444
 _VERSION = 1
-"""The flag that asks for the ABI instead."""
+"""Flag that requests the ABI version instead of a ruleset."""
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIRECTORY, REMOVE_DIRECTORY, REMOVE_FILE = (1 << bit for bit in range(6))
 _MAKE = sum(1 << bit for bit in (7, 8, 9, 10, 12))
@@ -35,7 +33,7 @@ SCOPES = 0b11
 
 @cache
 def abi() -> int:
-    """The version of Landlock that this kernel has; 0 for none."""
+    """Return the Landlock version of this kernel; 0 if it has none."""
     if not sys.platform.startswith("linux"):
         return 0
     found = ctypes.CDLL(None, use_errno=True).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)
@@ -43,7 +41,8 @@ def abi() -> int:
 
 
 def ruleset(read: Iterable[str], write: Iterable[str], devices: Iterable[str], *, network: bool) -> dict[str, object]:
-    """What the supervisor is told: ``handled`` (files, TCP, scopes) are given up but for the ``rules``."""
+    """Build the ruleset for the supervisor: rights in ``handled`` (files, TCP, scopes) are lost, except for
+    ``rules``."""
     version = abi()
     handled = (1 << {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)) - 1
     attributes = [handled]

@@ -1,13 +1,10 @@
-"""Runs the program of a tool that a user defined, without a shell, with paths that lead nowhere outside.
+"""Run the program of a user-defined tool without a shell, its path arguments confined to the workspace.
 
-A path is resolved by the path gate, links included: it can be no device, pipe or
-socket. The program, which runs in the workspace root, is given it as the model wrote
-it where that is a plain relative path without links, ``..`` and characters that a
-program may take for something else (``-f``, ``host:file``, ``key=value``, ``@file``);
-else as ``./`` and its place below the root. Right before the
-program starts the paths are resolved again and must come out the same. What
-remains is the moment until the program itself opens them: another process that
-swaps a directory for a link in that moment can lead it elsewhere.
+Each path is resolved, links included, and must not be a device, pipe or socket. The program runs in the workspace root.
+It gets the path as the model wrote it if that is a plain relative path, without links, ``..`` and characters with a
+special meaning (``-f``, ``host:file``, ``key=value``, ``@file``); otherwise ``./`` and the resolved path. Right before
+the start, the paths are resolved again, with the same result required. What remains is the time until the program opens
+them: another process that swaps a directory for a link in that moment can lead it elsewhere.
 """
 
 from __future__ import annotations
@@ -20,10 +17,10 @@ from adapter.core.errors import ToolError
 from adapter.core.program_lookup import find_program
 from adapter.core.text.display_escaping import escape_for_display, replace_lone_surrogates
 from adapter.tools.operations import PathValue, ProgramArgument, ProgramOutput, RunProgram
-from adapter.workspace.paths.os_errors import os_errors_explained
+from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
 from adapter.workspace.paths.resolved_path import require_existing
 from adapter.workspace.paths.resolver import WorkspaceRoot
-from adapter.workspace.sandbox.child_process import ChildProcess, ProcessExit, Sink
+from adapter.workspace.sandbox.child_process import ChildProcess, Sink
 from adapter.workspace.sandbox.log_slicing import LogSlice
 from adapter.workspace.sandbox.output import HeadAndTail
 from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
@@ -33,9 +30,10 @@ _PLAIN = re.compile(r"[\w.][\w./ ,+-]*")
 
 
 def prepare(root: WorkspaceRoot, operation: RunProgram, confinement: ActiveSandbox = UNCONFINED) -> list[str]:
-    """The program and its arguments as they will be run. Raises ToolError for a path outside the
-    workspace or of a device, pipe or socket, a value that no program can take, and a program that is not there."""
-    return [_found(root, operation.program, confinement), *(_argument(root, word) for word in operation.arguments)]
+    """Build the command line. Raises ToolError for a path outside the workspace or of a device, pipe or socket, a value
+    that programs cannot receive, and a missing program."""
+    program = _find_program(root, operation.program, confinement)
+    return [program, *(_argument(root, word) for word in operation.arguments)]
 
 
 def run_program(
@@ -45,34 +43,33 @@ def run_program(
     echo: Callable[[str], object] | None,
     confinement: ActiveSandbox = UNCONFINED,
 ) -> ProgramOutput:
-    """Run ``argv``, which `prepare` gave for ``operation`` and somebody may have approved since."""
+    """Run ``argv``, which `prepare` returned for ``operation`` before approval."""
     if prepare(root, operation, confinement) != argv:
-        raise ToolError("a path changed what it leads to before the program was started; nothing was run. Try again")
-    kept: HeadAndTail | LogSlice = LogSlice() if operation.slice_output else HeadAndTail()
-    sink = _echoed(kept.add, echo) if operation.echo and echo is not None else kept.add
-    with root.open_directory(".") as (directory, _), os_errors_explained("the program was not run"):
+        raise ToolError("a path led elsewhere when the program was about to start; nothing was run. Try again")
+    log: HeadAndTail | LogSlice = LogSlice() if operation.slice_output else HeadAndTail()
+    sink = _with_echo(log.add, echo) if operation.echo and echo is not None else log.add
+    with root.open_directory(".") as (directory, _), os_errors_as_tool_errors("the program was not run"):
         command = ChildProcess(confinement.job(argv, ()), directory, sink)
-    with command:
-        finished = wait_for_exit(command, operation.timeout_s, operation.idle_timeout_s)
-    ending = command.ending or ProcessExit(None)
-    sliced = kept.sliced() if isinstance(kept, LogSlice) else None
-    text = kept.text() if sliced is None else sliced.text
+    finished, ending = wait_for_exit(command, operation.timeout_s, operation.idle_timeout_s)
+    excerpt = log.build_excerpt() if isinstance(log, LogSlice) else None
+    text = log.text() if excerpt is None else excerpt.text
     return ProgramOutput(
         output=text,
         exit_code=ending.exit_code if finished else None,
         timed_out=not finished,
-        skipped_lines=sliced.skipped if sliced else 0,
-        patterns=sliced.patterns if sliced else (),
+        skipped_lines=excerpt.skipped if excerpt else 0,
+        patterns=excerpt.patterns if excerpt else (),
         notes=(*ending_notes(ending, finished), *confinement.notes(ending.exit_code, text)),
     )
 
 
-def _found(root: WorkspaceRoot, program: str, confinement: ActiveSandbox) -> str:
-    """Where the program is. Names are sought where no tool could have put one; paths start at the root."""
+def _find_program(root: WorkspaceRoot, program: str, confinement: ActiveSandbox) -> str:
+    """Return the program's path. Names are searched only where no tool could have planted one; paths start at the
+    root."""
     if "/" in program and not program.startswith("/"):
-        with root.locate(program) as place:
-            require_existing(place)
-            return _below_root(place.parts)
+        with root.locate(program) as resolved:
+            require_existing(resolved)
+            return _below_root(resolved.parts)
     found = find_program(program, confinement.search_path)
     if found is None:
         raise ToolError(
@@ -84,25 +81,25 @@ def _found(root: WorkspaceRoot, program: str, confinement: ActiveSandbox) -> str
 
 def _argument(root: WorkspaceRoot, word: ProgramArgument) -> str:
     text = "".join(
-        replace_lone_surrogates(piece) if isinstance(piece, str) else _resolved(root, piece) for piece in word
+        replace_lone_surrogates(piece) if isinstance(piece, str) else _resolve(root, piece) for piece in word
     )
     if "\0" in text:
-        raise ToolError("an argument contains a NUL character, which no program can be given; nothing was run")
+        raise ToolError("an argument contains a NUL character, which programs cannot receive; nothing was run")
     return text
 
 
-def _resolved(root: WorkspaceRoot, value: PathValue) -> str:
-    with root.locate(value.path, parents="imagine") as place:
-        if place.status is not None and not (place.is_file or place.is_directory):
+def _resolve(root: WorkspaceRoot, value: PathValue) -> str:
+    with root.locate(value.path, parents="imagine") as resolved:
+        if resolved.status is not None and not (resolved.is_file or resolved.is_directory):
             raise ToolError(
-                f"{place.shown} is neither a regular file nor a directory (a device, pipe or socket): "
-                "a program that opens it may wait for ever, so nothing was run. Give another path"
+                f"{resolved.display_path} is neither a regular file nor a directory (a device, pipe or socket): "
+                "a program that opens it may block forever, so nothing was run. Give another path"
             )
-        return value.path if _is_plain(value.path, place.parts) else _below_root(place.parts)
+        return value.path if _is_plain(value.path, resolved.parts) else _below_root(resolved.parts)
 
 
 def _is_plain(path: str, parts: tuple[str, ...]) -> bool:
-    """Whether a program takes ``path`` for the place that it was resolved to, and for nothing else."""
+    """Return whether a program opens the resolved file under ``path``, and cannot take it for an option."""
     return (
         _PLAIN.fullmatch(path) is not None and tuple(part for part in path.split("/") if part not in ("", ".")) == parts
     )
@@ -112,7 +109,7 @@ def _below_root(parts: tuple[str, ...]) -> str:
     return "/".join((".", *parts))
 
 
-def _echoed(sink: Sink, echo: Callable[[str], object]) -> Sink:
+def _with_echo(sink: Sink, echo: Callable[[str], object]) -> Sink:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def both(data: bytes) -> None:

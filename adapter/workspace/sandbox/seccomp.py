@@ -1,15 +1,12 @@
-"""A filter of system calls for programs: the address families they may open sockets of, and no detours to others.
+"""System call filters: restrict the address families of sockets, and block ways around the restriction.
 
-Landlock knows TCP alone, and bubblewrap without a network of its own shares
-more with the machine than addresses: so `socket` is filtered by its first
-argument. `socketpair`, which reaches nobody, is not. io_uring is refused
-because it opens sockets without that call, the kernel's keyring because it
-holds the user's secrets, and calls by another architecture's numbers because
-they would be taken for others.
+Landlock restricts only TCP, and bubblewrap with the machine's network shares more than addresses: so `socket` is
+filtered by its first argument. `socketpair`, which reaches no other process, is not. io_uring is blocked because it
+opens sockets without that call, the kernel's keyring because it holds the user's secrets, and the numbers of another
+architecture because they mean different calls.
 
-The filter is classic BPF as seccomp(2) reads it: ``struct sock_filter`` (code,
-jump if true, jump if false, constant) over ``struct seccomp_data`` (number at 0,
-architecture at 4, arguments from 16).
+The filter is classic BPF as read by seccomp(2): ``struct sock_filter`` (code, jump if true, jump if false, constant)
+over ``struct seccomp_data`` (number at 0, architecture at 4, arguments from 16).
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ _LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
 _X32 = 0x40000000
-"""On x86-64 numbers from here on are those of the x32 interface."""
+"""Lowest number of the x32 interface on x86-64."""
 _IO_URING = (425, 426, 427)
 _MACHINES: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "x86_64": (0xC000003E, 41, (248, 249, 250)),
@@ -33,13 +30,13 @@ _MACHINES: dict[str, tuple[int, int, tuple[int, ...]]] = {
 """AUDIT_ARCH, the number of `socket`, and those of add_key, request_key and keyctl."""
 
 LOCAL = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, getattr(socket, "AF_NETLINK", 16))
-"""For programs with a network of their own, in which there is nobody else."""
+"""Families for programs with a network of their own, which contains no other machine."""
 INTERNET = LOCAL[1:]
-"""For programs in the machine's network: without Unix sockets, by which daemons that run already do as told."""
+"""Families for programs in the machine's network: without Unix sockets, which could command running daemons."""
 
 
 def build_socket_filter(families: Sequence[int], machine: str = platform.machine()) -> bytes | None:
-    """The program that lets `socket` through for ``families`` alone; None for a machine whose numbers are not known."""
+    """Build the filter that allows `socket` only for ``families``; None for an unknown machine."""
     if machine not in _MACHINES:
         return None
     architecture, socket_number, keyring = _MACHINES[machine]

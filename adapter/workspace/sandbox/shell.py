@@ -1,4 +1,4 @@
-"""Runs a command line, or a program without a shell, and waits for it."""
+"""Run shell commands and wait for their end."""
 
 from __future__ import annotations
 
@@ -7,37 +7,38 @@ import os
 import time
 
 from adapter.tools.operations import CommandOutput, RunCommand
-from adapter.workspace.paths.os_errors import os_errors_explained
+from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox.child_process import GRACE_S, MAX_PROCESSES, ChildProcess, ProcessExit
 from adapter.workspace.sandbox.output import HeadAndTail
 from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
 
 MAX_TIMEOUT_S = 600.0
-"""Of a command; a call may ask for less."""
+"""Maximum timeout of a command, in seconds."""
 SHELL = "/bin/sh"
 BASH = "/bin/bash"
 _REASONS = {
     "multiplied": f"it was stopped because it had more than {MAX_PROCESSES} processes at a time",
-    "lost": "it was stopped because it had killed or halted the process that watches it",
+    "lost": "it was stopped because it had killed or stopped its supervisor",
 }
 
 
 def run_command(root: WorkspaceRoot, operation: RunCommand, confinement: ActiveSandbox = UNCONFINED) -> CommandOutput:
-    """Run the command line by its shell and give what it printed, stdout and stderr as they came."""
+    """Run the command line in a shell and return its output, stdout and stderr interleaved."""
     timeout_s = min(operation.timeout_s, MAX_TIMEOUT_S)
-    notes = [] if timeout_s == operation.timeout_s else [f"the timeout was cut to {MAX_TIMEOUT_S:g} s"]
+    notes = [] if timeout_s == operation.timeout_s else [f"the timeout was reduced to {MAX_TIMEOUT_S:g} s"]
     shell = SHELL
     if operation.shell == "bash" and os.access(BASH, os.X_OK):
         shell = BASH
     elif operation.shell == "bash":
-        notes.append(f"there is no {BASH} here: {SHELL} ran it")
+        notes.append(f"{BASH} is not installed: {SHELL} ran it")
     output = HeadAndTail()
-    with root.open_directory(operation.cwd) as (directory, place), os_errors_explained("the command was not run"):
-        command = ChildProcess(confinement.job([shell, "-c", operation.command], place.parts), directory, output.add)
-    with command:
-        finished = wait_for_exit(command, timeout_s, operation.idle_timeout_s)
-    ending = command.ending or ProcessExit(None)
+    with (
+        root.open_directory(operation.cwd) as (directory, resolved),
+        os_errors_as_tool_errors("the command was not run"),
+    ):
+        command = ChildProcess(confinement.job([shell, "-c", operation.command], resolved.parts), directory, output.add)
+    finished, ending = wait_for_exit(command, timeout_s, operation.idle_timeout_s)
     text = output.text()
     return CommandOutput(
         command=operation.command,
@@ -48,20 +49,21 @@ def run_command(root: WorkspaceRoot, operation: RunCommand, confinement: ActiveS
     )
 
 
-def wait_for_exit(command: ChildProcess, timeout_s: float, idle_timeout_s: float | None) -> bool:
-    """Wait for the command; after its time is up it is asked to end, and given a moment for it."""
+def wait_for_exit(command: ChildProcess, timeout_s: float, idle_timeout_s: float | None) -> tuple[bool, ProcessExit]:
+    """Wait for the command and close it; after a timeout it gets SIGTERM first. Returns whether it ended in time."""
     idle_s = math.inf if idle_timeout_s is None else idle_timeout_s
-    if command.wait(time.monotonic() + timeout_s, idle_s):
-        return True
-    command.ask_to_end()
-    command.wait(time.monotonic() + GRACE_S)
-    return False
+    with command:
+        finished = command.wait(time.monotonic() + timeout_s, idle_s)
+        if not finished:
+            command.ask_to_end()
+            command.wait(time.monotonic() + GRACE_S)
+    return finished, command.ending or ProcessExit(None)
 
 
 def ending_notes(ending: ProcessExit, finished: bool = True) -> tuple[str, ...]:
-    """What a model should know about the end of a command, beside its exit code.
+    """Return notes for the model on the end of a command.
 
-    ``finished``: by itself. What one that was told to end had running then was told so, too: it was not left.
+    ``finished``: not after a timeout, whose SIGTERM also reached the remaining processes: they were not left behind.
     """
     if ending.reason in _REASONS:
         return (_REASONS[ending.reason],)

@@ -1,35 +1,30 @@
-"""Runs one program and sees to it that nothing of it is left: a process that `processes.command` starts.
+"""Run one program and end all its descendants: the process that `child_process` starts.
 
 ::
 
     COMMAND CONTROL STDOUT STDERR        descriptors
 
     host -> supervisor   {"argv": [...], "environment": {...}, "processes": 1000, "wrapped": False, "filter": b"",
-                          "landlock": {"handled": [...], "rules": [[path, rights], ...]} or None} as a line; then
-                         "t": ask the program to end; "k", or the end of the stream: end everything now
+                          "landlock": {"handled": [...], "rules": [[path, rights], ...]} or None} as a line; later
+                         "t": send SIGTERM; "k", or the end of the stream: end everything now
     supervisor -> host   {"exit": 0, "left": 1, "reason": ""} as a line, once everything has ended, or
                          {"failed": errno, "step": "landlock"}: nothing was run
 
-``filter`` is a system call filter; ``wrapped`` says that argv is bubblewrap's, around the program. Both ends are the
-same Python: what the host says is in its `marshal`, in hexadecimal; what it hears, which a program that took the
-supervisor over could write, is a literal.
+``filter`` is a system call filter; ``wrapped``: argv is that of bubblewrap, around the program. Both ends are the same
+Python: the host writes `marshal` in hexadecimal; it reads a literal, since a program could take over the supervisor.
 
     COMMAND --accompany PROGRAM ARGUMENT ...
 
-runs a program that speaks with the host on its standard input and output, until it has ended or the host has closed
-its end.
+runs a program that talks to the host on standard input and output, until it ends or the host closes its end.
 
-On Linux it is the reaper of its descendants (PR_SET_CHILD_SUBREAPER): a process
-that made itself a session, forked twice or became a daemon is given to it when
-its parent ends, so that a walk from the supervisor down finds all of them.
-Elsewhere only the program's process group is found.
+On Linux the supervisor is the reaper of its descendants (PR_SET_CHILD_SUBREAPER): a process that created a session,
+forked twice or became a daemon is reparented to it when its parent ends, so a walk from the supervisor finds all of
+them. On other systems only the program's process group is found.
 
-Against fork bombs there is RLIMIT_NPROC, which counts all of the user's threads
-and is not applied to root. So processes are counted, too; and as root the
-supervisor gets real-time priority, or a thousand busy processes would leave it
-no time to end them. Uses the standard library alone, and little of it: it
-starts once for every command, and what `json`, `signal`, `contextlib` and
-`typing` import would take longer than all the rest.
+Fork bombs: RLIMIT_NPROC counts all threads of the user and does not apply to root. So processes are counted as well;
+and as root the supervisor gets real-time priority, or a thousand busy processes would leave it no time to end them. It
+uses few modules of the standard library, since it starts for every command: importing `json`, `signal`, `contextlib`
+and `typing` would take longer than everything else.
 """
 
 from __future__ import annotations
@@ -39,25 +34,25 @@ import os
 import select
 import sys
 
-if sys.platform != "win32":  # where nothing of this is started, but looked at
+if sys.platform != "win32":  # not started there, but imported
     import resource
 
-TYPE_CHECKING = False  # as type checkers know it
+TYPE_CHECKING = False  # recognized by type checkers
 if TYPE_CHECKING:
     import signal
     from collections.abc import Iterator, Mapping
     from typing import Any
 else:
-    import _signal as signal  # the same without names for its numbers
+    import _signal as signal  # the same without enums
 
 MAX_FILE_BYTES = 16 * 1024**3
-"""Of a file that a command writes (RLIMIT_FSIZE)."""
+"""Maximum size of a file written by a command, in bytes (RLIMIT_FSIZE)."""
 POLL_MS = 50
-"""Until processes are counted again."""
+"""Interval between counts of the processes, in milliseconds."""
 LEAVE_S, END_S = 1.5, 1.0
-"""How long an accompanied program may go on once nobody speaks with it any more, and then after SIGTERM."""
+"""Time in seconds for an accompanied program to end after the host has closed its input, and then after SIGTERM."""
 GIVE_UP_S = 5.0
-"""A process in uninterruptible sleep cannot be killed; it is not waited for longer."""
+"""Maximum wait for killed processes, in seconds: one in uninterruptible sleep cannot be killed."""
 HAS_PROC = os.path.isdir("/proc/self/task")  # noqa: PTH112 - pathlib takes as long to import as the rest
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 22, 24, 36, 38
 _SECCOMP_MODE_FILTER = 2
@@ -70,8 +65,8 @@ COMMAND = (
     *(sys.executable, "-I", "-S", "-X", "utf8", "-c"),
     f"import sys; sys.path.append({_FOLDER!r}); import {_MODULE}; {_MODULE}.main()",
 )
-"""What starts this, without the modules around it. Imported and not run as a file, which Python would compile anew
-each time."""
+"""Command line of the supervisor, without the modules around it. It is imported, because Python would compile a file
+that it runs anew each time."""
 
 
 class suppress:
@@ -87,12 +82,12 @@ class suppress:
         return kind is not None and issubclass(kind, self._errors)
 
 
-def line_of(job: Mapping[str, Any]) -> bytes:
+def encode_job(job: Mapping[str, Any]) -> bytes:
     return marshal.dumps(dict(job)).hex().encode() + b"\n"
 
 
 def main() -> None:
-    """What `COMMAND` does with its arguments."""
+    """Run as `COMMAND`."""
     if sys.argv[1] == "--accompany":
         sys.exit(supervise_stdio(sys.argv[2:]))
     control, *outputs = map(int, sys.argv[1:])
@@ -102,25 +97,24 @@ def main() -> None:
 
 
 def supervise(control: int, outputs: tuple[int, int]) -> dict[str, object]:
-    """Run the program that ``control`` names; what is to be reported once nothing of it is left."""
+    """Run the program received on ``control``; return the report once all its processes are gone."""
     line, _, more = _read_job(control).partition(b"\n")
-    if more:  # it is to end before it began
+    if more:  # must end before the start
         return {"exit": None, "left": 0, "reason": "stopped"}
     job = marshal.loads(bytes.fromhex(line.decode()))
     for descriptor in (control, *outputs):
         os.set_inheritable(descriptor, False)
     _become_subreaper()
-    most = job["processes"]
-    _limit(most)
-    woken = _wake_on_child()
+    max_processes = job["processes"]
+    _limit(max_processes)
+    child_events = _wake_on_child()
     program, failed, step = _start(job, outputs)
     if failed:
         return {"failed": failed, "step": step}
     for descriptor in set(outputs):
         os.close(descriptor)
-    left = 0
     try:
-        status, reason = _watch(program, control, woken, most, job["wrapped"])
+        status, reason = _watch(program, control, child_events, max_processes, job["wrapped"])
     finally:
         left = _end_all(program, job["wrapped"])
     if job["wrapped"] and status is None:
@@ -129,39 +123,39 @@ def supervise(control: int, outputs: tuple[int, int]) -> dict[str, object]:
 
 
 def supervise_stdio(argv: list[str]) -> int:
-    """Run a program with our own standard input and output; its exit status, once nothing of it is left."""
+    """Run a program with our standard input and output; return its exit status once all its processes are gone."""
     import time
 
     _become_subreaper()
-    woken = _wake_on_child()
+    child_events = _wake_on_child()
     signal.signal(signal.SIGTERM, lambda *_: None)
-    program = _start_beside(argv)
+    program = _start_with_stdio(argv)
     poller = select.poll()
-    poller.register(0, 0)  # POLLHUP comes all the same
-    poller.register(woken, select.POLLIN)
-    due, is_asked = float("inf"), False
+    poller.register(0, 0)  # POLLHUP is always reported
+    poller.register(child_events, select.POLLIN)
+    due, is_terminated = float("inf"), False
     while True:
         now = time.monotonic()
         for descriptor, _ in poller.poll(None if due == float("inf") else max(0.0, due - now) * 1_000):
             if descriptor == 0:
                 poller.unregister(0)
                 due = min(due, time.monotonic() + LEAVE_S)
-            elif signal.SIGTERM in _heard(woken) and not is_asked:
+            elif signal.SIGTERM in _read_available(child_events) and not is_terminated:
                 due = 0.0
-        for pid, status in _reaped():
+        for pid, status in _reap():
             if pid == program:
                 _end_all(program, is_wrapped=False)
                 return status
         if time.monotonic() >= due:
-            if is_asked:
+            if is_terminated:
                 _end_all(program, is_wrapped=False)
                 return 128 + signal.SIGKILL
-            _ask_to_end(program, is_wrapped=False)
-            due, is_asked = time.monotonic() + END_S, True
+            _terminate(program, is_wrapped=False)
+            due, is_terminated = time.monotonic() + END_S, True
 
 
-def _start_beside(argv: list[str]) -> int:
-    """Start a program in a session of its own; its id. It does not outlive us, whatever happens."""
+def _start_with_stdio(argv: list[str]) -> int:
+    """Start a program in its own session and return its id. The kernel kills it when we end."""
     program = os.fork()
     if program:
         return program
@@ -180,7 +174,7 @@ def _start_beside(argv: list[str]) -> int:
 
 
 def _start(job: dict[str, Any], outputs: tuple[int, int]) -> tuple[int, int, str]:
-    """Start the program in a session of its own; its id, or an error number and the step that failed."""
+    """Start the program in its own session; return its id, an error number and the step that failed."""
     reader, writer = os.pipe()  # closed by the program's start
     program = os.fork()
     if not program:
@@ -200,10 +194,10 @@ def _start(job: dict[str, Any], outputs: tuple[int, int]) -> tuple[int, int, str
                 step = "capabilities"
                 _drop_capabilities()
                 step = "landlock"
-                _restrict(**job["landlock"])
+                _apply_landlock(**job["landlock"])
             if job["filter"]:
                 step = "seccomp"
-                _filter(job["filter"])
+                _apply_filter(job["filter"])
             step = ""
             os.execve(job["argv"][0], job["argv"], job["environment"])
         except OSError as error:
@@ -211,33 +205,33 @@ def _start(job: dict[str, Any], outputs: tuple[int, int]) -> tuple[int, int, str
         finally:
             os._exit(127)
     os.close(writer)
-    said = os.read(reader, 64).decode()
+    failure = os.read(reader, 64).decode()
     os.close(reader)
-    if said:
+    if failure:
         os.waitpid(program, 0)
-    failed, _, step = said.partition(" ")
+    failed, _, step = failure.partition(" ")
     return program, int(failed or 0), step
 
 
-def _restrict(handled: list[int], rules: list[tuple[str, int]]) -> None:
-    """Give up what is ``handled`` but for the ``rules`` (landlock(7)). Raises OSError."""
+def _apply_landlock(handled: list[int], rules: list[tuple[str, int]]) -> None:
+    """Give up the ``handled`` rights, except for the ``rules`` (landlock(7)). Raises OSError."""
     import struct
 
     attributes = struct.pack(f"={len(handled)}Q", *handled)
-    ruleset = _system_call(_LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
+    ruleset = _call_libc("syscall", _LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
     for path, rights in rules:
         try:
             beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except OSError:  # less is granted, not more
+        except OSError:  # a missing grant is safe
             continue
-        _system_call(_LANDLOCK_ADD_RULE, ruleset, 1, struct.pack("=Qi", rights, beneath), 0)
+        _call_libc("syscall", _LANDLOCK_ADD_RULE, ruleset, 1, struct.pack("=Qi", rights, beneath), 0)
         os.close(beneath)
-    _system_call(_LANDLOCK_RESTRICT_SELF, ruleset, 0)
+    _call_libc("syscall", _LANDLOCK_RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)
 
 
 def _drop_capabilities() -> None:
-    """As root keep no power but over files, which Landlock governs: not that to load modules or mount disks."""
+    """As root, keep only capabilities over files, which Landlock governs, not those to load modules or mount disks."""
     if not os.getuid():
         for capability in range(64):
             if capability not in _KEPT_CAPABILITIES:
@@ -245,8 +239,8 @@ def _drop_capabilities() -> None:
                     _prctl(_PR_CAPBSET_DROP, capability)
 
 
-def _filter(program: bytes) -> None:
-    """Install a filter of system calls (seccomp(2)). Raises OSError."""
+def _apply_filter(program: bytes) -> None:
+    """Install a system call filter (seccomp(2)). Raises OSError."""
     import ctypes
 
     code = ctypes.create_string_buffer(program, len(program))
@@ -259,54 +253,51 @@ def _filter(program: bytes) -> None:
 
 
 def _prctl(option: int, *values: int) -> None:
-    given = (*values, 0, 0, 0, 0)[:4]
-    _called("prctl", option, *given)
+    _call_libc("prctl", option, *(*values, 0, 0, 0, 0)[:4])
 
 
-def _system_call(number: int, *arguments: int | bytes) -> int:
-    return _called("syscall", number, *arguments)
-
-
-def _called(function: str, *arguments: int | bytes) -> int:
-    """What a function of the C library gives. Raises OSError."""
+def _call_libc(function: str, *arguments: int | bytes) -> int:
+    """Call a function of the C library. Raises OSError."""
     import ctypes
 
     global _library
     if _library is None:
         _library = ctypes.CDLL(None, use_errno=True)
-    given = (ctypes.c_long(value) if isinstance(value, int) else ctypes.c_char_p(value) for value in arguments)
-    result = int(_library[function](*given))
+    converted = (ctypes.c_long(value) if isinstance(value, int) else ctypes.c_char_p(value) for value in arguments)
+    result = int(_library[function](*converted))
     if result < 0:
         raise OSError(ctypes.get_errno(), function)
     return result
 
 
-def _watch(program: int, control: int, woken: int, most: int, is_wrapped: bool) -> tuple[int | None, str]:
-    """Wait until the program ends, is to be ended, or multiplies; its exit status and what else ended it."""
+def _watch(
+    program: int, control: int, child_events: int, max_processes: int, is_wrapped: bool
+) -> tuple[int | None, str]:
+    """Wait until the program ends, must be ended, or multiplies; return its exit status and the reason."""
     host = os.getppid()
     processes = _count()
     poller = select.poll()
     poller.register(control, select.POLLIN)
-    poller.register(woken, select.POLLIN)
+    poller.register(child_events, select.POLLIN)
     while True:
         for descriptor, _ in poller.poll(POLL_MS):
-            heard = _heard(descriptor)
-            if descriptor == control and (not heard or b"k" in heard):
+            data = _read_available(descriptor)
+            if descriptor == control and (not data or b"k" in data):
                 return None, "stopped"
-            if descriptor == control and b"t" in heard:
-                _ask_to_end(program, is_wrapped)
-        for pid, status in _reaped():
+            if descriptor == control and b"t" in data:
+                _terminate(program, is_wrapped)
+        for pid, status in _reap():
             if pid == program:
                 return status, ""
         if os.getppid() != host:
             return None, "stopped"
-        if _count() - processes > most and sum(1 for _ in descendants(os.getpid())) > most:
+        if _count() - processes > max_processes and sum(1 for _ in descendants(os.getpid())) > max_processes:
             return None, "multiplied"
 
 
-def _ask_to_end(program: int, is_wrapped: bool) -> None:
-    """SIGTERM for the program's group; not for bubblewrap, which would end the others by force."""
-    for number in (signal.SIGTERM, signal.SIGCONT):  # a stopped one hears it, too
+def _terminate(program: int, is_wrapped: bool) -> None:
+    """Send SIGTERM to the program's group; not to bubblewrap, which would kill the others."""
+    for number in (signal.SIGTERM, signal.SIGCONT):  # a stopped process must continue to receive it
         if not is_wrapped:
             signal_group(program, number)
             continue
@@ -316,7 +307,7 @@ def _ask_to_end(program: int, is_wrapped: bool) -> None:
                     os.kill(pid, number)
 
 
-def _heard(descriptor: int) -> bytes:
+def _read_available(descriptor: int) -> bytes:
     try:
         return os.read(descriptor, 4_096)
     except ConnectionResetError:
@@ -324,14 +315,14 @@ def _heard(descriptor: int) -> bytes:
 
 
 def descendants(ancestor: int) -> Iterator[tuple[int, int]]:
-    """The living processes below ``ancestor``, each with its group. Lazily: a caller that kills while
-    it iterates catches up with processes that fork meanwhile, since they mostly get higher ids."""
+    """Yield the living processes below ``ancestor``, each with its group. Lazily: a caller that kills while it
+    iterates catches up with processes that fork meanwhile, since they mostly get higher ids."""
     for pid, group, _ in _family(ancestor):
         yield pid, group
 
 
 def _family(ancestor: int) -> Iterator[tuple[int, int, int]]:
-    """`descendants`, each with its parent, too."""
+    """Yield `descendants`, each with its parent."""
     family, others = {ancestor}, list[tuple[int, int, bytes]]()
     for pid, status in _processes():
         parent = int(_field(status, b"PPid"))
@@ -340,7 +331,7 @@ def _family(ancestor: int) -> Iterator[tuple[int, int, int]]:
             yield from _living(pid, parent, status)
         else:
             others.append((pid, parent, status))
-    # Ids start again from below when the highest was given: then a child may come before its parent.
+    # After the highest id, ids start again from below: then a child may come before its parent.
     while found := [other for other in others if other[1] in family and other[0] not in family]:
         for pid, parent, status in found:
             family.add(pid)
@@ -354,10 +345,10 @@ def _living(pid: int, parent: int, status: bytes) -> Iterator[tuple[int, int, in
 
 
 def _processes() -> Iterator[tuple[int, bytes]]:
-    """Every process id, in ascending order, with its /proc/PID/status (proc_pid_status(5)).
+    """Yield every process id, in ascending order, with its /proc/PID/status (proc_pid_status(5)).
 
-    Not /proc/PID/stat: reading that waits for a program that is just being started (exec_update_lock), and among
-    a thousand busy processes such a one may get no time for seconds.
+    Not /proc/PID/stat: reading it waits for a program that is just starting (exec_update_lock), which may get no time
+    for seconds among a thousand busy processes.
     """
     if not HAS_PROC:
         return
@@ -383,14 +374,14 @@ def kill(pid: int) -> None:
 
 
 def _end_all(program: int, is_wrapped: bool) -> int:
-    """Kill every descendant and wait until it is gone; how many there were beside the program."""
+    """Kill every descendant, wait until it is gone, and return their number without the program."""
     import time
 
-    for _ in _reaped():
+    for _ in _reap():
         pass
     if sys.platform == "linux" and not _has_children():
-        return 0  # what had lost its parent would be our child
-    # Bubblewrap's own two are a child of ours and the child of that, which is ours once its parent has ended.
+        return 0  # an orphan would be our child
+    # Bubblewrap's own two processes are our child and its child, which is reparented to us when the first ends.
     own = {os.getpid(), program} if is_wrapped else set()
     left = {pid for pid, _, parent in _family(os.getpid()) if parent not in own} - {program}
     give_up = time.monotonic() + GIVE_UP_S
@@ -399,18 +390,18 @@ def _end_all(program: int, is_wrapped: bool) -> int:
     while time.monotonic() < give_up:
         groups = {os.getpgrp()}
         for pid, group in descendants(os.getpid()):
-            if group not in groups:  # of a session of their own: no stranger is in such a group
+            if group not in groups:  # each session has its own groups, without unrelated processes
                 groups.add(group)
                 signal_group(group, signal.SIGKILL)
             kill(pid)
-        if not any(True for _ in _reaped()) and not _has_children():
+        if not any(True for _ in _reap()) and not _has_children():
             break
         time.sleep(0.002)
     return len(left)
 
 
-def _reaped() -> Iterator[tuple[int, int]]:
-    """The children that have ended since, each with its exit status as a shell gives it: 128 + signal."""
+def _reap() -> Iterator[tuple[int, int]]:
+    """Yield the ended children with their exit status as in a shell: 128 + signal if killed."""
     with suppress(ChildProcessError):
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -438,23 +429,23 @@ def _become_subreaper() -> None:
 
 
 def _limit(processes: int) -> None:
-    """No core dumps, no file that fills the disk, no more threads of the user than now and twice ``processes``:
-    at ``processes`` themselves, forks would fail and the supervisor, which ends a bomb above that, never notice one.
-    Address space is not limited: runtimes reserve far more than they use."""
+    """Forbid core dumps, files that fill the disk, and more threads of the user than now plus twice ``processes``: at
+    ``processes``, forks would fail, and the supervisor, which ends a bomb above that, would never notice one. Address
+    space is not limited: runtimes reserve far more than they use."""
     limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, MAX_FILE_BYTES)]
     if os.getuid():
         limits.append((resource.RLIMIT_NPROC, _threads_of_user() + 2 * processes))
     elif sys.platform == "linux":
         with suppress(OSError):  # needs CAP_SYS_NICE, which containers may not have
             os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
-    for limit, most in limits:
+    for limit, value in limits:
         hard = resource.getrlimit(limit)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(limit, (most, most))
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (value, value))
 
 
 def _threads_of_user() -> int:
-    """What RLIMIT_NPROC counts; where it cannot be seen, enough for a desktop."""
+    """Return the count of RLIMIT_NPROC; if it cannot be determined, enough for a desktop."""
     threads = 0
     for pid, status in _processes():
         with suppress(OSError):
@@ -463,7 +454,7 @@ def _threads_of_user() -> int:
 
 
 def _wake_on_child() -> int:
-    """A descriptor that is readable when a child has ended."""
+    """Return a descriptor that becomes readable when a child ends."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -472,11 +463,11 @@ def _wake_on_child() -> int:
 
 
 def _read_job(descriptor: int) -> bytes:
-    """The first line, and what is there behind it."""
+    """Read the first line, and any bytes after it."""
     data = b""
     while b"\n" not in data:
         piece = os.read(descriptor, 65_536)
         if not piece:
-            raise SystemExit(0)  # the host went away before it had said what to run
+            raise SystemExit(0)  # the host ended before sending a job
         data += piece
     return data

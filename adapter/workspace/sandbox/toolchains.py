@@ -1,8 +1,7 @@
-"""What a command needs to read besides the workspace: the system's programs, and the tools that a user installed.
+"""The paths that a command needs to read outside the workspace: system programs, and tools that the user installed.
 
-An allow-list: of the home folder only where tools are known to live, nothing
-with a user's own files or with credentials, such as ``~/.ssh``, ``~/.config`` or
-``~/.cargo/credentials.toml``.
+This is an allow-list: only known locations of tools in the home folder, without the user's own files or credentials
+such as ``~/.ssh``, ``~/.config`` or ``~/.cargo/credentials.toml``.
 """
 
 from __future__ import annotations
@@ -28,29 +27,29 @@ IN_HOME = (
     *(".local/pipx", ".local/share/pipx", ".local/share/uv", ".local/share/mise", ".local/share/fnm"),
     *(".local/share/virtualenvs", ".cache/pypoetry/virtualenvs"),
 )
-"""Below the home folder: version managers, package stores and virtual environments."""
+"""Locations below the home folder: version managers, package stores and virtual environments."""
 _VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "NVM_DIR", "GOROOT", "JAVA_HOME", "RUSTUP_HOME")
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-_BESIDE_PROGRAMS = ("lib", "lib64", "libexec", "include", "share")
-"""Beside the ``bin`` of a program that was unpacked somewhere."""
+_SIBLINGS_OF_BIN = ("lib", "lib64", "libexec", "include", "share")
+"""Folders next to the ``bin`` of a program unpacked anywhere."""
 _GIT_SECTIONS = ("user", "safe", "init")
-"""Of the user's git configuration; other sections can hold passwords."""
+"""Allowed sections of the user's git configuration; others can hold passwords."""
 
 
 def system_folders() -> tuple[str, ...]:
-    """The folders of the system that programs read."""
+    """Return the existing system folders."""
     return tuple(path for path in SYSTEM if os.path.lexists(path))
 
 
 @cache
 def public_folders() -> tuple[str, ...]:
-    """`system_folders` without `secret_paths`: in their place the entries around them."""
-    return tuple(part for path in system_folders() for part in _around(path, secret_paths()))
+    """Return `system_folders` with any folder that contains `secret_paths` replaced by its other entries."""
+    return tuple(part for path in system_folders() for part in _without(path, secret_paths()))
 
 
 @cache
 def secret_paths() -> tuple[str, ...]:
-    """What in /etc only root may read, when we are root: passwords and keys."""
+    """Return the paths in /etc that only root may read, if we are root: passwords and keys."""
     return () if os.getuid() else tuple(_secrets("/etc"))
 
 
@@ -66,8 +65,8 @@ def _secrets(folder: str) -> Iterator[str]:
                 yield from _secrets(entry.path)
 
 
-def _around(path: str, left_out: tuple[str, ...]) -> Iterator[str]:
-    """``path``, when nothing in it is left out; else what is in it and is not."""
+def _without(path: str, left_out: tuple[str, ...]) -> Iterator[str]:
+    """Yield ``path`` if it contains nothing to leave out, else its other entries."""
     if path in left_out:
         return
     if not any(is_below(secret, path) for secret in left_out):
@@ -75,24 +74,24 @@ def _around(path: str, left_out: tuple[str, ...]) -> Iterator[str]:
         return
     with os.scandir(path) as entries:
         for entry in entries:
-            yield from _around(entry.path, left_out)
+            yield from _without(entry.path, left_out)
 
 
 def tool_folders(environment: Mapping[str, str], home: str, workspace: str) -> tuple[str, ...]:
-    """Where the tools on the user's PATH, the running Python and its packages are, outside of the system's folders."""
-    wanted = [sys.prefix, sys.base_prefix, *(environment.get(name, "") for name in _VARIABLES + _CERTIFICATES)]
-    wanted += [f"{home}/{name}" for name in IN_HOME]
+    """Return the folders outside the system's with the tools on PATH, the running Python and its packages."""
+    candidates = [sys.prefix, sys.base_prefix, *(environment.get(name, "") for name in _VARIABLES + _CERTIFICATES)]
+    candidates += [f"{home}/{name}" for name in IN_HOME]
     for folder in environment.get("PATH", "").split(os.pathsep):
         if any(is_below(folder, known) for known in SYSTEM):
             continue
-        above = os.path.dirname(folder)  # noqa: PTH120 - as it is spelled
-        wanted.append(folder)
-        if PurePosixPath(folder).name in ("bin", "sbin") and above not in (home, f"{home}/.local"):
-            wanted += [f"{above}/{name}" for name in _BESIDE_PROGRAMS]
-            wanted += [above] if os.path.exists(f"{above}/pyvenv.cfg") else []  # noqa: PTH110
+        parent = os.path.dirname(folder)  # noqa: PTH120 - as it is spelled
+        candidates.append(folder)
+        if PurePosixPath(folder).name in ("bin", "sbin") and parent not in (home, f"{home}/.local"):
+            candidates += [f"{parent}/{name}" for name in _SIBLINGS_OF_BIN]
+            candidates += [parent] if os.path.exists(f"{parent}/pyvenv.cfg") else []  # noqa: PTH110
     found: dict[str, None] = {}
-    for path in wanted:
-        # A link in the workspace may have been made by a command, and lead anywhere.
+    for path in candidates:
+        # A command may have made a link in the workspace that leads anywhere.
         if path.startswith("/") and os.path.exists(path) and not passes_through(path, workspace):  # noqa: PTH110
             found |= dict.fromkeys((os.path.normpath(path), os.path.realpath(path)))
     inside = [
@@ -104,8 +103,8 @@ def tool_folders(environment: Mapping[str, str], home: str, workspace: str) -> t
 
 
 def search_path(environment: Mapping[str, str], workspace: str) -> tuple[str, tuple[str, ...]]:
-    """PATH for what is run there, and the folders that it has lost: a name must not mean a file in the workspace, which
-    a model may have written. Absolute folders elsewhere stay, and those of the system whatever the workspace is."""
+    """Return PATH for programs run there, and the folders removed from it: a name must not resolve to a file in the
+    workspace, which a model may have written. Absolute folders elsewhere stay, as do those of the system."""
     kept: dict[str, None] = {}
     left_out: dict[str, None] = {}
     for folder in environment.get("PATH", os.defpath).split(os.pathsep):
@@ -116,14 +115,14 @@ def search_path(environment: Mapping[str, str], workspace: str) -> tuple[str, tu
 
 
 def git_folder_elsewhere(workspace: str) -> str | None:
-    """The repository that the workspace is a linked worktree of: only if that repository says so, too."""
+    """Return the repository of a linked worktree, only if that repository lists the workspace as its worktree."""
     with suppress(OSError, ValueError):
         link = Path(workspace, ".git")
         if link.is_symlink() or not link.is_file():
             return None
         folder = Path(workspace, link.read_text()[:4_096].removeprefix("gitdir:").strip()).resolve()
         repository = folder.parent.parent
-        # By where the folder is, not by its `commondir`: what a command can write must open nothing else.
+        # By the location of the folder, not its `commondir`, which a command can write and would open other folders.
         is_worktree = folder.parent.name == "worktrees" and (repository / "HEAD").is_file()
         if is_worktree and Path((folder / "gitdir").read_text()[:4_096].strip()).resolve() == link.resolve():
             return str(repository)
@@ -131,7 +130,7 @@ def git_folder_elsewhere(workspace: str) -> str | None:
 
 
 def git_identity(home: str) -> str:
-    """The user's git configuration without what could be a secret: who they are, and which folders they trust."""
+    """Return the sections of the user's git configuration without secrets: identity and trusted folders."""
     kept: list[str] = []
     with suppress(OSError, ValueError):
         section = ""
@@ -146,15 +145,15 @@ def git_identity(home: str) -> str:
 
 
 def passes_through(path: str, folder: str) -> bool:
-    """Whether ``path`` is in ``folder``, or a link in there is on its way."""
+    """Return whether ``path`` is in ``folder``, or passes through a link in it."""
     return any(is_below(os.path.realpath(part), folder) for part in (path, *map(str, PurePosixPath(path).parents)))
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether ``path`` is ``folder`` or in it, by components."""
+    """Return whether ``path`` is ``folder`` or in it, by components."""
     return PurePosixPath(path).is_relative_to(folder)
 
 
 def outermost(paths: Iterable[str]) -> Iterator[str]:
-    """``paths`` with those that hold others before them."""
+    """Sort ``paths`` so that folders come before their contents."""
     return iter(sorted(paths, key=lambda path: len(PurePosixPath(path).parts)))

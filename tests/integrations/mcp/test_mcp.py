@@ -87,8 +87,7 @@ def test_results_come_as_text(workspace):
     assert workspace.run("add", {"first": 2, "second": 3}).content == "5"
     shown = workspace.run("show", {}).content
     assert shown == (
-        "Here:\n(image/png, 3 bytes, which are not shown to you)\nexample://page:\nthe page\n"
-        "example://more: more the rest"
+        "Here:\n(image/png, 3 bytes, not shown to you)\nexample://page:\nthe page\nexample://more: more the rest"
     )
 
 

@@ -249,9 +249,7 @@ def test_recording_in_several_processes_is_refused(pytester, scripted):
     """Models that serve one at a time, and one file."""
     pytest.importorskip("xdist")
     pytester.makepyfile("def test_it(): pass")
-    result = pytester.runpytest_inprocess(
-        "-p", "adapter.testing.plugin", "-n2", "--record-model", scripted.url
-    )
+    result = pytester.runpytest_inprocess("-p", "adapter.testing.plugin", "-n2", "--record-model", scripted.url)
     result.stderr.fnmatch_lines(["*--record-model records one test after the other: leave out -n"])
 
 

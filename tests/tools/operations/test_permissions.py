@@ -314,7 +314,7 @@ def test_a_refusal_passes_its_reason_on(root):
     with Workspace(root, approve=lambda _: ApprovalDecision(False, reason="use b.txt")) as ws:
         refused = ws.run("delete_file", {"path": "a.txt"})
         assert "did not approve (use b.txt)" in refused.content
-        assert "do as the user says there" in refused.content
+        assert "follow the user's reason" in refused.content
         assert refused.denied
         assert not ws.run("delete_file", {"path": "missing"}).denied
 
@@ -415,7 +415,7 @@ def test_a_rule_for_a_function_has_no_pattern(root):
         """Ping."""
         return host
 
-    with pytest.raises(UsageError, match="has a pattern"):
+    with pytest.raises(UsageError, match="takes no pattern"):
         Workspace(root, tools=[ping], rules=rules("deny ping(a)"))
     with Workspace(root, approve="yolo", tools=[ping], rules=rules("deny ping")) as ws:
         assert "forbids it" in ws.run("ping", {"host": "a"}).content

@@ -27,7 +27,7 @@ def batch(workspace, *calls):
 # --------------------------------------------------------------------------- batch
 
 
-def test_calls_run_at_the_same_time(tmp_path):
+def test_calls_run_in_parallel(tmp_path):
     """Three calls that wait for one another: in a row they would never end."""
     together = threading.Barrier(3, timeout=100)
 
@@ -41,7 +41,7 @@ def test_calls_run_at_the_same_time(tmp_path):
         assert batch(workspace, *(("meet", {"n": n}) for n in (3, 1, 2))).content == "3\n1\n2"
 
 
-def test_a_failure_does_not_stop_the_others(workspace, directory):
+def test_failure_does_not_stop_other_calls(workspace, directory):
     """Unknown tools, wrong arguments, failing edits: each its own result, in order."""
     (directory / "a").write_text("one\n")
     result = batch(
@@ -57,7 +57,7 @@ def test_a_failure_does_not_stop_the_others(workspace, directory):
     assert result.content.endswith("\none\n")
 
 
-def test_writes_to_one_file_all_arrive_in_order(workspace, directory):
+def test_writes_to_one_file_run_in_order(workspace, directory):
     """Twenty edits of one file, each of the line that the one before wrote."""
     (directory / "a").write_text("0\n")
     edits = [("edit_file", {"path": "a", "old_content": str(n), "new_content": str(n + 1)}) for n in range(20)]
@@ -65,12 +65,12 @@ def test_writes_to_one_file_all_arrive_in_order(workspace, directory):
     assert (directory / "a").read_text() == "20\n"
 
 
-def test_one_to_twenty_five_calls(workspace, directory):
+def test_batch_accepts_1_to_25_calls(workspace, directory):
     """More are told so, one by one; none at all is an error."""
     (directory / "a").write_text("x")
     result = batch(workspace, *[("read_file", {"path": "a"})] * 27)
     assert result.data == [True] * 25 + [False] * 2
-    assert "at most 25 calls; read_file was not run" in result.content
+    assert "read_file was not run: a batch has at most 25 calls" in result.content
     assert "the batch is empty; give 1 to 25" in batch(workspace).content
 
 
@@ -78,11 +78,11 @@ def test_one_to_twenty_five_calls(workspace, directory):
     ("name", "arguments"),
     [("batch", {"tool_calls": []}), ("code_execution", {"code": "1"}), ("exit", {})],
 )
-def test_what_must_stand_by_itself_is_refused_in_a_batch(workspace, name, arguments):
+def test_batch_refuses_tools_that_must_be_separate(workspace, name, arguments):
     """Batches in batches, also through code; and the end of the run."""
     result = batch(workspace, (name, arguments))
     assert result.data == [False]
-    assert f"{name} cannot be a part of a batch" in result.content
+    assert f"{name} cannot be part of a batch" in result.content
 
 
 def test_approvals_are_asked_one_at_a_time(directory):
@@ -105,7 +105,7 @@ def test_approvals_are_asked_one_at_a_time(directory):
     assert sorted(path.name for path in directory.iterdir()) == ["a", "b", "d"]
 
 
-def test_results_inside_are_told_to_the_display_with_their_diffs(directory):
+def test_nested_results_are_emitted_with_diffs(directory):
     """A batch hides nothing."""
     seen: list[object] = []
     with Workspace(directory, HOSTED, "yolo", host=Host(events=seen.append)) as workspace:
@@ -121,7 +121,7 @@ def code(workspace, text, **more):
     return workspace.run("code_execution", {"code": text, **more})
 
 
-def test_code_calls_tools_and_gives_output_and_value(workspace, directory):
+def test_code_returns_output_and_value(workspace, directory):
     """Keywords, positions and one dict; results are text."""
     (directory / "a").write_text("one\ntwo\n")
     result = code(
@@ -137,7 +137,7 @@ def test_code_calls_tools_and_gives_output_and_value(workspace, directory):
     assert (directory / "b").read_text() == "ONE\nTWO\n"
 
 
-def test_calls_in_code_run_at_the_same_time(tmp_path):
+def test_calls_in_code_run_in_parallel(tmp_path):
     """`asyncio.gather` over calls that wait for one another."""
     together = threading.Barrier(3, timeout=100)
 
@@ -152,7 +152,7 @@ def test_calls_in_code_run_at_the_same_time(tmp_path):
         assert code(workspace, text).content == 'return: ["1", "2", "3"]'
 
 
-def test_a_failing_call_is_an_exception_that_code_can_catch(workspace):
+def test_failing_call_raises_in_code(workspace):
     """With the tool's own message."""
     text = "try:\n    await read_file(path='none')\nexcept RuntimeError as error:\n    print(error)"
     assert "none does not exist" in code(workspace, text).content
@@ -183,7 +183,7 @@ def test_a_failing_call_is_an_exception_that_code_can_catch(workspace):
         ("while True:\n    print('x' * 10_000)", "printed more than 1,000,000"),
     ],
 )
-def test_code_that_may_not_or_cannot_fails_in_words(workspace, text, said):
+def test_failing_code_is_explained(workspace, text, said):
     """No file, no network, no process, and limits on memory, depth, output and calls."""
     result = code(workspace, text, timeout=20)
     assert not result.ok
@@ -199,7 +199,7 @@ def test_code_that_may_not_or_cannot_fails_in_words(workspace, text, said):
         "import asyncio\nawait asyncio.sleep(100)",
     ],
 )
-def test_code_ends_with_its_time(workspace, text):
+def test_code_is_stopped_at_its_timeout(workspace, text):
     """Computing, waiting for a command, sleeping: the command is stopped with it."""
     began = time.monotonic()
     result = code(workspace, text, timeout=1)
@@ -207,14 +207,14 @@ def test_code_ends_with_its_time(workspace, text):
     assert time.monotonic() - began < 30
 
 
-def test_a_timeout_has_a_maximum(workspace):
+def test_timeout_is_reduced_to_maximum(workspace):
     """D17: 300 s, and it is said."""
-    assert code(workspace, "1", timeout=301).notes == ("the timeout was cut to 300 s",)
+    assert code(workspace, "1", timeout=301).notes == ("the timeout was reduced to 300 s",)
     assert code(workspace, "1", timeout=300).notes == ()
     assert "leaves no time" in code(workspace, "1", timeout=0).content
 
 
-def test_approvals_hold_inside_code_and_their_wait_costs_no_time(directory):
+def test_approvals_in_code_pause_its_deadline(directory):
     """Modes and rules are those of the session; the user may think longer than the code may run."""
 
     def approve(approval):
@@ -225,11 +225,11 @@ def test_approvals_hold_inside_code_and_their_wait_costs_no_time(directory):
         assert code(workspace, "await write_file(path='a', content='x')", timeout=2).ok
         assert "forbids it" in code(workspace, "await write_file(path='b', content='x')").content
     with Workspace(directory, HOSTED) as workspace:
-        assert "nobody can be asked" in code(workspace, "await write_file(path='c', content='x')").content
+        assert "no approver is available" in code(workspace, "await write_file(path='c', content='x')").content
     assert [path.name for path in directory.iterdir()] == ["a"]
 
 
-def test_code_runs_where_a_loop_is_running(workspace):
+def test_code_runs_inside_a_running_event_loop(workspace):
     """An async program can use a workspace."""
     import asyncio
 

@@ -60,7 +60,7 @@ def test_every_operation_has_an_effect():
     assert set(HostOperation.__args__) <= set(Operation.__args__)
 
 
-def test_what_is_absent_is_neither_offered_nor_in_the_prompt(session):
+def test_absent_capability_is_not_offered(session):
     """Headless, as it comes: nobody to ask, no model for sub-agents, no skills, no web search; the rest is there."""
     workspace = session()
     own = {tool.naming.name for tool in OWN}
@@ -84,7 +84,7 @@ def test_what_is_absent_is_neither_offered_nor_in_the_prompt(session):
         ("open_file", {"path": "x"}, "no editor is attached to this session. Use the file tools"),
     ],
 )
-def test_a_call_to_what_is_absent_says_why_and_what_instead(session, host, name, arguments, said):
+def test_call_of_absent_tool_is_explained(session, host, name, arguments, said):
     """A model may know the tool from elsewhere."""
     workspace = session(replace(host, editor=None, search=None, docs=None, web=None, memory=False))
     assert name not in workspace.tools
@@ -93,13 +93,13 @@ def test_a_call_to_what_is_absent_says_why_and_what_instead(session, host, name,
     assert said in result.content
 
 
-def test_a_host_without_a_configuration_gives_what_prompts_count_on():
+def test_default_host_has_documented_capabilities():
     """What a prompt describes that is made without a session, and what a session has, are the same."""
     assert Host().capabilities() == default_capabilities()
 
 
 @pytest.mark.parametrize(("package", "tool"), [("pydantic_monty", "code_execution"), ("markdownify", "fetch")])
-def test_a_missing_extra_is_an_absent_capability(session, monkeypatch, package, tool):
+def test_missing_extra_makes_capability_absent(session, monkeypatch, package, tool):
     """Without the package its tool is not offered."""
     assert tool in session().tools
     monkeypatch.setattr(
@@ -137,16 +137,16 @@ def test_questions_are_asked_and_answered_by_header(session, host):
         (questions("a", "b", "c", "d", "e"), "got 5 questions; ask 1 to 4"),
         (questions(" "), "question 1 has no text"),
         (questions("a", "a"), "questions 1 and 2 are both 'a'"),
-        (questions("a", options=["x", "x"]), "one twice"),
+        (questions("a", options=["x", "x"]), "duplicate labels"),
         (questions("a", options=[""]), "without a label"),
     ],
 )
-def test_questions_that_nobody_could_answer_are_not_asked(session, host, arguments, said):
+def test_invalid_questions_are_not_asked(session, host, arguments, said):
     """The user sees none of it."""
     user = Scripted()
     result = session(replace(host, questions=user)).run("ask", arguments)
     assert said in result.content
-    assert "Nobody was asked" in result.content
+    assert "The user was not asked" in result.content
     assert user.asked == []
 
 
@@ -154,7 +154,7 @@ def test_questions_that_nobody_could_answer_are_not_asked(session, host, argumen
     ("answers", "options"),
     [([], {}), ([["a", "b"]], {"options": ["a", "b"]}), ([["c"]], {"options": ["a"], "other": False})],
 )
-def test_a_host_that_answers_wrongly_is_the_developers_matter(session, host, answers, options):
+def test_invalid_host_answer_raises_usage_error(session, host, answers, options):
     """Not the model's."""
 
     class Wrong(Scripted):
@@ -165,7 +165,7 @@ def test_a_host_that_answers_wrongly_is_the_developers_matter(session, host, ans
         session(replace(host, questions=Wrong())).run("ask", questions("q", **options))
 
 
-def test_a_user_who_does_not_answer_is_told_to_the_model(session, host):
+def test_unanswered_question_is_an_error_result(session, host):
     """The host says so by a ToolError."""
 
     class Away:
@@ -178,7 +178,7 @@ def test_a_user_who_does_not_answer_is_told_to_the_model(session, host):
 # ---------------------------------------------------------------------- todo lists
 
 
-def test_todo_lists_replace_one_another_and_are_shown(session, host):
+def test_todo_list_is_replaced_and_emitted(session, host):
     """The display hears of it."""
     seen: list[object] = []
     workspace = session(replace(host, events=seen.append))
@@ -203,7 +203,7 @@ def test_todo_lists_replace_one_another_and_are_shown(session, host):
         ("canceled", "cancelled"),
     ],
 )
-def test_a_status_is_understood_however_it_is_spelt(written, status):
+def test_todo_status_spellings_are_normalized(written, status):
     """X20: any case, hyphens and blanks."""
     assert todo_status(written) == status
     with pytest.raises(ValueError, match="expected one of pending, in_progress, completed, cancelled"):
@@ -245,7 +245,7 @@ def test_memory_belongs_to_the_repository(tmp_path):
     assert folders[0].name.startswith("repo-")
 
 
-def test_the_state_folder_is_where_the_system_says(monkeypatch, tmp_path):
+def test_state_folder_follows_xdg(monkeypatch, tmp_path):
     """XDG_STATE_HOME when it is absolute, else below the home directory."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert state_folder(None) == tmp_path / "toolcall-adapter"
@@ -256,7 +256,7 @@ def test_the_state_folder_is_where_the_system_says(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "~/x", "", "a\0b", "link/x"])
 @pytest.mark.parametrize("command", ["view", "write", "delete"])
-def test_no_note_lies_outside(session, tmp_path, directory, path, command):
+def test_notes_are_confined_to_memory(session, tmp_path, directory, path, command):
     """Traversal, absolute paths and links are refused in every command."""
     session().run("memory", {"command": "write", "path": "a.md", "content": "x"})
     folder = next((tmp_path / "state").rglob("a.md")).parent
@@ -273,14 +273,14 @@ def test_no_note_lies_outside(session, tmp_path, directory, path, command):
         ("view", "nope.md", "memory has no note 'nope.md'; it has: a.md, sub/b.md"),
         ("view", "sub", "memory has no note 'sub'"),
         ("delete", "gone/b.md", "memory has no note 'gone/b.md'"),
-        ("delete", ".", "'.' is no name of a note"),
-        ("write", "../a.md", "'../a.md' is no name of a note"),
-        ("write", "/etc/a.md", "'/etc/a.md' is no name of a note"),
+        ("delete", ".", "invalid note name '.'"),
+        ("write", "../a.md", "invalid note name '../a.md'"),
+        ("write", "/etc/a.md", "invalid note name '/etc/a.md'"),
         ("write", "a.md/b.md", "a.md is a note, not a folder of notes"),
         ("write", "sub", "sub is a folder of notes"),
     ],
 )
-def test_what_goes_wrong_with_memory_is_told_of_memory(session, command, path, said):
+def test_memory_errors_mention_memory(session, command, path, said):
     """Not of the workspace, where a model would then look for its notes."""
     for name in ("a.md", "sub/b.md"):
         assert session().run("memory", {"command": "write", "path": name, "content": "x"}).ok
@@ -294,16 +294,16 @@ def test_memory_has_limits(tmp_path):
     """200 lines a note, 50,000 bytes in all; the note that is there stays as it was."""
     memory = NoteStore(tmp_path / "memory")
     memory.write("a.md", "x\n" * 200)
-    with pytest.raises(ToolError, match="at most 200 lines, this one has 201"):
+    with pytest.raises(ToolError, match="the note has 201 lines, at most 200 are allowed"):
         memory.write("a.md", "x\n" * 201)
     memory.write("b.md", "y" * 49_600)
-    with pytest.raises(ToolError, match="at most 50000 bytes, this would make it 50001"):
+    with pytest.raises(ToolError, match="would have 50001 bytes, at most 50000 are allowed"):
         memory.write("c.md", "z")
     memory.write("b.md", "y" * 49_500)  # what it replaces does not count
     assert memory.view("a.md").text == "x\n" * 200
 
 
-def test_notes_written_at_once_all_arrive(session):
+def test_concurrent_notes_are_all_written(session):
     """From several threads of one session; the total is kept."""
     workspace = session()
     threads = [
@@ -344,7 +344,7 @@ def test_skills_are_found_and_named_in_the_prompt(session):
 
 
 @pytest.mark.usefixtures("skills")
-def test_a_skill_is_a_result_or_a_user_message(session):
+def test_skill_is_delivered_as_result_or_user_message(session):
     """X22: as the dialect wants it delivered."""
     text = (
         "# Release it\n\n# Release it\n\nRun `make release`.\n\n(the skill's files are in .proxyai/skills/team/release)"
@@ -356,14 +356,14 @@ def test_a_skill_is_a_result_or_a_user_message(session):
 
 
 @pytest.mark.usefixtures("skills")
-def test_an_unknown_skill_names_the_nearest(session):
+def test_unknown_skill_error_names_nearest(session):
     """And all that there are."""
     error = session().run("skill", {"name": "Relase"}).error
-    assert "there are: Release it, Review code (did you mean 'Release it'" in error
+    assert "available: Release it, Review code (did you mean 'Release it'" in error
 
 
 @pytest.mark.usefixtures("skills")
-def test_loading_a_skill_is_asked_for(session):
+def test_loading_a_skill_needs_approval(session):
     """C004: the generic flow; not where the document asks for none."""
     asked = []
 
@@ -378,7 +378,7 @@ def test_loading_a_skill_is_asked_for(session):
         assert free.run("skill", {"name": "release"}).ok
 
 
-def test_skills_of_the_users_own_folders(session, host, tmp_path):
+def test_skills_in_user_folders_are_found(session, host, tmp_path):
     """Outside the workspace, named by whoever starts the session; the workspace's win."""
     (tmp_path / "mine" / "x").mkdir(parents=True)
     (tmp_path / "mine" / "x" / "SKILL.md").write_text("---\nname: x\n---\nDo x.\n")
@@ -387,7 +387,7 @@ def test_skills_of_the_users_own_folders(session, host, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may open every folder")
-def test_a_skill_folder_that_cannot_be_opened_has_no_skills(session, directory):
+def test_unreadable_skill_folder_has_no_skills(session, directory):
     """It does not keep the session from starting."""
     (directory / ".maki" / "skills").mkdir(parents=True)
     (directory / ".maki").chmod(0)
@@ -406,7 +406,7 @@ def test_a_skill_folder_that_cannot_be_opened_has_no_skills(session, directory):
         ("# a\n", None),
     ],
 )
-def test_front_matter_is_read(text, expected):
+def test_front_matter_is_parsed(text, expected):
     """Title, else heading, else name; folded values; no name or no body is no skill."""
     skill = parse_skill(text, "f")
     assert (None if skill is None else (skill.name, skill.title, skill.description)) == expected
@@ -415,7 +415,7 @@ def test_front_matter_is_read(text, expected):
 # ---------------------------------------------------------------------------- exit
 
 
-def test_exit_ends(session):
+def test_exit_ends_the_run(session):
     """X30: the result says so to the loop."""
     assert session().run("exit", {}).ends
     assert not session().run("todos", {"todos": []}).ends
@@ -424,11 +424,11 @@ def test_exit_ends(session):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"search": "nope"}, "search cannot be 'nope'; give \"embedded\", None, or an object that can do it"),
-        ({"web": "embedded"}, "web cannot be 'embedded'; give None, or an object that can do it"),
+        ({"search": "nope"}, "invalid search 'nope'; expected \"embedded\", None, or an object with its methods"),
+        ({"web": "embedded"}, "invalid web 'embedded'; expected None, or an object with its methods"),
     ],
 )
-def test_a_word_that_means_no_capability_is_refused(wrong, says):
+def test_host_refuses_invalid_capability_names(wrong, says):
     with pytest.raises(UsageError) as told:
         Host(**wrong)
     assert str(told.value) == says

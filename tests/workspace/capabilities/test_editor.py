@@ -39,7 +39,7 @@ def state(workspace):
     return json.loads(workspace.run("get_editor_state", {}).content)
 
 
-def test_nothing_is_open_at_first(workspace):
+def test_editor_starts_empty(workspace):
     """C292, C293: the seven documented fields, empty."""
     assert state(workspace) == {
         "active_file": None,
@@ -54,7 +54,7 @@ def test_nothing_is_open_at_first(workspace):
         assert "no file is open" in workspace.run(name, arguments).content
 
 
-def test_files_are_tabs_and_the_cursor_goes_where_it_is_sent(run, workspace):
+def test_editor_tracks_tabs_and_cursor(run, workspace):
     """C294 to C299: opening again activates; line and column are used."""
     run("open_file", path="a.txt")
     run("open_file", path="b.py", line=2)
@@ -81,16 +81,16 @@ def test_files_are_tabs_and_the_cursor_goes_where_it_is_sent(run, workspace):
     [
         ("open_file", {"path": "none.txt"}, "does not exist"),
         ("open_file", {"path": "../secret/key"}, "outside"),
-        ("open_file", {"path": "a.txt", "line": 4}, "lines go from 1 to 3"),
-        ("open_file", {"path": "a.txt", "line": 0}, "lines go from 1 to 3"),
-        ("goto_line", {"line": 99}, "lines go from 1 to 3"),
-        ("goto_line", {"line": 1, "column": 5}, "columns go from 1 to 4"),
-        ("goto_line", {"line": 1, "column": 0}, "columns go from 1 to 4"),
+        ("open_file", {"path": "a.txt", "line": 4}, "its lines are 1 to 3"),
+        ("open_file", {"path": "a.txt", "line": 0}, "its lines are 1 to 3"),
+        ("goto_line", {"line": 99}, "its lines are 1 to 3"),
+        ("goto_line", {"line": 1, "column": 5}, "its columns are 1 to 4"),
+        ("goto_line", {"line": 1, "column": 0}, "its columns are 1 to 4"),
         ("get_selection", {}, "nothing is selected"),
         ("replace_selection", {"content": "x"}, "nothing is selected"),
     ],
 )
-def test_what_is_not_there_is_said(workspace, name, arguments, said):
+def test_missing_file_line_or_column_is_explained(workspace, name, arguments, said):
     """And nothing moves."""
     workspace.run("open_file", {"path": "a.txt", "line": 2})
     before = state(workspace)
@@ -100,7 +100,7 @@ def test_what_is_not_there_is_said(workspace, name, arguments, said):
     assert state(workspace) == before
 
 
-def test_inserting_writes_the_file_with_its_own_line_ends(run, workspace, directory, asked):
+def test_insert_keeps_line_ends(run, workspace, directory, asked):
     """C304, C305: after approval with the diff; the cursor stands behind the new text."""
     run("open_file", path="a.txt", line=2)
     run("insert_at_cursor", content="new\nlines ")
@@ -126,7 +126,7 @@ def test_a_selection_is_read_and_replaced(run, workspace, editor, directory):
     assert (directory / "a.txt").read_bytes() == b"oXo\r\n"
 
 
-def test_the_last_line_without_an_end_can_be_selected_whole(run, editor, directory):
+def test_last_line_without_line_end_can_be_selected(run, editor, directory):
     """A selection of whole lines ends at the end of the file."""
     run("open_file", path="b.py")
     editor.select(2, 2)
@@ -135,7 +135,7 @@ def test_the_last_line_without_an_end_can_be_selected_whole(run, editor, directo
     assert (directory / "b.py").read_text() == "x = 1\nz = 3"
 
 
-def test_a_byte_order_mark_stays_first(run, directory):
+def test_byte_order_mark_stays_first(run, directory):
     """Inserting at the start of the file comes after the mark."""
     (directory / "m.txt").write_bytes(b"\xef\xbb\xbfa\n")
     run("open_file", path="m.txt")
@@ -151,11 +151,11 @@ def test_an_empty_file_can_be_written_into(run, directory):
     assert (directory / "e.txt").read_text() == "a\n"
 
 
-def test_a_cursor_behind_the_end_of_a_changed_file_is_said(workspace, directory):
+def test_cursor_beyond_changed_file_is_reported(workspace, directory):
     """The file became shorter: nothing is written at a guess."""
     workspace.run("open_file", {"path": "a.txt", "line": 3})
     (directory / "a.txt").write_text("short\n")
-    assert "is not in a.txt any more" in workspace.run("insert_at_cursor", {"content": "x"}).content
+    assert "is no longer in a.txt" in workspace.run("insert_at_cursor", {"content": "x"}).content
     assert (directory / "a.txt").read_text() == "short\n"
 
 
@@ -163,10 +163,10 @@ def test_a_deleted_file_is_noted(workspace, directory):
     """State tells that an open file is gone."""
     workspace.run("open_file", {"path": "b.py"})
     (directory / "b.py").unlink()
-    assert workspace.run("get_editor_state", {}).notes == ("b.py is open, but does not exist any more",)
+    assert workspace.run("get_editor_state", {}).notes == ("b.py is open, but no longer exists",)
 
 
-def test_a_refused_change_leaves_file_cursor_and_selection(directory, editor):
+def test_refused_change_keeps_file_cursor_and_selection(directory, editor):
     """Without approval nothing happened."""
     (directory / "a.txt").write_text("one\n")
     with Workspace(directory, approve=lambda _: False, host=Host(editor=editor)) as workspace:
@@ -177,7 +177,7 @@ def test_a_refused_change_leaves_file_cursor_and_selection(directory, editor):
     assert (directory / "a.txt").read_text() == "one\n"
 
 
-def test_changes_are_told_to_the_display(directory):
+def test_editor_changes_are_emitted(directory):
     """An editor's window follows."""
     seen: list[object] = []
     (directory / "a.txt").write_text("one\n")
@@ -195,10 +195,10 @@ def test_without_an_editor_its_tools_are_not_offered(directory):
 
 
 @pytest.mark.parametrize("lines", [(2, 1), (0, 1)])
-def test_a_selection_must_be_one(editor, lines):
+def test_invalid_selection_is_refused(editor, lines):
     """The end comes after the start, lines count from 1."""
     with pytest.raises(ToolError, match="no file is open"):
         editor.select(*lines)
     editor.open("a.txt")
-    with pytest.raises(ToolError, match="are no selection"):
+    with pytest.raises(ToolError, match="invalid selection"):
         editor.select(*lines)

@@ -39,7 +39,7 @@ def workspace(directory):
 # -------------------------------------------------------------------- local search
 
 
-def test_search_answers_from_the_documents_of_the_workspace(workspace):
+def test_local_search_returns_workspace_documents(workspace):
     """The best section first, with its line; source code is not documentation."""
     hits = workspace.run("search", {"query": "how to install zebra"}).data["hits"]
     assert [(hit["title"], hit["url"]) for hit in hits] == [("Install", "README.md#5"), ("Zebra", "README.md#1")]
@@ -50,7 +50,7 @@ def test_search_answers_from_the_documents_of_the_workspace(workspace):
     assert "no words" in workspace.run("search", {"query": "?!"}).content
 
 
-def test_what_searches_the_workspace_is_not_called_web_search(workspace, directory):
+def test_local_search_tool_is_not_described_as_web_search(workspace, directory):
     """Neither to the model that chooses it nor in what it gives; and nobody has it who did not ask for it."""
     assert (
         workspace.tools["search"].description
@@ -81,7 +81,7 @@ def test_limits_and_domains_are_honoured(workspace):
         ("https://b.a.com/x", ["a.com"], ["b.a.com"], False),
     ],
 )
-def test_domains_hold_for_their_subdomains(url, allowed, blocked, expected):
+def test_domains_include_subdomains(url, allowed, blocked, expected):
     """By labels, not by substring; blocked wins."""
     assert is_in_domains(url, allowed, blocked) == expected
 
@@ -95,7 +95,7 @@ def test_installed_libraries_are_found_by_name(workspace):
     assert first["id"].startswith("/pypi/jinja2/")
     assert "pydantic-core" in [found.id.split("/")[2] for found in InstalledDocs().find("pydantic_core")]
     assert "/pypi/pydantic/" in InstalledDocs().find("pydantc")[0].id
-    assert "no library like 'zzqqxx'" in workspace.run("resolve", {"name": "zzqqxx"}).content
+    assert "no library similar to 'zzqqxx'" in workspace.run("resolve", {"name": "zzqqxx"}).content
 
 
 def test_docs_come_from_metadata_and_source(workspace):
@@ -113,18 +113,18 @@ def test_docs_come_from_metadata_and_source(workspace):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"id": "jinja2"}, "they look like /org/project"),
+        ({"id": "jinja2"}, "expected one like /org/project"),
         ({"id": "/vercel/next.js"}, "ids look like /pypi/NAME"),
         ({"id": "/pypi/zzqqxx"}, "is not installed here"),
         ({"id": "/pypi/jinja2/0.0.1"}, "is not installed here, but"),
         ({"id": "/pypi/../../etc"}, "ids look like|not installed"),
-        ({"id": "/pypi/jinja2", "page": 0}, "pages go from 1 to 10"),
-        ({"id": "/pypi/jinja2", "page": 11}, "pages go from 1 to 10"),
-        ({"id": "/pypi/docstring-parser", "mode": "info", "page": 10}, "there is no page 10"),
+        ({"id": "/pypi/jinja2", "page": 0}, "page must be between 1 and 10"),
+        ({"id": "/pypi/jinja2", "page": 11}, "page must be between 1 and 10"),
+        ({"id": "/pypi/docstring-parser", "mode": "info", "page": 10}, "page 10 does not exist"),
         ({"id": "/pypi/jinja2", "topic": "zzqqxx"}, "has no documentation about 'zzqqxx'"),
     ],
 )
-def test_docs_that_are_not_there_are_explained(workspace, arguments, said):
+def test_missing_docs_are_explained(workspace, arguments, said):
     """With the next step."""
     import re
 
@@ -136,16 +136,19 @@ def test_docs_that_are_not_there_are_explained(workspace, arguments, said):
 # ------------------------------------------------------------------------ services
 
 
-def test_a_search_for_nothing_is_refused(workspace):
+def test_search_with_limit_zero_is_refused(workspace):
     """Rather than answered with one."""
-    assert "0 results are none; ask for 1 or more" in workspace.run("search", {"query": "zebra", "limit": 0}).content
+    assert (
+        "the number of results must be at least 1, got 0"
+        in workspace.run("search", {"query": "zebra", "limit": 0}).content
+    )
 
 
 def answer(value):
     return (200, {"Content-Type": "application/json"}, json.dumps(value).encode())
 
 
-def test_a_search_service_answers(server, directory, monkeypatch):
+def test_search_service_results_are_parsed(server, directory, monkeypatch):
     """The query as text in the address, the key in a header, the usual field names, domains honoured."""
     monkeypatch.setenv("SEARCH_KEY", "s3cret")
     rows = [
@@ -168,7 +171,7 @@ SEARXNG_ANSWER = {"query": "q", "results": [{"title": "A", "url": "https://a.com
 FOUND = ({"title": "A", "url": "https://a.com/1", "content": "one"},)
 
 
-def test_exa_is_asked_as_its_documentation_says(server, directory, monkeypatch):
+def test_exa_request_follows_its_documentation(server, directory, monkeypatch):
     """C204: a POST of JSON with the key in x-api-key, domains by the service itself."""
     monkeypatch.setenv("EXA_API_KEY", "exa-s3cret")
     server.pages["/search"] = answer(EXA_ANSWER)
@@ -185,20 +188,20 @@ def test_exa_is_asked_as_its_documentation_says(server, directory, monkeypatch):
     assert SERVICES["exa"].server == "https://api.exa.ai"
 
 
-def test_brave_is_asked_as_its_documentation_says(server, directory, monkeypatch):
+def test_brave_request_follows_its_documentation(server, directory, monkeypatch):
     """A GET with the key in X-Subscription-Token, domains in the query; at most 20 results, which is said."""
     monkeypatch.setenv("BRAVE_API_KEY", "brave-s3cret")
     server.pages["/res/v1/web/search"] = answer(BRAVE_ANSWER)
     with Workspace(directory, HOSTED, host=Host(search=search_service("brave", server.url))) as workspace:
         result = workspace.run("search", {"query": "a b", "limit": 50, "allowed": ["a.com"], "blocked": ["c.com"]})
     assert result.data["hits"] == FOUND
-    assert "50 results were asked for; the service gives at most 20" in result.content
+    assert "50 results were requested; the service returns at most 20" in result.content
     path, headers = server.requests[0]
     assert path == ("/res/v1/web/search?q=a%20b%20site%3Aa.com%20-site%3Ac.com&count=20&text_decorations=false")
     assert headers["X-Subscription-Token"] == "brave-s3cret"
 
 
-def test_searxng_is_asked_as_its_documentation_says(server, directory):
+def test_searxng_request_follows_its_documentation(server, directory):
     """On the user's own server, without a key."""
     server.pages["/search"] = answer(SEARXNG_ANSWER)
     with Workspace(directory, HOSTED, host=Host(search=search_service("searxng", server.url + "/"))) as workspace:
@@ -208,15 +211,15 @@ def test_searxng_is_asked_as_its_documentation_says(server, directory):
     assert "Authorization" not in headers
 
 
-def test_a_service_that_is_not_known_or_has_no_server_is_refused():
+def test_unknown_service_or_missing_server_is_refused():
     """When it is named, with the names that are known."""
-    with pytest.raises(UsageError, match="there are: exa, brave, searxng"):
+    with pytest.raises(UsageError, match="expected one of: exa, brave, searxng"):
         search_service("google")
     with pytest.raises(UsageError, match="such as http://localhost:8888"):
         search_service("searxng")
 
 
-def test_a_key_that_the_service_repeats_is_not_passed_on(server, monkeypatch):
+def test_key_in_response_is_redacted(server, monkeypatch):
     """In what it found, as it is, in an address or in JSON: transcripts and models see none of it."""
     key = 'k"ey/1234'
     monkeypatch.setenv("SEARCH_KEY", key)
@@ -226,13 +229,13 @@ def test_a_key_that_the_service_repeats_is_not_passed_on(server, monkeypatch):
     assert hit == SearchHit("for [redacted]", "https://a.com/?k=[redacted]", "[redacted]")
 
 
-def test_a_long_text_of_a_hit_is_marked_where_it_was_cut(server):
+def test_long_hit_is_cut_with_ellipsis(server):
     server.pages["/s"] = answer([{"title": "A", "url": "https://a.com", "content": "x" * 2_001}])
     (hit,) = HttpSearch(server.url + "/s?q={query}").search(SearchWeb("x"))
     assert hit.content == "x" * 1_997 + "..."
 
 
-def test_a_documentation_service_answers(server, directory):
+def test_documentation_service_results_are_parsed(server, directory):
     """Found by name, read by id; mode, topic and page go along."""
     server.pages["/find"] = answer([{"id": "/org/lib", "title": "Lib", "description": "d"}, {"title": "no id"}])
     server.pages["/read/org/lib"] = (200, {}, b"text " * 3_000)
@@ -247,9 +250,9 @@ def test_a_documentation_service_answers(server, directory):
 @pytest.mark.parametrize(
     ("page", "said"),
     [
-        ((500, {}, b"key s3cret"), "HTTP status 500; go on without it"),
+        ((500, {}, b"key s3cret"), "HTTP status 500; continue without it"),
         ((401, {}, b"key s3cret"), "HTTP status 401; the user has to check its key"),
-        ((422, {}, b"too long"), "HTTP status 422; it takes no such query; make it shorter or simpler"),
+        ((422, {}, b"too long"), "HTTP status 422; it rejected the query; make it shorter or simpler"),
         ((200, {}, b"not json"), "not JSON"),
         ((200, {}, b"[" * 100_000), "not JSON"),
         ((200, {}, b"{}"), "no list of results"),
@@ -257,7 +260,7 @@ def test_a_documentation_service_answers(server, directory):
         ((302, {"Location": "/other"}, b""), "HTTP status 302"),
     ],
 )
-def test_a_service_that_fails_is_told_without_its_address_or_key(server, monkeypatch, page, said):
+def test_service_errors_hide_address_and_key(server, monkeypatch, page, said):
     """Both are the user's, not the model's."""
     monkeypatch.setenv("SEARCH_KEY", "s3cret")
     server.pages["/s"] = page
@@ -269,7 +272,7 @@ def test_a_service_that_fails_is_told_without_its_address_or_key(server, monkeyp
     assert "key=s3cret" in server.requests[0][0]
 
 
-def test_a_missing_key_is_named(server, monkeypatch):
+def test_missing_key_is_named(server, monkeypatch):
     """And nothing is asked."""
     monkeypatch.delenv("SEARCH_KEY", raising=False)
     with pytest.raises(ToolError, match="SEARCH_KEY is not set"):
@@ -277,20 +280,20 @@ def test_a_missing_key_is_named(server, monkeypatch):
     assert server.requests == []
 
 
-def test_a_service_that_is_not_there_is_told():
+def test_unreachable_service_is_reported():
     """Without its address."""
-    with pytest.raises(ToolError, match="does not answer"):
+    with pytest.raises(ToolError, match="does not respond"):
         HttpSearch("http://127.0.0.1:1/?q={query}").search(SearchWeb("x"))
 
 
 @pytest.mark.parametrize("url", ["https://a.com/?q=x", "file:///{query}", "{query}"])
-def test_templates_are_checked(url):
+def test_invalid_templates_are_refused(url):
     """When they are given, not when they are used."""
-    with pytest.raises(UsageError, match="no address template"):
+    with pytest.raises(UsageError, match="invalid address template"):
         HttpSearch(url)
 
 
-def test_a_provider_of_ones_own(directory):
+def test_custom_provider_is_used(directory):
     """Any object with the method."""
 
     class Mine:

@@ -87,7 +87,7 @@ def html(text, content_type="text/html; charset=utf-8"):
 # ------------------------------------------------------------------------- content
 
 
-def test_a_page_comes_as_markdown_text_or_html(server, fetch):
+def test_page_is_returned_in_requested_format(server, fetch):
     """Scripts and styles left out; html as it is."""
     server.pages["/"] = html(PAGE)
     assert fetch("/").text == "T\n\n# Title\n\nOne **two** [three](/x)\n\n* four\n"
@@ -98,7 +98,7 @@ def test_a_page_comes_as_markdown_text_or_html(server, fetch):
     assert fetch("/", format="html").text == PAGE
 
 
-def test_what_is_no_html_stays_as_it_is(server, fetch):
+def test_non_html_text_is_unchanged(server, fetch):
     """JSON and plain text in every format."""
     server.pages["/j"] = html('{"a": "<b>"}', "application/json")
     assert fetch("/j").text == '{"a": "<b>"}'
@@ -114,19 +114,19 @@ def test_what_is_no_html_stays_as_it_is(server, fetch):
         ({"Content-Type": "text/plain", "Content-Encoding": "gzip"}, gzip.compress("Grüße".encode(), mtime=0)),
     ],
 )
-def test_encodings_are_undone(server, fetch, headers, body):
+def test_content_encodings_are_decoded(server, fetch, headers, body):
     """Character sets and gzip."""
     server.pages["/"] = (200, headers, body)
     assert fetch("/").text == "Grüße"
 
 
-def test_pages_that_nest_too_deep_are_text(server, fetch):
+def test_deeply_nested_page_becomes_text(server, fetch):
     """No recursion error for a hostile page."""
     server.pages["/"] = html("<div>" * 5_000 + "deep" + "</div>" * 5_000)
     assert "deep" in fetch("/").text
 
 
-def test_the_query_goes_along_and_no_secrets_do(server, fetch, monkeypatch):
+def test_request_has_query_but_no_secrets(server, fetch, monkeypatch):
     """No cookies, no authorisation; proxies of the environment are not used."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     server.pages["/"] = html(PAGE)
@@ -139,7 +139,7 @@ def test_the_query_goes_along_and_no_secrets_do(server, fetch, monkeypatch):
 # -------------------------------------------------------------------------- limits
 
 
-def test_larger_pages_than_five_megabytes_are_not_read(server, fetch):
+def test_pages_above_five_megabytes_are_refused(server, fetch):
     """By what is claimed, by what comes, and by what it unpacks to."""
     server.pages["/claimed"] = (200, {"Content-Type": "text/plain", "Content-Length": "5000001"}, b"")
     server.pages["/bomb"] = (
@@ -167,7 +167,7 @@ def test_larger_pages_than_five_megabytes_are_not_read(server, fetch):
 
 
 @pytest.mark.parametrize("path", ["/silent", "/drip"])
-def test_the_whole_has_a_time(server, fetch, path):
+def test_fetch_has_a_total_timeout(server, fetch, path):
     """Silence, and a byte now and then."""
     over = threading.Event()
 
@@ -187,16 +187,16 @@ def test_the_whole_has_a_time(server, fetch, path):
 
     server.pages |= {"/silent": silent, "/drip": drip}
     began = time.monotonic()
-    with pytest.raises(ToolError, match=r"did not answer whole within 0.5 s"):
+    with pytest.raises(ToolError, match=r"did not respond completely within 0.5 s"):
         fetch(path, timeout_s=0.5)
     over.set()
     assert time.monotonic() - began < 10
 
 
-def test_a_timeout_has_a_maximum(server, fetch):
+def test_timeout_is_reduced_to_maximum(server, fetch):
     """120 s, and it is said."""
     server.pages["/"] = html("x", "text/plain")
-    assert fetch("/", timeout_s=121).notes == ("the timeout was cut to 120 s", f"fetched from {server.url}/")[:1]
+    assert fetch("/", timeout_s=121).notes == ("the timeout was reduced to 120 s", f"fetched from {server.url}/")[:1]
     with pytest.raises(ToolError, match="leaves no time"):
         fetch("/", timeout_s=0)
 
@@ -205,21 +205,24 @@ def test_a_timeout_has_a_maximum(server, fetch):
     ("answer", "said"),
     [
         ((404, {"Content-Type": "text/html"}, b"no"), "HTTP status 404"),
-        ((200, {"Content-Type": "image/png"}, b"x"), "is image/png, not text"),
-        ((200, {"Content-Type": "application/octet-stream"}, b"x"), "not text"),
-        ((200, {"Content-Type": "text/plain", "Content-Encoding": "br"}, b"x"), "packed as 'br'"),
-        ((200, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, b"x"), "is not whole gzip data"),
-        ((200, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, b"xxxxxxxxxxxx"), "is not the gzip data"),
+        ((200, {"Content-Type": "image/png"}, b"x"), "is image/png; only text"),
+        ((200, {"Content-Type": "application/octet-stream"}, b"x"), "only text"),
+        ((200, {"Content-Type": "text/plain", "Content-Encoding": "br"}, b"x"), "encoded as 'br'"),
+        (
+            (200, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, b"x"),
+            "gzip data of the response is incomplete",
+        ),
+        ((200, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, b"xxxxxxxxxxxx"), "is not valid gzip data"),
     ],
 )
-def test_other_answers_are_explained(server, fetch, answer, said):
+def test_unusable_responses_are_explained(server, fetch, answer, said):
     """What it was, and that it is not read."""
     server.pages["/"] = answer
     with pytest.raises(ToolError, match=said):
         fetch("/")
 
 
-def test_nobody_there_is_said(fetch):
+def test_unreachable_server_is_reported(fetch):
     """A closed port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -242,7 +245,7 @@ def test_redirects_are_followed_and_named(server, fetch):
     assert page.notes == (f"fetched from {server.url}/c?x=1",)
 
 
-def test_redirects_have_an_end(server, fetch):
+def test_redirects_are_limited(server, fetch):
     """Five, then it is a loop."""
     server.pages |= {f"/{n}": redirect(f"/{n + 1}") for n in range(6)} | {"/6": html("x", "text/plain")}
     with pytest.raises(ToolError, match="redirected more than 5 times"):
@@ -253,28 +256,28 @@ def test_redirects_have_an_end(server, fetch):
 @pytest.mark.parametrize(
     ("location", "said"),
     [
-        ("http://169.254.169.254/latest/meta-data", "leads to another host: http://169.254.169.254/latest"),
-        ("//10.0.0.1/", "leads to another host"),
-        ("https://example.com/", "leads to another host: https://example.com/. Fetch that address"),
-        ("file:///etc/passwd", "file: addresses are not fetched"),
+        ("http://169.254.169.254/latest/meta-data", "redirects to another host: http://169.254.169.254/latest"),
+        ("//10.0.0.1/", "redirects to another host"),
+        ("https://example.com/", "redirects to another host: https://example.com/. Fetch that address"),
+        ("file:///etc/passwd", "file: addresses cannot be fetched"),
         ("http://user:pw@example.com/", "user name or password"),
         ("gopher://127.0.0.1/", "gopher: addresses"),
     ],
 )
-def test_every_redirect_is_checked_anew(server, fetch, location, said):
+def test_every_redirect_is_checked(server, fetch, location, said):
     """An allowed page cannot send elsewhere."""
     server.pages["/"] = redirect(location)
     with pytest.raises(ToolError, match=said):
         fetch("/")
 
 
-def test_a_name_is_looked_up_and_checked_again_after_a_redirect(server, monkeypatch):
+def test_host_is_resolved_and_checked_after_redirect(server, monkeypatch):
     """The same host may be somewhere else by then."""
     answers = [["127.0.0.1"], ["10.0.0.1"]]
     monkeypatch.setattr(web_fetch, "_resolve", lambda *_: answers.pop(0))
     server.pages |= {"/": redirect("/b"), "/b": html("x", "text/plain")}
     port = server.url.rpartition(":")[2]
-    with pytest.raises(ToolError, match=r"is 10\.0\.0\.1, an address that is not public"):
+    with pytest.raises(ToolError, match=r"is 10\.0\.0\.1, which is not a public address"):
         web_fetch.fetch(FetchPage(f"http://name.example:{port}/"), LOCAL)
     assert [path for path, _ in server.requests] == ["/"]
 
@@ -300,30 +303,30 @@ def test_a_name_is_looked_up_and_checked_again_after_a_redirect(server, monkeypa
         *("::ffff:169.254.169.254", "64:ff9b::7f00:1", "2002:7f00:1::", "2002:a9fe:a9fe::1", "2001::1"),
     ],
 )
-def test_addresses_that_are_not_public(address):
+def test_is_public_rejects_private_addresses(address):
     """Private, loopback, link-local, metadata, multicast, reserved; also one written inside another."""
     assert not web_fetch.is_public(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize("address", ["1.1.1.1", "8.8.8.8", "2606:4700::1111", "64:ff9b::808:808"])
-def test_addresses_that_are_public(address):
+def test_is_public_accepts_public_addresses(address):
     """The rest."""
     assert web_fetch.is_public(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "localhost."])
-def test_loopback_is_refused_unless_it_is_allowed(server, fetch, host):
+def test_loopback_is_refused_unless_allowed(server, fetch, host):
     """The names of this machine too; nothing is sent."""
     port = server.url.rpartition(":")[2]
     server.pages["/"] = html("x", "text/plain")
     with pytest.raises(ToolError, match=r"port|not public"):
         fetch(f"http://{host}:{port}/", WebAccess(upgrade=False))
-    with pytest.raises(ToolError, match="not public"):
+    with pytest.raises(ToolError, match="not a public address"):
         fetch(f"http://{host}/", WebAccess(upgrade=False))
     assert server.requests == []
 
 
-def test_the_address_that_was_checked_is_the_one_that_is_used(server, monkeypatch):
+def test_connection_uses_the_checked_address(server, monkeypatch):
     """DNS rebinding: the name is looked up once; a second answer would be this machine."""
     answers = [["203.0.113.9"], ["127.0.0.1"]]
     asked = []
@@ -333,7 +336,7 @@ def test_the_address_that_was_checked_is_the_one_that_is_used(server, monkeypatc
         return answers.pop(0)
 
     monkeypatch.setattr(web_fetch, "_resolve", resolve)
-    with pytest.raises(ToolError, match="not public"):
+    with pytest.raises(ToolError, match="not a public address"):
         web_fetch.fetch(FetchPage("http://rebinding.example/"), WebAccess(upgrade=False))
     assert asked == ["rebinding.example"]
     connected = []
@@ -352,10 +355,10 @@ def test_the_address_that_was_checked_is_the_one_that_is_used(server, monkeypatc
     assert server.requests[0][1]["Host"] == f"name.example:{port}"
 
 
-def test_one_address_that_is_not_public_spoils_the_name(monkeypatch):
+def test_host_with_any_private_address_is_refused(monkeypatch):
     """All must be; a server could offer both."""
     monkeypatch.setattr(web_fetch, "_resolve", lambda *_: ["1.1.1.1", "10.0.0.1"])
-    with pytest.raises(ToolError, match=r"is 10\.0\.0\.1, an address that is not public"):
+    with pytest.raises(ToolError, match=r"is 10\.0\.0\.1, which is not a public address"):
         web_fetch.fetch(FetchPage("http://mixed.example/"), WebAccess())
 
 
@@ -383,7 +386,7 @@ def test_http_becomes_https(server):
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("ftp://example.com/", "ftp: addresses are not fetched"),
+        ("ftp://example.com/", "ftp: addresses cannot be fetched"),
         ("https://user@example.com/", "user name or password"),
         ("https://a b.com/", "not a web address"),
         ("https://example.com\\@127.0.0.1/", "not a web address"),
@@ -394,23 +397,23 @@ def test_http_becomes_https(server):
         ("https://0x7f.0.0.1/", "not an IPv4 address"),
         ("https://0177.0.0.1/", "not an IPv4 address"),
         ("https://127.0.0.1.:22/", "port 22"),
-        ("https://example.com:22/", "port 22 is not one of the web's"),
+        ("https://example.com:22/", "port 22 is not a web port"),
         ("https://example.com:99999/", "not a web address"),
         ("https://[::zz]/", "not a web address|not an IPv6"),
-        ("https:///x", "not the name of a host"),
-        ("https://-a.com/", "not the name of a host"),
-        ("https://" + "a" * 300 + ".com/", "not the name of a host"),
+        ("https:///x", "not a host name"),
+        ("https://-a.com/", "not a host name"),
+        ("https://" + "a" * 300 + ".com/", "not a host name"),
         ("https://example.com/" + "a" * 3_000, "not a web address"),
-        ("", "not the name of a host"),
+        ("", "not a host name"),
     ],
 )
-def test_addresses_are_read_strictly(url, said):
+def test_parse_url_is_strict(url, said):
     """What two programs could read differently is not read."""
     with pytest.raises(ToolError, match=said):
         web_fetch.parse_url(url, WebAccess())
 
 
-def test_fetching_is_asked_for_by_host(server, tmp_path):
+def test_fetch_approval_is_per_host(server, tmp_path):
     """Once a host when the user says so; a rule can name it."""
     from adapter.tools.operations.permissions import ApprovalDecision, PermissionRule
 

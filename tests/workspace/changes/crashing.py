@@ -31,7 +31,7 @@ from adapter.tools.operations import (
     WriteText,
 )
 from adapter.workspace.context import open_context
-from adapter.workspace.paths.os_errors import os_errors_explained
+from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
 from adapter.workspace.planner import plan_operation
 
 CALLS = (
@@ -124,7 +124,7 @@ def perform(directory: Path, scenario: str, before: Callable[[str], None]) -> To
         with desk.history.store.locked():
             pass  # the place for the records is made: without one, another is taken
         try:
-            with intercepted(before), os_errors_explained("it was not done"):
+            with intercepted(before), os_errors_as_tool_errors("it was not done"):
                 plan_operation(desk, SCENARIOS[scenario]).commit()
         except ToolError as error:
             return error

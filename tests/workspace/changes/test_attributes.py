@@ -69,7 +69,7 @@ def test_extended_attributes_survive_a_change(workspace, directory, change):
     assert os.getxattr(path, "user.origin") == b"https://example.org/\0\xff"
 
 
-def test_extended_attributes_survive_an_undo_that_merges(workspace, directory):
+def test_extended_attributes_survive_merging_undo(workspace, directory):
     """The file was changed since; what it has beside its bytes is what it has then."""
     path = directory / "f"
     path.write_text("one\n" + "x\n" * 20)
@@ -93,7 +93,7 @@ def test_extended_attributes_move_with_an_edited_file(workspace, directory):
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_an_access_list_survives_a_change(workspace, directory, change):
+def test_access_list_survives_a_change(workspace, directory, change):
     """Who may read a file is not changed by editing it."""
     path = directory / "f"
     path.write_text("one\n")
@@ -104,7 +104,7 @@ def test_an_access_list_survives_a_change(workspace, directory, change):
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_directory_gives_an_edited_file_no_access_list(workspace, directory, change):
+def test_edited_file_inherits_no_access_list(workspace, directory, change):
     """Its default is for new files: one that had no list, and a narrow mode, keeps both."""
     path = directory / "f"
     path.write_text("one\n")
@@ -115,7 +115,7 @@ def test_a_directory_gives_an_edited_file_no_access_list(workspace, directory, c
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_an_attribute_of_the_user_is_never_left_out_in_silence(directory):
+def test_lost_user_attribute_is_an_error(directory):
     """One that cannot be set is an error; those that vouch for the content are not copied to other content."""
     (directory / "f").write_text("one\n")
     descriptor = os.open(directory / "f", os.O_RDWR)
@@ -129,7 +129,7 @@ def test_an_attribute_of_the_user_is_never_left_out_in_silence(directory):
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_file_with_a_second_name_is_refused(workspace, directory, tmp_path, change):
+def test_file_with_hard_link_is_refused(workspace, directory, tmp_path, change):
     """Neither is the link broken, nor the other name written through; deleting and moving a name are fine."""
     path = directory / "f"
     path.write_text("one\n")
@@ -150,7 +150,7 @@ def test_a_file_with_a_second_name_is_refused(workspace, directory, tmp_path, ch
     assert other.read_text() == "one\n"
 
 
-def test_a_second_name_made_since_stops_an_undo(workspace, directory, tmp_path):
+def test_hard_link_made_since_prevents_undo(workspace, directory, tmp_path):
     """For the same reason, and with the same words."""
     path = directory / "f"
     path.write_text("one\n")

@@ -75,7 +75,7 @@ def descriptors():
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_a_failing_call_leaves_the_old_or_the_new(quick, scenario):
+def test_failing_call_leaves_old_or_new_content(quick, scenario):
     """The n-th call of each kind fails, for n = 1.. until none does: no half change, no descriptor kept, it is said."""
     old, new = outcomes(quick, scenario)
     injected = 0
@@ -102,7 +102,7 @@ def test_a_failing_call_leaves_the_old_or_the_new(quick, scenario):
 
 
 @pytest.mark.parametrize("scenario", ["files", "delete", "copy"])
-def test_two_failures_are_one_change_too(quick, scenario):
+def test_second_failure_is_repaired(quick, scenario):
     """The roll-back fails as well: it is said, and made good when the workspace is opened again."""
     old, new = outcomes(quick, scenario)
     choice = random.Random(4)
@@ -139,7 +139,7 @@ def kill_before_calls(folder, scenario, step=1):
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @apart
-def test_a_kill_before_a_system_call(quick, scenario):
+def test_kill_before_system_call_is_repaired(quick, scenario):
     """After the next start: one version, and nothing else in the tree."""
     versions = kill_before_calls(quick, scenario, step=7 if scenario == "files" else 11)
     assert versions["old"] > 0
@@ -147,7 +147,7 @@ def test_a_kill_before_a_system_call(quick, scenario):
 
 
 @apart
-def test_the_records_may_be_on_another_file_system(quick, tmp_path):
+def test_journal_on_another_file_system_works(quick, tmp_path):
     """Renames do not reach it: what was there before is copied."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path)
     for scenario in ("files", "delete"):
@@ -161,7 +161,7 @@ def test_the_records_may_be_on_another_file_system(quick, tmp_path):
 
 
 @apart
-def test_a_kill_during_the_repair_is_repaired(quick):
+def test_kill_during_repair_is_repaired(quick):
     """Recovery can be cut off, too, at any call."""
     old, new = outcomes(quick, "files")
 
@@ -180,7 +180,7 @@ def test_a_kill_during_the_repair_is_repaired(quick):
 
 
 @apart
-def test_programs_that_start_at_once_repair_once(quick):
+def test_concurrent_starts_repair_once(quick):
     """Under a lock: each finds one version, and goes on to change it."""
     versions = outcomes(quick, "files")
 
@@ -209,7 +209,7 @@ def test_programs_that_start_at_once_repair_once(quick):
 
 
 @apart
-def test_kills_at_random_moments_with_the_rename_window_widened(quick):
+def test_random_kills_with_wide_rename_window_are_repaired(quick):
     """A real process, a real SIGKILL: five files are of one version each time, and nothing is left behind."""
     results = kill_at_random_moments(quick, kills=15, seed=1)
     assert results["torn"] == results["left behind"] == 0
@@ -248,7 +248,7 @@ def kill_at_random_moments(folder, kills, seed):
 
 @pytest.mark.parametrize("change", SINGLE)
 @apart
-def test_a_kill_tears_no_single_file(quick, change):
+def test_kill_leaves_single_file_intact(quick, change):
     """At any moment the file is the old or the new one; what is left beside it goes with the next change."""
     results = kill_one_file(quick / "one", change, kills=6)
     assert results.changes > 0
@@ -257,6 +257,6 @@ def test_a_kill_tears_no_single_file(quick, change):
 
 
 @apart
-def test_a_write_in_place_is_torn(quick):
+def test_in_place_write_can_be_torn(quick):
     """The same kills find that a file which is written in place is half there."""
     assert any(kill_one_file(quick / f"{number}", "naive", kills=10).torn for number in range(20))

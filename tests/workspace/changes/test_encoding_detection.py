@@ -4,7 +4,7 @@ import pytest
 
 from adapter import Workspace
 from adapter.core.errors import ToolError, UsageError
-from adapter.workspace.changes.encoding_detection import plausible, unmarked_utf16
+from adapter.workspace.changes.encoding_detection import detect_unmarked_utf16, plausible_encodings
 from adapter.workspace.changes.text_codec import decode, encode, is_binary
 
 RUSSIAN = "# Настройки сервера\nport = 1\nhost = 2\n# Конец файла, больше ничего нет\n"
@@ -40,7 +40,7 @@ def edit(workspace, new):
         (CHINESE, "gbk", "port = 9000  # \u00e9"),
     ],
 )
-def test_a_new_character_is_not_written_by_a_guess(workspace, directory, text, encoding, new):
+def test_guessed_encoding_rejects_new_characters(workspace, directory, text, encoding, new):
     """It would be other bytes in another encoding; not one byte of the file changes."""
     before = text.encode(encoding)
     (directory / "f").write_bytes(before)
@@ -53,14 +53,14 @@ def test_a_new_character_is_not_written_by_a_guess(workspace, directory, text, e
 @pytest.mark.parametrize(
     ("text", "encoding"), [(RUSSIAN, "koi8-r"), (RUSSIAN, "cp1251"), (CAFE, "latin-1"), (CHINESE, "gbk")]
 )
-def test_ascii_is_written_whatever_the_encoding(workspace, directory, text, encoding):
+def test_ascii_is_written_in_any_encoding(workspace, directory, text, encoding):
     """Every other byte stays."""
     (directory / "f").write_bytes(text.encode(encoding))
     assert edit(workspace, "port = 9000").ok
     assert (directory / "f").read_bytes() == text.replace("port = 1", "port = 9000").encode(encoding)
 
 
-def test_a_character_that_was_shown_keeps_its_bytes(workspace, directory):
+def test_existing_character_keeps_its_bytes(workspace, directory):
     """What the model copies from the file is what the file has, whatever it is called."""
     before = CAFE.encode("latin-1")
     (directory / "f").write_bytes(before)
@@ -71,16 +71,16 @@ def test_a_character_that_was_shown_keeps_its_bytes(workspace, directory):
     assert (directory / "f").read_bytes() == before.replace(line, line + b" and " + line[2:])
 
 
-def test_a_refusal_names_the_encodings_and_the_next_step(workspace, directory):
+def test_refusal_names_encodings_and_next_step(workspace, directory):
     """The user can name the right one."""
     (directory / "f").write_bytes(RUSSIAN.encode("koi8-r"))
     content = edit(workspace, "port = 1  # \u042e").content
-    assert "U+042E (\u042e) is not in f yet, and what bytes it is there is not known" in content
+    assert "U+042E (\u042e) is new in f, and its bytes there are ambiguous" in content
     assert 'ask the user to name the encoding (encoding="...", --encoding)' in content
 
 
 @pytest.mark.parametrize(("text", "encoding"), [(RUSSIAN, "koi8-r"), (RUSSIAN, "cp1251"), (CHINESE, "gb18030")])
-def test_a_named_encoding_decides(tmp_path, directory, text, encoding):
+def test_chosen_encoding_is_used(tmp_path, directory, text, encoding):
     """The file is shown in it, and new characters are written in it."""
     (directory / "f").write_bytes(text.encode(encoding))
     (directory / "u").write_bytes("\u00e9 port = 1\n".encode())
@@ -94,7 +94,7 @@ def test_a_named_encoding_decides(tmp_path, directory, text, encoding):
     assert (directory / "u").read_text(encoding="utf-8") == "\u00e9 \u042e = 1\n"  # UTF-8 is UTF-8
 
 
-def test_an_encoding_that_does_not_fit_is_not_forced(tmp_path, directory):
+def test_chosen_encoding_is_ignored_if_it_does_not_decode(tmp_path, directory):
     """A file that is something else is guessed as before."""
     before = b"caf\xe9\x81\nport = 1\n"
     (directory / "f").write_bytes(before)
@@ -105,14 +105,14 @@ def test_an_encoding_that_does_not_fit_is_not_forced(tmp_path, directory):
 
 
 @pytest.mark.parametrize("name", ["klingon", "utf-16", "rot13", "cp037", "hex"])
-def test_an_unknown_encoding_is_the_users_error(tmp_path, name):
+def test_unknown_encoding_is_a_usage_error(tmp_path, name):
     """Also one in which ASCII is not ASCII."""
     with pytest.raises(UsageError, match="unknown encoding"):
         Workspace(tmp_path, encoding=name)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_utf16_without_a_mark_is_recognised(workspace, directory, encoding):
+def test_utf16_without_mark_is_detected(workspace, directory, encoding):
     """Where its NULs stand says so; it is read, searched and edited in itself."""
     text = "[server]\r\nport = 1\r\nname = \u0416\u00e9\r\n"
     (directory / "f").write_bytes(text.encode(encoding))
@@ -137,16 +137,16 @@ def test_utf16_without_a_mark_is_recognised(workspace, directory, encoding):
         b"\x01\0\x02\0\x03\0\x04\0\x05\0",
     ],
 )
-def test_what_has_nuls_elsewhere_is_binary(data):
+def test_data_with_other_nuls_is_binary(data):
     """As before."""
-    assert unmarked_utf16(data) is None
+    assert detect_unmarked_utf16(data) is None
     assert is_binary(data)
     with pytest.raises(ToolError, match="is a binary file"):
         decode(data, "f")
 
 
-def test_what_a_file_may_be_in_is_what_gives_its_bytes_back():
+def test_plausible_encodings_round_trip():
     """Among them the one that it is in."""
     for encoding in ("koi8-r", "cp1251", "cp1252", "gb18030", "big5"):
         text = {"gb18030": CHINESE, "big5": "\u7aef\n", "cp1252": CAFE}.get(encoding, RUSSIAN)
-        assert encoding in plausible(encode(text, encoding, "f"))
+        assert encoding in plausible_encodings(encode(text, encoding, "f"))

@@ -33,9 +33,9 @@ MISS = ("apply_edit", {"path": "a.txt", "old_text": "absent", "new_text": "x"})
 # ------------------------------------------------------------------- several files
 
 
-def test_several_files_are_changed_as_one(workspace, stocked):
+def test_changes_of_several_files_are_atomic(workspace, stocked):
     """Updated, added, deleted and moved; the mode goes along, and the diff shows all of it."""
-    outcome = workspace.do(SCENARIOS["files"])
+    outcome = workspace.perform(SCENARIOS["files"])
     assert isinstance(outcome, FilesPatched)
     assert outcome.done == (
         "updated a.txt",
@@ -52,7 +52,7 @@ def test_several_files_are_changed_as_one(workspace, stocked):
         assert line in outcome.diff
 
 
-def test_every_edit_that_cannot_be_made_is_named_and_none_is(workspace, stocked):
+def test_failed_edits_are_all_named_and_none_applied(workspace, stocked):
     """One answer, all that is wrong with it."""
     before = content_of(stocked)
     edits = (
@@ -63,20 +63,20 @@ def test_every_edit_that_cannot_be_made_is_named_and_none_is(workspace, stocked)
         FileEdit("src/d.txt", moved_to="src/gone.txt"),
     )
     with pytest.raises(EditError) as caught:
-        workspace.do(PatchFiles(edits))
+        workspace.perform(PatchFiles(edits))
     assert len(caught.value.failures) == 4
     for said in (
         "src/b.txt: ",
-        "there already",
+        "already exists",
         "did you mean 'src/gone.txt'",
-        "exists already",
+        "already exists",
         "No file was changed",
     ):
         assert said in str(caught.value)
     assert content_of(stocked) == before
 
 
-def test_a_file_named_twice_is_as_the_first_edit_left_it(workspace, stocked):
+def test_second_edit_of_a_file_sees_the_first(workspace, stocked):
     """Also moved and then edited, or deleted and made anew."""
     edits = (
         FileEdit("a.txt", patches=(Patch("a2", "A2"),), moved_to="b.txt"),
@@ -84,7 +84,7 @@ def test_a_file_named_twice_is_as_the_first_edit_left_it(workspace, stocked):
         FileEdit("src/gone.txt", "delete"),
         FileEdit("src/gone.txt", "add", content="back\n"),
     )
-    workspace.do(PatchFiles(edits))
+    workspace.perform(PatchFiles(edits))
     assert (stocked / "b.txt").read_text() == "a1\nB2\na3\n"
     assert (stocked / "b.txt").stat().st_mode & 0o777 == 0o640
     assert not (stocked / "a.txt").exists()
@@ -105,7 +105,7 @@ def test_deletes_among_edits_need_approval(stocked):
 
 
 @pytest.mark.parametrize("call", [EDIT, WRITE, DELETE, ("move_file", {"source": "src", "destination": "x/y"})])
-def test_a_preview_says_what_the_run_does_and_does_nothing(workspace, stocked, call):
+def test_preview_matches_run_without_changes(workspace, stocked, call):
     """The same summary and diff."""
     before = content_of(stocked)
     preview = workspace.preview(*call)
@@ -115,7 +115,7 @@ def test_a_preview_says_what_the_run_does_and_does_nothing(workspace, stocked, c
     assert workspace.changes()[0].summary == preview.content
 
 
-def test_a_preview_of_what_would_fail_fails(workspace, stocked):
+def test_preview_of_failing_call_fails(workspace, stocked):
     """With the same message."""
     assert workspace.preview(*MISS).content == workspace.run(*MISS).content
 
@@ -123,7 +123,7 @@ def test_a_preview_of_what_would_fail_fails(workspace, stocked):
 # --------------------------------------------------------------------------- batch
 
 
-def test_a_batch_is_done_whole(workspace, stocked):
+def test_batch_applies_all_calls(workspace, stocked):
     """One result per call, and a later call sees what an earlier one did."""
     results = workspace.run_calls(turn(EDIT, WRITE, ("read_file", {"path": "a.txt"})), atomic=True)
     assert [result.ok for result in results] == [True, True, True]
@@ -132,7 +132,7 @@ def test_a_batch_is_done_whole(workspace, stocked):
 
 
 @pytest.mark.parametrize("bad", [MISS, ("nope", {}), ("run_command", {"command": "touch ran", "cwd": "."})])
-def test_a_batch_with_a_call_that_fails_changes_nothing(workspace, stocked, bad):
+def test_batch_with_failing_call_changes_nothing(workspace, stocked, bad):
     """Each result says so; commands, which cannot be taken back, are not run."""
     before = content_of(stocked)
     stamp = (stocked / "a.txt").stat().st_mtime_ns
@@ -145,7 +145,7 @@ def test_a_batch_with_a_call_that_fails_changes_nothing(workspace, stocked, bad)
     assert workspace.run("write_file", {"path": "a.txt", "content": "mine\n"}).ok
 
 
-def test_a_batch_that_is_killed_is_taken_back(stocked):
+def test_killed_batch_is_rolled_back(stocked):
     """The changes that were whole by themselves go as well."""
     before = content_of(stocked)
     child = os.fork()
@@ -156,7 +156,7 @@ def test_a_batch_that_is_killed_is_taken_back(stocked):
     assert os.waitpid(child, 0)[1] == 9 << 8
     assert content_of(stocked) != before
     with Workspace(stocked) as workspace:
-        assert "taken back" in workspace.recovered[0]
+        assert "rolled back" in workspace.recovered[0]
         assert content_of(stocked) == before
 
 
@@ -171,7 +171,7 @@ def test_every_kind_of_change_is_undone(workspace, stocked):
     order += [Move("new", "later/new"), Delete("src", recursive=True)]
     for operation in order:
         trees.append(content_of(stocked))
-        workspace.do(operation)
+        workspace.perform(operation)
     workspace.run("delete_file", {"path": "lib", "recursive": True})
     workspace.undo()
     assert len(workspace.changes()) == len(order)
@@ -183,7 +183,7 @@ def test_every_kind_of_change_is_undone(workspace, stocked):
         workspace.undo()
 
 
-def test_an_undo_keeps_what_somebody_else_changed_in_the_file(workspace, stocked):
+def test_undo_keeps_other_edits_of_the_file(workspace, stocked):
     """Three-way: only the tool's lines go back."""
     path = stocked / "long.txt"
     path.write_text("".join(f"line {number}\n" for number in range(40)))
@@ -195,31 +195,29 @@ def test_an_undo_keeps_what_somebody_else_changed_in_the_file(workspace, stocked
     assert path.read_text() == "".join(f"line {n}\n" for n in range(40)).replace("line 30", "thirty")
 
 
-def test_an_undo_that_would_lose_a_change_is_refused(workspace, stocked):
+def test_undo_that_would_lose_edits_is_refused(workspace, stocked):
     """What changed is named; nothing is done, and other files of the change stay, too."""
-    workspace.do(SCENARIOS["files"])
+    workspace.perform(SCENARIOS["files"])
     (stocked / "a.txt").write_text("a1\nA2 and mine\na3\n")
     (stocked / "new" / "deep" / "c.txt").write_text("mine\n")
     before = content_of(stocked)
-    with pytest.raises(
-        ToolError, match=r"a.txt was changed since where the change was made \(line 2 changed\)"
-    ) as caught:
+    with pytest.raises(ToolError, match=r"a.txt was changed since in the same lines \(line 2 changed\)") as caught:
         workspace.undo()
-    assert "new/deep/c.txt was made and has been changed since" in str(caught.value)
+    assert "new/deep/c.txt was created and has been changed since" in str(caught.value)
     assert content_of(stocked) == before
     assert len(workspace.changes()) == 1
 
 
-def test_what_was_kept_is_checked_before_it_is_brought_back(workspace, stocked):
+def test_stored_content_is_verified_before_undo(workspace, stocked):
     """The old file is kept as it is, and is changed by a program that has it open."""
     with (stocked / "a.txt").open("r+") as old:
         workspace.run(*EDIT)
         old.write("changed\n")
-    with pytest.raises(ToolError, match="by something that had it open"):
+    with pytest.raises(ToolError, match="by a program that had it open"):
         workspace.undo()
 
 
-def test_a_batch_that_cannot_be_taken_back_says_so(stocked):
+def test_failed_rollback_of_batch_is_reported(stocked):
     """Somebody changed a file between two calls."""
 
     def meddle(approval):
@@ -229,11 +227,11 @@ def test_a_batch_that_cannot_be_taken_back_says_so(stocked):
 
     with Workspace(stocked, approve=meddle) as workspace:
         results = workspace.run_calls(turn(EDIT, DELETE), atomic=True)
-    assert "could not be taken back: edit a.txt" in results[0].content
+    assert "could not be undone: edit a.txt" in results[0].content
     assert (stocked / "a.txt").read_text() == "mine\n"
 
 
-def test_what_others_put_beside_stays(workspace, stocked):
+def test_undo_keeps_files_of_others(workspace, stocked):
     """A directory made for a file is removed only when it is empty."""
     workspace.run(*WRITE)
     (stocked / "new" / "mine").write_text("mine")
@@ -241,7 +239,7 @@ def test_what_others_put_beside_stays(workspace, stocked):
     assert [path.name for path in (stocked / "new").iterdir()] == ["mine"]
 
 
-def test_sessions_undo_their_own(stocked):
+def test_undo_applies_to_own_session(stocked):
     """Another program's change is not this one's to take back."""
     with Workspace(stocked, approve="yolo") as one, Workspace(stocked, approve="yolo") as other:
         one.run(*EDIT)
@@ -250,7 +248,7 @@ def test_sessions_undo_their_own(stocked):
         assert (stocked / "new" / "f.txt").exists()
 
 
-def test_the_oldest_changes_are_forgotten(workspace, stocked, monkeypatch):
+def test_oldest_changes_are_dropped(workspace, stocked, monkeypatch):
     """What is kept is bounded, by number and by bytes; a change that is too large says so."""
     monkeypatch.setattr("adapter.workspace.changes.journal.MAX_CHANGES", 3)
     for number in range(5):
@@ -258,12 +256,12 @@ def test_the_oldest_changes_are_forgotten(workspace, stocked, monkeypatch):
     assert [change.paths for change in workspace.changes()] == [("f4",), ("f3",), ("f2",)]
     monkeypatch.setattr("adapter.workspace.changes.transactions.MAX_KEPT_BYTES", 3)
     result = workspace.run("delete_file", {"path": "a.txt"})
-    assert "too large to be kept" in result.notes[0]
-    with pytest.raises(ToolError, match="not kept"):
+    assert "too large to store" in result.notes[0]
+    with pytest.raises(ToolError, match="too large to store"):
         workspace.undo()
 
 
-def test_records_lie_outside_and_out_of_reach(tmp_path, monkeypatch):
+def test_journal_is_outside_and_inaccessible(tmp_path, monkeypatch):
     """Nothing of them is in the workspace; where the workspace holds them, no tool sees or touches them."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / ".local" / "state"))
     with Workspace(tmp_path, approve="yolo") as workspace:
@@ -273,12 +271,12 @@ def test_records_lie_outside_and_out_of_reach(tmp_path, monkeypatch):
         assert "f.txt" in workspace.run("list_directory", {"path": "."}).content
         assert "record.json" not in workspace.run("find_files_glob", {"pattern": "**/*"}).content
         for path in (".local/state/toolcall-adapter", ".local/state/TOOLCALL-adapter", ".local"):
-            assert "records of changes" in str(workspace.run("delete_file", {"path": path, "recursive": True}).error)
+            assert "the change journal" in str(workspace.run("delete_file", {"path": path, "recursive": True}).error)
         assert not workspace.run("read_file", {"path": ".local/state/toolcall-adapter"}).ok
         assert workspace.undo()
 
 
-def test_without_a_place_for_records_changes_are_made_and_said(directory, monkeypatch, tmp_path):
+def test_changes_work_without_a_state_folder(directory, monkeypatch, tmp_path):
     """A file stands where the directory should be."""
     (tmp_path / "state").write_text("")
     with Workspace(directory, approve="yolo", state=tmp_path / "state") as workspace:
@@ -290,7 +288,7 @@ def test_without_a_place_for_records_changes_are_made_and_said(directory, monkey
 # --------------------------------------------------------------------------- stale
 
 
-def test_overwriting_a_file_that_changed_since_it_was_read_is_refused(run, refusal, stocked):
+def test_overwriting_file_changed_since_read_is_refused(run, refusal, stocked):
     """What changed is named; reading it again is the way."""
     run("read_file", path="a.txt")
     (stocked / "a.txt").write_text("a1\na2\nmine\n")
@@ -303,7 +301,7 @@ def test_overwriting_a_file_that_changed_since_it_was_read_is_refused(run, refus
     run("write_file", path="a.txt", content="again\n")
 
 
-def test_edits_of_a_changed_file_go_where_they_fit_exactly(run, refusal, stocked):
+def test_edits_of_changed_file_require_exact_match(run, refusal, stocked):
     """A loose match in a text that the model does not know is none."""
     run("read_file", path="a.txt")
     (stocked / "a.txt").write_text("a1\n    a2 = call(x)\na3\nmore\n")
@@ -312,7 +310,7 @@ def test_edits_of_a_changed_file_go_where_they_fit_exactly(run, refusal, stocked
     assert (stocked / "a.txt").read_text() == "a1\n    b\na3\nmore\n"
 
 
-def test_overwriting_a_file_that_was_never_read_is_said(workspace, stocked):
+def test_overwriting_unread_file_is_noted(workspace, stocked):
     """Allowed, as the tool's document promises; the note tells who looks on."""
     result = workspace.run("write_file", {"path": "a.txt", "content": "new\n"})
     assert result.ok
@@ -320,7 +318,7 @@ def test_overwriting_a_file_that_was_never_read_is_said(workspace, stocked):
 
 
 @pytest.mark.parametrize("forged", ["../secret", "/etc/hostname", ".git/config", "link/secret", "a/../../secret"])
-def test_a_forged_record_leads_nowhere_else(tmp_path, forged):
+def test_forged_record_stays_inside_workspace(tmp_path, forged):
     """Whoever changes the records of changes cannot have `undo` write elsewhere: they name paths for the same gate."""
     root, state = tmp_path / "root", tmp_path / "state"
     (root / ".git").mkdir(parents=True)

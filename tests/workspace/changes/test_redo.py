@@ -35,7 +35,7 @@ def test_every_kind_of_change_is_redone(workspace, stocked):
     trees = [content_of(stocked)]
     for operation in order:
         with suppress(ToolError):  # "files" edits what "write" has overwritten
-            workspace.do(operation)
+            workspace.perform(operation)
             trees.append(content_of(stocked))
     made = [change.summary for change in workspace.changes()]
     for _ in range(2):
@@ -51,25 +51,25 @@ def test_every_kind_of_change_is_redone(workspace, stocked):
         workspace.redo()
 
 
-def test_a_new_change_ends_it(workspace, stocked):
+def test_redo_is_refused_after_a_new_change(workspace, stocked):
     """What was undone before it cannot come back; after an undo of the new one, that one can."""
     workspace.run(*EDIT)
     workspace.undo()
     workspace.run("write_file", {"path": "b.txt", "content": "b\n"})
-    with pytest.raises(ToolError, match="since the last one was made"):
+    with pytest.raises(ToolError, match="since the last change"):
         workspace.redo()
     workspace.undo()
     assert "+b\n" in workspace.redo().diff
 
 
-def test_what_somebody_changed_since_is_kept_or_it_is_refused(workspace, stocked):
+def test_redo_keeps_later_edits_or_is_refused(workspace, stocked):
     """As with an undo."""
     path = stocked / "long.txt"
     path.write_text("".join(f"line {number}\n" for number in range(40)))
     workspace.run("apply_edit", {"path": "long.txt", "old_text": "line 5\n", "new_text": "five\n"})
     workspace.undo()
     path.write_text(path.read_text().replace("line 30", "thirty"))
-    assert "that was kept" in workspace.redo().notes[0]
+    assert "those edits were kept" in workspace.redo().notes[0]
     assert {"five", "thirty"} <= set(path.read_text().split("\n"))
     workspace.undo()
     path.write_text("all else\n")
@@ -78,14 +78,14 @@ def test_what_somebody_changed_since_is_kept_or_it_is_refused(workspace, stocked
     assert path.read_text() == "all else\n"
 
 
-def test_sessions_redo_their_own(stocked):
+def test_redo_applies_to_own_session(stocked):
     """And a batch that failed leaves nothing to redo."""
     with Workspace(stocked, approve="yolo") as one, Workspace(stocked, approve="yolo") as other:
         one.run(*EDIT)
         one.undo()
         with pytest.raises(ToolError, match="nothing to redo"):
             other.redo()
-        with suppress(KeyError), other._desk.history.batch():
+        with suppress(KeyError), other._context.history.batch():
             other.run("write_file", {"path": "b.txt", "content": "b\n"})
             raise KeyError
         with pytest.raises(ToolError, match="nothing to redo"):
@@ -115,7 +115,7 @@ def turned(directory, what, before):
 @pytest.mark.parametrize("what", ["undo", "redo"])
 @pytest.mark.parametrize("fault", ["kill", "error"])
 @apart
-def test_a_fault_before_a_system_call(quick, what, fault):
+def test_failure_before_system_call_is_rolled_back(quick, what, fault):
     """Killed or failing: one version and nothing else in the tree, and the way back is open."""
     number, hits = 1, 0
     while True:
@@ -148,7 +148,7 @@ def test_a_fault_before_a_system_call(quick, what, fault):
     assert hits > 15
 
 
-def test_the_net_of_all_changes_is_one_diff_a_file(workspace, stocked):
+def test_net_diff_has_one_diff_per_file(workspace, stocked):
     """Against what is there now: what was undone is none, what was changed twice is once, a file keeps its origin."""
     assert workspace.history.diff() == ""
     workspace.run(*EDIT)

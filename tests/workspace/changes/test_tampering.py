@@ -69,7 +69,7 @@ def _is_file(record: Path) -> None:
         lambda record: record.write_text(record.read_text().replace('"kept":true', '"kept":false')),
     ],
 )  # fmt: skip
-def test_tampered_records_harm_nothing(tmp_path, tampered):
+def test_tampered_records_are_harmless(tmp_path, tampered):
     """What cannot be read is no change; what says something else is refused, or is a change of this workspace alone."""
     root, state = tmp_path / "root", tmp_path / "state" / "toolcall-adapter"
     root.mkdir()

@@ -27,7 +27,7 @@ def leftovers(directory):
 # ------------------------------------------------------------------------- reading
 
 
-def test_reading_gives_the_text_as_it_is(desk, directory):
+def test_read_returns_text_unchanged(desk, directory):
     """Line ends and blanks are the file's own; only the byte order mark is taken off."""
     (directory / "f").write_bytes(b"\xef\xbb\xbfa \r\n\tb\rc")
     file = require_outcome(read_text(desk, ReadText("f")), FileText)
@@ -58,7 +58,7 @@ def test_ranges_are_inclusive_and_widened_by_context(desk, directory, start, end
     ("start", "end", "said"),
     [(6, None, "beyond the end"), (0, None, "count from 1"), (-2, 3, "count from 1"), (3, 2, "before start_line")],
 )
-def test_impossible_ranges_name_the_number_of_lines(desk, directory, start, end, said):
+def test_invalid_range_error_names_line_count(desk, directory, start, end, said):
     """D16: a range beyond the end crashed."""
     (directory / "f").write_text("1\n2\n3\n4\n5\n")
     with pytest.raises(ToolError, match=said) as caught:
@@ -90,29 +90,29 @@ def test_legacy_encodings_keep_every_other_byte(run, refusal, directory):
     assert "last" in run("read_file", path="f")
     run("apply_edit", path="f", old_text="last", new_text="end")
     assert (directory / "f").read_bytes() == (text + "end\n").encode("cp1252")
-    assert "what bytes it is there is not known" in refusal("apply_edit", path="f", old_text="end", new_text="日本")
+    assert "its bytes there are ambiguous" in refusal("apply_edit", path="f", old_text="end", new_text="日本")
     assert (directory / "f").read_bytes() == (text + "end\n").encode("cp1252")
 
 
-def test_huge_files_are_refused_without_being_read(refusal, directory):
+def test_huge_files_are_refused_unread(refusal, directory):
     """A sparse file of 20 GB costs nothing."""
     with (directory / "f").open("wb") as file:
         file.truncate(20 * 1024**3)
     assert "read a range of its lines" in refusal("read_file", path="f")
-    assert "files above 16 MiB are not edited" in refusal("edit_file", path="f", old_content="a", new_content="b")
+    assert "files above 16 MiB cannot be edited" in refusal("edit_file", path="f", old_content="a", new_content="b")
 
 
 # ------------------------------------------------------------------------- writing
 
 
-def test_writing_makes_parents_and_says_what_it_did(run, directory):
+def test_write_creates_parents_and_reports(run, directory):
     """C234 to C236, X29: create or overwrite, with the size."""
     assert run("write_file", path="a/b/f.txt", content="é\n") == "Created a/b/f.txt (3 bytes)."
     assert run("write_file", path="a/b/f.txt", content="") == "Overwrote a/b/f.txt (0 bytes)."
     assert (directory / "a/b/f.txt").read_bytes() == b""
 
 
-def test_writing_replaces_by_rename_and_keeps_the_mode(run, directory):
+def test_write_renames_and_keeps_mode(run, directory):
     """D19: the file is never half written, and an executable stays one."""
     path = directory / "f"
     path.write_text("old")
@@ -124,7 +124,7 @@ def test_writing_replaces_by_rename_and_keeps_the_mode(run, directory):
     assert leftovers(directory) == []
 
 
-def test_a_file_with_two_names_is_not_written(refusal, directory, tmp_path):
+def test_file_with_two_names_is_not_written(refusal, directory, tmp_path):
     """Another name of the same file is neither written through nor parted from it; nothing is left behind."""
     os.link(tmp_path / "secret" / "key", directory / "f")
     assert "has 2 names (hard links)" in refusal("write_file", path="f", content="changed")
@@ -141,7 +141,7 @@ def test_crlf_bom_and_missing_final_newline_survive_an_edit(run, directory):
     assert (directory / "f").read_bytes() == b"\xef\xbb\xbfa\r\nx\r\ny\r\nc"
 
 
-def test_a_failing_patch_leaves_the_file_alone(refusal, directory):
+def test_failing_patch_keeps_the_file(refusal, directory):
     """C251: all patches or none."""
     (directory / "f").write_text("a\nb\n")
     before = (directory / "f").stat()
@@ -180,7 +180,7 @@ def test_read_only_files_and_directories_are_refused(refusal, directory):
     assert (directory / "d" / "f").read_text() == "x"
 
 
-def test_a_read_only_workspace_is_read_and_never_changed(run, refusal, directory):
+def test_read_only_workspace_is_never_changed(run, refusal, directory):
     """Everything that changes is refused in words; reading goes on."""
     (directory / "f").write_text("x")
     directory.chmod(0o555)
@@ -201,7 +201,7 @@ def test_a_read_only_workspace_is_read_and_never_changed(run, refusal, directory
         directory.chmod(0o755)
 
 
-def test_a_full_disk_leaves_the_old_file_and_says_what_to_do(directory):
+def test_full_disk_keeps_old_file_with_advice(directory):
     """A real limit of the kernel stands in for the full disk: the file may not grow beyond 1 KB."""
     (directory / "notes.txt").write_text("old")
     script = """
@@ -233,7 +233,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("number", "said"), FAULTS)
 @pytest.mark.parametrize("call", ["open", "write", "fchmod", "fsync", "rename"])
-def test_every_failing_call_leaves_the_old_file(refusal, directory, monkeypatch, call, number, said):
+def test_failing_system_call_keeps_old_file(refusal, directory, monkeypatch, call, number, said):
     """The n-th system call fails, for each that writing makes: old content, no temporary file, plain words."""
     (directory / "notes.txt").write_text("old")
     real = getattr(os, call)
@@ -251,7 +251,7 @@ def test_every_failing_call_leaves_the_old_file(refusal, directory, monkeypatch,
     assert leftovers(directory) == []
 
 
-def test_a_left_over_temporary_file_is_taken_over(run, directory):
+def test_leftover_temporary_file_is_replaced(run, directory):
     """A killed process leaves at most one per file, and the next write removes it."""
     (directory / temp_name("f", "new")).write_text("half")
     run("write_file", path="f", content="whole")
@@ -261,7 +261,7 @@ def test_a_left_over_temporary_file_is_taken_over(run, directory):
 # ------------------------------------------------------------------ plan and commit
 
 
-def test_a_plan_changes_nothing_and_its_commit_makes_exactly_the_diff(desk, directory):
+def test_plan_changes_nothing_and_commit_applies_its_diff(desk, directory):
     """What was approved is what is written."""
     (directory / "f").write_text("a\n")
     change = edit_files.plan_patch(desk, PatchText("f", (P("a", "b"),)))
@@ -271,23 +271,23 @@ def test_a_plan_changes_nothing_and_its_commit_makes_exactly_the_diff(desk, dire
     assert (directory / "f").read_text() == "b\n"
 
 
-def test_planning_a_new_file_makes_no_directories(desk, directory):
+def test_planning_new_file_creates_no_directories(desk, directory):
     """A write that is refused afterwards must leave no trace."""
     edit_files.plan_write(desk, WriteText("a/b/c", "x"))
     assert not list(directory.iterdir())
 
 
-def test_a_file_that_changed_since_the_plan_is_not_written(desk, directory):
+def test_file_changed_since_plan_is_not_written(desk, directory):
     """The diff that was approved would no longer be the change."""
     (directory / "f").write_text("a\n")
     change = edit_files.plan_write(desk, WriteText("f", "b\n"))
     (directory / "f").write_text("other\n")
-    with pytest.raises(ToolError, match="changed in the meantime"):
+    with pytest.raises(ToolError, match="changed meanwhile"):
         change.commit(desk)
     assert (directory / "f").read_text() == "other\n"
 
 
-def test_parallel_edits_lose_no_update(directory):
+def test_parallel_edits_are_all_applied(directory):
     """Eight threads count one file up; each success is in the file."""
     (directory / "f").write_text("0\n")
     successes = []
@@ -309,25 +309,25 @@ def test_parallel_edits_lose_no_update(directory):
     assert len(set(successes)) == len(successes)
 
 
-def test_no_encoding_is_guessed_in_which_ascii_is_not_ascii(directory, workspace):
+def test_guessed_encoding_must_preserve_ascii(directory, workspace):
     """In EBCDIC the byte 0x81 is an `a`: the edit found it there, and not where the text has one."""
     (directory / "f").write_bytes(b"a\x0bb\x80\x81")
     workspace.run("apply_edit", {"path": "f", "old_text": "a", "new_text": "A"})
     assert (directory / "f").read_bytes() in (b"A\x0bb\x80\x81", b"a\x0bb\x80\x81")
 
 
-def test_a_guess_does_not_hide_a_place_that_the_bytes_have(directory, refusal):
+def test_match_in_bytes_overrides_guessed_text(directory, refusal):
     """In cp932 the last two bytes before `n y` are one character, and the text would stand in one place alone."""
     before = b"\tz = 1 #0;\r    return y #1\r\n    retu\x80\x81rn y #2  \r"
     (directory / "f").write_bytes(before)
-    assert "give longer ones" in refusal("apply_edit", path="f", old_text="rn y", new_text="new")
+    assert "give longer old texts" in refusal("apply_edit", path="f", old_text="rn y", new_text="new")
     assert (directory / "f").read_bytes() == before
 
 
 @pytest.mark.parametrize(
     "data", [b"caf\xe9 \xfe\nlast\n", b"one\xff\nlast\n", b"\x80\x81\n last\n\xc3", "∵\nlast\n".encode("cp932")]
 )
-def test_a_file_in_no_known_encoding_is_read_and_edited(data, directory, run):
+def test_file_of_unknown_encoding_can_be_edited(data, directory, run):
     """What is asked for in ASCII is done, and every other byte stays, whatever it may mean."""
     (directory / "f").write_bytes(data)
     assert "last" in run("read_file", path="f")

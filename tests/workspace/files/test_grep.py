@@ -63,7 +63,7 @@ def test_walks_are_sorted_and_parents_come_first(root):
 
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize(("limits", "said"), [(WalkLimits(entries=3), "3 entries"), (WalkLimits(seconds=-1.0), "-1 s")])
-def test_limits_end_a_walk_and_are_named(root, limits, said):
+def test_walk_limits_are_noted(root, limits, said):
     """A huge tree costs a bounded amount of work."""
     walk = Walk(root, ".", limits=limits)
     assert len(list(walk)) <= 3
@@ -78,7 +78,7 @@ def test_depth_limit_is_named(root, directory):
     assert "3 levels" in walk.notes[0]
 
 
-def test_names_that_are_no_text_are_shown_escaped(root, directory):
+def test_undecodable_names_are_escaped(root, directory):
     """A raw byte or an escape sequence in a name must not reach the conversation."""
     os.mkdir(os.path.join(os.fsencode(directory), b"a\xff\x1b[0m"))  # noqa: PTH102, PTH118 - a name in bytes
     assert [entry.path for entry in list_tree(root, Tree()).entries] == ["a\\xff\\x1b[0m"]
@@ -88,7 +88,7 @@ def test_names_that_are_no_text_are_shown_escaped(root, directory):
 
 
 @pytest.mark.usefixtures("project")
-def test_depth_and_limit_of_listings_count(root):
+def test_listing_respects_depth_and_limit(root):
     """D12: max_depth was never read."""
     assert {entry.depth for entry in list_tree(root, Tree(depth=1)).entries} == {1}
     assert {entry.depth for entry in list_tree(root, Tree(depth=2)).entries} == {1, 2}
@@ -99,7 +99,7 @@ def test_depth_and_limit_of_listings_count(root):
 
 
 @pytest.mark.usefixtures("project")
-def test_structure_leaves_out_the_usual_directories_and_ignored_files(root):
+def test_structure_skips_common_directories_and_ignored_files(root):
     """C274: node_modules, target, .git wherever they are; *.log but not what a nested file keeps."""
     paths = {entry.path for entry in list_tree(root, Tree(depth=9, skip_common=True, gitignore=True)).entries}
     assert paths.isdisjoint({"node_modules", "target", ".git", "sub/target", "logs/today.log", "only-root"})
@@ -107,7 +107,7 @@ def test_structure_leaves_out_the_usual_directories_and_ignored_files(root):
 
 
 @pytest.mark.usefixtures("project")
-def test_ignore_files_above_the_start_count_too(root):
+def test_ignore_files_above_start_apply(root):
     """A search that starts in a subdirectory obeys the root's ignore file."""
     assert [hit.path for hit in grep(root, Grep("hello", "logs")).hits] == ["logs/keep.log"]
 
@@ -116,7 +116,7 @@ def test_ignore_files_above_the_start_count_too(root):
 
 
 @pytest.mark.usefixtures("project")
-def test_find_by_name_takes_a_part_of_the_name(root):
+def test_find_by_name_matches_substring(root):
     """Directories too, in any case, below the path, down to the depth."""
     assert find_by_name(root, FindByName("LIB")).paths == ("src/deep/er/Lib.RS",)
     assert find_by_name(root, FindByName("er")).paths == ("src/deep/er",)
@@ -128,7 +128,7 @@ def test_find_by_name_takes_a_part_of_the_name(root):
 
 
 @pytest.mark.usefixtures("project")
-def test_glob_takes_a_pattern_below_the_path(root):
+def test_glob_is_relative_to_path(root):
     """Files only; case and base path are honoured (D12)."""
     assert find_by_glob(root, Glob("**/*.rs")).paths == ("src/deep/er/Lib.RS", "src/main.rs")
     assert find_by_glob(root, Glob("**/*.rs", case_sensitive=True)).paths == ("src/main.rs",)
@@ -138,7 +138,7 @@ def test_glob_takes_a_pattern_below_the_path(root):
 
 
 @pytest.mark.usefixtures("project")
-def test_glob_looks_into_a_build_directory_that_it_names(root):
+def test_glob_searches_named_build_directory(root):
     """Left out by default, found on request."""
     assert find_by_glob(root, Glob("target/**/*.rs")).paths == ("target/debug/out.rs",)
 
@@ -147,7 +147,7 @@ def test_glob_looks_into_a_build_directory_that_it_names(root):
 
 
 @pytest.mark.usefixtures("project")
-def test_grep_gives_path_line_and_text(root):
+def test_grep_returns_path_line_and_text(root):
     """In the order of the paths; binary, ignored and build files left out."""
     found = grep(root, Grep("hello"))
     assert [(hit.path, hit.line) for hit in found.hits] == [
@@ -172,21 +172,21 @@ def test_grep_honours_context_file_patterns_path_and_limit(root):
     assert (len(limited.hits), limited.total) == (2, 6)
 
 
-def test_a_binary_file_that_was_asked_for_is_named(project, root):
+def test_grep_of_binary_file_is_noted(project, root):
     """It is not silence that says so; text with many NULs, in UTF-16, is text."""
-    assert grep(root, Grep("hello", "src/binary")).notes == ("src/binary was not searched: it is a binary file",)
+    assert grep(root, Grep("hello", "src/binary")).notes == ("src/binary was not searched: it is binary",)
     (project / "wide").write_text("other", encoding="utf-16")
     assert grep(root, Grep("hello", "wide")).notes == ()
 
 
-def test_lines_are_matched_one_by_one(root, directory):
+def test_pattern_cannot_span_lines(root, directory):
     """Anchors mean the line, and \\s does not reach into the next one."""
     (directory / "f").write_bytes(b"one\r\ntwo\rthree\n")
     assert [hit.line for hit in grep(root, Grep("^t.*o$|^one$")).hits] == [1, 2]
     assert grep(root, Grep("one\\s+two")).hits == ()
 
 
-def test_long_lines_and_escapes_are_shown_short_and_plain(root, directory):
+def test_matching_lines_are_shortened_and_escaped(root, directory):
     """A minified file must not fill the answer, an escape sequence not reach a terminal."""
     (directory / "f").write_text("x\x1b[31m" + "y" * 10_000 + "\n")
     text = grep(root, Grep("y")).hits[0].text
@@ -205,7 +205,7 @@ def test_long_lines_and_escapes_are_shown_short_and_plain(root, directory):
         ("((a{9}){9}){9}{99}", "smaller counts"),
     ],
 )
-def test_bad_patterns_are_refused_with_the_place_and_a_way_out(pattern, said):
+def test_invalid_pattern_error_has_position_and_advice(pattern, said):
     """Compiling has no timeout, so huge repeats are refused before it."""
     start = time.thread_time()
     with pytest.raises(ToolError, match=said):
@@ -213,7 +213,7 @@ def test_bad_patterns_are_refused_with_the_place_and_a_way_out(pattern, said):
     assert time.thread_time() - start < 5
 
 
-def test_a_catastrophic_pattern_ends(root, directory, monkeypatch):
+def test_catastrophic_pattern_is_stopped(root, directory, monkeypatch):
     """Backtracking is stopped and named."""
     monkeypatch.setattr("adapter.workspace.files.grep.PATTERN_SECONDS", 0.2)
     monkeypatch.setattr("adapter.workspace.files.grep.TEXT_SECONDS", 0.2)
@@ -246,7 +246,7 @@ def test_grep_honours_case_and_order_and_counts_all(dated, root):
     assert newest.total == 4
 
 
-def test_glob_gives_the_newest_first(dated, root):
+def test_glob_can_sort_newest_first(dated, root):
     """X16: the limit keeps the newest."""
     assert find_by_glob(root, Glob("*.py", order="newest")).paths == ("b.py", "c.py", "a.py")
     cut = find_by_glob(root, Glob("*.py", order="newest", limit=1))
@@ -254,7 +254,7 @@ def test_glob_gives_the_newest_first(dated, root):
 
 
 @pytest.mark.usefixtures("project")
-def test_glob_obeys_ignore_files_when_told(root):
+def test_glob_respects_ignore_files_on_request(root):
     """X16, X26: else not: Blade's glob finds ignored files."""
     assert "logs/today.log" in find_by_glob(root, Glob("**/*.log")).paths
     assert find_by_glob(root, Glob("**/*.log", gitignore=True)).paths == ("logs/keep.log",)
@@ -282,7 +282,7 @@ def test_listings_honour_ignore_globs_ignore_files_and_order(root):
         ("a|", []), ("(ab|c)", []),
     ],
 )  # fmt: skip
-def test_the_texts_a_pattern_requires(pattern, texts):
+def test_required_texts_of_patterns(pattern, texts):
     """Only what stands in every match may be asked for, of alternatives one."""
     assert list(required_texts(pattern)) == texts
 
@@ -299,7 +299,7 @@ PATTERNS = st.lists(
 
 @given(lines=LINES, pattern=PATTERNS, case_sensitive=st.booleans(), end=st.sampled_from(["\n", "\r\n", "\r"]))
 @examples(100)
-def test_grep_finds_what_each_line_by_itself_gives(root, directory, lines, pattern, case_sensitive, end):
+def test_grep_agrees_with_line_by_line_search(root, directory, lines, pattern, case_sensitive, end):
     """Skipping files and hopping through a text never change the answer."""
     assume(any(lines))
     text = end.join(lines)
@@ -317,7 +317,7 @@ BELOW = st.lists(st.sampled_from(["a", "b", "c", "a.x", "c.x"]), min_size=1, max
 
 
 @given(rules=RULES, path=BELOW, is_directory=st.booleans())
-def test_ignore_files_decide_as_their_rules_one_by_one(rules, path, is_directory):
+def test_ignore_file_agrees_with_its_single_rules(rules, path, is_directory):
     """What tells most paths at a look never changes the answer."""
     path += "/" * is_directory
     assert (
@@ -327,7 +327,7 @@ def test_ignore_files_decide_as_their_rules_one_by_one(rules, path, is_directory
 
 
 @pytest.mark.parametrize("rule", ["\0" * 90_000, "x" * 90_000])
-def test_a_monstrous_ignore_line_hurts_nobody(root, directory, rule, monkeypatch):
+def test_huge_ignore_line_is_harmless(root, directory, rule, monkeypatch):
     """re2, which pathspec takes where it is installed, refuses such a pattern. It takes a second of its own to read."""
     monkeypatch.setattr(search, "SEARCH_SECONDS", 600.0)
     (directory / ".gitignore").write_text(f"{rule}\n*.log\n", encoding="utf-8")
@@ -338,7 +338,7 @@ def test_a_monstrous_ignore_line_hurts_nobody(root, directory, rule, monkeypatch
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
-def test_grep_takes_nothing_out_of_a_pipe(root, directory):
+def test_grep_does_not_read_pipes(root, directory):
     """A pipe in the tree belongs to others; it is neither waited for nor read."""
     os.mkfifo(directory / "pipe")
     descriptor = os.open(directory / "pipe", os.O_RDWR)
@@ -351,7 +351,7 @@ def test_grep_takes_nothing_out_of_a_pipe(root, directory):
         os.close(descriptor)
 
 
-def test_grep_searches_files_larger_than_its_first_look(root, directory):
+def test_grep_searches_beyond_the_first_block(root, directory):
     """The first look takes 64 KB; what is behind it counts as well."""
     (directory / "large").write_text("x" * 99 + "\n" + ("y" * 99 + "\n") * 2_000 + "needle\n")
     (directory / "exact").write_text("z" * (64 * 1024 - 7) + "\nneedle")

@@ -47,7 +47,7 @@ def test_names_of_files_and_symbols_are_found(names):
     assert names("user")[:2] == ["user", "user"]
 
 
-def test_a_match_says_where_and_what(project, root):
+def test_match_has_location_and_context(project, root):
     """File, line, column, text and context."""
     match = find_symbols(root, FindSymbols("get_user")).matches[0]
     assert (match.path, match.line, match.column) == ("pkg/user_service.py", 4, 9)
@@ -71,7 +71,7 @@ def test_the_scope_is_honoured(names):
     ]
 
 
-def test_scopes_that_do_not_fit_the_path_are_refused(project, root):
+def test_scope_must_match_the_path(project, root):
     """Nothing is searched instead."""
     with pytest.raises(ToolError, match="is a directory"):
         find_symbols(root, FindSymbols("user", scope="file", path="pkg"))
@@ -97,24 +97,24 @@ def test_case_regex_and_whole_words_are_honoured(names):
     assert sorted(names("user", whole_words=True)) == ["user", "user", "user.ts"]
 
 
-def test_words_and_capitals_find_a_name(names):
+def test_words_and_camel_humps_match(names):
     """All words must be there; capitals stand for the beginnings of words."""
     assert names("service get") == []
     assert names("service user", context="classes") == ["UserService"]
     assert names("UsSe") == ["UserService"]
 
 
-def test_the_limit_cuts_matches_and_not_the_count(project, root):
+def test_limit_applies_to_matches_but_not_count(project, root):
     """What the modes files_with_matches and count are made of is complete."""
     found = find_symbols(root, FindSymbols("user", limit=2))
     assert len(found.matches) == 2
     assert found.total == len(ALL)
     assert dict(found.files) == {"pkg/user_service.py": 5, "pkg/deep/other.py": 1, "web/user.ts": 3}
-    with pytest.raises(ToolError, match="limit 0"):
+    with pytest.raises(ToolError, match="limit must be at least 1, got 0"):
         find_symbols(root, FindSymbols("user", limit=0))
 
 
-def test_without_a_grammar_lines_are_searched_and_a_note_says_so(names, root, monkeypatch):
+def test_search_without_grammar_uses_lines_with_note(names, root, monkeypatch):
     """Less, but not nothing."""
     monkeypatch.setitem(sys.modules, "tree_sitter_python", None)
     syntax._parser.cache_clear()
@@ -124,7 +124,7 @@ def test_without_a_grammar_lines_are_searched_and_a_note_says_so(names, root, mo
     syntax._parser.cache_clear()
 
 
-def test_a_search_that_takes_too_long_stops_and_says_so(project, root, monkeypatch):
+def test_symbol_search_stops_at_time_limit(project, root, monkeypatch):
     """What was found until then is given."""
     monkeypatch.setattr(symbol_search, "SEARCH_SECONDS", -1.0)
     assert "stopped" in find_symbols(root, FindSymbols("user")).notes[0]
@@ -143,9 +143,9 @@ def test_an_outline_is_read_from_a_file(project, root):
     assert (found.path, found.language, found.total_lines) == ("pkg/user_service.py", "Python", 6)
 
 
-def test_outlines_that_cannot_be_given_say_why(project, root, monkeypatch):
+def test_impossible_outlines_are_explained(project, root, monkeypatch):
     """And what to do instead."""
-    with pytest.raises(ToolError, match=r"notes\.txt is in no language.*Python.*read the file instead"):
+    with pytest.raises(ToolError, match=r"notes\.txt is not in a language.*Python.*read or search the file instead"):
         read_outline(root, Outline("web/notes.txt"))
     monkeypatch.setattr(symbol_search, "MAX_SOURCE_BYTES", 10)
     with pytest.raises(ToolError, match="larger than 10 bytes"):

@@ -36,7 +36,7 @@ def top(tmp_path: Path) -> Path:
 
 
 @needs_git
-def test_what_git_makes_is_known(top):
+def test_git_repositories_are_detected(top):
     """A bare repository, a separate folder, a linked worktree's data, and a copy of a `.git` under another name."""
     git("init", "-q", "--separate-git-dir", "sep", "work", cwd=top)
     git("init", "-q", "--bare", "bare", cwd=top)
@@ -57,7 +57,7 @@ def test_what_git_makes_is_known(top):
 
 @needs_git
 @pytest.mark.parametrize("last", ["HEAD", "objects/info/x", "refs/heads/x"])
-def test_what_would_make_a_repository_is_known(top, last):
+def test_creating_a_repository_is_detected(top, last):
     """Whichever piece comes last; before it, nothing is."""
     git("init", "-q", "--bare", "bare", cwd=top)
     piece = top / "bare" / last.split("/")[0]
@@ -66,7 +66,7 @@ def test_what_would_make_a_repository_is_known(top, last):
     assert is_git_data(str(top), ["bare", *last.split("/")])
 
 
-def test_what_the_configuration_names_is_known(top):
+def test_paths_in_git_configuration_are_detected(top):
     """Hooks, watchers, filters and included files in the workspace; not what lies elsewhere, nor other words."""
     (top / ".git").mkdir()
     (top / ".git" / "config").write_text(
@@ -84,7 +84,7 @@ def test_what_the_configuration_names_is_known(top):
     "value",
     ["{}/my hooks", '"{}/my hooks"', "my hooks", "sh '{}/my hooks' -v", 'sh \\"{}/my hooks\\" -v', 'sh \\"my hooks\\"'],
 )
-def test_a_path_with_spaces_that_the_configuration_names_is_known(top, value):
+def test_configured_path_with_spaces_is_detected(top, value):
     """Of the workspace or in it, unquoted as git reads a path, or quoted for a shell."""
     spaced = top / "my project"
     (spaced / ".git").mkdir(parents=True)
@@ -109,7 +109,7 @@ def test_repositories_are_found_at_any_depth(top):
     assert not is_git_data(str(top), ["a", "b", "run", "pre-commit"])
 
 
-def test_a_large_workspace_is_looked_at_in_part(top, monkeypatch):
+def test_search_for_repositories_is_limited(top, monkeypatch):
     """The nearest folders, and not more of them than are bearable."""
     for number in range(30):
         (top / f"{number:02}" / "deep" / ".git").mkdir(parents=True)

@@ -31,14 +31,14 @@ from adapter.workspace.paths.globs import GlobMatcher
         ("é*", ["éa", "e\u0301a"], ["ea"]),
     ],
 )
-def test_patterns_match_what_people_expect(pattern, matching, other):
+def test_glob_matches_expected_paths(pattern, matching, other):
     """Names stay within a component unless ** says otherwise."""
     matcher = GlobMatcher(pattern)
     assert [path for path in matching if not matcher.matches(path)] == []
     assert [path for path in other if matcher.matches(path)] == []
 
 
-def test_case_matters_only_on_request():
+def test_glob_ignores_case_by_default():
     """The document's default is case-insensitive."""
     assert GlobMatcher("*.PY").matches("a.py")
     assert not GlobMatcher("*.PY", case_sensitive=True).matches("a.py")
@@ -47,14 +47,14 @@ def test_case_matters_only_on_request():
 @pytest.mark.parametrize(
     ("pattern", "said"), [("", "empty"), ("../*", r"'\.\.'"), ("a" * 501, "501"), ("{a,b}" * 7, "alternatives")]
 )
-def test_hopeless_patterns_are_refused(pattern, said):
+def test_glob_refuses_invalid_patterns(pattern, said):
     """With the reason."""
     with pytest.raises(ToolError, match=said):
         GlobMatcher(pattern)
 
 
 @pytest.mark.parametrize("pattern", ["*a" * 200 + "b", "**/" * 100 + "b", "{*a*a,*b*b}" * 5])
-def test_no_pattern_is_slow(pattern):
+def test_glob_matching_is_fast(pattern):
     """A backtracking matcher takes exponential time on these."""
     start = time.thread_time()
     assert not GlobMatcher(pattern).matches("/".join(["a" * 200] * 50))
@@ -68,7 +68,7 @@ PATTERNS = st.lists(
 
 
 @given(pattern=PATTERNS, names=st.lists(NAMES, min_size=1, max_size=3))
-def test_a_name_that_is_passed_over_ends_no_matching_path(pattern, names):
+def test_may_match_has_no_false_negatives(pattern, names):
     """A walk may leave the file out before it looks at the rest of its path."""
     assume(pattern.strip("/"))
     matcher = GlobMatcher(pattern)
@@ -76,6 +76,6 @@ def test_a_name_that_is_passed_over_ends_no_matching_path(pattern, names):
 
 
 @given(part=st.lists(st.sampled_from(["a", "b", "*", "?", "[ab]", "[!a]"]), min_size=1).map("".join), name=NAMES)
-def test_a_name_matches_as_in_the_shell(part, name):
+def test_glob_agrees_with_fnmatch(part, name):
     """``fnmatch`` goes back over its stars and is slow on some patterns, but gives the same answer."""
     assert GlobMatcher(part, case_sensitive=True).matches(name) == fnmatch.fnmatchcase(name, part.replace("**", "*"))

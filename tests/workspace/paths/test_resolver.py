@@ -79,7 +79,7 @@ def _snapshot(top):
 @pytest.mark.parametrize("path", OUTSIDE)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.usefixtures("trap")
-def test_no_tool_reaches_outside(workspace, tmp_path, call, path):
+def test_tools_cannot_reach_outside_root(workspace, tmp_path, call, path):
     """C222, D10: every tool goes through the gate, and the world outside stays as it was."""
     before = _snapshot(tmp_path)
     arguments = CALLS[call](path.format(tmp=tmp_path))
@@ -91,7 +91,7 @@ def test_no_tool_reaches_outside(workspace, tmp_path, call, path):
 
 
 @pytest.mark.parametrize("path", ["a.txt", "./a.txt", "sub/../a.txt", "{ws}/a.txt", "a.txt/", "in/a.txt"])
-def test_every_spelling_inside_works(run, directory, path):
+def test_all_spellings_of_inside_paths_work(run, directory, path):
     """C222, X2: the gate refuses nothing that is inside, absolute paths and links included."""
     (directory / "a.txt").write_text("here")
     (directory / "sub").mkdir()
@@ -109,7 +109,7 @@ def test_links_inside_are_followed_both_ways(run, directory):
     assert (directory / "deep" / "er" / "f").read_text() == "y"
 
 
-def test_a_workspace_reached_through_a_link_takes_both_spellings(directory, tmp_path):
+def test_workspace_behind_link_accepts_both_spellings(directory, tmp_path):
     """Absolute paths in the given and in the real spelling are inside (macOS: /tmp and /private/tmp)."""
     (directory / "f").write_text("x")
     (tmp_path / "alias").symlink_to(directory)
@@ -129,7 +129,7 @@ def test_a_workspace_reached_through_a_link_takes_both_spellings(directory, tmp_
         ("/".join(["d"] * 150), "does not exist"),
     ],
 )
-def test_impossible_paths_are_refused_in_words(refusal, path, said):
+def test_impossible_paths_are_explained(refusal, path, said):
     """Hard limits come before the file system."""
     assert said in refusal("read_file", path=path)
 
@@ -186,14 +186,14 @@ GIT = [
 
 
 @pytest.mark.parametrize("path", GIT)
-def test_git_is_never_written(refusal, directory, path):
+def test_git_data_is_never_written(refusal, directory, path):
     """Every spelling that some file system takes for .git is refused (git CVE-2014-9390 and later)."""
     assert "git's own data" in refusal("write_file", path=path, content="x")
     assert "git's own data" in refusal("create_directory", path=path)
     assert not list(directory.iterdir())
 
 
-def test_git_is_read_but_not_moved_copied_over_or_deleted(run, refusal, directory):
+def test_git_data_is_read_only(run, refusal, directory):
     """Tools may look at it; also as a part of a tree it is left alone."""
     (directory / "repo" / ".git").mkdir(parents=True)
     (directory / "repo" / ".git" / "HEAD").write_text("ref")
@@ -215,7 +215,7 @@ def test_git_is_read_but_not_moved_copied_over_or_deleted(run, refusal, director
 
 
 @pytest.mark.parametrize("path", [".", "./", "sub/..", "{ws}", "{ws}/", "in"])
-def test_the_root_itself_stays(refusal, directory, path):
+def test_root_cannot_be_changed(refusal, directory, path):
     """Deleting or moving the workspace is refused in every spelling."""
     (directory / "sub").mkdir()
     (directory / "in").symlink_to("sub/..")
@@ -227,9 +227,9 @@ def test_the_root_itself_stays(refusal, directory, path):
     assert directory.is_dir()
 
 
-def test_backslashes_and_control_characters_make_no_names(refusal):
+def test_names_with_backslash_or_control_characters_are_refused(refusal):
     """Windows paths get a hint instead of a file called src\\main.rs."""
-    assert "separate directories by '/'" in refusal("write_file", path="src\\main.rs", content="")
+    assert "separate directories with '/'" in refusal("write_file", path="src\\main.rs", content="")
     assert "control characters" in refusal("write_file", path="a\nb", content="")
 
 
@@ -254,7 +254,7 @@ def test_backslashes_and_control_characters_make_no_names(refusal):
         "a ",
     ],
 )
-def test_names_that_windows_cannot_have_are_not_made(refusal, run, directory, name):
+def test_names_invalid_on_windows_are_refused(refusal, run, directory, name):
     """Nobody could check them out there; those that are here already stay usable."""
     assert "Windows" in refusal("write_file", path=f"new/{name}", content="x")
     assert "Windows" in refusal("create_directory", path=name)
@@ -267,7 +267,7 @@ def test_names_that_windows_cannot_have_are_not_made(refusal, run, directory, na
 @pytest.mark.parametrize(
     "name", ["console", "com", "com10", "auxiliary.c", "nul-check", ".a", "a..b", "[id].tsx", "$x", "ü"]
 )
-def test_ordinary_names_are_made(run, name):
+def test_ordinary_names_are_accepted(run, name):
     """Names that only look like those."""
     run("write_file", path=name, content="x")
 
@@ -280,7 +280,7 @@ def test_devices_in_the_workspace_are_not_opened(refusal, directory):
     assert "not a regular file" in refusal("write_file", path="zero", content="x")
 
 
-def test_links_to_processes_lead_nowhere(refusal, directory):
+def test_magic_links_are_refused(refusal, directory):
     """/proc's links point at open files and folders of processes: here they are links that lead out."""
     for number, target in enumerate(
         ["/proc/self/root/etc/passwd", "/proc/self/cwd", "/dev/fd/0", f"/proc/{os.getpid()}/fd"]
@@ -296,7 +296,7 @@ GUARDED = [
 
 
 @pytest.mark.parametrize("path", GUARDED)
-def test_files_that_other_programs_run_are_asked_about(directory, path):
+def test_autorun_files_need_approval(directory, path):
     """Also where edits are allowed; a rule of the user can allow them."""
     (directory / ".vscode").mkdir()
     (directory / "link").symlink_to(".vscode")
@@ -329,7 +329,7 @@ NAMES = st.sampled_from(
 
 @given(st.lists(NAMES, max_size=7), st.booleans(), st.booleans(), st.sampled_from(["exist", "imagine"]))
 @examples(400)
-def test_one_system_call_finds_what_the_walk_finds(maze, names, follow, write, parents):
+def test_openat2_and_walk_agree(maze, names, follow, write, parents):
     """The same place, or the same refusal in the same words."""
 
     def found():
@@ -361,7 +361,7 @@ def maze(tmp_path_factory):
 
 
 @pytest.mark.skipif(not openat2.is_available(), reason="needs Linux 5.6, and to be allowed openat2")
-def test_the_quick_way_is_taken_where_it_can_be(directory, root, monkeypatch):
+def test_openat2_is_used_if_possible(directory, root, monkeypatch):
     """Or the test before this one would compare the walk with itself; it never follows a link by itself."""
     (directory / "a" / "b").mkdir(parents=True)
     (directory / "a" / "up").symlink_to("..")
@@ -381,7 +381,7 @@ def test_the_quick_way_is_taken_where_it_can_be(directory, root, monkeypatch):
         assert openat2.open_beneath(root.descriptor, path, os.O_RDONLY | os.O_DIRECTORY) is None or path == "a/../a"
 
 
-def test_where_openat2_is_not_allowed_everything_works(directory, root, monkeypatch):
+def test_resolver_works_without_openat2(directory, root, monkeypatch):
     """As in containers that answer ENOSYS or EPERM."""
     monkeypatch.setattr(openat2, "is_available", lambda: False)
     (directory / "a" / "b").mkdir(parents=True)
@@ -391,13 +391,13 @@ def test_where_openat2_is_not_allowed_everything_works(directory, root, monkeypa
         assert place.parts == ("a", "b", "f")
 
 
-def test_missing_files_come_with_the_nearest_name(refusal, directory):
+def test_missing_file_error_names_nearest(refusal, directory):
     """The next step is in the message."""
     (directory / "main.py").write_text("")
     assert "did you mean 'main.py'?" in refusal("read_file", path="mian.py")
 
 
-def test_a_replaced_workspace_is_noticed(directory, root):
+def test_replaced_workspace_is_detected(directory, root):
     """A path that names another directory now is not this workspace any more."""
     directory.rename(directory.parent / "old")
     directory.mkdir()
@@ -405,14 +405,14 @@ def test_a_replaced_workspace_is_noticed(directory, root):
         pass
 
 
-def test_systems_without_directory_descriptors_are_named(directory, monkeypatch):
+def test_missing_directory_descriptors_are_reported(directory, monkeypatch):
     """Windows gets a sentence, not an AttributeError."""
     monkeypatch.setattr(os, "supports_dir_fd", set())
     with pytest.raises(UsageError, match="WSL"):
         WorkspaceRoot(directory)
 
 
-def test_a_missing_workspace_is_a_usage_error(tmp_path):
+def test_missing_workspace_is_a_usage_error(tmp_path):
     """The developer, not the model, gave it."""
     with pytest.raises(UsageError, match="nowhere"):
         WorkspaceRoot(tmp_path / "nowhere")
@@ -424,7 +424,7 @@ def open_descriptors():
     return len(list(listed.iterdir())) if listed.is_dir() else 0
 
 
-def test_no_descriptor_leaks(workspace, directory):
+def test_descriptors_do_not_leak(workspace, directory):
     """Hundreds of calls, failing ones included, leave no descriptor open."""
     (directory / "a" / "b").mkdir(parents=True)
     (directory / "a" / "b" / "f").write_text("x")
@@ -442,7 +442,7 @@ def test_no_descriptor_leaks(workspace, directory):
     assert open_descriptors() == before
 
 
-def test_a_directory_swapped_for_a_link_never_leaks(root, directory, tmp_path):
+def test_directory_swapped_for_link_never_leaks(root, directory, tmp_path):
     """A race between check and open cannot be won: the walk opens what it checked."""
     (directory / "d").mkdir()
     (directory / "d" / "key").write_text("mine")

@@ -36,7 +36,7 @@ def read_until(commands, id, wanted, **filter):
     raise AssertionError(f"{wanted!r} did not come, only {text!r}")
 
 
-def test_only_what_is_new_is_given(root, commands):
+def test_read_returns_only_new_output(root, commands):
     """D13: what was read once does not come again; the end and its exit code are told again."""
     assert commands.start(root, StartCommand("echo one; echo two; exit 3")).id == "shell_1"
     text, look = read_until(commands, "shell_1", "completed")
@@ -45,7 +45,7 @@ def test_only_what_is_new_is_given(root, commands):
     assert (again.stdout, again.stderr, again.status, again.exit_code) == ("", "", "completed", 3)
 
 
-def test_output_comes_while_the_command_runs(root, directory, commands):
+def test_output_is_available_while_command_runs(root, directory, commands):
     """The first line is there before the second is printed; a look between gives nothing."""
     commands.start(root, StartCommand("echo one; while [ ! -e go ]; do sleep 0.02; done; echo two"))
     text, look = read_until(commands, "shell_1", "one\n")
@@ -56,7 +56,7 @@ def test_output_comes_while_the_command_runs(root, directory, commands):
     assert (text, look.exit_code) == ("two\n", 0)
 
 
-def test_stdout_and_stderr_are_apart(root, commands):
+def test_stdout_and_stderr_are_separate(root, commands):
     """Each in its own field."""
     commands.start(root, StartCommand("echo out; echo err >&2"))
     assert wait_for(lambda: commands._commands["shell_1"].status == "completed")
@@ -64,7 +64,7 @@ def test_stdout_and_stderr_are_apart(root, commands):
     assert (look.stdout, look.stderr) == ("out\n", "err\n")
 
 
-def test_the_filter_chooses_lines_and_the_others_count_as_read(root, commands):
+def test_filter_discards_other_lines(root, commands):
     """A regular expression that matches anywhere in a line (D13), in both streams."""
     commands.start(root, StartCommand("echo an error here; echo fine; echo ERROR; echo 'no error' >&2"))
     assert wait_for(lambda: commands._commands["shell_1"].status == "completed")
@@ -73,7 +73,7 @@ def test_the_filter_chooses_lines_and_the_others_count_as_read(root, commands):
     assert commands.read(ReadCommandOutput("shell_1")).stdout == ""
 
 
-def test_a_filter_waits_for_the_end_of_a_line(root, directory, commands):
+def test_filter_waits_for_complete_lines(root, directory, commands):
     """Half a line is not judged; without a filter it is given at once."""
     commands.start(root, StartCommand("printf 'err'; while [ ! -e go ]; do sleep 0.02; done; printf 'or\\n'"))
     time.sleep(0.5)
@@ -83,7 +83,7 @@ def test_a_filter_waits_for_the_end_of_a_line(root, directory, commands):
     assert text == "error\n"
 
 
-def test_a_wrong_filter_is_explained_and_nothing_is_lost(root, commands):
+def test_invalid_filter_loses_no_output(root, commands):
     """The output is there for the next look."""
     commands.start(root, StartCommand("echo one"))
     with pytest.raises(ToolError, match="is not a regular expression"):
@@ -91,7 +91,7 @@ def test_a_wrong_filter_is_explained_and_nothing_is_lost(root, commands):
     assert read_until(commands, "shell_1", "one")[0] == "one\n"
 
 
-def test_kill_ends_the_command_and_what_it_started(root, commands, nap):
+def test_kill_ends_command_and_descendants(root, commands, nap):
     """Also a session of its own; the status says so and a second kill is told."""
     commands.start(root, StartCommand(f"echo begun; setsid {nap} & {nap}"))
     read_until(commands, "shell_1", "begun")
@@ -102,10 +102,10 @@ def test_kill_ends_the_command_and_what_it_started(root, commands, nap):
     assert (look.status, look.exit_code) == ("terminated", None)
     again = commands.kill(KillCommand("shell_1"))
     assert not again.success
-    assert "had ended already" in again.message
+    assert "had already ended" in again.message
 
 
-def test_killing_what_completed_tells_its_exit_code(root, commands):
+def test_kill_of_completed_command_reports_exit_code(root, commands):
     """No success, and why."""
     commands.start(root, StartCommand("exit 7"))
     read_until(commands, "shell_1", "completed")
@@ -113,15 +113,15 @@ def test_killing_what_completed_tells_its_exit_code(root, commands):
     assert (killed.success, "with exit code 7" in killed.message) == (False, True)
 
 
-def test_an_unknown_id_is_not_found(root, commands):
+def test_unknown_id_is_not_found(root, commands):
     """With the ids that there are."""
     assert commands.read(ReadCommandOutput("shell_9")).status == "not_found"
     assert "None was started" in commands.kill(KillCommand("shell_9")).message
     commands.start(root, StartCommand("true"))
-    assert commands.read(ReadCommandOutput("bash_1")).notes == ("There are: shell_1",)
+    assert commands.read(ReadCommandOutput("bash_1")).notes == ("Known ids: shell_1",)
 
 
-def test_the_working_directory_is_gated(root, directory, commands):
+def test_working_directory_is_confined(root, directory, commands):
     """As for every other path."""
     (directory / "sub").mkdir()
     commands.start(root, StartCommand("pwd -P", "sub"))
@@ -130,7 +130,7 @@ def test_the_working_directory_is_gated(root, directory, commands):
         commands.start(root, StartCommand("pwd", "../secret"))
 
 
-def test_what_nobody_reads_is_bounded(root, commands):
+def test_unread_output_is_bounded(root, commands):
     """50 MB of output keep their head and tail; the command is not held up."""
     commands.start(root, StartCommand("echo first; head -c 50000000 /dev/zero | tr '\\0' 'x'; echo; echo last"))
     assert wait_for(lambda: commands._commands["shell_1"].status == "completed")
@@ -141,7 +141,7 @@ def test_what_nobody_reads_is_bounded(root, commands):
     assert len(look.stdout) < 600_000
 
 
-def test_the_number_is_limited(root, commands, monkeypatch):
+def test_number_of_commands_is_limited(root, commands, monkeypatch):
     """Ended ones do not count, and the oldest of them are forgotten."""
     monkeypatch.setattr(background, "MAX_RUNNING", 2)
     monkeypatch.setattr(background, "MAX_REMEMBERED", 1)
@@ -155,31 +155,31 @@ def test_the_number_is_limited(root, commands, monkeypatch):
     assert list(commands._commands) == ["shell_2", "shell_3"]
 
 
-def test_nothing_outlives_the_workspace(directory, nap):
+def test_close_ends_all_commands(directory, nap):
     """Closing it ends all commands, at once and completely."""
     with Workspace(directory, approve="yolo") as workspace:
-        commands = workspace._desk.commands
+        commands = workspace._context.commands
         for _ in range(3):
-            commands.start(workspace._desk.root, StartCommand(f"setsid {nap} & {nap}"))
+            commands.start(workspace._context.root, StartCommand(f"setsid {nap} & {nap}"))
         assert wait_for(lambda: len(living(nap)) == 6)
     assert living(nap) == []
 
 
-def test_nothing_outlives_a_host_that_closes_nothing(directory, nap):
+def test_commands_end_with_a_host_that_does_not_close(directory, nap):
     """The interpreter ends although a thread attends to the command, and with it the command."""
     code = """
         import sys
-        from adapter.operations import StartCommand
-        from adapter.workspace.processes.background import BackgroundCommands
-        from adapter.workspace.paths.gate import Root
-        BackgroundCommands().start(Root(sys.argv[1]), StartCommand(sys.argv[2]))
+        from adapter.tools.operations import StartCommand
+        from adapter.workspace.sandbox.background import BackgroundCommands
+        from adapter.workspace.paths.resolver import WorkspaceRoot
+        BackgroundCommands().start(WorkspaceRoot(sys.argv[1]), StartCommand(sys.argv[2]))
     """
     words = [sys.executable, "-c", textwrap.dedent(code), directory, f"setsid {nap} & {nap}"]
     assert subprocess.run(words, timeout=60, check=False).returncode == 0
     assert wait_for(lambda: not living(nap))
 
 
-def test_a_character_is_not_split_between_looks():
+def test_character_is_not_split_between_reads():
     """UTF-8 that arrives in pieces comes whole; what is no UTF-8 is not waited for."""
     unread = UnreadOutput()
     text = "aé€😀".encode()

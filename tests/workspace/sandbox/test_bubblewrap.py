@@ -39,7 +39,7 @@ def test_bwrap_is_found_on_the_path(tools):
     assert found("/no/such/folder", tools) == (str(tools / "bwrap"), ())
 
 
-def test_a_link_is_resolved(tools, tmp_path):
+def test_find_bwrap_resolves_link(tools, tmp_path):
     """As package managers make them."""
     (tmp_path / "profile").mkdir(mode=0o755)
     (tmp_path / "profile" / "bin").symlink_to(tools)
@@ -47,7 +47,7 @@ def test_a_link_is_resolved(tools, tmp_path):
 
 
 @pytest.mark.parametrize("entry", ["", ".", "tools", "./tools", "../ws/tools"])
-def test_relative_entries_are_skipped(tools, tmp_path, monkeypatch, entry):
+def test_find_bwrap_skips_relative_entries(tools, tmp_path, monkeypatch, entry):
     """They mean another folder in each workspace."""
     monkeypatch.chdir(tmp_path)
     assert found(entry) == (None, ())
@@ -55,18 +55,18 @@ def test_relative_entries_are_skipped(tools, tmp_path, monkeypatch, entry):
 
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o1777])
 @pytest.mark.parametrize("name", ["tools", "tools/bwrap"])
-def test_what_others_can_write_is_rejected(tools, tmp_path, name, mode):
+def test_find_bwrap_rejects_files_writable_by_others(tools, tmp_path, name, mode):
     """Also a sticky folder: anyone can add a name to it."""
     (tmp_path / name).chmod(mode)
     assert found(tools) == (None, (str(tools / "bwrap"),))
 
 
-def test_a_folder_that_others_can_rename_is_rejected(tools, tmp_path):
+def test_find_bwrap_rejects_folders_renamable_by_others(tools, tmp_path):
     tmp_path.chmod(0o777)
     assert found(tools) == (None, (str(tools / "bwrap"),))
 
 
-def test_a_bwrap_of_another_user_is_rejected(tools):
+def test_find_bwrap_rejects_files_of_other_users(tools):
     if os.geteuid():
         pytest.skip("only root gives files to others")
     os.chown(tools / "bwrap", 12345, 12345)
@@ -74,7 +74,7 @@ def test_a_bwrap_of_another_user_is_rejected(tools):
 
 
 @pytest.mark.parametrize("way", ["folder", "link to the folder", "link to the file", "link through it"])
-def test_a_bwrap_that_a_model_could_write_is_rejected(tmp_path, tools, way):
+def test_find_bwrap_rejects_files_writable_by_the_model(tmp_path, tools, way):
     """In the workspace, or reached by a link in it, wherever that leads."""
     workspace, outside = tmp_path / "ws", tmp_path / "outside"
     inside = planted(workspace / "bin")
@@ -89,12 +89,12 @@ def test_a_bwrap_that_a_model_could_write_is_rejected(tmp_path, tools, way):
     assert found(path, tools, writable=[workspace])[0] == str(tools / "bwrap")
 
 
-def test_a_planted_bwrap_is_never_run(directory, monkeypatch):
+def test_planted_bwrap_is_never_run(directory, monkeypatch):
     """Neither to try the sandbox nor for a command; the reason names it."""
     planted(directory / "bin")
     monkeypatch.setenv("PATH", f"{directory}/bin:.:{directory}")
     monkeypatch.chdir(directory / "bin")
-    with pytest.raises(UsageError, match="bin/bwrap is not used: a model or another user could have put it there"):
+    with pytest.raises(UsageError, match="bin/bwrap is not used: a model or another user could have planted it"):
         ActiveSandbox(SandboxSettings("bwrap"), str(directory))
     confinement = ActiveSandbox(SandboxSettings(), str(directory))
     assert confinement.level != "bwrap"
@@ -102,7 +102,7 @@ def test_a_planted_bwrap_is_never_run(directory, monkeypatch):
     assert not list(directory.rglob("planted"))
 
 
-def test_a_folder_that_commands_may_write_is_not_trusted(tools, directory, monkeypatch):
+def test_folder_writable_for_commands_is_not_trusted(tools, directory, monkeypatch):
     monkeypatch.setenv("PATH", str(tools))
     with pytest.raises(UsageError, match="is not used"):
         ActiveSandbox(SandboxSettings("bwrap", write=(str(tools),)), str(directory))

@@ -40,7 +40,7 @@ def noting(asked):
     return ask
 
 
-def test_a_function_is_not_called_confined(tmp_path, leave, outside):
+def test_function_is_reported_as_unconfined(tmp_path, leave, outside):
     """It writes where it likes, so the question, the result and the session say that nothing confines it."""
     asked: list[ApprovalRequest] = []
     with Workspace(tmp_path, approve=noting(asked), tools=[leave]) as workspace:
@@ -51,12 +51,12 @@ def test_a_function_is_not_called_confined(tmp_path, leave, outside):
         assert text.startswith(f"{NO_SANDBOX}, it runs in this program")
         assert "only in the workspace" not in text
     commands, functions = session.split("\n")
-    assert NO_SANDBOX not in commands or "commands can do what you can" in commands
+    assert NO_SANDBOX not in commands or "commands have all your rights" in commands
     assert functions.startswith(f"{NO_SANDBOX} for leave")
 
 
 @pytest.mark.parametrize("effect", ["read", "write", "network"])
-def test_it_is_said_whatever_the_function_declares(tmp_path, effect):
+def test_function_note_ignores_declared_effect(tmp_path, effect):
     """A function that says it only reads is as free as any other."""
 
     @tool(effect=effect)
@@ -68,7 +68,7 @@ def test_it_is_said_whatever_the_function_declares(tmp_path, effect):
         assert workspace.sandbox.startswith(f"{NO_SANDBOX} for look")
 
 
-def test_it_is_said_of_a_function_that_failed_on_its_way(tmp_path, outside):
+def test_failed_function_has_note(tmp_path, outside):
     """What it did before is done."""
 
     @tool
@@ -82,13 +82,13 @@ def test_it_is_said_of_a_function_that_failed_on_its_way(tmp_path, outside):
     assert result.sandbox.startswith(NO_SANDBOX)
 
 
-def test_nothing_is_said_of_a_call_that_was_refused(tmp_path, leave):
+def test_refused_call_has_no_note(tmp_path, leave):
     """It did not run."""
     with Workspace(tmp_path, approve=lambda _: False, tools=[leave]) as workspace:
         assert workspace.run("leave", {"text": "here"}).sandbox == ""
 
 
-def test_who_performs_it_is_named(tmp_path, leave):
+def test_runner_is_named(tmp_path, leave):
     """A tool of an MCP server runs in neither the sandbox nor this program."""
     elsewhere = with_runner("the MCP server 'git'", leave)
     with Workspace(tmp_path, approve="yolo", tools=[elsewhere]) as workspace:
@@ -96,7 +96,7 @@ def test_who_performs_it_is_named(tmp_path, leave):
         assert "leave (the MCP server 'git')" in workspace.sandbox
 
 
-def test_a_batch_says_what_each_of_its_calls_does(tmp_path, leave):
+def test_batch_combines_notes_of_its_calls(tmp_path, leave):
     """All kinds, each once."""
     calls = [
         {"tool": "leave", "parameters": {"text": "x"}},
@@ -115,7 +115,7 @@ def test_a_batch_says_what_each_of_its_calls_does(tmp_path, leave):
 
 
 @pytest.mark.skipif(find_spec("pydantic_monty") is None, reason="needs the interpreter")
-def test_code_is_confined_and_what_it_calls_is_not(tmp_path, leave):
+def test_code_is_confined_but_its_calls_are_not(tmp_path, leave):
     """The interpreter has no files; the function that it calls has."""
     with Workspace(tmp_path, "maki", approve="yolo", tools=[leave]) as workspace:
         result = workspace.run("code_execution", {"code": "await leave(text='x')"})
@@ -126,7 +126,7 @@ def test_code_is_confined_and_what_it_calls_is_not(tmp_path, leave):
     assert f"{NO_SANDBOX} for leave" in session
 
 
-def test_what_runs_nothing_says_nothing(tmp_path):
+def test_operations_without_programs_have_no_note(tmp_path):
     """Reading and editing are this program's own."""
     (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
     with Workspace(tmp_path, approve="yolo", only=["read_file", "write_file"]) as workspace:

@@ -57,7 +57,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("then", ["sleep 0.2; echo done", "exec sleep 60"], ids=["it ends", "time is up"])
-def test_nothing_stays(root, monkeypatch, nap, way, then):
+def test_command_leaves_no_processes(root, monkeypatch, nap, way, then):
     """Neither when the command ends nor when it is stopped; and it is over soon."""
     monkeypatch.setattr("adapter.workspace.sandbox.shell.GRACE_S", 0.2)
     start = time.monotonic()
@@ -71,17 +71,17 @@ def test_nothing_stays(root, monkeypatch, nap, way, then):
 
 
 @pytest.mark.parametrize("harm", ["kill -9 $PPID", "kill -STOP $PPID"])
-def test_a_command_that_turns_on_its_supervisor_is_ended_too(root, monkeypatch, nap, harm):
+def test_command_that_attacks_its_supervisor_is_ended(root, monkeypatch, nap, harm):
     """The children of a stopped one are found below it, those of a dead one by the token in their environment."""
     monkeypatch.setattr("adapter.workspace.sandbox.supervisor.GIVE_UP_S", 2.0)
     monkeypatch.setattr("adapter.workspace.sandbox.shell.GRACE_S", 0.2)
     run = run_command(root, RunCommand(f"setsid {nap} & {nap} & {harm}; {nap}", timeout_s=3))
     assert living(nap) == []
     assert run.exit_code is None
-    assert "the process that watches it" in run.notes[0]
+    assert "its supervisor" in run.notes[0]
 
 
-def test_a_fork_bomb_ends(root, monkeypatch, nap):
+def test_fork_bomb_is_ended(root, monkeypatch, nap):
     """What only multiplies is stopped long before its time is up. This one would stop at 256 by itself."""
     monkeypatch.setattr("adapter.workspace.sandbox.child_process.MAX_PROCESSES", 40)
     bomb = """
@@ -100,7 +100,7 @@ def test_a_fork_bomb_ends(root, monkeypatch, nap):
     assert "processes at a time" in run.notes[0]
 
 
-def test_a_fork_bomb_is_noticed_while_it_grows(root, monkeypatch, nap):
+def test_fork_bomb_is_detected_early(root, monkeypatch, nap):
     """Counting processes does not wait for those that are being started: these run when all others have."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
@@ -126,16 +126,16 @@ def test_a_fork_bomb_is_noticed_while_it_grows(root, monkeypatch, nap):
 
 HOST = """
     import sys
-    from adapter.operations import RunCommand
-    from adapter.workspace.paths.gate import Root
-    from adapter.workspace.processes.shell import run_command
-    with Root(sys.argv[1]) as root:
+    from adapter.tools.operations import RunCommand
+    from adapter.workspace.paths.resolver import WorkspaceRoot
+    from adapter.workspace.sandbox.shell import run_command
+    with WorkspaceRoot(sys.argv[1]) as root:
         run_command(root, RunCommand(sys.argv[2]))
 """
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_stays_when_the_host_ends(directory, nap, number):
+def test_no_process_outlives_the_host(directory, nap, number):
     """Ctrl-C, a polite end, and one that leaves no time for anything."""
     words = [sys.executable, "-c", textwrap.dedent(HOST), directory, f"setsid {nap} & {nap}"]
     host = subprocess.Popen(words, stderr=subprocess.PIPE)
@@ -147,14 +147,14 @@ def test_nothing_stays_when_the_host_ends(directory, nap, number):
     assert wait_for(lambda: not living(nap))
 
 
-def test_an_interrupt_at_any_moment_leaves_nothing(directory, nap):
+def test_interrupt_leaves_no_processes(directory, nap):
     """Also while the command is being started, and its process is known to nobody yet."""
     code = """
         import signal, sys, time
-        from adapter.operations import RunCommand
-        from adapter.workspace.paths.gate import Root
-        from adapter.workspace.processes.shell import run_command
-        with Root(sys.argv[1]) as root:
+        from adapter.tools.operations import RunCommand
+        from adapter.workspace.paths.resolver import WorkspaceRoot
+        from adapter.workspace.sandbox.shell import run_command
+        with WorkspaceRoot(sys.argv[1]) as root:
             for moment in range(1, 40):
                 signal.signal(signal.SIGALRM, signal.default_int_handler)
                 try:
@@ -170,7 +170,7 @@ def test_an_interrupt_at_any_moment_leaves_nothing(directory, nap):
     assert wait_for(lambda: not living(nap))
 
 
-def test_a_supervisor_has_no_secret_either(root, monkeypatch):
+def test_supervisor_environment_has_no_secrets(root, monkeypatch):
     """A program may read its parent's environment."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     run = run_command(root, RunCommand("tr '\\0' '\\n' < /proc/$PPID/environ; cat /proc/$PPID/cmdline"))
@@ -186,23 +186,23 @@ def test_there_is_no_terminal_and_no_core_file(root):
     assert int(run_command(root, RunCommand("cut -d' ' -f6 /proc/$$/stat")).output) != os.getsid(0)
 
 
-def test_signals_that_python_ignores_are_not_ignored_by_programs(root):
+def test_programs_get_default_signal_handlers(root):
     """`yes | head` ends by SIGPIPE, quietly."""
     run = run_command(root, RunCommand("yes | head -n 1"))
     assert (run.output, run.exit_code) == ("y\n", 0)
 
 
-def test_a_program_that_cannot_be_started_says_so(root):
+def test_failed_program_start_is_reported(root):
     """The supervisor's error comes back as what the model can act on."""
     with (
         root.open_directory(".") as (directory, _),
         ChildProcess(ProcessSpec(["./missing"]), directory, print) as command,
-        pytest.raises(ToolError, match="It does not exist any more: the program was not started"),
+        pytest.raises(ToolError, match="It no longer exists: the program was not started"),
     ):
         command.wait(time.monotonic() + 60)
 
 
-def test_an_idle_command_is_stopped_and_a_busy_one_is_not(root):
+def test_idle_timeout_stops_only_idle_commands(root):
     """Every output begins the idle time anew."""
     busy = run_command(root, RunCommand("for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done", idle_timeout_s=1))
     assert (busy.exit_code, busy.output) == (0, "1\n2\n3\n4\n5\n6\n")
@@ -211,7 +211,7 @@ def test_an_idle_command_is_stopped_and_a_busy_one_is_not(root):
 
 
 @pytest.mark.parametrize("order", ["ascending", "started again"])
-def test_a_walk_sees_its_own_family_alone(monkeypatch, order):
+def test_descendants_excludes_unrelated_processes(monkeypatch, order):
     """Descendants and nobody else, also when ids began anew and a child has a lower one than its parent."""
     if order == "started again":
         ascending = supervisor._processes

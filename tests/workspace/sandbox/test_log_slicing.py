@@ -14,10 +14,10 @@ def sliced(lines, step=1_000, end="\n"):
     data = ("\n".join(lines) + end).encode()
     for at in range(0, len(data), step):
         slice_.add(data[at : at + step])
-    return slice_.sliced(), slice_
+    return slice_.build_excerpt(), slice_
 
 
-def test_a_short_output_is_left_alone():
+def test_short_output_is_not_sliced():
     """Up to head and tail together nothing is cut."""
     lines = [f"line {n}" for n in range(2 * ENDS)]
     found, slice_ = sliced(lines)
@@ -48,7 +48,7 @@ def test_head_tail_and_matches_in_original_order():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_every_line_is_shown_once_or_counted(seed):
+def test_each_line_is_shown_once_or_counted(seed):
     """For any output in any pieces: shown lines are the original ones in order, and the gaps count the rest."""
     chance = random.Random(seed)
     count = chance.choice([499, 500, 501, 700, 5_000])
@@ -71,7 +71,7 @@ def test_every_line_is_shown_once_or_counted(seed):
     assert skipped == found.skipped
 
 
-def test_a_log_of_nothing_but_errors_stays_small():
+def test_log_of_only_errors_stays_small():
     """The first so many matches, not all."""
     found, _ = sliced([f"error {n}" for n in range(100_000)])
     shown = found.text.splitlines()
@@ -79,7 +79,7 @@ def test_a_log_of_nothing_but_errors_stays_small():
     assert shown[ENDS + MAX_MATCHES - 1] == f"error {ENDS + MAX_MATCHES - 1}"
 
 
-def test_long_lines_shorten_the_ends_not_the_matches():
+def test_long_lines_shorten_ends_not_matches():
     """The slice is no longer than a result may be, so that nothing cuts the matches out again."""
     lines = [f"{n} " + "x" * 500 for n in range(2_000)]
     lines[1_000] = "an exception"
@@ -90,19 +90,19 @@ def test_long_lines_shorten_the_ends_not_the_matches():
     assert found.text.rstrip().rpartition("\n")[2].startswith("1999 xx")
 
 
-def test_one_endless_line_costs_little():
+def test_endless_line_uses_bounded_memory():
     """Without any line end memory is bounded and the work linear."""
     slice_ = LogSlice()
     for _ in range(2_000):
         slice_.add(b"x" * 10_000)
-    assert slice_.sliced() is None
+    assert slice_.build_excerpt() is None
     assert len(slice_.text()) < 600_000
 
 
-def test_what_is_no_utf_8_is_shown_as_such():
+def test_invalid_utf8_is_replaced():
     """No exception, valid text."""
     slice_ = LogSlice()
     slice_.add(b"\xff\xfe\n" * 1_000)
-    found = slice_.sliced()
+    found = slice_.build_excerpt()
     assert found is not None
     assert found.text.startswith("\ufffd\ufffd\n")

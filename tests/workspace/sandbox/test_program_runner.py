@@ -33,7 +33,7 @@ def run(root):
 NASTY = ["a b", "$(touch pwned)", "`touch pwned`", "; touch pwned", "a\nb", "*", "'\"\\", "€😀", "", "%s", "--x=$HOME"]
 
 
-def test_arguments_arrive_as_they_are(run, directory):
+def test_arguments_are_passed_unchanged(run, directory):
     """No shell expands, splits or runs anything of a value."""
     outcome = run(sys.executable, "-c", "import sys, json; print(json.dumps(sys.argv[1:]))", *NASTY)
     assert json.loads(outcome.output) == NASTY
@@ -59,14 +59,14 @@ def test_arguments_arrive_as_they_are(run, directory):
         ("a\nb", "./a\nb"),
     ],
 )
-def test_a_plain_path_is_given_as_it_was_written(root, directory, given, becomes):
+def test_plain_path_is_passed_as_written(root, directory, given, becomes):
     """C137: what a program could take for an option, a host or anything else but this place stays below `./`."""
     (directory / "sub").mkdir()
     (directory / "link").symlink_to("sub")
     assert prepare(root, RunProgram("ls", words(PathValue(given))))[1:] == [becomes]
 
 
-def test_a_path_is_given_relative_and_resolved(root, directory):
+def test_path_is_passed_relative_and_resolved(root, directory):
     """Absolute paths, detours and links inside come out as the one place they mean; none begins with '-'."""
     (directory / "sub").mkdir()
     (directory / "-rf").write_text("x")
@@ -82,7 +82,7 @@ def test_a_path_is_given_relative_and_resolved(root, directory):
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../secret/key", "out/key", "~/x", "", "a\0b", "sub/../../secret"])
-def test_a_path_outside_is_refused(root, directory, path):
+def test_path_outside_workspace_is_refused(root, directory, path):
     """D10: also through a link, and by a neighbour whose name begins alike."""
     (directory / "sub").mkdir()
     (directory / "out").symlink_to("../secret")
@@ -91,7 +91,7 @@ def test_a_path_outside_is_refused(root, directory, path):
             prepare(root, RunProgram("cat", words(PathValue(given))))
 
 
-def test_a_path_of_what_is_no_file_is_refused(root, directory):
+def test_path_of_special_file_is_refused(root, directory):
     """A program that opens a pipe which nobody writes to does not come back; also not through a link."""
     os.mkfifo(directory / "pipe")
     (directory / "link").symlink_to("pipe")
@@ -102,7 +102,7 @@ def test_a_path_of_what_is_no_file_is_refused(root, directory):
             prepare(root, RunProgram("cat", words(PathValue(path))))
 
 
-def test_a_path_that_was_swapped_after_the_approval_is_not_run(desk, directory):
+def test_path_swapped_after_approval_is_not_run(desk, directory):
     """The link leads elsewhere by the time the user has said yes."""
     for name in ("one", "two"):
         (directory / name).write_text(name)
@@ -111,7 +111,7 @@ def test_a_path_that_was_swapped_after_the_approval_is_not_run(desk, directory):
     assert planned.summary.endswith("cat ./one")
     (directory / "link").unlink()
     (directory / "link").symlink_to("two")
-    with pytest.raises(ToolError, match="changed what it leads to"):
+    with pytest.raises(ToolError, match="led elsewhere"):
         planned.commit()
 
 
@@ -125,7 +125,7 @@ def test_the_summary_shows_every_argument_quoted(desk):
     assert summary.endswith("echo 'a b' '\\x1b[8m' ''")
 
 
-def test_it_runs_in_the_root_without_input_and_secrets(run, directory, monkeypatch):
+def test_program_runs_in_root_without_stdin_and_secrets(run, directory, monkeypatch):
     """As a command does."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     outcome = run("sh", "-c", "pwd -P; cat; env; exit 5")
@@ -134,13 +134,13 @@ def test_it_runs_in_the_root_without_input_and_secrets(run, directory, monkeypat
     assert outcome.exit_code == 5
 
 
-def test_a_missing_program_is_named(root):
+def test_missing_program_is_named(root):
     """What to do about it is said, and nothing is tried."""
     with pytest.raises(ToolError, match=r"'no-such-program' of this tool is not installed.*ask the user"):
         prepare(root, RunProgram("no-such-program", ()))
 
 
-def test_a_program_in_the_workspace_goes_through_the_gate(root, directory, run):
+def test_program_path_in_workspace_is_resolved(root, directory, run):
     """A relative path is counted from the root, not found on PATH, and cannot lead out."""
     (directory / "check.sh").write_text("#!/bin/sh\necho checked\n")
     (directory / "check.sh").chmod(0o755)
@@ -159,20 +159,20 @@ def test_relative_directories_of_path_are_not_searched(root, directory, monkeypa
         prepare(root, RunProgram("evil", ()))
 
 
-def test_echo_shows_the_output_as_it_comes(directory):
+def test_echo_shows_output_as_it_arrives(directory):
     """Only of operations that ask for it, whole characters, and the model still gets it."""
     shown: list[str] = []
     with Workspace(directory, approve="yolo", echo=shown.append) as workspace:
         for echo in (False, True):
             operation = RunProgram("sh", words("-c", "printf 'a\\303'; sleep 0.2; printf '\\251\\n'"), echo=echo)
-            outcome = plan_operation(workspace._desk, operation).commit()
+            outcome = plan_operation(workspace._context, operation).commit()
             assert isinstance(outcome, ProgramOutput)
             assert outcome.output == "aé\n"
             assert "".join(shown) == ("aé\n" if echo else "")
     assert len(shown) > 1
 
 
-def test_a_long_output_is_sliced_where_asked(run):
+def test_long_output_is_sliced_on_request(run):
     """And left whole, as far as memory goes, where not."""
     script = "import sys\nfor n in range(2000): print('error' if n == 1000 else n)"
     whole = run(sys.executable, "-c", script)
@@ -184,20 +184,20 @@ def test_a_long_output_is_sliced_where_asked(run):
     assert (sliced.skipped_lines, sliced.patterns) == (1_499, ("error",))
 
 
-def test_both_time_limits_hold(run):
+def test_timeout_and_idle_timeout_are_enforced(run):
     """In all, and without output."""
     for limit in ({"timeout_s": 0.5}, {"idle_timeout_s": 0.5}):
         outcome = run("sh", "-c", "echo begun; exec sleep 60", **limit)
         assert (outcome.output, outcome.timed_out, outcome.exit_code) == ("begun\n", True, None)
 
 
-def test_an_argument_list_too_long_is_explained(run):
+def test_argument_list_too_long_is_explained(run):
     """The system's limit comes back in words."""
     with pytest.raises(ToolError, match="was not started"):
         run("true", "x" * 3_000_000)
 
 
-def test_names_that_are_no_utf_8_arrive(root, directory):
+def test_non_utf8_names_are_passed(root, directory):
     """A link to a name of raw bytes leads a program to that very file."""
     name = os.fsdecode(b"\xff")
     Path(directory / name).write_text("raw")

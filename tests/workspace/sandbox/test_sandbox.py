@@ -136,7 +136,7 @@ READS = {
 
 
 @pytest.mark.parametrize("way", READS)
-def test_no_command_reads_what_is_outside(shell, directory, tmp_path, home, bystander, way):
+def test_command_cannot_read_outside_workspace(shell, directory, tmp_path, home, bystander, way):
     """Not by name, by link, by another process, by mounting or by debugging."""
     (tmp_path / "secret" / "key").write_text(SECRET)
     run = shell(filled(READS[way], base=tmp_path, home=home, pid=bystander.pid, secret=SECRET))
@@ -161,7 +161,7 @@ WRITES = {
 
 
 @pytest.mark.parametrize("way", WRITES)
-def test_no_command_writes_what_is_outside(shell, level, directory, tmp_path, home, way):
+def test_command_cannot_write_outside_workspace(shell, level, directory, tmp_path, home, way):
     """Whatever is beside the workspace, at home or the system's stays byte for byte."""
     if (way, level) == ("modes", "landlock"):
         pytest.skip("a known hole: Landlock does not govern chmod(2), chown(2) and utime(2)")
@@ -182,7 +182,7 @@ def test_no_command_writes_what_is_outside(shell, level, directory, tmp_path, ho
 
 
 @pytest.mark.parametrize("command", ["kill -9 -1", "kill -9 {pid}", "kill -STOP {pid}", "kill -9 $PPID", "pkill -9 ."])
-def test_no_command_signals_strangers(shell, bystander, command):
+def test_command_cannot_signal_unrelated_processes(shell, bystander, command):
     """Nobody's process is hit; `bystander` looks."""
     if why_unavailable("bwrap") is not None and landlock.abi() < 6:
         pytest.skip("this Landlock does not scope signals")
@@ -201,7 +201,7 @@ SOCKETS = {
 
 @pytest.mark.parametrize("kind", SOCKETS)
 @pytest.mark.parametrize("network", [False, True], ids=["without network", "with network"])
-def test_sockets_reach_what_they_may(root, home, level, tmp_path, monkeypatch, kind, network):
+def test_sockets_reach_only_allowed_families(root, home, level, tmp_path, monkeypatch, kind, network):
     """The network only when it is allowed; daemons on Unix sockets never, in files or abstract."""
     family, style = SOCKETS[kind]
     monkeypatch.chdir(tmp_path)
@@ -233,7 +233,7 @@ def test_sockets_reach_what_they_may(root, home, level, tmp_path, monkeypatch, k
 
 
 @pytest.mark.parametrize("network", [False, True], ids=["without network", "with network"])
-def test_the_desktop_is_not_reached(root, home, level, tmp_path, monkeypatch, network):
+def test_desktop_sockets_are_unreachable(root, home, level, tmp_path, monkeypatch, network):
     """X11, Wayland, D-Bus and the ssh-agent: neither where they are nor what the environment says of them."""
     runtime, display = tmp_path / "run", f"\0/tmp/.X11-unix/X{os.getpid()}"
     runtime.mkdir()
@@ -268,7 +268,7 @@ def test_the_desktop_is_not_reached(root, home, level, tmp_path, monkeypatch, ne
     assert (run.exit_code, run.output.strip()) == (0, "")
 
 
-def test_no_device_is_made_or_opened(shell):
+def test_devices_cannot_be_created_or_opened(shell):
     """Root could read the whole disk by its number."""
     disk = os.stat("/").st_dev
     code = DEVICE.replace("{numbers}", repr((os.major(disk), os.minor(disk))))
@@ -320,7 +320,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("work", ORDINARY | PROGRAMS)
-def test_ordinary_work_goes_on(shell, work):
+def test_ordinary_commands_work(shell, work):
     """What people do all day: files, pipes, compilers, interpreters, repositories."""
     if work in PROGRAMS and shutil.which(work) is None:
         pytest.skip(f"{work} is not installed")
@@ -330,7 +330,7 @@ def test_ordinary_work_goes_on(shell, work):
     assert printed.lower() in run.output.lower()
 
 
-def test_files_of_one_session_stay_until_it_ends(root, home, level):
+def test_private_files_last_for_the_session(root, home, level):
     """/tmp and home are shared by the commands of a session, and nobody else sees them."""
     confinement = ActiveSandbox(SandboxSettings(level), root.path)
     run_command(root, RunCommand('echo kept > "$TMPDIR"/adapter-test-file; echo x > ~/adapter-test-file'), confinement)
@@ -342,7 +342,7 @@ def test_files_of_one_session_stay_until_it_ends(root, home, level):
     assert not (home / "adapter-test-file").exists()
 
 
-def test_a_repository_is_read_and_in_bubblewrap_not_changed(shell, level, directory):
+def test_repository_is_read_only_in_bubblewrap(shell, level, directory):
     """A hook or a setting planted in .git would be run by the user's own git."""
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
@@ -362,7 +362,7 @@ def test_a_repository_is_read_and_in_bubblewrap_not_changed(shell, level, direct
             assert "evil" not in (repository / ".git/config").read_text()
 
 
-def test_no_other_repository_takes_the_place_of_one(shell, level, directory):
+def test_repository_cannot_be_replaced(shell, level, directory):
     """By moving what holds it; the rest of those folders is the command's to change."""
     if level != "bwrap":
         pytest.skip("only bubblewrap can")
@@ -374,7 +374,7 @@ def test_no_other_repository_takes_the_place_of_one(shell, level, directory):
     assert (run.exit_code, run.output) == (0, "1\n")
 
 
-def test_a_folder_may_be_given_beside_the_workspace(root, home, level, tmp_path):
+def test_additional_folder_is_accessible(root, home, level, tmp_path):
     """To read, to write, and the workspace's own .git, too."""
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "f").write_text("given")
@@ -394,7 +394,7 @@ def test_a_folder_may_be_given_beside_the_workspace(root, home, level, tmp_path)
         ActiveSandbox(SandboxSettings(level, read=("/no/such/folder",)), root.path)
 
 
-def test_a_link_in_a_folder_that_is_read_can_be_run(root, home, level, tmp_path):
+def test_link_in_readable_folder_can_be_run(root, home, level, tmp_path):
     """As the Python of a virtual environment is."""
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "tool").write_text("#!/bin/sh\necho a tool")
@@ -406,7 +406,7 @@ def test_a_link_in_a_folder_that_is_read_can_be_run(root, home, level, tmp_path)
     confinement.close()
 
 
-def test_a_linked_worktree_reads_its_repository(root, home, level, tmp_path):
+def test_linked_worktree_reads_its_repository(root, home, level, tmp_path):
     """Only when the repository names the worktree, too: a file in the workspace alone opens nothing."""
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
@@ -433,7 +433,7 @@ def test_a_linked_worktree_reads_its_repository(root, home, level, tmp_path):
     assert git_folder_elsewhere(root.path) in (None, str(workspace / "forged"))
 
 
-def test_links_in_the_workspace_open_nothing(root, home, level, tmp_path, monkeypatch):
+def test_links_in_workspace_grant_no_access(root, home, level, tmp_path, monkeypatch):
     """A command can replace the virtual environment that PATH names by a link, for the next session."""
     workspace = Path(root.path)
     (workspace / ".venv").symlink_to(home / ".config")
@@ -466,7 +466,7 @@ def test_links_in_the_private_home_are_not_followed(root, home, level, tmp_path)
     assert [path.name for path in (tmp_path / "secret").iterdir()] == ["key"]
 
 
-def test_a_repository_swapped_for_a_link_is_not_mounted(root, home, tmp_path, monkeypatch):
+def test_repository_swapped_for_link_is_not_mounted(root, home, tmp_path, monkeypatch):
     """Between the look at the workspace and the mount: what would be mounted is checked before anything runs."""
     if why_unavailable("bwrap") is not None:
         pytest.skip("only bubblewrap mounts")
@@ -494,7 +494,7 @@ def test_a_repository_swapped_for_a_link_is_not_mounted(root, home, tmp_path, mo
     assert looked(root.path, f"{root.path}/sub/.git") is None
 
 
-def test_denied_paths_are_kept_from_commands(directory, home):
+def test_commands_cannot_access_denied_paths(directory, home):
     """Of rules about files, what reads is hidden and what writes is frozen; also what is matched by folder."""
     if why_unavailable("bwrap") is not None:
         pytest.skip("only bubblewrap can")
@@ -513,7 +513,7 @@ def test_denied_paths_are_kept_from_commands(directory, home):
 
 @pytest.mark.parametrize("writes", [(), (".git",), ("../beside",)], ids=["", "git", "beside"])
 @pytest.mark.parametrize("network", [False, True])
-def test_what_a_note_says_of_the_sandbox_is_what_it_does(root, home, level, writes, network, tmp_path):
+def test_sandbox_note_matches_its_effect(root, home, level, writes, network, tmp_path):
     """Each claim of the note, and of the line for people, is tried by a command."""
     workspace = Path(root.path)
     (workspace / ".git").mkdir()
@@ -547,7 +547,7 @@ def test_what_a_note_says_of_the_sandbox_is_what_it_does(root, home, level, writ
         ("", "[core]\n\tfsmonitor = ./tools/pre-commit --all\n", "echo x > tools/pre-commit", "tools/pre-commit"),
     ],
 )
-def test_commands_leave_git_data_alone_whatever_it_is_called(directory, home, git, config, command, kept):
+def test_commands_cannot_change_git_data_under_any_name(directory, home, git, config, command, kept):
     """A folder by what it holds, where `.git` leads, and what the configuration names."""
     if why_unavailable("bwrap") is not None:
         pytest.skip("only bubblewrap can")
@@ -569,7 +569,7 @@ def test_commands_leave_git_data_alone_whatever_it_is_called(directory, home, gi
     assert not (directory / "other").exists()
 
 
-def test_too_many_denied_paths_stop_the_command(directory, home, monkeypatch):
+def test_too_many_denied_paths_are_an_error(directory, home, monkeypatch):
     """What cannot be kept is not run."""
     if why_unavailable("bwrap") is not None:
         pytest.skip("only bubblewrap can")
@@ -585,7 +585,7 @@ def test_too_many_denied_paths_stop_the_command(directory, home, monkeypatch):
         assert "rules" in (result.error or "")
 
 
-def test_the_state_folder_in_a_workspace_is_not_seen(directory, home, monkeypatch):
+def test_state_folder_in_workspace_is_hidden(directory, home, monkeypatch):
     """Records of changes are not for commands, wherever the user keeps them."""
     if why_unavailable("bwrap") is not None:
         pytest.skip("only bubblewrap can")
@@ -597,7 +597,7 @@ def test_the_state_folder_in_a_workspace_is_not_seen(directory, home, monkeypatc
         assert workspace.undo()
 
 
-def test_ends_are_told_as_without_a_sandbox(root, shell, monkeypatch):
+def test_exit_codes_are_the_same_as_without_sandbox(root, shell, monkeypatch):
     """Exit codes, signals, what was left behind, a request to end that is heard, and a missing program."""
     assert shell("exit 7").exit_code == 7
     assert shell("kill -9 $$").exit_code == 137
@@ -618,14 +618,14 @@ def test_ends_are_told_as_without_a_sandbox(root, shell, monkeypatch):
     "way", ["{nap} &", "nohup setsid {nap} >/dev/null 2>&1 &", "setsid sh -c 'trap \"\" TERM; {nap} & {nap}' &"]
 )
 @pytest.mark.parametrize("then", ["sleep 0.2", "exec sleep 60"], ids=["it ends", "time is up"])
-def test_nothing_stays(shell, nap, monkeypatch, way, then):
+def test_command_leaves_no_processes(shell, nap, monkeypatch, way, then):
     """Neither bubblewrap's own processes nor what was started in it."""
     monkeypatch.setattr("adapter.workspace.sandbox.shell.GRACE_S", 0.2)
     shell(f"{way.replace('{nap}', nap)}\n{then}", timeout_s=1 if "exec" in then else 30)
     assert living(nap) == []
 
 
-def test_background_commands_and_programs_are_confined_too(root, home, level, tmp_path, nap):
+def test_background_commands_and_programs_are_confined(root, home, level, tmp_path, nap):
     """Every way to run something leads through the sandbox."""
     confinement = ActiveSandbox(SandboxSettings(level), root.path)
     commands = BackgroundCommands()
@@ -651,7 +651,7 @@ def test_background_commands_and_programs_are_confined_too(root, home, level, tm
     confinement.close()
 
 
-def test_what_is_in_force_is_said(directory, home, level):
+def test_workspace_describes_active_sandbox(directory, home, level):
     """In the question, in the result, and by the workspace."""
     asked: list[ApprovalRequest] = []
     with Workspace(directory, approve=noting(asked), sandbox=level) as workspace:
@@ -662,7 +662,7 @@ def test_what_is_in_force_is_said(directory, home, level):
     assert read.sandbox == ""
 
 
-def test_a_folder_that_commands_may_change_too_is_named(directory, home, level, tmp_path):
+def test_writable_folder_is_named(directory, home, level, tmp_path):
     """ "Only in the workspace" would be wrong."""
     (tmp_path / "more").mkdir()
     with Workspace(
@@ -671,7 +671,7 @@ def test_a_folder_that_commands_may_change_too_is_named(directory, home, level, 
         assert f"changes only in the workspace, {tmp_path / 'more'};" in workspace.sandbox
 
 
-def test_none_is_never_silent(without_sandbox, directory):
+def test_missing_sandbox_is_reported(without_sandbox, directory):
     """Where there is no sandbox, it says so and why; and `require` refuses to start."""
     asked: list[ApprovalRequest] = []
     with Workspace(directory, approve=noting(asked)) as workspace:
@@ -681,32 +681,32 @@ def test_none_is_never_silent(without_sandbox, directory):
         assert text.startswith(NO_SANDBOX)
         assert "bwrap is not installed" in text
     for choice in ("require", "bwrap", "landlock"):
-        with pytest.raises(UsageError, match="there is none"):
+        with pytest.raises(UsageError, match="required but not available"):
             Workspace(directory, sandbox=choice)
     with Workspace(directory, approve="yolo", sandbox="none") as workspace:
         assert workspace.sandbox.startswith(NO_SANDBOX)
-        assert "as asked" in workspace.sandbox
+        assert "as requested" in workspace.sandbox
     with pytest.raises(UsageError, match="expected one of: auto"):
         SandboxSettings("bubblewrap")  # type: ignore[arg-type]
 
 
-def test_a_sandbox_that_cannot_be_set_up_runs_nothing(root, home, level, monkeypatch):
+def test_failed_sandbox_setup_runs_nothing(root, home, level, monkeypatch):
     """Not even when it worked before: a filter that the kernel does not take."""
     confinement = ActiveSandbox(SandboxSettings(level), root.path)
-    monkeypatch.setattr(sandbox, "socket_filter", lambda families: b"\xff" * 8)
+    monkeypatch.setattr(sandbox, "build_socket_filter", lambda families: b"\xff" * 8)
     with pytest.raises(ToolError, match=r"could not be set up \(seccomp"):
         run_command(root, RunCommand("touch ran"), confinement)
     assert not (Path(root.path) / "ran").exists()
     confinement.close()
 
 
-def test_a_failure_that_the_sandbox_may_have_caused_is_explained(shell):
+def test_failure_possibly_caused_by_sandbox_is_explained(shell):
     """So that a model does not try the same again; other failures stay as they are."""
     assert "no network" in shell("echo x > /usr/x").notes[0]
     assert shell("exit 3").notes == ()
 
 
-def test_of_the_git_configuration_only_the_identity_is_given(home):
+def test_only_git_identity_is_copied(home):
     """Tokens stand in other sections."""
     assert git_identity(str(home)) == "[user]\n\tname = Ada\n\temail = ada@x\n"
     (home / ".gitconfig").write_text(
@@ -715,7 +715,7 @@ def test_of_the_git_configuration_only_the_identity_is_given(home):
     assert git_identity(str(home)) == "[USER]\nname = b\n"
 
 
-def test_tools_are_found_and_the_home_folder_is_none(home, tmp_path):
+def test_tool_folders_exclude_home_folder(home, tmp_path):
     """Neither the home folder nor what holds it, whatever PATH says."""
     found = tool_folders(
         {"PATH": f"{home}:{tmp_path}/bin:/:relative:{home}/.local/bin"}, str(home), str(tmp_path / "ws")
@@ -725,7 +725,7 @@ def test_tools_are_found_and_the_home_folder_is_none(home, tmp_path):
 
 
 @pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no folder in memory here")
-def test_a_workspace_may_be_among_the_devices(level):
+def test_workspace_below_dev_works(level):
     """The devices of the sandbox do not cover it."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, WorkspaceRoot(folder) as root:
         confinement = ActiveSandbox(SandboxSettings(level), root.path)

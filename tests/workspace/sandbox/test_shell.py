@@ -28,7 +28,7 @@ def wait_until_gone(pid):
     return not is_running(pid)
 
 
-def test_output_and_exit_code_come_back(root):
+def test_command_returns_output_and_exit_code(root):
     """stdout and stderr in the order they were written."""
     run = run_command(root, RunCommand("echo one; echo two >&2; echo three; exit 7"))
     assert run.output == "one\ntwo\nthree\n"
@@ -36,13 +36,13 @@ def test_output_and_exit_code_come_back(root):
     assert not run.timed_out
 
 
-def test_a_command_with_a_nul_is_refused(root):
+def test_command_with_nul_is_refused(root):
     """No program can be given one; it was said to have failed without a word."""
     with pytest.raises(ToolError, match="contains a NUL character"):
         run_command(root, RunCommand("echo a\0b"))
 
 
-def test_cwd_is_honoured_and_gated(root, directory):
+def test_cwd_is_used_and_confined(root, directory):
     """The working directory is entered by descriptor."""
     (directory / "sub").mkdir()
     assert run_command(root, RunCommand("pwd -P", "sub")).output.strip() == str(directory / "sub")
@@ -70,7 +70,7 @@ def test_no_secret_reaches_the_command(root, monkeypatch):
 @pytest.mark.parametrize(
     "command", ["sleep 60", "trap '' TERM; sleep 60 & sleep 60", "cat /dev/zero", "exec >&- 2>&-; sleep 60"]
 )
-def test_a_timeout_ends_the_whole_group(root, monkeypatch, command):
+def test_timeout_ends_whole_process_group(root, monkeypatch, command):
     """SIGTERM, then SIGKILL; also for a command that ignores the first or closed its output."""
     monkeypatch.setattr("adapter.workspace.sandbox.shell.GRACE_S", 0.3)
     start = time.monotonic()
@@ -93,14 +93,14 @@ def test_background_processes_neither_delay_nor_survive(root, directory, command
     assert wait_until_gone(int((directory / "pid").read_text()))
 
 
-def test_a_chatty_background_process_does_not_hold_the_answer(root):
+def test_output_of_background_process_does_not_delay_result(root):
     """`yes &` never closes the pipe."""
     start = time.monotonic()
     run_command(root, RunCommand("yes & sleep 0.1"))
     assert time.monotonic() - start < 30
 
 
-def test_endless_output_costs_bounded_memory(root):
+def test_endless_output_uses_bounded_memory(root):
     """Head and tail are kept, the middle is counted."""
     run = run_command(root, RunCommand("echo first; head -c 20000000 /dev/zero | tr '\\0' 'x'; echo; echo last"))
     assert run.output.startswith("first\n")
@@ -111,7 +111,7 @@ def test_endless_output_costs_bounded_memory(root):
 
 def test_head_and_tail_lose_nothing_that_fits():
     """Only what exceeds both parts is left out."""
-    kept = HeadAndTail(kept=10)
+    kept = HeadAndTail(limit=10)
     for piece in (b"0123", b"456789ab", b"cdefghi", b"j"):
         kept.add(piece)
     assert kept.text() == "0123456789abcdefghij"
@@ -134,26 +134,26 @@ def test_head_and_tail_lose_nothing_that_fits():
         ("unfinished \x1b[", "unfinished "),
     ],
 )
-def test_terminal_sequences_are_taken_out(raw, plain):
+def test_terminal_sequences_are_stripped(raw, plain):
     """What a terminal would show is what a model reads."""
     assert strip_terminal_codes(raw) == plain
 
 
 @pytest.mark.parametrize("piece", ["\x1b]", "\x1b[", "\x1b[0", "\r", "\x1b"])
-def test_cleaning_is_linear(piece):
+def test_strip_terminal_codes_is_linear(piece):
     """Half a megabyte of escape beginnings is cleaned in moments."""
     start = time.thread_time()
     strip_terminal_codes(piece * (500_000 // len(piece)))
     assert time.thread_time() - start < 5
 
 
-def test_timeouts_are_cut_to_the_maximum(root, monkeypatch):
+def test_timeout_is_reduced_to_maximum(root, monkeypatch):
     """D17: and it is said."""
     monkeypatch.setattr("adapter.workspace.sandbox.shell.MAX_TIMEOUT_S", 5.0)
-    assert run_command(root, RunCommand("true", timeout_s=9)).notes == ("the timeout was cut to 5 s",)
+    assert run_command(root, RunCommand("true", timeout_s=9)).notes == ("the timeout was reduced to 5 s",)
 
 
-def test_no_descriptor_is_passed_on(root):
+def test_command_inherits_no_descriptors(root):
     """The command sees its three standard descriptors and not the workspace's."""
     if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - shorter
         pytest.skip("needs /proc")
