@@ -2,7 +2,7 @@
 
 def total(prices):
     return round(sum(prices), 2)
-refused: old_text was not found. Closest is line 2 (54 % alike)
+refused: old_text was not found. Closest match: line 2 (54 % similar)
 """
 
 from adapter import EditError, patch_text

@@ -90,7 +90,7 @@ def test_a_text_of_several_lines_that_fits_a_part_of_a_line_is_not_trusted_where
     block = 'name = "forge"\nversion = "0.8.2"\nlicense = "MIT"\n'
     text = f"{block}\nother{block}"
     old = 'name = ”forge”\nversion = "0.8.2"\nlicense = ”MIT”\n'
-    with pytest.raises(EditError, match="is already there"):
+    with pytest.raises(EditError, match="is already present"):
         patch_text(text.replace("0.8.2", "0.8.3", 1), {"old_text": old, "new_text": old.replace("0.8.2", "0.8.3")})
 
 

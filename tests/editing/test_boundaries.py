@@ -40,7 +40,7 @@ def test_two_lines_that_read_differently_are_too_many():
     """However many others stand nowhere else: the change itself must be beyond doubt then, and it is a short line."""
     text = "first_name = read_name()\nother_name = read_other()\nlimit = 30\nbound = 8\ncheck()\nx = 1\n"
     old = text.replace("30", "60").replace("8", "9")
-    assert "line 3 of the old text reads differently there" in refusal(text, old, old.replace("x = 1", "x = 2"))
+    assert "line 3 of the old text does not match the file" in refusal(text, old, old.replace("x = 1", "x = 2"))
 
 
 # ------------------------------------------------------- a hint among very many equal places

@@ -20,7 +20,7 @@ ONCE = log2(SIZE + 1)
 def around(lines, old, first=AT):
     """Bits above the last of the old lines, which stands at ``first``."""
     context = ContextScorer(DocumentIndex(TextDocument("\n".join(lines))), old)
-    return context.around(range(len(old) - 1, len(old)), first, first).above
+    return context.score_location(range(len(old) - 1, len(old)), first, first).above
 
 
 def with_lines(*placed):

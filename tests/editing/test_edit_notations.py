@@ -4,7 +4,8 @@ import pytest
 
 from adapter import Workspace, patch_text
 from adapter.core.errors import FormatError
-from adapter.editing.notations.registry import is_known_notation, parse_notation, read_patches
+from adapter.editing.notations.parse_edits import parse_patches
+from adapter.editing.notations.registry import is_known_notation, parse_notation
 from adapter.tools.operations import Hunk, Patch
 
 DIFF = """diff --git a/x.py b/x.py
@@ -53,10 +54,10 @@ two
 
 def test_a_diff_gives_a_patch_for_each_hunk():
     """Kept and removed lines are the old text, the hunk's first line is the hint."""
-    assert read_patches(DIFF) == [
+    assert parse_patches(DIFF) == (
         Hunk("one\ntwo\nthree\n", "one\n2\nthree\n", 1),
         Hunk("nine\n", "nine\nten\n", 9, below=("def f():",)),
-    ]
+    )
 
 
 def test_a_diff_may_add_and_delete_files():
@@ -69,13 +70,13 @@ def test_a_diff_may_add_and_delete_files():
 
 def test_a_diff_without_headers_or_numbers_is_read():
     """Models leave out what they cannot count."""
-    assert read_patches("@@\n one\n-two\n+2\n") == [Hunk("one\ntwo\n", "one\n2\n")]
+    assert parse_patches("@@\n one\n-two\n+2\n") == (Hunk("one\ntwo\n", "one\n2\n"),)
 
 
 def test_no_newline_marks_and_fences_are_no_lines():
     """They belong to the notation."""
     text = "```diff\n@@ -1 +1 @@\n-two\n\\ No newline at end of file\n+2\n\\ No newline at end of file\n```\n"
-    assert read_patches(text) == [Hunk("two\n", "2\n", 1, at_end=True)]
+    assert parse_patches(text) == (Hunk("two\n", "2\n", 1, at_end=True),)
 
 
 def test_an_envelope_names_what_happens_to_each_file():
@@ -90,7 +91,7 @@ def test_an_envelope_names_what_happens_to_each_file():
 def test_lines_added_below_an_anchor_are_placed_by_it():
     """Without context of their own they would have no place."""
     text = "*** Begin Patch\n*** Update File: x\n@@ def f():\n+    log()\n*** End Patch"
-    assert read_patches(text) == [Hunk("", "    log()\n", below=("def f():",))]
+    assert parse_patches(text) == (Hunk("", "    log()\n", below=("def f():",)),)
 
 
 def test_blocks_belong_to_the_path_above():
@@ -103,7 +104,7 @@ def test_blocks_belong_to_the_path_above():
 def test_a_block_may_name_its_line():
     """Roo Code writes the line above the old text."""
     text = "<<<<<<< SEARCH\n:start_line:7\n-------\none\n=======\n1\n>>>>>>> REPLACE"
-    assert read_patches(text) == [Hunk("one\n", "1\n", 7)]
+    assert parse_patches(text) == (Hunk("one\n", "1\n", 7),)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_other_text_is_no_notation(text):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (ENVELOPE, "expected edits of one file, got 3 (x.py, new.py, old.py)"),
+        (ENVELOPE, "expected edits to one file, got 3 (x.py, new.py, old.py)"),
         ("*** Begin Patch\n*** Delete File: a\n*** End Patch", "got 'delete'"),
         ("<<<<<<< SEARCH\na\n=======\nb\n", "has no >>>>>>> REPLACE line"),
     ],
@@ -127,20 +128,20 @@ def test_other_text_is_no_notation(text):
 def test_what_is_no_edit_of_one_file_is_said(text, said):
     """A tool for one file must not touch another."""
     with pytest.raises(FormatError) as caught:
-        read_patches(text)
+        parse_patches(text)
     assert said in str(caught.value)
 
 
 def test_crlf_notations_are_read():
     """A model on Windows."""
-    assert read_patches(DIFF.replace("\n", "\r\n")) == read_patches(DIFF)
+    assert parse_patches(DIFF.replace("\n", "\r\n")) == parse_patches(DIFF)
 
 
 def test_our_own_diff_applies_again():
     """What patch_text shows can be given back to it."""
     before = "".join(f"line {number}\n" for number in range(40))
     result = patch_text(before, [Patch("line 7\n", "seven\n"), Patch("line 30\n", "line 30\nand more\n")], "x")
-    assert patch_text(before, read_patches(result.diff)).text == result.text
+    assert patch_text(before, parse_patches(result.diff)).text == result.text
 
 
 def test_apply_edit_takes_a_diff(tmp_path):

@@ -81,7 +81,7 @@ def test_a_new_file_has_the_lines_that_stand_there():
     assert parse_notation(head + "+# Title\n\n+Text\n" + foot)[0].content == "# Title\n\nText\n"
     assert parse_notation(head + "+a\n\\ No newline at end of file\n" + foot)[0].content == "a"
     assert parse_notation(head + foot)[0].content == ""
-    with pytest.raises(FormatError, match=r"'Text' in the new file n.md has no \+ before it"):
+    with pytest.raises(FormatError, match=r"'Text' in the new file n.md has no leading \+"):
         parse_notation(head + "+# Title\nText\n" + foot)
 
 
@@ -182,7 +182,7 @@ def test_a_whole_file_may_be_a_new_one(tmp_path):
         assert workspace.run("apply_patch", {"patches": "a.py\n```python\na = 1\n```\n"}).ok
         refused = workspace.run("apply_patch", {"patches": "b.py\n```python\n# ... existing code ...\nb = 1\n```\n"})
     assert (tmp_path / "a.py").read_text() == "a = 1\n"
-    assert "stands for lines that stay" in refused.content
+    assert "replaces unchanged lines" in refused.content
 
 
 def test_a_patch_for_a_file_keeps_what_its_notation_says(tmp_path):
@@ -197,7 +197,7 @@ def test_a_patch_for_a_file_keeps_what_its_notation_says(tmp_path):
 
 def test_file_edits_name_their_files():
     """An edit of no file is refused where there may be several."""
-    with pytest.raises(FormatError, match="names no file"):
+    with pytest.raises(FormatError, match="has no path"):
         parse_file_edits(BLOCK.format("a", "b"))
     assert parse_file_edits("f.py\n" + BLOCK.format("a", "b")) == (FileEdit("f.py", patches=(Hunk("a\n", "b\n"),)),)
 
@@ -210,7 +210,7 @@ def test_file_edits_name_their_files():
         ("<<<<<<< SEARCH\n" + "=======\n" * 1_000 + ">>>>>>> REPLACE\n", "too many ======= lines"),
         (
             "*** Begin Patch\n*** Update File: f\n" + "@@ a\n" * 1_000 + "-x\n*** End Patch\n",
-            "write the innermost alone",
+            "write only the innermost",
         ),
         ("```x\n" * 5_000, "expected a unified diff"),
     ],

@@ -119,8 +119,8 @@ def test_patch_text_takes_every_notation(written):
     [
         ("make it better", "expected a unified diff"),
         ("", "expected a unified diff"),
-        ("{'old_text': 'a'}", "neither JSON nor a notation"),
-        ([], "no patches were given"),
+        ("{'old_text': 'a'}", "neither valid JSON nor a known edit format"),
+        ([], "no patches given"),
         (7, "expected a text, or a list of patches, got '7'"),
         ("*** Begin Patch\n*** Delete File: f\n*** End Patch", "got 'delete'"),
     ],

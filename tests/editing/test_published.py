@@ -69,12 +69,12 @@ TRUE_TO_CODEX = {
     ),
 }
 REFUSED_AS_BY_CODEX = {
-    "empty": ({"f": "1\n"}, "", "names nothing to change"),
+    "empty": ({"f": "1\n"}, "", "has no changes"),
     "missing-context": ({"f": "1\n2\n"}, "*** Update File: f\n@@\n-other words\n+x\n", "was not found"),
     "delete-what-is-not-there": ({"f": "1\n"}, "*** Delete File: g\n", "does not exist"),
-    "update-of-nothing": ({"f": "1\n"}, "*** Update File: f\n", "nothing is asked of f"),
+    "update-of-nothing": ({"f": "1\n"}, "*** Update File: f\n", "f has no changes"),
     "update-what-is-not-there": ({"f": "1\n"}, "*** Update File: g\n@@\n-1\n+2\n", "does not exist"),
-    "unknown-header": ({"f": "1\n"}, "*** Frob File: f\n", "is no marker"),
+    "unknown-header": ({"f": "1\n"}, "*** Frob File: f\n", "unknown marker"),
     "delete-a-directory": ({"d/f": "1\n"}, "*** Delete File: d\n", "is a directory"),
 }
 OTHERWISE = {

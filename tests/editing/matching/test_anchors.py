@@ -67,7 +67,7 @@ def test_a_rough_match_says_so():
     """Lines around the change may read differently, and none of them is written."""
     result = patch_text(STYLES, {"old_text": OLD, "new_text": OLD.replace("    */\n", "    -/\n")})
     assert result.matches[0].strictness == "aligned"
-    assert "only the changed lines were looked for" in result.matches[0].notes[0]
+    assert "only the changed lines were matched" in result.matches[0].notes[0]
 
 
 def test_a_mark_with_lines_on_one_side_alone_may_have_gone():
