@@ -89,8 +89,8 @@ def not_found_message(
         if rejected is not None and rejected.veto == LOW_SCORE:
             reason = ""  # it describes another block
         difference = _first_difference(search, old, first, names)
-    because = f"; {reason}" if reason else ""
-    where = f"Closest match: {format_line_range(first + 1, last + 1)} ({similarity:.0f} % similar)"
+    because = f", but {reason}" if reason else ""
+    where = f"The closest match is {format_line_range(first + 1, last + 1)} ({similarity:.0f} % similar)"
     return "\n".join(
         [
             f"{names.old_text} was not found. {where}{because}:",

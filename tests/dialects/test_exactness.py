@@ -114,9 +114,9 @@ def test_exactness_can_be_chosen_for_every_tool_set(tmp_path):
     exact = "@@ -2,2 +2,2 @@\n-    x = 1\n+    x = 2\n last\n"
     with Workspace(tmp_path, approve="yolo", edits="exact") as workspace:
         slip = workspace.run("apply_edit", {"path": "f", "old_text": "x  = 1", "new_text": "x = 2"})
-        assert "not in the file exactly" in slip.content
+        assert "does not occur verbatim" in slip.content
         diff = workspace.run("apply_patch", {"path": "f", "patch": exact.replace("    x", "  x")})
-        assert "not in the file exactly" in diff.content
+        assert "does not occur verbatim" in diff.content
         assert path.read_text() == "class A:\n    x = 1\nlast"
         assert workspace.run("apply_patch", {"path": "f", "patch": exact}).ok
     assert path.read_text() == "class A:\n    x = 2\nlast"
