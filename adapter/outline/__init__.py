@@ -4,4 +4,4 @@ A language is one table in `adapter.outline.languages`. Parsing needs the gramma
 imported on first use.
 """
 
-__all__ = ["extractor", "formatter", "language", "syntax"]
+__all__ = ["extractor", "formatter", "language", "languages", "syntax"]

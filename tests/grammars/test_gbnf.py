@@ -17,7 +17,7 @@ from adapter.backends.chat_client import ChatClient
 from adapter.backends.embedded_server import EmbeddedServer
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.grammars.call_layout import _frame, call_prefix, json_call_layout, key_value_call_layout
+from adapter.grammars.call_layout import _find_json_layout, call_prefix, json_call_layout, key_value_call_layout
 from adapter.grammars.gbnf import MAX_GRAMMAR, build_gbnf, build_json_schema, with_prefix
 from adapter.grammars.key_value_rules import KeyValueGrammarBuilder
 from adapter.grammars.reply_tool import REPLY
@@ -437,7 +437,7 @@ def test_the_formats_of_pairs_are_known():
     """Those whose models are asked for most; one that drops out would be written as Hermes' without a word."""
     asked_for = {"qwen3_coder", "glm45", "glm47", "minimax_m2", "deepseek_v32", "seed_oss", "step3", "kimi_k3"}
     assert asked_for <= {*IN_PAIRS}
-    assert sum(_frame(name) is not None for name in FORMATS) + len(IN_PAIRS) > 3 * len(FORMATS) // 4
+    assert sum(_find_json_layout(name) is not None for name in FORMATS) + len(IN_PAIRS) > 3 * len(FORMATS) // 4
     assert call_prefix("qwen3_coder") == call_prefix("glm45") == "<tool_call>"
 
 

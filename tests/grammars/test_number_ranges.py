@@ -8,7 +8,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.grammars.number_ranges import MOST, PLACES, decimal_range_rule, integer_range_rule, open_range_rule
+from adapter.grammars.number_ranges import MAX_NUMBER, PLACES, decimal_range_rule, integer_range_rule, open_range_rule
 
 
 def admits(grammar: str, text: str) -> bool:
@@ -18,7 +18,7 @@ def admits(grammar: str, text: str) -> bool:
     return re.fullmatch(expression, text) is not None
 
 
-NUMBERS = st.integers(-MOST, MOST) | st.integers(-1100, 1100)
+NUMBERS = st.integers(-MAX_NUMBER, MAX_NUMBER) | st.integers(-1100, 1100)
 
 
 @given(bounds=st.tuples(NUMBERS, NUMBERS).map(sorted), others=st.lists(NUMBERS))

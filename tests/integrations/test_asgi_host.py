@@ -105,5 +105,5 @@ def test_what_cannot_begin_says_so():
 
     with pytest.raises(RuntimeError, match="startup failed: no disk"):
         asyncio.run(begin(fails))
-    with pytest.raises(RuntimeError, match="startup failed: its end"):
+    with pytest.raises(RuntimeError, match="startup failed: app ended"):
         asyncio.run(begin(ends))

@@ -175,7 +175,7 @@ def test_a_server_that_ignores_stream_is_streamed(client, scripted):
 
 
 def test_only_openai_clients_can_be_wrapped():
-    with pytest.raises(UsageError, match="got str"):
+    with pytest.raises(UsageError, match="got 'client'"):
         wrap("client")  # type: ignore[type-var]
 
 
@@ -201,5 +201,5 @@ def test_an_unknown_constraint_is_refused_at_once(client):
 @pytest.mark.parametrize("wrong", [{"retries": -1}, {"retries": "2"}, {"max_tools": 0}, {"max_tools": "9"}])
 def test_an_impossible_number_is_refused_at_once(client, wrong):
     """Not with the first request that has tools."""
-    with pytest.raises(UsageError, match=f"{next(iter(wrong))} cannot be .*give a number from"):
+    with pytest.raises(UsageError, match=f"{next(iter(wrong))} (?:must|cannot) be"):
         wrap(client, **wrong)

@@ -49,7 +49,7 @@ def test_columns_keep_their_types(given, tmp_path):
     assert (row["content"], row["fixes"], row["invalid"], row["error"]) == ("5", [], [], None)
     last = after.slice(99, 1).to_pylist()[0]
     assert (last["content"], last["tool_calls"]) == (None, None)
-    assert "holds nothing" in last["error"]
+    assert "must be text, got nothing" in last["error"]
 
 
 @pytest.mark.parametrize("blocks", [1, 3])

@@ -56,10 +56,10 @@ def test_a_row_brings_its_own_tools(tools):
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        ({"answer": "x"}, "column 'text' holds nothing, no text; the row has answer"),
-        ({"text": None}, "holds nothing"),
-        ({"text": 5}, "holds 5, no text"),
-        ({"text": "x", "tools": "["}, "the tools are no JSON"),
+        ({"answer": "x"}, "column 'text' must be text, got nothing; the row has columns: answer"),
+        ({"text": None}, "must be text, got nothing"),
+        ({"text": 5}, "must be text, got 5"),
+        ({"text": "x", "tools": "["}, "the tools are not valid JSON"),
         ({"text": "x", "tools": "5"}, "must be a JSON list"),
         ({"text": "x", "tools": [{"name": 5}]}, "a tool definition needs a name"),
         ({"text": "x", "tools": "[" * 100_000}, "nested too deeply"),

@@ -113,7 +113,7 @@ def test_another_run_is_not_gone_on_with(given, tmp_path):
     with pytest.raises(UsageError, match="remove it"):
         run(given, out)
     (tmp_path / "there.jsonl").write_text("mine")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         run(given, tmp_path / "there.jsonl")
     assert (tmp_path / "there.jsonl").read_text() == "mine"
 
@@ -135,11 +135,11 @@ def test_a_folder_becomes_a_folder(given, tmp_path):
 @pytest.mark.parametrize(
     ("given", "out", "why"),
     [
-        ("in.jsonl", "out.parquet", "become JSON lines"),
+        ("in.jsonl", "out.parquet", "for JSON lines must be"),
         ("no.jsonl", "out.jsonl", "no file or folder"),
-        ("in.csv", "out.jsonl", "is none of"),
-        (".", "out.jsonl", "must name one, too"),
-        ("no.parquet", "out.jsonl", "becomes a Parquet file"),
+        ("in.csv", "out.jsonl", "must end with one of"),
+        (".", "out.jsonl", "must also be a folder"),
+        ("no.parquet", "out.jsonl", "must be FILE.parquet"),
     ],
 )
 def test_a_pair_that_does_not_fit_is_refused(given, out, why, tmp_path, monkeypatch):

@@ -31,7 +31,7 @@ class _Tool:
 def tells_more(request, monkeypatch):
     """An SGLang with each interface, in which our parsers are registered."""
     install_sglang(monkeypatch, tells_more=request.param == "newer")
-    monkeypatch.setattr(sglang.SglangReasoningParser, "is_asked_for", False)
+    monkeypatch.setattr(sglang.SglangReasoningParser, "is_in_use", False)
     assert sglang.register()
     return request.param == "newer"
 

@@ -33,7 +33,7 @@ class _Tool:
 def release(request, monkeypatch):
     """A vLLM with each interface, in which our parsers are registered."""
     install_vllm(monkeypatch, RELEASES[request.param])
-    monkeypatch.setattr(vllm.VllmReasoningParser, "is_asked_for", False)
+    monkeypatch.setattr(vllm.VllmReasoningParser, "is_in_use", False)
     vllm.register()
     return VllmCompat()
 
@@ -107,7 +107,7 @@ def _streamed(release: VllmCompat, pieces: list[str]) -> tuple[str, str, list[tu
                 continue
             previous, text, message.content = "", message.content or "", None
             reasoned_now = message if release.ends_streams else None
-            if not release.reads_on_at_once:
+            if not release.continues_in_same_delta:
                 rest, previous = text, ""
                 take(message)
                 continue
@@ -149,7 +149,7 @@ def test_reasoning_that_is_known_when_it_ends_is_not_lost(release):
 def test_a_call_in_reasoning_that_is_never_closed_is_made(release):
     """It is known at the answer's end; releases that read on with the next piece have none, and it stays as written."""
     call = f"<tool_call>{CALL}</tool_call>"
-    expected = ("Rome.", "", _look_up("Rome")) if release.reads_on_at_once else ("Rome.", call, [])
+    expected = ("Rome.", "", _look_up("Rome")) if release.continues_in_same_delta else ("Rome.", call, [])
     assert _streamed(release, ["<think>", "Rome.", call]) == expected
 
 

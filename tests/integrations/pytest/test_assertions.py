@@ -57,14 +57,14 @@ def test_every_kind_of_answer_is_taken(answer):
     assert_calls(answer, [("read_file", {"limit": ANY, "path": "a.py"})])
     assert_calls(answer, [("read_file", {"limit": 20})], partial=True)
     for other in ([], [READ, READ], ["read"], [("read_file", {"path": "a.py"})], [("read_file", {**READ[1], "x": 1})]):
-        with pytest.raises(AssertionError, match="other calls than expected"):
+        with pytest.raises(AssertionError, match="unexpected calls"):
             assert_calls(answer, other)
 
 
 def test_a_response_has_calls_among_its_items():
     """Functions and custom tools, whose input is text."""
     assert_calls(RESPONSE, [READ, ("patch", "*** Begin")])
-    with pytest.raises(AssertionError, match=r"says: 'I look\.'"):
+    with pytest.raises(AssertionError, match=r"the content is 'I look\.'"):
         assert_calls({**RESPONSE, "output": RESPONSE["output"][:1]}, ["read_file"])
 
 
@@ -74,7 +74,7 @@ def test_the_difference_shows_only_what_differs():
     with pytest.raises(AssertionError) as caught:
         assert_calls(answer, [("search", {"where": ANY}), ("read_file", {"limit": 20, "path": "b.py"})], partial=True)
     assert str(caught.value) == "\n".join([
-        "other calls than expected (- expected, + made):",
+        "unexpected calls (- expected, + actual):",
         "  search(",
         '      where="a",',
         "  )",
@@ -88,7 +88,7 @@ def test_the_difference_shows_only_what_differs():
 
 def test_calls_that_are_missing_and_too_many_are_shown():
     """With what the answer says in their place."""
-    with pytest.raises(AssertionError, match=r"(?s)- search\(\.\.\.\)\n.*says: 'I cannot\.'"):
+    with pytest.raises(AssertionError, match=r"(?s)- search\(\.\.\.\)\n.*the content is 'I cannot\.'"):
         assert_calls(completion(content="I cannot."), ["search"])
     with pytest.raises(AssertionError, match=r"(?s)  search\(\)\n\+ search\(\)$"):
         assert_calls(completion(("search", {}), ("search", {})), ["search"])

@@ -161,14 +161,14 @@ def test_what_a_recording_does_not_hold_fails_the_test_and_says_why(run, scripte
     result = run(MISSING)
     result.assert_outcomes(failed=6)
     result.stdout.fnmatch_lines([
-        "said.jsonl holds no answer to request 1. Nearest is its exchange 1 (- recorded, + asked):",
+        "said.jsonl has no answer to request 1. The nearest is exchange 1 (- recorded, + requested):",
         '-  "content": "Read a.py"',
         '+  "content": "Read c.py"',
-        "To record it anew: pytest 'test_it.py::test_another_question' --record-model URL?#MODEL]",
-        "said.jsonl holds no more answers: request 2 was asked, and there are 1 answers to this request",
-        "said.jsonl holds no more answers: request 3 was asked, and there are 2 answers",
-        "there is no recording '*other.jsonl'",
-        "test_it.py is no recording; *",
+        "To record it again: pytest 'test_it.py::test_another_question' --record-model URL?#MODEL]",
+        "said.jsonl has no more answers for request 2: there is 1 answer to this request",
+        "said.jsonl has no more answers for request 3: there are 2 answers",
+        "recording '*other.jsonl' not found",
+        "test_it.py is not a recording; *",
         "GET /v1/models: a recording answers chat completions and responses",
     ])  # fmt: skip
 
@@ -280,7 +280,7 @@ def test_a_run_that_does_not_use_it_loads_nothing():
     ]
 
 
-PAGE = (Path(__file__).parents[2] / "docs" / "pytest.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "pytest.md").read_text(encoding="utf-8")
 OTHER = """
 
 def test_another_port(replayed):
