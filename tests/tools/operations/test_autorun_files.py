@@ -12,7 +12,7 @@ from adapter.tools.operations.autorun_files import RUN_LATER, autorun_reason
 from adapter.tools.operations.permissions import ApprovalRequest, PermissionPolicy
 from tests.each import each
 
-SECURITY = Path(__file__).parents[2] / "SECURITY.md"
+SECURITY = Path(__file__).parents[3] / "SECURITY.md"
 
 
 def rows() -> str:
