@@ -17,7 +17,7 @@ GROUPS = ("vllm.general_plugins", "sglang.srt.plugins")
 
 def test_each_engines_file_is_there():
     """vLLM loads it under its own file name, which must not be that of vLLM."""
-    assert all((ROOT / "adapter" / "engines" / name).is_file() for name in PLUGINS.values())
+    assert all((ROOT / "adapter" / "integrations" / "engines" / name).is_file() for name in PLUGINS.values())
     assert Path(PLUGINS["vllm"]).stem != "vllm"
 
 

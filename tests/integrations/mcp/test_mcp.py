@@ -134,7 +134,7 @@ def test_a_server_is_not_believed_that_its_tools_only_read(tmp_path):
             assert workspace.run("add", {"first": 2}).ok
             assert workspace.run("secrets", {}).ok
         assert [each.tool for each in asked] == ["add", "add", "secrets"]
-        assert all("somebody else's server" in each.caution for each in asked)
+        assert all("third-party server" in each.caution for each in asked)
         with Workspace(tmp_path, approve="auto-edit", tools=connected.tools) as workspace:
             assert "needs the user's approval" in (workspace.run("add", {"first": 1}).error or "")
         with Workspace(tmp_path, approve="yolo", tools=connected.tools) as workspace:
@@ -212,10 +212,10 @@ def listing(kind: str, number: int = 1) -> McpServer:
 @pytest.mark.parametrize(
     ("server", "count", "note"),
     [
-        (listing("pages"), 20, "without end"),
-        (listing("circle"), 2, "without end"),
+        (listing("pages"), 20, "too many pages"),
+        (listing("circle"), 2, "too many pages"),
         (listing("many", 70), 50, "more than 50 tools"),
-        (listing("large", 200_000), 1, "is left out: its definition has 200,"),
+        (listing("large", 200_000), 1, "is omitted: its definition is too long (200,"),
     ],
     ids=["pages", "circle", "many", "large"],
 )
@@ -243,7 +243,7 @@ def test_what_a_server_answers_is_bounded(monkeypatch, tmp_path, kind):
         result = workspace.run("answer", {})
         assert result.ok is (kind == "text")
         if kind == "text":
-            assert "49,000 more characters were left out" in result.content
+            assert "49,000 more characters were omitted" in result.content
         else:
             assert "more than 100,000 bytes" in (result.error or "")
         assert workspace.run("add", {"first": 1}).content == "2"
@@ -263,7 +263,7 @@ def test_a_server_that_answers_garbage_or_nothing_ends_only_itself(monkeypatch, 
     ):
         assert workspace.run("answer", {}).content == "y"
         assert "'broken'" in connected.notes[0]
-        assert "does not begin" in connected.notes[0]
+        assert "failed to start" in connected.notes[0]
 
 
 def test_the_users_keys_are_not_the_servers(monkeypatch, tmp_path):
@@ -408,7 +408,7 @@ def test_nothing_of_a_server_outlives_us(scripted, tmp_path, number):
     [
         (("no-such-program",), "No such file"),
         ((sys.executable, "-c", "import sys; sys.exit('no licence')"), "no licence"),
-        ((sys.executable, "-c", "print('hello')"), "does not begin"),
+        ((sys.executable, "-c", "print('hello')"), "failed to start"),
     ],
 )
 def test_a_server_that_does_not_begin_says_why(command, reason):
@@ -417,7 +417,10 @@ def test_a_server_that_does_not_begin_says_why(command, reason):
 
 
 def test_an_address_that_nobody_answers_says_so():
-    with pytest.raises(UsageError, match="does not begin"), McpTools([McpServer("gone", url="http://127.0.0.1:9/mcp")]):
+    with (
+        pytest.raises(UsageError, match="failed to start"),
+        McpTools([McpServer("gone", url="http://127.0.0.1:9/mcp")]),
+    ):
         pass
 
 

@@ -169,7 +169,7 @@ def test_what_a_recording_does_not_hold_fails_the_test_and_says_why(run, scripte
         "said.jsonl has no more answers for request 3: there are 2 answers",
         "recording '*other.jsonl' not found",
         "test_it.py is not a recording; *",
-        "GET /v1/models: a recording answers chat completions and responses",
+        "GET /v1/models: a recording only answers chat completions and responses",
     ])  # fmt: skip
 
 
@@ -249,10 +249,8 @@ def test_recording_in_several_processes_is_refused(pytester, scripted):
     """Models that serve one at a time, and one file."""
     pytest.importorskip("xdist")
     pytester.makepyfile("def test_it(): pass")
-    result = pytester.runpytest_inprocess(
-        "-p", "adapter.testing.plugin", "-n2", "--record-model", scripted.url
-    )
-    result.stderr.fnmatch_lines(["*--record-model records one test after the other: leave out -n"])
+    result = pytester.runpytest_inprocess("-p", "adapter.testing.plugin", "-n2", "--record-model", scripted.url)
+    result.stderr.fnmatch_lines(["*--record-model records one test at a time; remove -n"])
 
 
 def test_old_recordings_are_read(run, pytester, scripted):
