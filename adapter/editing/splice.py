@@ -180,7 +180,7 @@ def _indent_samples(found: Sequence[_Found]) -> Sequence[_Found]:
 
 
 def _is_short_line(line: str) -> bool:
-    """Return whether a line has at most one short word besides punctuation."""
+    """Return whether a line has at most one short word, apart from punctuation."""
     words = [piece for piece in tokenize_line(line) if _kind(piece) == "word"]
     return len(words) < 2 and _letters(words) <= MAX_CLOSING
 

@@ -42,14 +42,14 @@ def test_blank_lines_between_cost_nothing():
     assert around(lines, [RARE, FILLING[AT]]) == pytest.approx(log2(SIZE - 1))
 
 
-def test_a_line_is_looked_for_as_many_lines_away_as_are_shown_and_fifteen_more():
+def test_search_distance_is_context_size_plus_fifteen():
     """What stands farther away belongs to something else."""
     shown = [RARE, FILLING[AT]]
     assert around(with_lines((AT - 16, RARE)), shown) == pytest.approx(ONCE - 15 * 0.5)
     assert around(with_lines((AT - 17, RARE)), shown) == 0
 
 
-def test_of_a_long_text_the_forty_lines_nearest_to_the_change_are_looked_for():
+def test_only_the_nearest_forty_context_lines_are_searched():
     """On each side."""
     absent = [f"<{number}>" for number in range(40)]
     lines = with_lines((AT - 1, RARE))
@@ -57,7 +57,7 @@ def test_of_a_long_text_the_forty_lines_nearest_to_the_change_are_looked_for():
     assert around(lines, [RARE, *absent, FILLING[AT]]) == 0
 
 
-def test_a_line_that_stands_nowhere_counts_by_how_like_another_one_is():
+def test_missing_line_counts_by_similarity():
     """From seven letters of ten on; half of them alike says nothing."""
     shown = "abcdefghijklmnopqrst"
 
@@ -70,18 +70,18 @@ def test_a_line_that_stands_nowhere_counts_by_how_like_another_one_is():
     assert said(13) == 0
 
 
-def test_likeness_counts_for_lines_of_eight_letters_or_digits():
+def test_similarity_counts_for_lines_of_eight_letters():
     """``value()`` is like too many."""
     assert is_distinctive("abcd 1234")
     assert not is_distinctive("abc 1234 ()[]{}")
 
 
-def test_a_small_document_says_no_more_than_one_of_250_lines():
+def test_small_documents_count_as_250_lines():
     """That a line stands once among ten is no wonder."""
     assert around([*FILLING[:3], RARE, FILLING[4]], [RARE, FILLING[4]], 4) == pytest.approx(log2(251))
 
 
 @pytest.mark.parametrize(("line", "bits"), [("}", 2.0), ("})", 2.0), ("a }", 3.0), ("end", 5.0)])
-def test_a_mark_says_two_bits_and_each_letter_one_more(line, bits):
+def test_punctuation_has_two_bits_and_each_letter_one_more(line, bits):
     """However rare it is."""
     assert around(with_lines((AT - 1, line)), [line, FILLING[AT]]) == pytest.approx(bits)

@@ -38,7 +38,7 @@ def test_an_edit_gives_the_expected_bytes(folder):
 @pytest.mark.parametrize(
     "folder", [case for case in CASES if (case / "expected_error").exists()], ids=lambda path: path.name
 )
-def test_a_refusal_says_what_helps(folder):
+def test_rejection_contains_the_expected_messages(folder):
     """The reason, the lines, the next step."""
     with pytest.raises(EditError) as caught:
         run(folder)
@@ -47,6 +47,6 @@ def test_a_refusal_says_what_helps(folder):
     assert str(caught.value).endswith("Nothing was changed.")
 
 
-def test_there_are_cases():
+def test_case_folder_is_not_empty():
     """A wrong path would make all of this pass."""
     assert len(CASES) >= 300

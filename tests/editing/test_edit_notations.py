@@ -73,13 +73,13 @@ def test_a_diff_without_headers_or_numbers_is_read():
     assert parse_patches("@@\n one\n-two\n+2\n") == (Hunk("one\ntwo\n", "one\n2\n"),)
 
 
-def test_no_newline_marks_and_fences_are_no_lines():
+def test_no_newline_markers_and_fences_are_not_lines():
     """They belong to the notation."""
     text = "```diff\n@@ -1 +1 @@\n-two\n\\ No newline at end of file\n+2\n\\ No newline at end of file\n```\n"
     assert parse_patches(text) == (Hunk("two\n", "2\n", 1, at_end=True),)
 
 
-def test_an_envelope_names_what_happens_to_each_file():
+def test_envelope_has_an_action_for_each_file():
     """Update, move, add and delete."""
     updated, added, deleted = parse_notation(ENVELOPE)
     assert (updated.path, updated.moved_to) == ("x.py", "y.py")
@@ -110,7 +110,7 @@ def test_a_block_may_name_its_line():
 @pytest.mark.parametrize(
     "text", ["", "just words", '[{"old_text": "a", "new_text": "b"}]', "a\n=======\nb\n", "- a\n- b\n"]
 )
-def test_other_text_is_no_notation(text):
+def test_other_text_is_not_an_edit_format(text):
     """Setext headings and lists look a little like one."""
     assert not is_known_notation(text)
     with pytest.raises(FormatError, match="expected a unified diff"):
@@ -125,7 +125,7 @@ def test_other_text_is_no_notation(text):
         ("<<<<<<< SEARCH\na\n=======\nb\n", "has no >>>>>>> REPLACE line"),
     ],
 )
-def test_what_is_no_edit_of_one_file_is_said(text, said):
+def test_edits_of_other_files_and_actions_are_rejected(text, said):
     """A tool for one file must not touch another."""
     with pytest.raises(FormatError) as caught:
         parse_patches(text)

@@ -44,7 +44,7 @@ def test_our_own_diff_gives_the_text_it_was_made_for(before, after, end, cut_bef
 
 @given(TEXTS, TEXTS)
 @example("a = 1\n", "\na = 1\n")  # only a blank line, at the edge
-def test_a_diff_with_numbers_and_context_is_never_refused(before, after):
+def test_diff_with_numbers_and_context_is_never_rejected(before, after):
     """Its numbers are right and its lines stand there."""
     lines = [
         line for line in (before + after).split("\n") if line[:1] in ("\\", "@") or line.startswith(("--- ", "```"))
@@ -55,7 +55,7 @@ def test_a_diff_with_numbers_and_context_is_never_refused(before, after):
 
 
 @given(TEXTS, TEXTS)
-def test_a_diff_without_context_is_right_or_refused(before, after):
+def test_diff_without_context_is_right_or_rejected(before, after):
     """As ``diff -U0`` writes it."""
     diff = "".join(difflib.unified_diff(before.splitlines(True), after.splitlines(True), "a/f", "b/f", n=0))
     if is_known_notation(diff):
@@ -63,7 +63,7 @@ def test_a_diff_without_context_is_right_or_refused(before, after):
 
 
 @given(TEXTS, TEXTS, TEXTS, TEXTS)
-def test_a_block_is_right_or_refused(above, old, new, below):
+def test_block_is_right_or_rejected(above, old, new, below):
     """Whatever its texts look like."""
     text = above + old + below
     block = f"<<<<<<< SEARCH\n{old}=======\n{new}>>>>>>> REPLACE\n"
@@ -72,7 +72,7 @@ def test_a_block_is_right_or_refused(above, old, new, below):
 
 
 @given(TEXTS, TEXTS, ENDS)
-def test_a_whole_file_is_that_file_or_refused(before, after, end):
+def test_whole_file_is_right_or_rejected(before, after, end):
     """Whatever was there."""
     written = f"f.txt\n~~~~\n{after}~~~~\n"
     if "\n" in before and not is_known_notation(after):  # an answer that holds edits is those
@@ -80,7 +80,7 @@ def test_a_whole_file_is_that_file_or_refused(before, after, end):
 
 
 @given(TEXTS, TEXTS, TEXTS)
-def test_an_envelope_is_right_or_refused(above, old, below):
+def test_envelope_is_right_or_rejected(above, old, below):
     """A line is taken out of a text that stands once; what is above and below it stays."""
     text = above + old + below
     body = "".join(f"-{line}\n" for line in old.split("\n")[:-1])
@@ -90,7 +90,7 @@ def test_an_envelope_is_right_or_refused(above, old, below):
 
 
 @given(TEXTS)
-def test_any_text_given_as_patches_is_a_refusal_or_an_edit(text):
+def test_any_text_as_patches_gives_an_edit_or_a_rejection(text):
     """Nothing else is raised, ."""
     with suppress(EditError):
         patch_text("a = 1\nb\n", text)
@@ -109,7 +109,7 @@ def test_any_text_given_as_patches_is_a_refusal_or_an_edit(text):
         [{"old_text": "port = 1", "new_text": "port = 2"}],
     ],
 )
-def test_patch_text_takes_every_notation(written):
+def test_patch_text_accepts_every_edit_format(written):
     """As one text, or as values."""
     assert patch_text("port = 1\nhost = 0\n", written).text == "port = 2\nhost = 0\n"
 
@@ -125,7 +125,7 @@ def test_patch_text_takes_every_notation(written):
         ("*** Begin Patch\n*** Delete File: f\n*** End Patch", "got 'delete'"),
     ],
 )
-def test_what_is_no_patch_is_one_clear_error(written, said):
+def test_invalid_patches_raise_one_clear_error(written, said):
     """It says what was got and what would do."""
     with pytest.raises(EditError) as caught:
         patch_text("port = 1\n", written)

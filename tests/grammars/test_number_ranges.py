@@ -44,7 +44,7 @@ def test_the_decimals_between_two_bounds_and_no_others(bounds, others):
 
 
 @given(bounds=st.tuples(DECIMALS, DECIMALS).map(sorted), digits=st.integers(10, 99), exponent=st.integers(1, 99))
-def test_what_is_small_or_large_may_have_an_exponent_where_the_bounds_allow_it(bounds, digits, exponent):
+def test_small_and_large_numbers_may_have_an_exponent_within_bounds(bounds, digits, exponent):
     """8.854e-12 between 0 and 1, 6.022e23 from 0 on; never a number outside."""
     lowest, highest = bounds
     mantissa = f"{digits // 10}.{digits % 10}"

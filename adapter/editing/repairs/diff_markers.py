@@ -184,7 +184,7 @@ _NUMBERED = re.compile(r"[ \t]*(\d+)(?:(\t)|[ \t]?([|:\u2502\u2192])|(?=$))(.*)"
 def strip_line_numbers(text: str) -> dict[bool, str]:
     """Strip ascending ``12| x``, ``12: x`` or ``cat -n`` prefixes, if every line has one.
 
-    A space after the prefix may belong to either part; the keys tell whether it is stripped, the likelier one first.
+    A space after the prefix may belong to either part; the keys are True if it is stripped, the likelier one first.
     """
     lines = text.split("\n")
     if not _NUMBERED.fullmatch(next((line for line in lines if line.strip()), "")):

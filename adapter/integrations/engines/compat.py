@@ -108,7 +108,7 @@ class VllmCompat:
 
     @cached_property
     def ends_arguments(self) -> bool:
-        """True if the parser is asked for arguments that were not streamed; before, the last message is rebuilt from
+        """True if vLLM requests arguments that were not streamed; before, the last message is rebuilt from
         its first call if that has arguments."""
         return hasattr(self.tool_parser, "get_remaining_unstreamed_args")
 

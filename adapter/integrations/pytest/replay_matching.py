@@ -29,7 +29,7 @@ class RequestFingerprint:
     tools: tuple[str, ...]
 
     @classmethod
-    def of(cls, messages: Json, tools: Iterable[JsonObject]) -> RequestFingerprint:
+    def from_request(cls, messages: Json, tools: Iterable[JsonObject]) -> RequestFingerprint:
         message_list = messages if isinstance(messages, list | tuple) else ()
         return cls(
             tuple(map(_normalize_message, message_list)), tuple(sorted(tool["function"]["name"] for tool in tools))
@@ -60,7 +60,7 @@ class ReplayModel:
     ) -> None:
         self._name, self._secrets, self._in_order, self._skipped = name, secrets, in_order, 0 if in_order else run
         self._exchanges = [item for item in exchanges if not item.asked_again]
-        self._fingerprints = [RequestFingerprint.of(_messages(item), item.tools) for item in self._exchanges]
+        self._fingerprints = [RequestFingerprint.from_request(_messages(item), item.tools) for item in self._exchanges]
         self._remaining = list(range(len(self._exchanges)))  # those after the last answer come first
         self._answered_count = 0
         self._lock = threading.Lock()
@@ -74,7 +74,7 @@ class ReplayModel:
 
     def answer(self, messages: Json, tools: Iterable[JsonObject]) -> RecordedExchange:
         """Return the answer to a request. Raises NotRecordedError with the differences to the nearest request."""
-        fingerprint = RequestFingerprint.of(self._secrets.redact(messages), tools)
+        fingerprint = RequestFingerprint.from_request(self._secrets.redact(messages), tools)
         with self._lock:
             candidates = [
                 position

@@ -53,7 +53,7 @@ def test_columns_keep_their_types(given, tmp_path):
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
-def test_a_run_that_was_ended_goes_on(given, tmp_path, blocks):
+def test_interrupted_run_is_resumed(given, tmp_path, blocks):
     """To the same bytes, by one process or two."""
     run(given, tmp_path / "whole.parquet")
     with pytest.raises(Ended):
@@ -62,7 +62,7 @@ def test_a_run_that_was_ended_goes_on(given, tmp_path, blocks):
     assert (tmp_path / "out.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
 
 
-def test_a_dataset_is_read_and_its_features_are_said(tmp_path):
+def test_dataset_is_parsed_and_features_are_updated(tmp_path):
     """Splits in folders, files as datasets saves them: Arrow streams, with features that name ours, too."""
     folder = tmp_path / "data"
     (folder / "train").mkdir(parents=True)
@@ -90,7 +90,7 @@ def test_a_file_without_rows_has_the_columns(tmp_path):
     assert pq.read_schema(tmp_path / "out.parquet") == pq.read_schema(tmp_path / "one-out.parquet")
 
 
-def test_what_is_no_such_file_is_refused(tmp_path):
+def test_invalid_files_are_rejected(tmp_path):
     """And named; so is one that was cut."""
     (tmp_path / "in.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(UsageError, match=r"in\.parquet"):

@@ -31,7 +31,7 @@ def test_an_answer_has_all_columns():
     assert columns({"text": '<tool_call>\n{"name": 5}\n</tool_call>'})["invalid"][0]["raw"].startswith("<tool_call>")
 
 
-def test_a_call_that_was_cut_is_none():
+def test_truncated_call_is_invalid():
     """The row's own finish reason says so, under whichever name it has."""
     cut = CALL.removesuffix("\n</tool_call>")
     assert columns({"text": cut})["tool_calls"]
@@ -46,7 +46,7 @@ def test_the_prompt_may_have_opened_reasoning():
 
 
 @pytest.mark.parametrize("tools", [json.dumps(TOOLS), [{**TOOLS[0], "strict": None}]], ids=["text", "list"])
-def test_a_row_brings_its_own_tools(tools):
+def test_row_may_have_its_own_tools(tools):
     """As JSON text, or as Parquet gives them, with nulls."""
     text = CALL.replace('"a.py"', '"a.py", "line": "3"')
     read = columns({"text": text, "tools": tools}, tools_column="tools")
@@ -65,7 +65,7 @@ def test_a_row_brings_its_own_tools(tools):
         ({"text": "x", "tools": "[" * 100_000}, "nested too deeply"),
     ],
 )
-def test_a_row_that_cannot_be_read_says_why(row, why):
+def test_unparsable_row_has_an_error(row, why):
     """And nothing else."""
     read = columns(row, tools_column="tools")
     assert why in read.pop("error")
@@ -73,7 +73,7 @@ def test_a_row_that_cannot_be_read_says_why(row, why):
 
 
 @pytest.mark.parametrize("settings", [{"format": "hermse"}, {"policy": "kind"}, {"tools": "{}"}])
-def test_wrong_settings_are_refused_before_any_row(settings):
+def test_invalid_settings_are_rejected_before_any_row(settings):
     """With what there is instead."""
     with pytest.raises(UsageError):
         RowParser(RowSettings(**settings))
@@ -88,7 +88,7 @@ def test_a_path_leads_into_a_row():
     assert get_nested([], "a.b") is None
 
 
-def test_a_column_of_ours_makes_way():
+def test_conflicting_input_column_is_renamed():
     """The input's is kept under a name that is free."""
     assert unique_column_name("id", ["id"]) == "id"
     assert unique_column_name("content", ["content"]) == "input_content"

@@ -56,7 +56,7 @@ def test_lines_keep_their_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("line", [b"{", b"[1]", b"5", b"\xff\xfe", b"[" * 100_000, b'{"text": 5}', b"9" * 5_000, b"{}"])
-def test_no_line_ends_a_run(line):
+def test_invalid_lines_do_not_stop_a_run(line):
     """Each is there with its error, and with its text where it is no object; the next is read."""
     block, counts = jsonl.read_block(_reader(), line + b'\n{"text": "x"}\n')
     first, second = (json.loads(each) for each in block.splitlines())
@@ -80,7 +80,7 @@ def test_a_column_of_the_input_is_never_replaced():
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 7])
-def test_a_run_that_was_ended_goes_on(given, tmp_path, blocks):
+def test_interrupted_run_is_resumed(given, tmp_path, blocks):
     """To the same bytes and the same sums, and without doing again what is done."""
     whole = run(given, tmp_path / "whole.jsonl")
     out = tmp_path / "out.jsonl"
@@ -95,14 +95,14 @@ def test_a_run_that_was_ended_goes_on(given, tmp_path, blocks):
     assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "out.jsonl", "whole.jsonl"}
 
 
-def test_processes_make_the_same(given, tmp_path):
+def test_output_does_not_depend_on_processes(given, tmp_path):
     """Two of them, in order."""
     one, two = run(given, tmp_path / "one.jsonl"), run(given, tmp_path / "two.jsonl", jobs=2)
     assert one == two
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
 
 
-def test_another_run_is_not_gone_on_with(given, tmp_path):
+def test_progress_of_another_run_is_not_resumed(given, tmp_path):
     """Other options, another input; nor is what is there written over."""
     out = tmp_path / "out.jsonl"
     with pytest.raises(Ended):
@@ -142,7 +142,7 @@ def test_a_folder_becomes_a_folder(given, tmp_path):
         ("no.parquet", "out.jsonl", "must be FILE.parquet"),
     ],
 )
-def test_a_pair_that_does_not_fit_is_refused(given, out, why, tmp_path, monkeypatch):
+def test_mismatched_input_and_output_are_rejected(given, out, why, tmp_path, monkeypatch):
     """With what does."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.jsonl").write_text("")
@@ -150,7 +150,7 @@ def test_a_pair_that_does_not_fit_is_refused(given, out, why, tmp_path, monkeypa
         find_sources(given, out)
 
 
-def test_the_command_reads_a_pipe(tmp_path):
+def test_command_reads_standard_input(tmp_path):
     """Lines in, lines out, the sums on standard error and nothing else."""
     done = adapter(
         "read", "-", "--out", "-", "--column", "a.b", text=json.dumps({"a": {"b": CALL}}) + "\n5\n", cwd=tmp_path
@@ -162,7 +162,7 @@ def test_the_command_reads_a_pipe(tmp_path):
     assert done.returncode == 0
 
 
-def test_no_row_read_is_no_success(tmp_path):
+def test_exit_code_is_nonzero_if_no_row_was_parsed(tmp_path):
     """The wrong column, mostly: the rows are written with their errors, and the exit code fails."""
     done = adapter("read", "-", "--out", "-", "--column", "b", text='{"a": "x"}\n{"a": "y"}\n', cwd=tmp_path)
     assert done.returncode == 1

@@ -65,7 +65,7 @@ def workspace(connected: McpTools, tmp_path: Path) -> Iterator[Workspace]:
 # ------------------------------------------------------------ a server's tools for a model
 
 
-def test_the_tools_are_there_beside_the_dialects(workspace):
+def test_mcp_tools_are_added_to_the_dialect(workspace):
     """Described as the server does; a name that is taken has the server's before it."""
     tools = workspace.tools
     assert tools["add"].description == "Add two numbers."
@@ -75,7 +75,7 @@ def test_the_tools_are_there_beside_the_dialects(workspace):
     assert not workspace.run("read_file", {"path": "a"}).ok
 
 
-def test_no_sandbox_is_claimed_for_them(workspace):
+def test_mcp_tools_do_not_claim_a_sandbox(workspace):
     """They run in their server, read-only ones too, and that is what the result and the session say."""
     result = workspace.run("add", {"first": 2})
     assert result.sandbox.startswith("sandbox: NONE, it runs in the MCP server 'example'")
@@ -92,7 +92,7 @@ def test_results_come_as_text(workspace):
     )
 
 
-def test_what_a_model_gets_wrong_is_told(workspace):
+def test_invalid_arguments_are_reported_to_the_model(workspace):
     """By the definition, before the server is asked, and by the server."""
     assert "first" in (workspace.run("add", {}).error or "")
     assert "expected integer" in (workspace.run("add", {"first": "x"}).error or "")
@@ -101,7 +101,7 @@ def test_what_a_model_gets_wrong_is_told(workspace):
     assert "the disk is full" in failed.content
 
 
-def test_what_may_change_something_is_asked_for(connected, tmp_path):
+def test_tools_with_side_effects_need_approval(connected, tmp_path):
     """Only a tool that says it merely reads runs unasked."""
     asked: list[ApprovalRequest] = []
 
@@ -117,7 +117,7 @@ def test_what_may_change_something_is_asked_for(connected, tmp_path):
         assert workspace.run("erase", {"what": "all"}).content == "all erased"
 
 
-def test_a_server_is_not_believed_that_its_tools_only_read(tmp_path):
+def test_read_only_hint_of_an_untrusted_server_needs_approval(tmp_path):
     """The first call of each is asked for, whatever its hints say; a yes holds for that tool, and a no for nothing."""
     asked: list[ApprovalRequest] = []
     answers = iter([False, True, True])
@@ -150,7 +150,7 @@ serve(lambda cursor: {"tools": [look, tool("other", annotations=READS)]}, lambda
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-def test_a_definition_that_changes_is_shown_and_asked_for_again(tmp_path, trusted):
+def test_changed_definition_is_shown_and_needs_approval(tmp_path, trusted):
     """Also of a trusted server: what differs stands in the notes and in the question, until a call was allowed."""
     told = tmp_path / "description"
     server = McpServer("changing", (sys.executable, "-c", CHANGING, str(told)), cwd=str(ROOT), trusted=trusted)
@@ -219,7 +219,7 @@ def listing(kind: str, number: int = 1) -> McpServer:
     ],
     ids=["pages", "circle", "many", "large"],
 )
-def test_what_a_server_lists_is_bounded(monkeypatch, tmp_path, server, count, note):
+def test_tool_list_of_a_server_is_bounded(monkeypatch, tmp_path, server, count, note):
     """In pages, tools and characters; what is left out is said. Equal names are told apart."""
     monkeypatch.setattr(tools, "MAX_PAGES", 20)
     monkeypatch.setattr(tools, "MAX_TOOLS", 50)
@@ -230,7 +230,7 @@ def test_what_a_server_lists_is_bounded(monkeypatch, tmp_path, server, count, no
 
 
 @pytest.mark.parametrize("kind", ["message", "text"])
-def test_what_a_server_answers_is_bounded(monkeypatch, tmp_path, kind):
+def test_results_of_a_server_are_bounded(monkeypatch, tmp_path, kind):
     """A long text is cut; a message without an end ends its server, and the others go on."""
     monkeypatch.setattr(tools, "MAX_MESSAGE", 100_000)
     monkeypatch.setattr(tools, "MAX_RESULT", 1_000)
@@ -252,7 +252,7 @@ def test_what_a_server_answers_is_bounded(monkeypatch, tmp_path, kind):
 @pytest.mark.parametrize(
     "program", ["print('garbage', flush=True); input()", "print('{}' * 9); print('[]')", "import time; time.sleep(60)"]
 )
-def test_a_server_that_answers_garbage_or_nothing_ends_only_itself(monkeypatch, tmp_path, program):
+def test_garbage_from_a_server_fails_only_its_call(monkeypatch, tmp_path, program):
     """The tools of the others are there, and a note says which is not."""
     monkeypatch.setattr(tools, "START_S", 10.0)
     broken = McpServer("broken", (sys.executable, "-c", program))
@@ -266,7 +266,7 @@ def test_a_server_that_answers_garbage_or_nothing_ends_only_itself(monkeypatch, 
         assert "failed to start" in connected.notes[0]
 
 
-def test_the_users_keys_are_not_the_servers(monkeypatch, tmp_path):
+def test_server_does_not_get_the_users_keys(monkeypatch, tmp_path):
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     server = McpServer("example", PLAIN, environment={"OWN": "1"}, cwd=str(ROOT), trusted=True)
     with McpTools([server], BLADE) as connected, Workspace(tmp_path, tools=connected.tools) as workspace:
@@ -275,7 +275,7 @@ def test_the_users_keys_are_not_the_servers(monkeypatch, tmp_path):
     assert "OPENAI_API_KEY" not in given
 
 
-def test_two_servers_have_names_of_their_own():
+def test_two_servers_have_distinct_names():
     """Also when they are the same."""
     with McpTools([example(), example()]) as connected:
         names = [tool.name for tool in connected.tools]
@@ -283,7 +283,7 @@ def test_two_servers_have_names_of_their_own():
     assert len(set(names)) == len(names)
 
 
-def test_a_call_has_its_time(tmp_path):
+def test_call_has_a_timeout(tmp_path):
     """And the server can be used after it."""
     with (
         McpTools([example()], BLADE, call_s=1.0) as connected,
@@ -295,7 +295,7 @@ def test_a_call_has_its_time(tmp_path):
         eventually(lambda: workspace.run("add", {"first": 1}).ok)
 
 
-def test_a_server_that_dies_is_told(tmp_path):
+def test_dead_server_is_reported(tmp_path):
     """With its last words; what it was asked for has no result."""
     with McpTools([example()], BLADE) as connected, Workspace(tmp_path, tools=connected.tools) as workspace:
         assert "out of cheese" in (workspace.run("die", {}).error or "")
@@ -362,7 +362,7 @@ def pids(told: Path) -> list[int]:
 
 @on_linux
 @pytest.mark.parametrize("arguments", [(), ("stubborn",)], ids=["obedient", "stubborn"])
-def test_nothing_of_a_server_is_left(tmp_path, arguments):
+def test_server_leaves_no_processes(tmp_path, arguments):
     """When its tools are not needed any more, also of one that does not mind."""
     told = tmp_path / "pids"
     with McpTools([McpServer("example", forking(told, *arguments), cwd=str(ROOT))]):
@@ -373,7 +373,7 @@ def test_nothing_of_a_server_is_left(tmp_path, arguments):
 
 
 @on_linux
-def test_nothing_is_left_of_a_server_that_does_not_begin(tmp_path, monkeypatch):
+def test_failed_server_leaves_no_processes(tmp_path, monkeypatch):
     """It had its time."""
     monkeypatch.setattr("adapter.integrations.mcp.client.START_S", 3.0)
     told = tmp_path / "pids"
@@ -387,7 +387,7 @@ def test_nothing_is_left_of_a_server_that_does_not_begin(tmp_path, monkeypatch):
 
 @on_linux
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_of_a_server_outlives_us(scripted, tmp_path, number):
+def test_server_does_not_outlive_the_adapter(scripted, tmp_path, number):
     """In the middle of a call, whether we are asked to end or killed."""
     call = '<tool_call>\n{"name": "sleep", "arguments": {"seconds": 60}}\n</tool_call>'
     scripted.on(MODELS, as_json(200, {"data": [{"id": "m", "object": "model"}]}))
@@ -411,12 +411,12 @@ def test_nothing_of_a_server_outlives_us(scripted, tmp_path, number):
         ((sys.executable, "-c", "print('hello')"), "failed to start"),
     ],
 )
-def test_a_server_that_does_not_begin_says_why(command, reason):
+def test_failed_server_start_gives_the_reason(command, reason):
     with pytest.raises(UsageError, match=reason), McpTools([McpServer("broken", command)]):
         pass
 
 
-def test_an_address_that_nobody_answers_says_so():
+def test_unreachable_url_gives_the_reason():
     with (
         pytest.raises(UsageError, match="failed to start"),
         McpTools([McpServer("gone", url="http://127.0.0.1:9/mcp")]),
@@ -440,7 +440,7 @@ def test_a_server_over_http(tmp_path):
 
 
 @pytest.mark.parametrize("size", [50_000, 300_000])
-def test_what_a_server_answers_over_http_is_bounded(monkeypatch, tmp_path, size):
+def test_http_responses_of_a_server_are_bounded(monkeypatch, tmp_path, size):
     """A message that is too large fails its call, and the next one is answered."""
     monkeypatch.setattr(tools, "MAX_MESSAGE", 100_000)
     texts = iter(["y" * size, "short"])
@@ -462,7 +462,7 @@ def test_what_a_server_answers_over_http_is_bounded(monkeypatch, tmp_path, size)
     assert second.content == "short"
 
 
-def test_servers_are_named_as_users_do(tmp_path):
+def test_parse_servers_accepts_urls_commands_and_files(tmp_path):
     """A command, an address, or the file that other programs have."""
     file = tmp_path / "mcp.json"
     servers = {
@@ -481,7 +481,7 @@ def test_servers_are_named_as_users_do(tmp_path):
 @pytest.mark.parametrize(
     "content", ["", "[]", "{}", '{"mcpServers": []}', '{"mcpServers": {"a": {}}}', '{"mcpServers": {"a": 1}}']
 )
-def test_a_file_that_names_none_says_what_it_should(tmp_path, content):
+def test_invalid_server_file_error_shows_the_expected_form(tmp_path, content):
     file = tmp_path / "mcp.json"
     file.write_text(content, encoding="utf-8")
     with pytest.raises(UsageError, match="mcpServers"):
@@ -489,7 +489,7 @@ def test_a_file_that_names_none_says_what_it_should(tmp_path, content):
 
 
 @pytest.mark.parametrize("text", ["", "'open", "/nowhere/mcp.json"])
-def test_what_is_no_server_is_refused(text):
+def test_invalid_servers_are_rejected(text):
     with pytest.raises(UsageError):
         parse_servers(text)
 
@@ -580,13 +580,13 @@ async def read_and_write(client: Client) -> Any:
      ("yolo", (), True), ("yolo", (PermissionRule.parse("deny", "write_file(*.txt)"),), False)],
     ids=["ask", "auto-edit", "rule", "yolo", "denied"],
 )  # fmt: skip
-def test_the_policy_holds(tmp_path, approve, rules, is_written):
+def test_policy_applies_to_mcp_clients(tmp_path, approve, rules, is_written):
     """Nobody can be asked, so what is not allowed is refused with how to allow it; reading is free."""
     (tmp_path / "a.txt").write_text("alpha\n", encoding="utf-8")
     check_policy(tmp_path, is_written, beside_client(read_and_write, tmp_path, approve, *rules))
 
 
-def test_the_policy_is_what_the_command_says(tmp_path):
+def test_policy_is_set_by_the_command(tmp_path):
     """The mode and the rules of its options."""
     (tmp_path / "a.txt").write_text("alpha\n", encoding="utf-8")
 
@@ -650,7 +650,7 @@ def test_a_request_with_a_lone_surrogate_is_answered(tmp_path):
     assert "alpha" in said[3]["result"]["content"][0]["text"]
 
 
-def test_our_tools_over_http(tmp_path):
+def test_workspace_tools_are_served_over_http(tmp_path):
     """On a port of this machine."""
     (tmp_path / "a.txt").write_text("alpha\n", encoding="utf-8")
     command = [sys.executable, "-m", "adapter", "mcp", "--root", str(tmp_path), "--port", "0"]

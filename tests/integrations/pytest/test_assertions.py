@@ -50,7 +50,7 @@ RESPONSE = {
     ],
     ids=["completion", "message", "calls", "dict", "pairs", "turn"],
 )
-def test_every_kind_of_answer_is_taken(answer):
+def test_every_kind_of_answer_is_accepted(answer):
     """Whatever a program has in hand, and its calls by name or whole."""
     assert_calls(answer, [READ])
     assert_calls(answer, ["read_file"])
@@ -94,7 +94,7 @@ def test_calls_that_are_missing_and_too_many_are_shown():
         assert_calls(completion(("search", {}), ("search", {})), ["search"])
 
 
-def test_what_is_no_answer_is_said():
+def test_invalid_answers_raise_type_error():
     """Rather than taken for one without calls."""
     with pytest.raises(TypeError, match="expected a completion"):
         assert_calls("read_file", ["read_file"])
@@ -102,7 +102,7 @@ def test_what_is_no_answer_is_said():
         assert_calls([3], ["read_file"])
 
 
-def test_arguments_that_are_no_object_are_compared_as_they_came():
+def test_arguments_that_are_not_an_object_are_compared_verbatim():
     """A server that reads calls itself may hand on broken JSON."""
     broken = {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": '{"a": '}}]}
     with pytest.raises(AssertionError, match=r"\+ f\('\{\"a\": '\)"):

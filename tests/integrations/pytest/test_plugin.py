@@ -123,7 +123,7 @@ def test_each_answer_to_its_request(replayed):
 """
 
 
-def test_a_recording_answers_in_every_way_that_a_model_does(run, scripted, pytester):
+def test_recording_supports_every_kind_of_request(run, scripted, pytester):
     """Whole and streamed, chat and responses, both clients; by request, and in order."""
     said = pytester.path / "said.jsonl"
     record(scripted, said, ("Read a.py", f"I look.\n{call('a.py')}"), ("Read b.py", call("b.py")))
@@ -155,7 +155,7 @@ def test_another_route(replayed):
 """
 
 
-def test_what_a_recording_does_not_hold_fails_the_test_and_says_why(run, scripted, pytester):
+def test_missing_answer_fails_the_test_with_the_difference(run, scripted, pytester):
     """The nearest request with what differs, and how to record: no error of the SDK's, no second try."""
     record(scripted, pytester.path / "said.jsonl", ("Read a.py", call("a.py")), ("What's up?", "Nothing."))
     result = run(MISSING)
@@ -188,7 +188,7 @@ def test_another(async_replayed):
 """
 
 
-def test_recorded_anew_it_replays(run, scripted, pytester, monkeypatch):
+def test_new_recording_replays(run, scripted, pytester, monkeypatch):
     """A conversation with results, whose calls get other ids; a test's part of a file is replaced, the rest stays."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-verysecretindeed000000")
     answers = [call("a.py"), "It prints sk-verysecretindeed000000.", call("b.py")]
@@ -245,7 +245,7 @@ def test_answers_are_for_tests_that_replay(run):
     result.stdout.fnmatch_lines(["*takes the number of answers, got ('all',)*"])
 
 
-def test_recording_in_several_processes_is_refused(pytester, scripted):
+def test_recording_with_xdist_is_rejected(pytester, scripted):
     """Models that serve one at a time, and one file."""
     pytest.importorskip("xdist")
     pytester.makepyfile("def test_it(): pass")
@@ -263,7 +263,7 @@ def test_old_recordings_are_read(run, pytester, scripted):
     run(tests).assert_outcomes(passed=1)
 
 
-def test_a_run_that_does_not_use_it_loads_nothing():
+def test_unused_plugin_imports_nothing():
     """Every run of pytest imports it, wherever the package is installed."""
     plugin = "adapter.integrations.pytest.plugin"
     code = f"import sys, pytest; had = {{*sys.modules}}; import {plugin}; print(*{{*sys.modules}} - had)"
@@ -287,7 +287,7 @@ def test_other_calls(replayed):
 """
 
 
-def test_the_page_is_true(pytester, scripted):
+def test_documentation_page_examples_work(pytester, scripted):
     """Its test is recorded and replayed, and what it shows of failures is what they say."""
     (test,) = re.findall(r"<!-- test: \S+ -->\n```python\n(.*?)```", PAGE, re.DOTALL)
     edit = {"path": "settings.ini", "old_text": "port = 8000", "new_text": "port = 9000"}
