@@ -1,4 +1,4 @@
-"""A patch that was made and is asked once more: nothing is changed, and it is said to be made."""
+"""Repeated patches: nothing changes, and the error is "already applied"."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from tests.editing.test_edit_real_text import applied, case_of, fixed, seeds
 
 
 def said_again(text, old, new, expected, **hints):
-    """What is said of a patch that makes ``expected`` of ``text``, when it is asked of that."""
+    """Apply a patch to its own result, and return the error."""
     patch = {"old_text": old, "new_text": new, **hints}
     assert patch_text(text, patch).text == expected
     with pytest.raises(EditError) as caught:
@@ -25,7 +25,7 @@ def said_again(text, old, new, expected, **hints):
 
 
 def test_blank_lines_around_the_texts_do_not_hide_an_applied_patch():
-    """The place begins with the blank line, what stands there with the one below it."""
+    """The match starts with the blank line, the new text with the line below it."""
     text = "a()\n\nbuilder.styles = styles;\nconst self = this;\nObject.defineProperty(builder);\n"
     old = "\nbuilder.styles = styles;\nconst self = this;\nObject.defineProperty(builder);\n\n\n"
     new = old.replace("this;\n", "this;\n\n")
@@ -33,7 +33,7 @@ def test_blank_lines_around_the_texts_do_not_hide_an_applied_patch():
 
 
 def test_applied_part_of_a_line_is_found_despite_leading_spaces():
-    """They are no part of the place."""
+    """They are not part of the match."""
     text = "go {\n    one();\n} else if wide >= margin &&\n    more {\n"
     old = "\t\tif wide >= margin &&"
     new = "\t\tif scrolled {\n    move()\n} else if wide >= margin &&"
@@ -50,7 +50,7 @@ def test_tab_for_spaces_is_applied_where_the_spaces_are():
 
 
 def test_deleted_lines_are_not_deleted_from_a_twin():
-    """The new text has a slip, and stands where the patch was made but for that."""
+    """The new text has a typo and is otherwise present."""
     block = 'tempfile = "3.3"\nclap = "4.0"\natty = "0.2.14"\nclap_complete = "4.2"\n\n[profile.release]\n'
     text = block + "lto = true\n\n" + block.replace("tempfile", "othertempfile")
     old = block.replace("clap_complete", "clap_ocmplete")
@@ -77,7 +77,7 @@ def test_adjacent_comment_or_comma_does_not_hide_an_applied_patch(first):
 
 
 def test_line_hint_at_an_applied_patch_does_not_select_a_twin():
-    """Though what is left is a part of the old text."""
+    """The remaining line is part of the old text."""
     block = '},\n{\n  name: "Speakeasy",\n},\n];\n\nreturn (\n<div className="max-w-4xl">\n'
     text = "one\n" + block + "two\n" * 20 + block
     new = '},\n];\n\nreturn (\n<div className="max-w-4xl">\n'
@@ -97,7 +97,7 @@ def test_partial_line_match_is_rejected_if_the_new_text_is_present():
 @fixed
 @given(st.sampled_from([*KINDS, *ONE_SIDED, twins_loose, twins_hint]), seeds)
 def test_repeated_patch_with_an_error_changes_nothing(make, seed):
-    """Unless the old text stands there once more by every character, and the new one does not."""
+    """Unless the old text occurs verbatim once more, and the new one does not."""
     case = case_of(make, seed)
     if case.expected is None or applied(case) != case.expected:
         return

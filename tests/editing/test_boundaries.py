@@ -1,4 +1,4 @@
-"""Where the edit engine stops: one line more or less, and it is another place, or none."""
+"""Limits of the edit engine: one line more or less changes the result."""
 
 import pytest
 
@@ -27,17 +27,17 @@ LINE = "\n\nclass Line:\n    def start(self):\n        delay = 5\n        return
 
 
 def test_one_line_may_differ_next_to_two_unique_lines():
-    """They say where it is; the file's own line stays."""
+    """The unique lines locate it; the file's own line is kept."""
     assert patched(POOL, START.format(60), CHANGED.format(60)) == "class Pool:\n" + CHANGED.format(30)
 
 
 def test_function_header_may_occur_twice():
-    """The line to change stands once, and says where it is."""
+    """The line to change is unique and locates the edit."""
     assert patched(POOL + LINE, START.format(60), CHANGED.format(60)) == "class Pool:\n" + CHANGED.format(30) + LINE
 
 
 def test_two_differing_lines_are_too_many():
-    """However many others stand nowhere else: the change itself must be beyond doubt then, and it is a short line."""
+    """Regardless of other unique lines: the changed line itself must be distinctive then, and it is short."""
     text = "first_name = read_name()\nother_name = read_other()\nlimit = 30\nbound = 8\ncheck()\nx = 1\n"
     old = text.replace("30", "60").replace("8", "9")
     assert "line 3 of the old text does not match the file" in refusal(text, old, old.replace("x = 1", "x = 2"))
@@ -77,12 +77,12 @@ def test_equal_lines_at_both_edges_of_a_change_are_counted_once():
 
 
 def test_lines_on_both_sides_of_a_kept_line_are_changed():
-    """Only what stays at the very end is no part of the change."""
+    """Only unchanged lines at the very end are excluded."""
     assert patched("a\nb\nc\nd\n", "a\nb\nc\nd\n", "A\nb\nC\nd\n") == "A\nb\nC\nd\n"
 
 
 def test_patch_may_change_context_lines_of_another():
-    """At its start as at its end: lines around a change say where it is, and are no claim on them."""
+    """At its start and at its end: context lines locate a change, but do not reserve the lines."""
     text = "one\ntwo\nthree\nfour\n"
     below = [Patch("one\ntwo\nthree\n", "1\ntwo\nthree\n"), Patch("two\nthree\nfour\n", "two\n3\nfour\n")]
     assert patch_text(text, below).text == "1\ntwo\n3\nfour\n"

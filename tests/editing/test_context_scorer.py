@@ -1,4 +1,4 @@
-"""What lines around a place say of it, in bits: each constant of the count changes one of these."""
+"""Context scores in bits: changing any constant breaks one of these tests."""
 
 from math import log2
 
@@ -18,7 +18,7 @@ ONCE = log2(SIZE + 1)
 
 
 def around(lines, old, first=AT):
-    """Bits above the last of the old lines, which stands at ``first``."""
+    """Return the bits above the last old line, which is at ``first``."""
     context = ContextScorer(DocumentIndex(TextDocument("\n".join(lines))), old)
     return context.score_location(range(len(old) - 1, len(old)), first, first).above
 
@@ -31,19 +31,19 @@ def with_lines(*placed):
 
 
 def test_each_line_between_costs_half_a_bit():
-    """A line that is found says less, the more lines stand between it and the place."""
+    """A context line counts less, the more lines separate it from the location."""
     said = [around(with_lines((AT - 1 - between, RARE)), [RARE, FILLING[AT]]) for between in (0, 1, 4)]
     assert said == pytest.approx([ONCE, ONCE - 0.5, ONCE - 2.0])
 
 
 def test_blank_lines_between_cost_nothing():
-    """They are no lines to this count."""
+    """They are not counted."""
     lines = with_lines((AT - 3, RARE), (AT - 2, ""), (AT - 1, ""))
     assert around(lines, [RARE, FILLING[AT]]) == pytest.approx(log2(SIZE - 1))
 
 
 def test_search_distance_is_context_size_plus_fifteen():
-    """What stands farther away belongs to something else."""
+    """Lines farther away are unrelated."""
     shown = [RARE, FILLING[AT]]
     assert around(with_lines((AT - 16, RARE)), shown) == pytest.approx(ONCE - 15 * 0.5)
     assert around(with_lines((AT - 17, RARE)), shown) == 0
@@ -58,7 +58,7 @@ def test_only_the_nearest_forty_context_lines_are_searched():
 
 
 def test_missing_line_counts_by_similarity():
-    """From seven letters of ten on; half of them alike says nothing."""
+    """From 70 % similarity on; 50 % counts nothing."""
     shown = "abcdefghijklmnopqrst"
 
     def said(equal):
@@ -77,7 +77,7 @@ def test_similarity_counts_for_lines_of_eight_letters():
 
 
 def test_small_documents_count_as_250_lines():
-    """That a line stands once among ten is no wonder."""
+    """A line that occurs once among ten is not significant."""
     assert around([*FILLING[:3], RARE, FILLING[4]], [RARE, FILLING[4]], 4) == pytest.approx(log2(251))
 
 

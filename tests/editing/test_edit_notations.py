@@ -61,7 +61,7 @@ def test_a_diff_gives_a_patch_for_each_hunk():
 
 
 def test_a_diff_may_add_and_delete_files():
-    """/dev/null on one side says so."""
+    """``/dev/null`` on one side marks them."""
     text = "--- /dev/null\n+++ b/n.py\n@@ -0,0 +1,2 @@\n+a\n+b\n--- a/o.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
     added, deleted = parse_notation(text)
     assert (added.path, added.action, added.content) == ("n.py", "add", "a\nb\n")
@@ -69,7 +69,7 @@ def test_a_diff_may_add_and_delete_files():
 
 
 def test_a_diff_without_headers_or_numbers_is_read():
-    """Models leave out what they cannot count."""
+    """Models omit the numbers."""
     assert parse_patches("@@\n one\n-two\n+2\n") == (Hunk("one\ntwo\n", "one\n2\n"),)
 
 
@@ -95,7 +95,7 @@ def test_lines_added_below_an_anchor_are_placed_by_it():
 
 
 def test_blocks_belong_to_the_path_above():
-    """Also when a fence stands between, and further blocks name none."""
+    """Also with a fence in between, and for further blocks without a path."""
     (edit,) = parse_notation(BLOCKS)
     assert edit.path == "x.py"
     assert edit.patches == [Hunk("one\n", "1\n"), Hunk("two\n", "")]
@@ -138,7 +138,7 @@ def test_crlf_notations_are_read():
 
 
 def test_our_own_diff_applies_again():
-    """What patch_text shows can be given back to it."""
+    """The diff returned by patch_text is valid input."""
     before = "".join(f"line {number}\n" for number in range(40))
     result = patch_text(before, [Patch("line 7\n", "seven\n"), Patch("line 30\n", "line 30\nand more\n")], "x")
     assert patch_text(before, parse_patches(result.diff)).text == result.text

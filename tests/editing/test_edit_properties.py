@@ -1,4 +1,4 @@
-"""What holds of every edit, for any text: the right bytes or none."""
+"""Properties of every edit for any text: the right bytes or no change."""
 
 import re
 import tempfile
@@ -27,7 +27,7 @@ LINES = st.lists(st.tuples(WORD, st.integers(0, 9)).map(lambda pair: pair[0] and
 
 @st.composite
 def true_edits(draw):
-    """Lines that are all different, and disjoint stretches of them with what replaces each."""
+    """Draw distinct lines, and disjoint ranges of them with their replacements."""
     lines = [f"{draw(WORD)} #{number:02}" for number in range(draw(st.integers(4, 20)))]
     cuts = sorted(draw(st.sets(st.integers(0, len(lines)), min_size=2, max_size=6)))
     stretches = [(start, stop) for start, stop in zip(cuts[::2], cuts[1::2], strict=False) if start < stop]
@@ -131,7 +131,7 @@ def test_the_diff_is_that_of_the_whole_texts(edits, cuts, end):
 
 
 def _applied(text, diff):
-    """What a diff makes of a text, by its line numbers alone."""
+    """Apply a diff by its line numbers."""
     old, position = text.split("\n"), 0
     for hunk in re.split(r"(?m)^(?=@@ )", diff)[1:]:
         head, _, body = hunk.partition("\n")
@@ -186,7 +186,7 @@ def test_text_outside_matches_never_changes(lines, old, new, at, end):
 
 @given(LINES, st.lists(st.tuples(LINES, LINES), min_size=1, max_size=3))
 def test_invalid_patches_only_raise_edit_error(lines, pairs):
-    """Any texts whatever: a result or an EditError."""
+    """Any texts give a result or an EditError."""
     patches = [Patch("\n".join(old), "\n".join(new)) for old, new in pairs]
     for basis in ("original", "sequence"):
         with suppress(EditError):

@@ -1,4 +1,4 @@
-"""What holds of edits of real source text, however a model wrote them down: the truth or a refusal, never another text.
+"""Edits of real source text, with typical model errors: the right result or a rejection, never another text.
 
 The texts are the modules of the standard library; edits are made up in them as in the benchmarks.
 """
@@ -88,7 +88,7 @@ def test_rewritten_line_gets_no_character_of_the_old_one(old, new):
 
 @given(st.sampled_from(LINES), st.data())
 def test_text_inserted_into_a_line_stays_as_written(line, data):
-    """Where one piece is added, all others are the document's, and the new one is the model's."""
+    """If one piece is added, all others are the document's."""
     parts = tokenize_line(line)
     at = data.draw(st.integers(0, len(parts)))
     assume(not any(part[0] in "#/*-;<" for part in (*parts[:1], *parts[at - 1 : at], *parts[at : at + 1])))
@@ -154,7 +154,7 @@ def test_error_in_one_text_gives_the_right_result_or_a_rejection(make, seed):
 )  # fmt: skip
 @given(seeds)
 def test_applied_patch_is_not_applied_again(make, seed):
-    """Asked twice: said to be made, or not found; the text stays."""
+    """A repeated patch is already applied or not found; the text is unchanged."""
     case = case_of(make, seed)
     assume(applied(case) == case.expected)
     assert patch_again(case) in (case.expected, None)
@@ -163,7 +163,7 @@ def test_applied_patch_is_not_applied_again(make, seed):
 @fixed
 @given(seeds)
 def test_lines_moved_one_level_deeper_are_not_moved_twice(seed):
-    """The new text stands there verbatim, and the old one fits it but for its indentation."""
+    """The new text occurs verbatim, and the old one matches it except for its indentation."""
     case = case_of(deeper, seed)
     assume(applied(case) == case.expected)
     assert patch_again(case) is None
@@ -223,5 +223,5 @@ def test_unadapted_edit_that_breaks_the_file_has_a_note(path, before, old, new, 
 
 @pytest.mark.parametrize("path", ["a.txt", "a.yaml", "Makefile", "a.py"])
 def test_no_note_for_a_file_that_did_not_parse_before(path):
-    """What is no Python is no Python after an edit either."""
+    """The file was invalid before the edit."""
     assert patch_text("x = (\ny = 2\n", [{"old_text": "y = 2", "new_text": "y = 3"}], path).notes == ()

@@ -97,24 +97,24 @@ def test_end_line_selects_by_the_last_line():
 
 
 def test_tie_between_matches_is_rejected_with_their_lines():
-    """A hint in the middle between two places tells nothing."""
+    """A hint halfway between two matches selects neither."""
     message = refusal("x\ny\nx\n", ("x", "z", 2))
     assert "lines 1, 3" in message
     assert "start_line 2" in message
 
 
 def test_two_matches_on_one_line_are_a_tie():
-    """A line number cannot tell two places on one line apart."""
+    """A line number cannot distinguish two matches on one line."""
     assert "lines 1, 1" in refusal("x + x\n", ("x", "y", 1))
 
 
 def test_overlapping_occurrences_count_as_matches():
-    """ "aba" stands twice in "ababa", although str.count says once."""
+    """ "aba" occurs twice in "ababa", although str.count returns 1."""
     assert "2 places" in refusal("ababa", ("aba", "c"))
 
 
 def test_tolerant_match_never_resolves_an_exact_ambiguity():
-    """What is ambiguous exactly stays ambiguous."""
+    """An exact ambiguity stays one."""
     assert "2 places" in refusal("  x\n  x\nx \n", ("  x", "y"))
 
 
@@ -142,7 +142,7 @@ BLOCK = st.lists(
 
 @given(BLOCK, BLOCK, st.integers(1, 3), st.sampled_from(["    ", "\t"]), st.sampled_from(["\n", "\r\n"]))
 def test_shifted_block_gets_the_indentation_of_the_file(block, inserted, levels, unit, end):
-    """Dedented old and new text give what the same edit gives at the right depth, in the file's own unit."""
+    """Dedented old and new text give the same result as correctly indented ones, in the file's own unit."""
     inserted = [(depth, f"new {text}") for depth, text in inserted]
 
     def at(shift, lines, unit, end):
@@ -175,7 +175,7 @@ def test_an_added_line_aligned_with_a_column_is_moved_and_not_scaled():
 
 
 def test_equal_lines_are_not_confused_if_one_has_changed():
-    """The model shows the line twice and changes the first; the file has it once, where the second stands."""
+    """The old text has the line twice and changes the first; the file has only the second."""
     head = "test('strings', t => {\n  const ctx = make({level: 3});\n  t.is(ctx`{black} plain`, 'first of all');\n"
     line = "  t.is(ctx`{keyword} can haz`, 'the very same text');\n"
     text = head + line.replace("same", "other") + line + "});\n"
@@ -202,7 +202,7 @@ def test_other_indent_widths_are_scaled():
     ],
 )
 def test_one_matched_line_is_enough_to_translate_units(text, old, new, expected):
-    """Tabs against spaces: the unit is what the lines on either side have in common."""
+    """Tabs and spaces: the unit is derived from the lines on either side."""
     assert patched(text, (old, new)) == expected
 
 
@@ -237,7 +237,7 @@ def test_several_tolerant_matches_need_a_hint():
 
 
 def test_a_twin_is_not_edited_when_the_patch_was_already_applied():
-    """The new text stands elsewhere: a loose twin is more likely a second, different place."""
+    """The new text is elsewhere, so a tolerant match is probably a different location."""
     text = "  result = compute(2)\n" + "x\n" * 5 + "        result = compute(1)\n"
     assert "already present (line 1)" in refusal(text, ("  result = compute(1)  ", "  result = compute(2)"))
 
@@ -323,12 +323,12 @@ def test_rejections_give_the_reason(pair, said):
 
 
 def test_already_applied_gives_the_line():
-    """A model that repeats an edit is told to go on."""
+    """A model that repeats an edit should continue."""
     assert "new_text is already present at line 2" in refusal("a\nhere\n", ("gone", "here"))
 
 
 def test_not_found_shows_the_closest_block_and_its_first_difference():
-    """The real lines are what a model needs to try again."""
+    """A model needs the real lines to try again."""
     message = refusal(
         "import os\n\ndef total(items):\n    return sum(items)\n", ("def totals_of(items):\n    return sum(items)", "x")
     )
@@ -394,7 +394,7 @@ def test_periodic_texts_do_not_stall():
 
 
 def test_misspelt_lines_that_repeat_are_ambiguous():
-    """What says nothing when spelt right says nothing when misspelt."""
+    """Repeated lines are ambiguous with typos as well."""
     assert "closest match is" in refusal("same line of it\n" * 1_000, ("same lnie of it\n" * 30, "x"))
 
 
@@ -417,7 +417,7 @@ def test_new_line_found_elsewhere_is_not_already_applied():
 
 
 def test_messages_use_the_parameter_names_of_the_tool():
-    """A model corrects what it can see in its own call."""
+    """A model corrects the parameters of its own call."""
     names = ParameterNames("old_string", "new_string", start_line=None, replace_all="all")
     with pytest.raises(EditError) as caught:
         patch_text("x\nx\n", [Patch("x", "y")], names=names)
@@ -435,7 +435,7 @@ def test_messages_use_the_parameter_names_of_the_tool():
     ],
 )
 def test_a_lone_carriage_return_is_kept_and_not_copied(text, patch, after):
-    """Where lines end otherwise a new one gets their end; where all end so, that one."""
+    """A new line gets the line end of the others; a carriage return only if all lines end with it."""
     assert patch_text(text, [patch]).text == after
 
 

@@ -1,4 +1,4 @@
-"""Which files a notation is about, and what becomes of each."""
+"""The files of an edit, and the action for each."""
 
 import re
 
@@ -54,7 +54,7 @@ def test_find_path_returns_a_path_or_none(line, path):
 
 
 def test_a_block_below_a_bare_name_is_of_that_file():
-    """A name without a dot or slash is one, too."""
+    """A name without a dot or slash is also a path."""
     text = "a.py\n" + BLOCK.format("one", "1") + "\nMakefile\n```make\n" + BLOCK.format("two", "2") + "```\nhosts\n"
     text += BLOCK.format("three", "3") + "\nThen:\n" + BLOCK.format("four", "4")
     read = [(edit.path, [patch.old_text for patch in edit.patches]) for edit in parse_notation(text)]
@@ -62,14 +62,14 @@ def test_a_block_below_a_bare_name_is_of_that_file():
 
 
 def test_name_in_a_fence_or_next_to_the_marker_is_found():
-    """Where some models put it."""
+    """Some models put it there."""
     assert parse_notation("```\nfoo.txt\n```\n```python\n" + BLOCK.format("a", "b") + "```")[0].path == "foo.txt"
     assert parse_notation("```python\nfoo.txt\n" + BLOCK.format("a", "b") + "```")[0].path == "foo.txt"
     assert parse_notation(BLOCK.format("a", "b").replace("SEARCH", "SEARCH src/b.py"))[0].path == "src/b.py"
 
 
 def test_block_does_not_use_the_name_inside_the_previous_one():
-    """What stands in the text that another block writes is no name."""
+    """The text written by another block is not a name."""
     text = "a.py\n" + BLOCK.format("x", "b.py") + BLOCK.format("y", "z")
     assert [edit.path for edit in parse_notation(text)] == ["a.py"]
 
@@ -86,7 +86,7 @@ def test_new_file_has_the_written_lines():
 
 
 def test_a_new_file_of_a_diff_may_end_without_a_line_end():
-    """The mark at its end says so."""
+    """The marker at its end requests it."""
     text = "--- /dev/null\n+++ b/n.py\n@@ -0,0 +1,2 @@\n+a\n+b\n\\ No newline at end of file\n"
     assert parse_notation(text)[0].content == "a\nb"
 
@@ -177,7 +177,7 @@ def test_several_files_are_changed_created_and_moved_at_once(tmp_path):
 
 
 def test_a_whole_file_may_be_a_new_one(tmp_path):
-    """Below its path; with a line for what is left out there must be something that stays."""
+    """Below its path; an omission comment needs existing lines."""
     with Workspace(tmp_path, approve="yolo") as workspace:
         assert workspace.run("apply_patch", {"patches": "a.py\n```python\na = 1\n```\n"}).ok
         refused = workspace.run("apply_patch", {"patches": "b.py\n```python\n# ... existing code ...\nb = 1\n```\n"})
@@ -186,7 +186,7 @@ def test_a_whole_file_may_be_a_new_one(tmp_path):
 
 
 def test_patch_keeps_the_fields_of_its_format(tmp_path):
-    """The end of the file and the line above are understood in a call that names the file, too."""
+    """End-of-file and ``@@`` lines also work in a call with a path."""
     (tmp_path / "f").write_text("class A:\n    x = 1\nclass B:\n    x = 1\n")
     patch = "*** Begin Patch\n*** Update File: f\n@@ class B:\n-    x = 1\n+    x = 2\n@@\n+end = 1\n*** End Patch\n"
     with Workspace(tmp_path, approve="yolo") as workspace:

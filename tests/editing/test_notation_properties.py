@@ -1,4 +1,4 @@
-"""What a notation says of a text is what becomes of it, or nothing: never another change."""
+"""Edits in every format give the described change or none, never another one."""
 
 import difflib
 import json
@@ -45,7 +45,7 @@ def test_our_own_diff_gives_the_text_it_was_made_for(before, after, end, cut_bef
 @given(TEXTS, TEXTS)
 @example("a = 1\n", "\na = 1\n")  # only a blank line, at the edge
 def test_diff_with_numbers_and_context_is_never_rejected(before, after):
-    """Its numbers are right and its lines stand there."""
+    """Its numbers are right and its lines are in the file."""
     lines = [
         line for line in (before + after).split("\n") if line[:1] in ("\\", "@") or line.startswith(("--- ", "```"))
     ]
@@ -81,7 +81,7 @@ def test_whole_file_is_right_or_rejected(before, after, end):
 
 @given(TEXTS, TEXTS, TEXTS)
 def test_envelope_is_right_or_rejected(above, old, below):
-    """A line is taken out of a text that stands once; what is above and below it stays."""
+    """Delete a line of a unique text; the lines above and below it stay."""
     text = above + old + below
     body = "".join(f"-{line}\n" for line in old.split("\n")[:-1])
     envelope = f"*** Begin Patch\n*** Update File: f\n@@\n{body}+new\n*** End Patch\n"
@@ -126,7 +126,7 @@ def test_patch_text_accepts_every_edit_format(written):
     ],
 )
 def test_invalid_patches_raise_one_clear_error(written, said):
-    """It says what was got and what would do."""
+    """It contains the actual and the expected input."""
     with pytest.raises(EditError) as caught:
         patch_text("port = 1\n", written)
     assert said in str(caught.value)

@@ -1,4 +1,4 @@
-"""What codex and aider publish about their notations, asked of texts of our own.
+"""Published facts about the formats of codex and aider, applied to our own texts.
 
 The facts are those of codex's apply-patch scenarios and command-line tests and of aider's tests of edit blocks and
 whole files (both read in 2026); the texts are not theirs. Where we do otherwise on purpose, the case says why.
@@ -136,7 +136,7 @@ def test_patches_rejected_by_codex_are_rejected(tmp_path, name):
 
 @pytest.mark.parametrize("name", OTHERWISE)
 def test_intended_differences_from_codex(tmp_path, name):
-    """The name says why."""
+    """The name gives the reason."""
     before, body, after = OTHERWISE[name]
     assert outcome(tmp_path, before, body)[0] == after
 
@@ -172,7 +172,7 @@ def test_later_blocks_of_aider_belong_to_the_same_file():
 
 
 def test_new_file_of_aider_is_created(tmp_path):
-    """An empty SEARCH below a path, beside a change of another file."""
+    """An empty SEARCH below a path, next to a change of another file."""
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "one.txt").write_text("zwei\n")
     text = f"a/two.txt\n```\n<<<<<<< SEARCH\n=======\nneu\n>>>>>>> REPLACE\n```\n\nand\n\na/one.txt\n```\n{BLOCK}```\n"

@@ -1,4 +1,4 @@
-"""What an edit writes, and whether it is one: cases that real commits brought up."""
+"""Results and rejections of edits: cases found with real commits."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_a_block_in_a_smaller_unit_of_indentation_is_scaled_as_a_whole():
 
 
 def test_changed_line_with_other_brackets_does_not_match():
-    """However alike: marks are all that it says."""
+    """Regardless of similarity: punctuation is its only content."""
     text = 'writer.end();\nassertEquals("{}", writer.get().toString());\n'
     old = 'assertEquals("[[],[[]]]", writer.get().toString());'
     assert "does not match the file" in refusal(text, old, old.replace("assertEquals", "assertSame"))
@@ -121,7 +121,7 @@ def test_short_part_of_a_name_is_not_a_typo():
 
 
 def test_plus_and_space_are_an_empty_line():
-    """Where the old text has no marks."""
+    """If the old text has no markers."""
     text = "def f():\n    first()\n    second()\n"
     old, new = "    first()\n    second()", "    first()\n+ \n+     added()\n    second()"
     assert patched(text, old, new) == "def f():\n    first()\n\n    added()\n    second()\n"
@@ -168,7 +168,7 @@ def test_text_that_only_matches_elsewhere_is_ambiguous():
 
 
 def test_other_results_and_rejections_are_ambiguous():
-    """Of a drift for which diffs do not agree."""
+    """For a drift on which diff algorithms disagree."""
     drawn = case("x", "x", "y", "y", also=("y", "z"))
     assert is_ambiguous(drawn, None)
     assert is_ambiguous(drawn, "z")
@@ -176,7 +176,7 @@ def test_other_results_and_rejections_are_ambiguous():
 
 
 def test_comparisons_agree_on_distinctive_lines():
-    """And need not on a bracket that was put in beside another one."""
+    """They may disagree about a bracket inserted next to another one."""
     old = ["def f() {", "  one();", "}", "", "def g() {", "  two();", "}"]
     new = ["def f() {", "  one();", "  more();", "}", "", "", "def g() {", "  two();", "}"]
     stands = [compare(old, new) for compare in WAYS]
@@ -187,7 +187,7 @@ def test_comparisons_agree_on_distinctive_lines():
 
 
 def test_quotes_escaped_only_in_new_text_are_unescaped():
-    """Where the old text has none and the file no escaped one; with an old text that is exact they are meant."""
+    """If the old text has no quotes and the file no escaped ones; with an exact old text they are intended."""
     text = 'first: "one"\n  second: –\nthird: "three"\n'
     old, new = "  second: -\n", '  second: -\n  added: \\"two\\"\n'
     assert patched(text, old, new) == text.replace("third", '  added: "two"\nthird')
@@ -198,7 +198,7 @@ def test_quotes_escaped_only_in_new_text_are_unescaped():
 
 
 def test_entities_only_in_new_text_are_unescaped():
-    """Where neither the old text nor the file has anything that HTML would escape."""
+    """If neither the old text nor the file has characters that HTML escapes."""
     text = "first = one\nsecond  =  two\n"
     assert patched(text, "second = two", "second = &#x27;2&#x27;") == text.replace("two", "'2'")
     assert patched(text + "a &amp; b\n", "second = two", "second = &#x27;2&#x27;").count("&#x27;") == 2
@@ -208,14 +208,14 @@ def test_entities_only_in_new_text_are_unescaped():
 
 
 def test_a_line_of_the_old_text_is_a_line_in_the_new_one():
-    r"""Though it stands between quotes there: of an escaped text, ``\n`` beside it is a line break."""
+    r"""Even between quotes: in an escaped text, ``\n`` next to it is a line break."""
     text = 'export OPTS="\n  --one\n  --two\n  --three\n  --four"\nend\n'
     old, new = (lines.replace("\n", "\\n") for lines in (text, text.replace("  --two\n  --three\n", "")))
     assert patched(text, old, new) == text.replace("  --two\n  --three\n", "")
 
 
 def test_breaks_in_strings_of_json_are_escaped_twice():
-    r"""So that each ``\n`` beside them is a line break."""
+    r"""So each ``\n`` next to them is a line break."""
     text = 'help("Set it."),\nrest(1)\n'
     old, new = 'help(\\"Set it.\\"),\\nrest(1)', 'help(\\"Set it.\\\\\\n  More.\\"),\\nrest(1)'
     assert patched(text, old, new) == 'help("Set it.\\\n  More."),\nrest(1)\n'
@@ -261,7 +261,7 @@ def test_a_new_line_like_a_kept_one_is_written_as_the_model_wrote_it():
     ids=["half levels of a file with tabs", "as much put before each line", "a bracket at another depth"],
 )
 def test_new_lines_are_indented_by_the_scale_of_the_lines_that_are_shown(text, old, new, expected):
-    """A line of another scale beside one that stands as it is written is another line."""
+    """A line of another scale next to an exact one is unrelated."""
     assert expected in patched(text, old, new)
 
 
@@ -273,7 +273,7 @@ def test_name_with_another_first_letter_does_not_match():
 
 
 def test_line_found_verbatim_elsewhere_is_not_a_typo():
-    """The place where it stands is another one that may be meant."""
+    """The location of the verbatim line may be the intended one."""
     place = '@command()\n@argument({})\ndef touch(filename):\n    """Print FILENAME.{}\n    echo(filename)\n\nrun::\n'
     more = '\n\n    FILENAME is the name of the file.\n    """'
     text = place.format("'filename', help='The file.'", '"""') + "    other\n" + place.format("'filename'", more)
@@ -282,7 +282,7 @@ def test_line_found_verbatim_elsewhere_is_not_a_typo():
 
 
 def test_single_line_with_other_punctuation_does_not_match():
-    """No other line says that it is this one."""
+    """No other line confirms the match."""
     text = "a\n\" - highlight [string default 'Comment']: Highlight group\nb\n"
     old = "- `highlight` [string default 'Comment']: Highlight group\n"
     assert "does not match the file" in refusal(text, old, "")

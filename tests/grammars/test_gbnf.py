@@ -1,6 +1,6 @@
-"""Grammars made from tool definitions, in the hands of a real llama.cpp with random weights.
+"""Grammars from tool definitions, sampled by a real llama.cpp with random weights.
 
-The model's choices are random, so what comes out samples the grammar itself.
+The model's choices are random, so its output samples the grammar.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def test_one_call_of_a_known_tool_in_canonical_spacing(random_engine, seed):
 
 @pytest.mark.parametrize("format", ["hermes", "qwen3_coder"])
 def test_few_required_arguments_come_in_any_order_and_many_in_one(random_engine, format):
-    """All of them, each once; what may be left out comes after them, as before."""
+    """All required ones, each once; the optional ones follow, as before."""
 
     def orders(names: str, seeds: int) -> set[str]:
         flag: JsonObject = {"type": "boolean"}
@@ -396,7 +396,7 @@ FRAMED = [name for name in FORMATS if json_call_layout(name) != json_call_layout
 
 @pytest.mark.parametrize("name", FRAMED)
 def test_call_in_a_format_layout_is_parsed_by_that_format(name):
-    """The frame is cut out of what the encoder writes: put together again, it is a call."""
+    """The layout is derived from the encoder's output and gives a call again."""
     frame = json_call_layout(name)
     text = f'{frame.head}read_file{frame.middle}{{"path"{frame.colon}"a.py"}}{frame.tail}'
     for format in (name, None):
@@ -434,7 +434,7 @@ ALL_KINDS = tool_of(
 
 
 def test_key_value_formats_are_detected():
-    """Those whose models are asked for most; one that drops out would be written as Hermes' without a word."""
+    """The most popular ones; a missing one would silently use the format of Hermes."""
     asked_for = {"qwen3_coder", "glm45", "glm47", "minimax_m2", "deepseek_v32", "seed_oss", "step3", "kimi_k3"}
     assert asked_for <= {*IN_PAIRS}
     assert sum(_find_json_layout(name) is not None for name in FORMATS) + len(IN_PAIRS) > 3 * len(FORMATS) // 4
@@ -455,7 +455,7 @@ def test_key_value_format_uses_key_value_rules(random_engine, name):
 
 
 def test_unrepresentable_values_fall_back_to_json(random_engine):
-    """A choice with a tag of the format in it; the grammar says that its calls do not begin in the format's way."""
+    """A choice contains a tag of the format; the calls then do not begin with the format's marker."""
     tool = parameter({"enum": ["</parameter>"]})
     grammar = build_gbnf(ToolSet([tool]), format="minimax_m2")
     assert call_in(sample(random_engine, grammar))["arguments"] == {"p": "</parameter>"}
@@ -502,7 +502,7 @@ def test_key_value_text_never_contains_a_marker(text):
 
 
 def test_a_reply_is_written_as_json_so_that_it_streams():
-    """In whatever format; what stands in pairs is known only when it is closed."""
+    """In every format, because key-value arguments are known only when they are closed."""
     assert build_gbnf(ToolSet([READ]), format="glm45", reply=REPLY) == build_gbnf(ToolSet([READ]), reply=REPLY)
 
 
@@ -536,14 +536,14 @@ def test_tool_without_parameters_takes_none(random_engine):
 
 
 def test_only_texts_of_any_length_are_unbounded():
-    """A piece of a file would look whole; a name that goes on and on is none."""
+    """A truncated file would look complete; an endless name is invalid."""
     grammar = build_gbnf(ToolSet([WRITE]), max_string=40, max_text=None)
     assert "string-0-40" in grammar
     assert "char*" in grammar
 
 
 def test_length_limit_counts_characters_if_markers_are_excluded(random_engine):
-    """What begins like a marker is written with what follows it, which must not count as one."""
+    """The start of a marker is matched together with the next characters, which must not count as one."""
     tool = parameter({"type": "array", "items": {"type": "string", "maxLength": 5}, "minItems": 3})
     grammar = build_gbnf(ToolSet([tool]), format="glm45")
     assert "short{0,5}" in grammar

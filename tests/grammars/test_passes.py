@@ -1,4 +1,4 @@
-"""Calls that a model gets wrong, or makes again: what the server is asked a second time, and what the client sees."""
+"""Invalid and repeated calls: the retry sent to the server, and the client's response."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def enforce(tools: ToolSet, choices: Any = None, **options: Any) -> dict[str, An
 
 
 def request(constraint: Any, messages: list[Any] = ASK, **fields: Any) -> TranslatedRequest:
-    """Without guardrails, so that the constraint alone counts, whose broken calls are asked for once more."""
+    """Disable guardrails, so that only broken calls of the constraint are retried."""
     body = {"model": "m", "messages": messages, "tools": TOOLS, **fields}
     asking = RetryPolicy(frozenset(), retries=1)
     return translate_chat_request(
@@ -58,7 +58,7 @@ def request(constraint: Any, messages: list[Any] = ASK, **fields: Any) -> Transl
 
 
 def whole(answered: TranslatedRequest, *texts: str) -> tuple[dict[str, Any], int]:
-    """The client's message when the server answers with these texts in turn, and how many it was asked for."""
+    """Return the client's message if the server answers with these texts in turn, and the number of requests."""
     exchange = BufferedCompletion(answered)
     for asked, text in enumerate(texts, 1):
         message = {"role": "assistant", "content": text}
@@ -121,7 +121,7 @@ def test_retry_allows_only_the_intended_tool():
 
 @pytest.mark.parametrize("text", ["Nothing to do.", GOOD, f"I look.\n{GOOD}"])
 def test_valid_answer_is_not_retried(text):
-    """Whether to call is for the model to decide."""
+    """The model decides whether to call."""
     assert whole(request("arguments"), text)[1] == 1
     assert "grammar" not in request("arguments").body
 
@@ -138,7 +138,7 @@ def test_nothing_is_retried_without_a_constraint(constraint):
 
 
 def test_repeated_call_with_known_result_becomes_a_reply():
-    """Small models make the call that they have just seen again; what they should do is say what came of it."""
+    """Small models repeat the previous call, but should report its result."""
     reply = encode_call("reply", {"text": "It prints 1."})
     message, asked = whole(request("prefer", CALLED), GOOD, reply)
     assert (called(message), message["content"], asked) == ([], "It prints 1.", 2)
@@ -230,7 +230,7 @@ def check(answer: Any, stream: bool) -> None:
 
 
 def test_llama_cpp_gets_a_lazy_grammar(llama_cpp):
-    """On /completion, with the prompt that its own template makes; what comes back is a chat all the same."""
+    """On /completion with the template prompt; the response is a chat completion anyway."""
     said = {"content": f"I look.\n{GOOD}", "stop": True, "stop_type": "eos", "tokens_predicted": 9}
     llama_cpp.on("/apply-template", as_json(200, {"prompt": "<PROMPT>"})).on("/completion", as_json(200, said))
     with (
@@ -249,7 +249,7 @@ def test_llama_cpp_gets_a_lazy_grammar(llama_cpp):
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_real_llama_cpp_accepts_a_lazy_grammar(random_engine, stream):
-    """Its random model never begins a call: what it writes is text to the end."""
+    """Its random model never begins a call, so its output is text."""
     with (
         serving(random_engine.endpoint.base_url, "--constraint", "arguments") as url,
         openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,

@@ -1,4 +1,4 @@
-"""Patterns of schemas as grammars: what a real llama.cpp makes of them is found by Python's `re`."""
+"""Patterns of schemas as grammars: the output of a real llama.cpp matches them in Python's `re`."""
 
 from __future__ import annotations
 
@@ -84,6 +84,6 @@ def test_verbatim_text_matches_the_pattern(random_engine, pattern):
 
 
 def test_few_patterns_cannot_be_written_bare():
-    """Those that ask for a line end or a tab and nothing else."""
+    """Those that match only line ends or tabs."""
     assert {*PATTERNS, *MORE} - {*BARE} <= {r"^[\s]$", r"^[^\S]$", ""}
     assert string_rule_for_pattern("^<$", is_bare=True) is None

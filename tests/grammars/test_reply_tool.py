@@ -1,4 +1,4 @@
-"""Replies of a model that is held to calls: text for whoever asked, however they were cut into pieces."""
+"""Replies of a model that is constrained to calls: text for the client, in any chunks."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_the_name_of_a_tool_is_not_taken_twice():
 
 @pytest.mark.parametrize("size", [None, 1])
 def test_a_reply_that_begins_after_calls_only_ends_them(size):
-    """What a model would say before it has the results is nothing that it knows."""
+    """A model cannot know the results before it has them."""
     call = encode_call("read_file", {"path": "a"})
     turn = read(f'{call}\n<tool_call>\n{{"name": "reply", "arguments": ', size)
     assert [each.name for each in turn.calls] == ["read_file"]

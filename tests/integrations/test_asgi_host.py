@@ -90,7 +90,7 @@ def test_lifespan_ends_after_an_error():
 
 
 def test_failed_startup_raises_with_the_message():
-    """What the application says, and one that ends without a word."""
+    """Also for an application that ends without a message."""
 
     async def fails(scope: Any, receive: Any, send: Any) -> None:
         await receive()

@@ -86,7 +86,7 @@ def test_no_function_of_a_real_file_is_missed(name):
 
 
 def test_broken_code_gives_a_partial_outline():
-    """A file that is being written is outlined too, with a note that says where it breaks off."""
+    """An incomplete file has an outline with a note about the first syntax error."""
     text = (
         "def whole():\n    return 1\n\ndef broken(:\n    x = (\n\nclass After:\n    y = [\n\ndef after():\n    pass\n"
     )
@@ -97,7 +97,7 @@ def test_broken_code_gives_a_partial_outline():
 
 
 def test_fields_beyond_eight_are_omitted_but_not_methods():
-    """The ninth says that there are more."""
+    """A marker replaces the ninth."""
     fields = "".join(f"    field_{number}: int\n" for number in range(1, 12))
     text = shown(f"class A:\n{fields}    def method(self): ...\n", "a.py")
     assert "field_7: int; field_8: int [2-9]" in text
@@ -132,7 +132,7 @@ def test_constants_beyond_eight_keep_their_names():
     ],
 )
 def test_long_signatures_keep_name_and_return_type(code, name, expected):
-    """What is left out of the lists is marked."""
+    """Shortened lists are marked."""
     assert expected in shown(code, name)
 
 
@@ -156,7 +156,7 @@ def test_deep_nesting_in_a_signature_is_handled():
     ],
 )
 def test_functions_in_unusual_places_are_found(code, name, wanted):
-    """Behind macros, in what a module returns, in a rescue."""
+    """After macros, in the return value of a module, in a rescue."""
     language = language_of(name, code)
     assert language is not None
     found = outline(code, name, language)
@@ -166,7 +166,7 @@ def test_functions_in_unusual_places_are_found(code, name, wanted):
 
 
 def test_comments_in_signatures_are_omitted():
-    """However deep they stand."""
+    """At any depth."""
     code = "template <class T>\nT add(T a, // the first\n      T b);\n"
     assert "template <class T> T add(T a, T b) [1-3]" in shown(code, "a.cpp")
 
@@ -197,7 +197,7 @@ def test_file_without_declarations_has_a_message():
 
 
 def test_items_are_bounded(monkeypatch):
-    """What is left out is said."""
+    """A note reports the omission."""
     monkeypatch.setattr(extractor, "MAX_ITEMS", 3)
     text = shown("def f(): ...\n" * 9, "a.py")
     assert text.count("def f") == 3
@@ -205,14 +205,14 @@ def test_items_are_bounded(monkeypatch):
 
 
 def test_slow_parsing_is_aborted(monkeypatch):
-    """Some grammars are slow on what is no code."""
+    """Some grammars are slow for text that is not code."""
     monkeypatch.setattr(extractor, "PARSE_SECONDS", -1.0)
     with pytest.raises(ToolError, match="read the file instead"):
         outline("x = 1\n" * 5_000, "a.py", LANGUAGES[1])
 
 
 def test_missing_grammar_error_names_the_package(monkeypatch):
-    """The message says what to install and what to do until then."""
+    """The message has the install command and an alternative."""
     monkeypatch.setitem(sys.modules, "tree_sitter_python", None)
     syntax._parser.cache_clear()
     with pytest.raises(MissingGrammar, match=r"toolcall-adapter\[index\].*read the file instead"):
@@ -231,7 +231,7 @@ def test_missing_grammar_error_names_the_package(monkeypatch):
     ],
 )
 def test_language_depends_on_name_and_text(name, text, language):
-    """Where one extension has two meanings, the text decides."""
+    """If an extension is ambiguous, the text decides."""
     found = language_of(name, text)
     assert found is not None
     assert found.name == language

@@ -92,7 +92,7 @@ def test_the_async_client_streams(scripted):
 
 
 def test_request_without_tools_passes_through(client, scripted):
-    """Also its answer: what looks like a call stays text."""
+    """Also its response: text that looks like a call stays text."""
     scripted.on(CHAT, as_json(200, completion(CALL)))
     answer = wrap(client).chat.completions.create(model="qwen3", messages=ASK)
     assert answer.choices[0].message.content == CALL
@@ -138,7 +138,7 @@ class ReadFile(BaseModel):
 
 
 def test_the_parsing_helpers_work(replayed):
-    """A pydantic model as tool, its arguments parsed; also under its older name, and streamed. A real model said so."""
+    """A pydantic model as tool, with parsed arguments; also under its older name, and streamed. Real output."""
     client = replayed("tests/server/read_file.jsonl", constraint="required", grounded=True)
     asked: Any = {"model": "m", "messages": ASK, "tools": [openai.pydantic_function_tool(ReadFile)], "max_tokens": 100}
     for completions in (client.chat.completions, client.beta.chat.completions):
@@ -154,7 +154,7 @@ def test_the_parsing_helpers_work(replayed):
 
 
 def test_options_and_raw_answers_work(client, scripted):
-    """What the SDK makes of a client stays wrapped; headers and status are the server's."""
+    """Clients derived by the SDK stay wrapped; headers and status are the server's."""
     scripted.on(CHAT, as_json(200, completion(CALL)))
     fields: Any = {"model": "qwen3", "messages": ASK, "tools": TOOLS}
     wrapped = wrap(client)
@@ -168,7 +168,7 @@ def test_options_and_raw_answers_work(client, scripted):
 
 
 def test_a_server_that_ignores_stream_is_streamed(client, scripted):
-    """One JSON object where a stream was asked for."""
+    """One JSON object instead of the requested stream."""
     scripted.on(CHAT, as_json(200, completion(CALL)))
     with wrap(client).chat.completions.stream(model="qwen3", messages=ASK, tools=TOOLS) as stream:
         assert stream.get_final_completion().choices[0].finish_reason == "tool_calls"

@@ -58,7 +58,7 @@ OLD = """\
 
 
 def test_short_line_is_changed_between_distinctive_lines():
-    """``*/`` stands three times; the line below it and those further up stand once."""
+    """``*/`` occurs three times; the line below it and those further up are unique."""
     expected = STYLES.replace("    */\n    readonly dim", "    */ // rare\n    readonly dim")
     assert patched(STYLES, OLD, OLD.replace("*/", "*/ // rare")) == expected
 
@@ -71,7 +71,7 @@ def test_anchored_change_has_a_note():
 
 
 def test_short_line_with_context_on_one_side_is_not_located():
-    """What is shown above it stands nowhere, so the mark above the line below may be another one."""
+    """The context above does not occur in the file, so the line above the context below may be a different one."""
     old = "    readonly gone: this;\n    Emits light.\n    */\n    readonly dim: this;\n"
     assert "not found" in refusal(STYLES, old, old.replace("*/", "-/"))
 
@@ -90,7 +90,7 @@ CLOSED = """\
 
 
 def test_correct_lines_of_consecutive_equal_lines_are_changed():
-    """Of four brackets the second and third, found by their depth and not by their words."""
+    """The second and third of four brackets are located by their indentation."""
     old = CLOSED.split("\n", 1)[1] + "#[derive(Clone)]\n"
     assert patched(FILLING + CLOSED, old, old.replace("        }\n    }\n", "        }\n        x\n    }\n")) == (
         FILLING + CLOSED.replace("        }\n    }\n", "        }\n        x\n    }\n")
@@ -110,7 +110,7 @@ OVERLOADS = f"""\
 
 
 def test_a_bracket_belongs_to_the_line_that_opens_it():
-    """The function shown is gone; the one that stands in its place has a bracket, too, and is another one."""
+    """The function was replaced by another one, which also has a bracket."""
     old = """\
     public Factory createFactory(int style) {
       return createFactory(new Adapter<>(this, style));
@@ -223,7 +223,7 @@ def test_change_is_not_located_above_the_cost_limit(monkeypatch):
 
 
 def test_short_context_lines_are_not_enough():
-    """Even if they stand nowhere else."""
+    """Even if they are unique."""
     text = f"{FILLING}    aa = 1\n    }}\n    bb = 2\n"
     old = "    cc = 3\n    aa = 1\n    }\n    bb = 2\n    dd = 4\n"
     assert "not found" in refusal(text, old, old.replace("}", ")"))
@@ -268,7 +268,7 @@ def test_rarer_and_longer_lines_have_more_bits(line, least, most):
 
 @pytest.mark.parametrize("seed", range(25))
 def test_change_with_drifted_context_is_applied_or_rejected(seed):
-    """Every second line around reads differently, and a twin of the block stands at the end."""
+    """Every second context line differs, and the file ends with a twin of the block."""
     random = Random(seed)
     edit = made(seed)
     lines = list(edit.lines)

@@ -1,4 +1,4 @@
-"""The same rows by Ray Data; only where Ray is installed, and asked for: pytest -m clients tests/integrations/batch."""
+"""The same rows by Ray Data; needs Ray and `pytest -m clients tests/integrations/batch`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one row's columns are, and why a row could not be read."""
+"""The columns of one row, and the errors of rows that cannot be parsed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_an_answer_has_all_columns():
 
 
 def test_truncated_call_is_invalid():
-    """The row's own finish reason says so, under whichever name it has."""
+    """The row's finish reason indicates it, under any column name."""
     cut = CALL.removesuffix("\n</tool_call>")
     assert columns({"text": cut})["tool_calls"]
     assert columns({"text": cut, "finish_reason": "length"})["tool_calls"] == []
@@ -74,7 +74,7 @@ def test_unparsable_row_has_an_error(row, why):
 
 @pytest.mark.parametrize("settings", [{"format": "hermse"}, {"policy": "kind"}, {"tools": "{}"}])
 def test_invalid_settings_are_rejected_before_any_row(settings):
-    """With what there is instead."""
+    """The error lists the alternatives."""
     with pytest.raises(UsageError):
         RowParser(RowSettings(**settings))
 
@@ -97,7 +97,7 @@ def test_conflicting_input_column_is_renamed():
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_format_is_recognised(name):
-    """Of a call as the format itself writes it, by that format's name, or another's that writes the same."""
+    """A call written by a format has its name, or that of a format with the same output."""
     call = ("read_file", {"path": "a.py"})
     text = FORMATS[name].encode_calls([call])
     found = columns({"text": text}, tools=json.dumps(TOOLS))["format"]

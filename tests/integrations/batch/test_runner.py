@@ -1,4 +1,4 @@
-"""Whole files: what is kept of the input, and that a run which was ended goes on to the same output."""
+"""Whole files: preserved input, and interrupted runs that resume to the same output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.integrations.batch.test_row_parser import CALL
 
 
 class Ended(Exception):
-    """Stands for whatever ends a run in the middle."""
+    """Simulates an interruption of a run."""
 
 
 def run(given: Path, out: Path, *, jobs: int = 1, blocks: int | None = None, **settings):
@@ -57,7 +57,7 @@ def test_lines_keep_their_bytes(tmp_path):
 
 @pytest.mark.parametrize("line", [b"{", b"[1]", b"5", b"\xff\xfe", b"[" * 100_000, b'{"text": 5}', b"9" * 5_000, b"{}"])
 def test_invalid_lines_do_not_stop_a_run(line):
-    """Each is there with its error, and with its text where it is no object; the next is read."""
+    """Each has its error, and its text if it is not an object; the next line is parsed."""
     block, counts = jsonl.read_block(_reader(), line + b'\n{"text": "x"}\n')
     first, second = (json.loads(each) for each in block.splitlines())
     assert first["error"]
@@ -81,7 +81,7 @@ def test_a_column_of_the_input_is_never_replaced():
 
 @pytest.mark.parametrize("blocks", [1, 3, 7])
 def test_interrupted_run_is_resumed(given, tmp_path, blocks):
-    """To the same bytes and the same sums, and without doing again what is done."""
+    """To the same bytes and totals, without repeating finished blocks."""
     whole = run(given, tmp_path / "whole.jsonl")
     out = tmp_path / "out.jsonl"
     with pytest.raises(Ended):
@@ -103,7 +103,7 @@ def test_output_does_not_depend_on_processes(given, tmp_path):
 
 
 def test_progress_of_another_run_is_not_resumed(given, tmp_path):
-    """Other options, another input; nor is what is there written over."""
+    """With other options or input; existing output is not overwritten."""
     out = tmp_path / "out.jsonl"
     with pytest.raises(Ended):
         run(given, out, blocks=1)
@@ -119,7 +119,7 @@ def test_progress_of_another_run_is_not_resumed(given, tmp_path):
 
 
 def test_a_folder_becomes_a_folder(given, tmp_path):
-    """Each file under its name; what was ended between two goes on."""
+    """Each file under its name; a run interrupted between two is resumed."""
     folder = tmp_path / "data"
     (folder / "train").mkdir(parents=True)
     given.rename(folder / "train" / "a.jsonl")
@@ -143,7 +143,7 @@ def test_a_folder_becomes_a_folder(given, tmp_path):
     ],
 )
 def test_mismatched_input_and_output_are_rejected(given, out, why, tmp_path, monkeypatch):
-    """With what does."""
+    """The error shows the expected form."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.jsonl").write_text("")
     with pytest.raises(UsageError, match=why):

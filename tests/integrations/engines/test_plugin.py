@@ -1,4 +1,4 @@
-"""``adapter plugin`` names what an engine can load, and the package says where its entry points find us."""
+"""``adapter plugin`` prints the file for an engine, and the package declares entry points."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def _parsers(tells_more: bool, *, name: str = "adapter_hermes", is_on: bool, tok
 
 
 def _whole(tool: Any, reasoning: Any, text: str) -> tuple[str, str, list[tuple[str, str]]]:
-    """As SGLang makes it: the tool parser is asked only where it says that there is a call."""
+    """Imitate SGLang: the tool parser is used only if it detects a call."""
     read = reasoning.detect_and_parse(text)
     content, calls = read.normal_text, []
     if tool.has_tool_call(content):
@@ -101,7 +101,7 @@ def test_response_is_split_and_parsed(tells_more, name):
 
 
 def test_disabled_reasoning_is_not_assumed_in_always_reasoning_formats(tells_more):
-    """GLM 4.7's prompt ends in ``</think>`` where reasoning is turned off, of which only that flag tells."""
+    """GLM 4.7's prompt ends in ``</think>`` if reasoning is off, which only that flag indicates."""
     answer = "Checking.<tool_call>get_weather</tool_call>"
     parsers = _parsers(tells_more, name="adapter_glm47", is_on=False)
     assert _whole(*parsers, answer) == ("", "Checking.", [("get_weather", "{}")])
@@ -124,7 +124,7 @@ def test_reasoning_that_is_on_is_opened_by_the_model_in_gpt_oss(tells_more):
 
 
 def test_json_content_is_not_a_call(tells_more):
-    """gpt-oss says by its channel that it is none; without that channel its text looks like one."""
+    """gpt-oss marks it by its channel; without the channel its text looks like a call."""
     content = '{"name": "get_weather", "arguments": {}}'
     text = f"<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>{content}"
     assert _whole(*_parsers(tells_more, name="adapter_harmony", is_on=False), text) == ("Hm.", content, [])
@@ -132,7 +132,7 @@ def test_json_content_is_not_a_call(tells_more):
 
 @pytest.mark.usefixtures("tells_more")
 def test_the_command_registers_before_the_server_starts(monkeypatch):
-    """``python -m adapter.integrations.engines.sglang ARGS...`` registers first, because SGLang validates parser names."""
+    """``python -m adapter.integrations.engines.sglang ARGS...`` registers first: SGLang validates names."""
     seen: list[Any] = []
     parser = sys.modules["sglang.srt.function_call.function_call_parser"]
 

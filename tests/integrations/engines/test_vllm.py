@@ -48,13 +48,13 @@ def _parsers(release: VllmCompat, name: str = "adapter_hermes") -> tuple[Any, An
 
 
 def test_every_format_is_registered(release):
-    """By its name, and ``adapter`` for what the model tells."""
+    """By its name, and ``adapter`` for auto-detection."""
     assert {"adapter", "adapter_hermes", "adapter_glm45"} <= set(release.tool_parsers.parsers)
     assert set(release.reasoning_parsers.parsers) == set(release.tool_parsers.parsers)
 
 
 def test_complete_response_is_split_and_parsed(release):
-    """Reasoning first, then what follows it."""
+    """Reasoning first, then the rest."""
     tool, reasoning = _parsers(release)
     request = tool.adjust_request(_request())
     assert request.skip_special_tokens is False
@@ -77,8 +77,8 @@ def test_without_our_reasoning_parser_reasoning_is_content(release):
 
 
 def _streamed(release: VllmCompat, pieces: list[str]) -> tuple[str, str, list[tuple[str, str]]]:
-    """Reasoning, content and calls of a stream as vLLM makes it: its pieces go to the reasoning parser until that says
-    that reasoning is over, the rest to the tool parser, with the same piece or (0.10 to 0.12) the next one."""
+    """Return reasoning, content and calls of a stream as in vLLM: its deltas go to the reasoning parser until reasoning
+    ends, the rest to the tool parser, with the same delta or (0.10 to 0.12) the next one."""
     tool, reasoning = _parsers(release)
     request, tokenizer = _request(), Tokenizer()
     streaming = getattr(reasoning, f"{release.reasoning_method}_streaming")
@@ -141,7 +141,7 @@ def test_reasoning_in_its_final_delta_is_not_lost(release):
 
 
 def test_reasoning_that_is_known_when_it_ends_is_not_lost(release):
-    """A marker in it had to wait for the end; nothing but that stands in the last piece."""
+    """A marker in it is buffered until the end; the last delta has nothing else."""
     pieces = ["<think>", "Rome ", "<tool_call>", " is a marker.", "</think>", "\n\n", "I look."]
     assert _streamed(release, pieces) == ("Rome <tool_call> is a marker.", "I look.", [])
 
@@ -183,7 +183,7 @@ def test_forced_call_text_stays_verbatim(release, choice):
 
 
 def test_marker_missing_from_the_text_does_not_end_the_response(release):
-    """Of a request that keeps no special tokens: what comes after it is read on."""
+    """For a request that skips special tokens; the text after it is parsed."""
     _, reasoning = _parsers(release)
     reasoning.model_tokenizer.all_special_ids = tuple(range(1, len(Tokenizer.MARKS) + 1))
     streaming = getattr(reasoning, f"{release.reasoning_method}_streaming")
@@ -220,7 +220,7 @@ def test_reasoning_end_is_detected_by_tokens(release):
 
 
 def test_unknown_interface_is_logged_without_failing(monkeypatch, caplog):
-    """The message names what was tried, and what to do."""
+    """The message lists the alternatives tried, and the next step."""
     install_vllm(monkeypatch, NEWEST | {"tools": "vllm.somewhere.else"})
     with caplog.at_level(logging.WARNING):
         vllm.register()
@@ -239,7 +239,7 @@ def test_changed_signature_is_an_interface_error(monkeypatch):
 
 
 def test_engine_is_not_imported_early(tmp_path):
-    """Neither vLLM nor SGLang, whoever imports ours."""
+    """Importing our modules imports neither vLLM nor SGLang."""
     code = (
         "import sys, adapter.integrations.engines.vllm, adapter.integrations.engines.sglang; "
         "print([name for name in sys.modules if name in ('vllm', 'sglang', 'torch')])"
@@ -250,5 +250,5 @@ def test_engine_is_not_imported_early(tmp_path):
 
 @pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="vLLM is not installed here")
 def test_the_real_vllm_has_a_known_interface():
-    """Where it is installed: every check of the table passes."""
+    """If it is installed, every check passes."""
     assert VllmCompat().tool_parser.__name__ == "ToolParser"

@@ -76,14 +76,14 @@ def test_mcp_tools_are_added_to_the_dialect(workspace):
 
 
 def test_mcp_tools_do_not_claim_a_sandbox(workspace):
-    """They run in their server, read-only ones too, and that is what the result and the session say."""
+    """They run in their server, including read-only ones, and the result and the session report that."""
     result = workspace.run("add", {"first": 2})
     assert result.sandbox.startswith("sandbox: NONE, it runs in the MCP server 'example'")
     assert "sandbox: NONE for add (the MCP server 'example')" in workspace.sandbox
 
 
 def test_results_come_as_text(workspace):
-    """Numbers, and of what a model cannot read what it is."""
+    """Numbers, and the type of content that a model cannot read."""
     assert workspace.run("add", {"first": 2, "second": 3}).content == "5"
     shown = workspace.run("show", {}).content
     assert shown == (
@@ -102,7 +102,7 @@ def test_invalid_arguments_are_reported_to_the_model(workspace):
 
 
 def test_tools_with_side_effects_need_approval(connected, tmp_path):
-    """Only a tool that says it merely reads runs unasked."""
+    """Only a tool with a read-only hint runs without approval."""
     asked: list[ApprovalRequest] = []
 
     def refuse(approval: ApprovalRequest) -> bool:
@@ -118,7 +118,7 @@ def test_tools_with_side_effects_need_approval(connected, tmp_path):
 
 
 def test_read_only_hint_of_an_untrusted_server_needs_approval(tmp_path):
-    """The first call of each is asked for, whatever its hints say; a yes holds for that tool, and a no for nothing."""
+    """The first call of each needs approval regardless of its hints; approval applies to that tool only."""
     asked: list[ApprovalRequest] = []
     answers = iter([False, True, True])
 
@@ -151,7 +151,7 @@ serve(lambda cursor: {"tools": [look, tool("other", annotations=READS)]}, lambda
 
 @pytest.mark.parametrize("trusted", [True, False])
 def test_changed_definition_is_shown_and_needs_approval(tmp_path, trusted):
-    """Also of a trusted server: what differs stands in the notes and in the question, until a call was allowed."""
+    """Also for a trusted server: the notes and the prompt show the difference until a call is allowed."""
     told = tmp_path / "description"
     server = McpServer("changing", (sys.executable, "-c", CHANGING, str(told)), cwd=str(ROOT), trusted=trusted)
     (tmp_path / "w").mkdir()
@@ -220,7 +220,7 @@ def listing(kind: str, number: int = 1) -> McpServer:
     ids=["pages", "circle", "many", "large"],
 )
 def test_tool_list_of_a_server_is_bounded(monkeypatch, tmp_path, server, count, note):
-    """In pages, tools and characters; what is left out is said. Equal names are told apart."""
+    """In pages, tools and characters, with notes. Equal names are made distinct."""
     monkeypatch.setattr(tools, "MAX_PAGES", 20)
     monkeypatch.setattr(tools, "MAX_TOOLS", 50)
     with McpTools([server], state=str(tmp_path)) as connected:
@@ -253,7 +253,7 @@ def test_results_of_a_server_are_bounded(monkeypatch, tmp_path, kind):
     "program", ["print('garbage', flush=True); input()", "print('{}' * 9); print('[]')", "import time; time.sleep(60)"]
 )
 def test_garbage_from_a_server_fails_only_its_call(monkeypatch, tmp_path, program):
-    """The tools of the others are there, and a note says which is not."""
+    """The tools of the other servers work, and a note names the failed one."""
     monkeypatch.setattr(tools, "START_S", 10.0)
     broken = McpServer("broken", (sys.executable, "-c", program))
     (tmp_path / "w").mkdir()
@@ -296,7 +296,7 @@ def test_call_has_a_timeout(tmp_path):
 
 
 def test_dead_server_is_reported(tmp_path):
-    """With its last words; what it was asked for has no result."""
+    """With its last output; its call has no result."""
     with McpTools([example()], BLADE) as connected, Workspace(tmp_path, tools=connected.tools) as workspace:
         assert "out of cheese" in (workspace.run("die", {}).error or "")
         again = workspace.run("add", {"first": 1})
@@ -352,7 +352,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a daemo
 
 
 def forking(told: Path, *arguments: str) -> tuple[str, ...]:
-    """A server that starts a process and a daemon; the ids of all three stand in ``told``."""
+    """Command of a server that starts a process and a daemon, and writes all three ids to ``told``."""
     return (sys.executable, "-c", FORKING, str(told), *arguments)
 
 
@@ -527,7 +527,7 @@ def test_a_clients_own_definition_is_a_tool(tmp_path):
 
 
 def with_client(work: Callable[[Client], Any], root: Path, *options: str) -> Any:
-    """What ``work`` gives with the official client before `adapter mcp`."""
+    """Return the result of ``work`` with the official client connected to `adapter mcp`."""
     arguments = ["-m", "adapter", "mcp", "--root", str(root), *options]
 
     async def run() -> Any:
@@ -552,7 +552,7 @@ def beside_client(work: Callable[[Client], Any], root: Path, approve: str, *rule
 
 
 def test_a_dialects_tools_are_listed(tmp_path):
-    """All that the session has, with what they do to the world."""
+    """All tools of the session, with their effects."""
 
     async def listed(client: Client) -> Any:
         return (await client.list_tools()).tools
@@ -581,7 +581,7 @@ async def read_and_write(client: Client) -> Any:
     ids=["ask", "auto-edit", "rule", "yolo", "denied"],
 )  # fmt: skip
 def test_policy_applies_to_mcp_clients(tmp_path, approve, rules, is_written):
-    """Nobody can be asked, so what is not allowed is refused with how to allow it; reading is free."""
+    """Without an approver, other calls are refused with a hint; reading is allowed."""
     (tmp_path / "a.txt").write_text("alpha\n", encoding="utf-8")
     check_policy(tmp_path, is_written, beside_client(read_and_write, tmp_path, approve, *rules))
 

@@ -1,4 +1,4 @@
-"""`assert_calls`: what it takes for the same, and what its difference shows."""
+"""`assert_calls`: equality and the diff."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_response_has_calls_among_its_items():
 
 
 def test_the_difference_shows_only_what_differs():
-    """What `ANY` stands for, what else was given, and the order of arguments are no differences."""
+    """Values matched by `ANY`, additional arguments and their order are not shown."""
     answer = completion(("search", {"query": "x", "where": "a"}), READ)
     with pytest.raises(AssertionError) as caught:
         assert_calls(answer, [("search", {"where": ANY}), ("read_file", {"limit": 20, "path": "b.py"})], partial=True)
@@ -87,7 +87,7 @@ def test_the_difference_shows_only_what_differs():
 
 
 def test_calls_that_are_missing_and_too_many_are_shown():
-    """With what the answer says in their place."""
+    """With the content of the answer."""
     with pytest.raises(AssertionError, match=r"(?s)- search\(\.\.\.\)\n.*the content is 'I cannot\.'"):
         assert_calls(completion(content="I cannot."), ["search"])
     with pytest.raises(AssertionError, match=r"(?s)  search\(\)\n\+ search\(\)$"):

@@ -1,4 +1,4 @@
-"""The pytest plugin in runs of its own: replayed, recorded anew, and what it says where a recording does not fit."""
+"""The pytest plugin in separate runs: replay, recording, and errors for missing answers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def completion(content: str) -> dict[str, Any]:
 
 
 def record(scripted: ScriptedServer, file: Path, *asked: tuple[str, str]) -> None:
-    """What a model answered to a first message, each in a conversation of its own."""
+    """Record answers to first messages, each in a separate conversation."""
     scripted.on(CHAT, *(as_json(200, completion(answer)) for _, answer in asked))
     with openai.OpenAI(base_url=f"{scripted.url}/v1", api_key="k", max_retries=0) as plain:
         client = wrap(plain, record=file)
@@ -64,7 +64,7 @@ def record(scripted: ScriptedServer, file: Path, *asked: tuple[str, str]) -> Non
 
 @pytest.fixture(autouse=True)
 def _libraries_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an inner run imports first stays imported: later tests would have each of its classes twice."""
+    """Keep modules that an inner run imports; later tests would otherwise have duplicate classes."""
 
     def restore(_: object) -> None:
         for name in ("test_it", "test_agent", "my_agent"):
@@ -156,7 +156,7 @@ def test_another_route(replayed):
 
 
 def test_missing_answer_fails_the_test_with_the_difference(run, scripted, pytester):
-    """The nearest request with what differs, and how to record: no error of the SDK's, no second try."""
+    """Shows the nearest request, the difference and the recording command, without SDK errors or retries."""
     record(scripted, pytester.path / "said.jsonl", ("Read a.py", call("a.py")), ("What's up?", "Nothing."))
     result = run(MISSING)
     result.assert_outcomes(failed=6)
@@ -288,7 +288,7 @@ def test_other_calls(replayed):
 
 
 def test_documentation_page_examples_work(pytester, scripted):
-    """Its test is recorded and replayed, and what it shows of failures is what they say."""
+    """Its test is recorded and replayed, and the shown failures are real."""
     (test,) = re.findall(r"<!-- test: \S+ -->\n```python\n(.*?)```", PAGE, re.DOTALL)
     edit = {"path": "settings.ini", "old_text": "port = 8000", "new_text": "port = 9000"}
     said = json.dumps({"name": "apply_edit", "arguments": edit})
