@@ -6,6 +6,7 @@ have an exponent.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 DIGITS, PLACES = 15, 9
@@ -69,16 +70,8 @@ def _equal_length_range(lowest: str, highest: str) -> str:
     rest = len(lowest) - 1
     if lowest[0] == highest[0]:
         return f'"{lowest[0]}" {_equal_length_range(lowest[1:], highest[1:])}'
-    first, last, parts = int(lowest[0]), int(highest[0]), []
-    if lowest[1:].strip("0"):
-        parts.append(f'"{first}" {_equal_length_range(lowest[1:], "9" * rest)}')
-        first += 1
-    if highest[1:].strip("9"):
-        parts.append(f'"{last}" {_equal_length_range("0" * rest, highest[1:])}')
-        last -= 1
-    if first <= last:
-        parts.append(f"[{first}-{last}]{f' [0-9]{{{rest}}}' if rest else ''}")
-    return _group(parts)
+    any_rest = f" [0-9]{{{rest}}}" if rest else ""
+    return _by_first_digit(lowest, highest, lambda low, high: f" {_equal_length_range(low, high)}", any_rest)
 
 
 def _unsigned_range(lowest: Decimal, highest: Decimal) -> str:
@@ -98,24 +91,15 @@ def _unsigned_range(lowest: Decimal, highest: Decimal) -> str:
 
 
 def _split_places(number: Decimal) -> tuple[int, str]:
-    full_lengths, _, places = f"{number:f}".partition(".")
-    return int(full_lengths), places.ljust(PLACES, "0")
+    digits, _, places = f"{number:f}".partition(".")
+    return int(digits), places.ljust(PLACES, "0")
 
 
 def _fraction_range(lowest: str, highest: str) -> str:
     """Return a rule for one or more decimal places between two fractions of maximum length."""
-    first, last, rest, parts = int(lowest[0]), int(highest[0]), len(lowest) - 1, []
-    if first == last:
-        return f'"{first}"{_fraction_rest(lowest[1:], highest[1:])}'
-    if lowest[1:].strip("0"):
-        parts.append(f'"{first}"{_fraction_rest(lowest[1:], "9" * rest)}')
-        first += 1
-    if highest[1:].strip("9"):
-        parts.append(f'"{last}"{_fraction_rest("0" * rest, highest[1:])}')
-        last -= 1
-    if first <= last:
-        parts.append(f"[{first}-{last}] [0-9]{{0,{rest}}}")
-    return _group(parts)
+    if lowest[0] == highest[0]:
+        return f'"{lowest[0]}"{_fraction_rest(lowest[1:], highest[1:])}'
+    return _by_first_digit(lowest, highest, _fraction_rest, f" [0-9]{{0,{len(lowest) - 1}}}")
 
 
 def _fraction_rest(lowest: str, highest: str) -> str:
@@ -124,6 +108,20 @@ def _fraction_rest(lowest: str, highest: str) -> str:
         return ""
     further = _fraction_range(lowest, highest)
     return f" {further}" if lowest.strip("0") else f" ({further})?"
+
+
+def _by_first_digit(lowest: str, highest: str, rest_of: Callable[[str, str], str], any_rest: str) -> str:
+    """Return the alternatives of a range by first digit: both bounds, and the digits between them."""
+    first, last, rest, parts = int(lowest[0]), int(highest[0]), len(lowest) - 1, []
+    if lowest[1:].strip("0"):
+        parts.append(f'"{first}"{rest_of(lowest[1:], "9" * rest)}')
+        first += 1
+    if highest[1:].strip("9"):
+        parts.append(f'"{last}"{rest_of("0" * rest, highest[1:])}')
+        last -= 1
+    if first <= last:
+        parts.append(f"[{first}-{last}]{any_rest}")
+    return _group(parts)
 
 
 def _group(parts: list[str]) -> str:

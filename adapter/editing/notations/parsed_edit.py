@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from adapter.tools.operations import FileAction, Hunk, Patch
 
-NO_NEWLINE = "\\ No newline at end of file"
 _NO_NEWLINE_WORDS = "no newline at end of"
 
 

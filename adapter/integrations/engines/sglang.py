@@ -137,13 +137,9 @@ class SglangToolParser:
         for call in delta.calls:
             if call.name is not None:
                 calls.append(self.sglang.call(tool_index=call.index, name=call.name, parameters=""))
-                self.prev_tool_call_arr.append({"name": call.name, "arguments": {}})
-                self.streamed_args_for_tool.append("")
                 self.current_tool_id = call.index
             calls.append(self.sglang.call(tool_index=call.index, parameters=call.arguments))
-            self.streamed_args_for_tool[call.index] += call.arguments
-        for completed_call in delta.completed:
-            self.prev_tool_call_arr[stream.index_of(completed_call)]["arguments"] = completed_call.arguments
+        stream.record_calls(delta, self.prev_tool_call_arr, self.streamed_args_for_tool)
         return self.sglang.result(normal_text=delta.content, calls=calls)
 
     def _new_stream(self, tools: list[Any]) -> StreamAdapter:

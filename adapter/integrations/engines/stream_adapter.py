@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from adapter.core.events import (
     ContentReclassified,
@@ -150,9 +151,15 @@ class StreamAdapter:
                     self._add_event(event, delta)
         return delta
 
-    def index_of(self, call: ToolCall) -> int:
-        """Return the index of an emitted call."""
-        return self._indices[call.id]
+    def record_calls(self, delta: EngineDelta, calls: list[dict[str, Any]], arguments: list[str]) -> None:
+        """Update the lists of calls and streamed arguments that engines read from their tool parsers."""
+        for call in delta.calls:
+            if call.name is not None:
+                calls.append({"name": call.name, "arguments": {}})
+                arguments.append("")
+            arguments[call.index] += call.arguments
+        for completed in delta.completed:
+            calls[self._indices[completed.id]]["arguments"] = completed.arguments
 
     def _add_event(self, event: Event, delta: EngineDelta) -> None:
         match event:

@@ -211,13 +211,7 @@ class VllmToolParser(_VllmParserBase):
     def _emit(self, stream: StreamAdapter, events: Iterable[Event]) -> EngineDelta:
         """Convert events to a delta, and update the attributes that vLLM reads from its parser."""
         delta = stream.emitted_calls(events)
-        for call in delta.calls:
-            if call.name is not None:
-                self.prev_tool_call_arr.append({"name": call.name, "arguments": {}})
-                self.streamed_args_for_tool.append("")
-            self.streamed_args_for_tool[call.index] += call.arguments
-        for completed_call in delta.completed:
-            self.prev_tool_call_arr[stream.index_of(completed_call)]["arguments"] = completed_call.arguments
+        stream.record_calls(delta, self.prev_tool_call_arr, self.streamed_args_for_tool)
         return delta
 
     def _new_stream(self, request: Any, *, follows_reasoning: bool = False) -> StreamAdapter:
