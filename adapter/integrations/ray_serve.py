@@ -133,8 +133,8 @@ def app(args: Mapping[str, Json]) -> serve.Application:
         raise UsageError(
             f"{explain(error)}; adapter.integrations.ray_serve.RayServeConfig has {_ARGUMENT_NAMES}"
         ) from error
-    built = config.settings(config.upstream[0])
-    if not is_loopback_host(config.host) and built.api_key is None:
+    settings = config.settings(config.upstream[0])
+    if not is_loopback_host(config.host) and settings.api_key is None:
         raise UsageError(f"host {config.host!r} is reachable from other machines; set api_key or ADAPTER_API_KEY")
     proxy = ServerReplica.bind(config.model_dump(mode="json"))  # type: ignore[attr-defined]  # of a deployment
     return Ingress.bind(proxy)  # type: ignore[attr-defined]
@@ -162,9 +162,8 @@ class ServerReplica:
         self._exit_stack = AsyncExitStack()
         self._apps: dict[str, ASGIApp] = {}
         for upstream in parsed.upstream:
-            built = create_app(parsed.settings(upstream))
-            await self._exit_stack.enter_async_context(run_lifespan(built))
-            self._apps[upstream] = built
+            self._apps[upstream] = create_app(parsed.settings(upstream))
+            await self._exit_stack.enter_async_context(run_lifespan(self._apps[upstream]))
         self._name = serve.get_replica_context().replica_id.unique_id.encode()
 
     async def answer(self, scope: Scope, body: bytes, conversation: str) -> AsyncIterator[Head | bytes]:

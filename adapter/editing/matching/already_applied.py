@@ -39,26 +39,21 @@ def find_enclosing_new_text(search: DocumentIndex, match: TextMatch, old: str, n
         return search.document.line_at(start)
     before, after = _nonblank_lines(old), _nonblank_lines(new)
     old_keys, new_keys = [normalized_line(line) for line in before], [normalized_line(line) for line in after]
-    if len(new_keys) == 1 == len(old_keys) and old_keys != new_keys == [
-        normalized_line(search.document.lines[match.first_line])
-    ]:
-        return match.first_line
     lines = search.document.lines
-    match_lines = [line for line in range(match.first_line, match.last_line + 1) if lines[line].strip()]
-    if not old_keys or not match_lines or not set(old_keys) <= set(new_keys):
+    if len(new_keys) == 1 == len(old_keys) and old_keys != new_keys == [normalized_line(lines[match.first_line])]:
+        return match.first_line
+    inside = [line for line in range(match.first_line, match.last_line + 1) if lines[line].strip()]
+    if not old_keys or not inside or not set(old_keys) <= set(new_keys):
         return None
-    around = _nonblank_around(lines, match_lines, len(new_keys))
+    around = _nonblank_around(lines, inside, len(new_keys))
     # Comments of the document may be between the lines of the new text.
     actual_keys = {line: normalized_line(lines[line]) for line in around}
     around = [line for line, key in actual_keys.items() if key in new_keys or not is_comment(key)]
     for at in range(len(around) - len(new_keys) + 1):
         rows = around[at : at + len(new_keys)]
-        is_around = rows[0] <= match_lines[0] and match_lines[-1] <= rows[-1]
-        if (
-            is_around
-            and _are_alike(new_keys, [actual_keys[row] for row in rows], old_keys)
-            and _matches_new_text(search, rows, old, new)
-        ):
+        is_around = rows[0] <= inside[0] and inside[-1] <= rows[-1]
+        is_alike = is_around and _are_alike(new_keys, [actual_keys[row] for row in rows], old_keys)
+        if is_alike and _matches_new_text(search, rows, old, new):
             return rows[0]
     return None
 
@@ -79,11 +74,11 @@ def _are_alike(new_keys: Sequence[str], others: Sequence[str], old_keys: Sequenc
     return all(key == other or (key in old_keys and lenient_line(key) == lenient_line(other)) for key, other in pairs)
 
 
-def _nonblank_around(lines: Sequence[str], match_lines: Sequence[int], count: int) -> list[int]:
+def _nonblank_around(lines: Sequence[str], inside: Sequence[int], count: int) -> list[int]:
     """Return the matched lines, and ``count`` non-blank lines before and after them."""
-    above = (line for line in range(match_lines[0] - 1, -1, -1) if lines[line].strip())
-    below = (line for line in range(match_lines[-1] + 1, len(lines)) if lines[line].strip())
-    return [*reversed(list(islice(above, count))), *match_lines, *islice(below, count)]
+    above = (line for line in range(inside[0] - 1, -1, -1) if lines[line].strip())
+    below = (line for line in range(inside[-1] + 1, len(lines)) if lines[line].strip())
+    return [*reversed(list(islice(above, count))), *inside, *islice(below, count)]
 
 
 def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new: str) -> bool:
@@ -91,55 +86,40 @@ def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new:
 
     If the patch changes only whitespace, the lines must be shifted uniformly and their whitespace is compared.
     """
-    before, after, actual_lines = (
-        _nonblank_lines(old),
-        _nonblank_lines(new),
-        [search.document.lines[row] for row in rows],
-    )
-    widths = list(zip(map(indent_width, after), map(indent_width, actual_lines), strict=True))
+    before, after, current = _nonblank_lines(old), _nonblank_lines(new), [search.document.lines[row] for row in rows]
+    widths = list(zip(map(indent_width, after), map(indent_width, current), strict=True))
     if widths[0][0] == 0:
         widths = widths[1:]  # models omit the indentation of a text's first line
     if list(map(normalized_line, before)) != list(map(normalized_line, after)):
         return _keeps_order(widths)
     shifts = {written - actual for written, actual in widths}
     is_reindented = list(map(indent_width, before)) != list(map(indent_width, after))
-    if is_reindented and _are_moved(before, after, actual_lines):
+    if is_reindented and _are_moved(before, after, current):
         shifts = {0}  # an unmoved line may be indented differently
     if len(shifts) > 1 and (is_reindented or not _keeps_order(widths)):
         return False
-    bodies = list(
-        zip(*([line.lstrip(" \t") for line in lines] for lines in (before, after, actual_lines)), strict=True)
-    )
+    bodies = list(zip(*([line.lstrip(" \t") for line in lines] for lines in (before, after, current)), strict=True))
     gaps = list(zip(_gaps(old), _gaps(new), _distances(rows), strict=True))
-    if any(old_value != new_value != actual_value for old_value, new_value, actual_value in bodies):
+    if any(prior != target != actual for prior, target, actual in bodies):
         return False
     if any(
-        old_value != new_value and (actual_value < new_value if new_value > old_value else actual_value > new_value)
-        for old_value, new_value, actual_value in gaps
+        prior != target and (actual < target if target > prior else actual > target) for prior, target, actual in gaps
     ):
         return False
-    has_content_change = any(old_value != new_value for old_value, new_value, _ in (*bodies, *gaps))
-    is_verbatim = _right_stripped(actual_lines) == _right_stripped(after) != _right_stripped(before)
+    has_content_change = any(prior != target for prior, target, _ in (*bodies, *gaps))
+    is_verbatim = _right_stripped(current) == _right_stripped(after) != _right_stripped(before)
     is_moved = (is_reindented and shifts == {0}) or _depths(before) != _depths(after)
     return has_content_change or is_moved or is_verbatim
 
 
-def _are_moved(before: Sequence[str], after: Sequence[str], actual_lines: Sequence[str]) -> bool:
+def _are_moved(before: Sequence[str], after: Sequence[str], current: Sequence[str]) -> bool:
     """Return whether all reindented lines have the new indentation, and most other lines that of the old text."""
-    rows = list(zip(before, after, actual_lines, strict=True))
-    moved = [
-        (new_value, actual_value)
-        for old_value, new_value, actual_value in rows
-        if indent_of(old_value) != indent_of(new_value)
-    ]
+    rows = list(zip(before, after, current, strict=True))
+    moved = [(target, actual) for prior, target, actual in rows if indent_of(prior) != indent_of(target)]
     unmoved = [
-        indent_of(old_value) == indent_of(actual_value)
-        for old_value, new_value, actual_value in rows
-        if indent_of(old_value) == indent_of(new_value)
+        indent_of(prior) == indent_of(actual) for prior, target, actual in rows if indent_of(prior) == indent_of(target)
     ]
-    return all(indent_of(new_value) == indent_of(actual_value) for new_value, actual_value in moved) and 2 * sum(
-        unmoved
-    ) > len(unmoved)
+    return all(indent_of(target) == indent_of(actual) for target, actual in moved) and 2 * sum(unmoved) > len(unmoved)
 
 
 def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
@@ -229,9 +209,9 @@ def _find_insertion(search: DocumentIndex, best: MatchCandidate, old: Sequence[s
     if not hunks or any(hunk.start < hunk.end for hunk in hunks):
         return None
     at = {step.old_start: step.line_start for step in best.steps if step.is_pair}
-    for row, old_value in enumerate(old):  # kept lines must have the new text's whitespace if it changes
-        new_value = new[row + sum(hunk.new_end - hunk.new_start for hunk in hunks if hunk.start <= row)].rstrip()
-        if old_value.rstrip() != new_value and (row not in at or search.document.lines[at[row]].rstrip() != new_value):
+    for row, prior in enumerate(old):  # kept lines must have the new text's whitespace if it changes
+        target = new[row + sum(hunk.new_end - hunk.new_start for hunk in hunks if hunk.start <= row)].rstrip()
+        if prior.rstrip() != target and (row not in at or search.document.lines[at[row]].rstrip() != target):
             return None
     found = [_find_between(search, best, hunk.start, new[hunk.new_start : hunk.new_end]) for hunk in hunks]
     return None if None in found else found[0]
@@ -257,11 +237,11 @@ def _find_respaced(search: DocumentIndex, best: MatchCandidate, old: Sequence[st
     if [normalized_line(old[row]) for row in before] != [normalized_line(new[row]) for row in after]:
         return None
     pairs = list(zip(before, after, strict=True))
-    found = [(old_value, row, at[old_value]) for old_value, row in pairs if old_value in at]
-    is_found = all(old_value in at or indent_of(old[old_value]) == indent_of(new[row]) for old_value, row in pairs)
+    found = [(prior, row, at[prior]) for prior, row in pairs if prior in at]
+    is_found = all(prior in at or indent_of(old[prior]) == indent_of(new[row]) for prior, row in pairs)
     is_indented = all(indent_of(new[row]) == indent_of(lines[line]) for _, row, line in found)
     gaps = zip(*(_distances(rows) for rows in zip(*found, strict=True)), strict=True) if found else ()
-    is_spaced = all(new_value == actual_value for old_value, new_value, actual_value in gaps if old_value != new_value)
+    is_spaced = all(target == actual for prior, target, actual in gaps if prior != target)
     return best.first_line if found and is_found and is_indented and is_spaced else None
 
 

@@ -64,8 +64,8 @@ def with_columns(row_parser: RowParser, table: Any) -> tuple[Any, BatchStats]:
     """Return a pyarrow.Table with the result columns."""
     counts = BatchStats()
     names = table.column_names
-    column_names = {name if name in names else name.split(".")[0] for name in row_parser.settings.columns}
-    present = [name for name in names if name in column_names]
+    needed = {name if name in names else name.split(".")[0] for name in row_parser.settings.columns}
+    present = [name for name in names if name in needed]
     rows = table.select(present).to_pylist() if present else [{}] * len(table)
     parsed_rows = []
     for row in rows:

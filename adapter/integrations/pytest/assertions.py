@@ -36,20 +36,19 @@ def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: boo
     )
 
 
-def _normalize_pair(actual: _Call, expected_calls: _Call, partial: bool) -> tuple[_Call, _Call]:
+def _normalize_pair(actual: _Call, expected: _Call, partial: bool) -> tuple[_Call, _Call]:
     """Normalize a pair of calls for the diff: equal arguments get the same value and order."""
     name, arguments = actual
-    if name != expected_calls[0]:
-        return actual, expected_calls
-    if expected_calls[1] is ...:
+    if name != expected[0]:
+        return actual, expected
+    if expected[1] is ...:
         return actual, actual
-    if not isinstance(arguments, dict) or not isinstance(expected_calls[1], Mapping):
-        return actual, expected_calls
-    kept = {key: value for key, value in arguments.items() if key in expected_calls[1] or not partial}
-    order = [*(key for key in kept if key in expected_calls[1]), *(key for key in expected_calls[1] if key not in kept)]
+    if not isinstance(arguments, dict) or not isinstance(expected[1], Mapping):
+        return actual, expected
+    kept = {key: value for key, value in arguments.items() if key in expected[1] or not partial}
+    order = [*(key for key in kept if key in expected[1]), *(key for key in expected[1] if key not in kept)]
     comparable = {
-        key: kept[key] if key in kept and expected_calls[1][key] == kept[key] else expected_calls[1][key]
-        for key in order
+        key: kept[key] if key in kept and expected[1][key] == kept[key] else expected[1][key] for key in order
     }
     return (name, kept), (name, comparable)
 

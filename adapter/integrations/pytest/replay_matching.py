@@ -65,12 +65,10 @@ class ReplayModel:
         self._answered_count = 0
         self._lock = threading.Lock()
         if in_order and run:
-            starts_conversation = [at for at in self._remaining if self._fingerprints[at].starts_conversation]
-            if run >= len(starts_conversation):
-                raise NotRecordedError(
-                    f"{name} has {len(starts_conversation)} conversations; conversation {run + 1} was requested"
-                )
-            self._remaining = self._remaining[starts_conversation[run] :]
+            starts = [at for at in self._remaining if self._fingerprints[at].starts_conversation]
+            if run >= len(starts):
+                raise NotRecordedError(f"{name} has {len(starts)} conversations; conversation {run + 1} was requested")
+            self._remaining = self._remaining[starts[run] :]
 
     def answer(self, messages: Json, tools: Iterable[JsonObject]) -> RecordedExchange:
         """Return the answer to a request. Raises NotRecordedError with the differences to the nearest request."""
@@ -94,17 +92,13 @@ class ReplayModel:
         request_name = f"request {self._answered_count + 1}"
         if self._in_order or same:
             count = len(self._fingerprints) if self._in_order else same
-            to_this = "" if self._in_order else " to this request"
-            verb = "is" if count == 1 else "are"
-            answers = f"{pluralize(count, 'answer')}{to_this}"
-            return f"{self._name} has no more answers for {request_name}: there {verb} {answers}"
+            answers = f"{pluralize(count, 'answer')}{'' if self._in_order else ' to this request'}"
+            return f"{self._name} has no more answers for {request_name}: it has {answers}"
         if not self._fingerprints:
             return f"{self._name} has no exchanges"
-        nearest = max(
-            range(len(self._fingerprints)), key=lambda at: _rank_similarity(self._fingerprints[at], fingerprint)
-        )
-        head = f"{self._name} has no answer to {request_name}. The nearest is exchange {nearest + 1}"
-        return f"{head} (- recorded, + requested):\n{_difference(self._fingerprints[nearest], fingerprint)}"
+        index, nearest = max(enumerate(self._fingerprints), key=lambda item: _rank_similarity(item[1], fingerprint))
+        head = f"{self._name} has no answer to {request_name}. The nearest is exchange {index + 1}"
+        return f"{head} (- recorded, + requested):\n{_difference(nearest, fingerprint)}"
 
 
 def _messages(exchange: RecordedExchange) -> Json:
