@@ -11,6 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 DIGITS, PLACES = 15, 9
 MAX_NUMBER = 10**DIGITS - 1
+"""Largest absolute value of a bound."""
 _SMALL = '[1-9] ("." [0-9]{1,17})? [eE] "-" [1-9] [0-9]?'
 """A number between 0 and 1, with an exponent."""
 LARGE = '[1-9] ("." [0-9]{1,17})? [eE] "+"? [1-9] [0-9]?'

@@ -59,6 +59,8 @@ class Null:
 
 @dataclass(frozen=True, slots=True)
 class ArrayShape:
+    """A list of ``min_items`` to ``max_items`` items of the same shape."""
+
     item: Shape
     min_items: int = 0
     max_items: int = MAX_ITEMS
