@@ -36,7 +36,7 @@ class KeyValueCallLayout:
     """``head`` name, then for each argument ``first`` or ``following``, key, opening and value, and finally ``last``.
 
     ``openings``: the text between key and value, by the value's JSON type. Strings are written verbatim, other values
-    as JSON with ``colon`` and ``comma``. ``none``: the text after the name if there are no arguments. ``markers``:
+    as JSON with ``colon`` and ``comma``. ``none``: the text after the name of a call without arguments. ``markers``:
     literals that no value may contain; each begins with ``<``. ``between``: as in `JsonCallLayout`.
     """
 

@@ -50,7 +50,7 @@ def string_rule_for_pattern(
 
 
 def _resolve_anchors(node: Node) -> Node:
-    """Remove the anchors, and allow any text where there is no anchor."""
+    """Remove the anchors, and allow any text at an end without one."""
     choices = node.choices if isinstance(node, Alternation) else (node,)
     return _alternation([_add_free_text(choice) for choice in choices])
 

@@ -114,7 +114,7 @@ def _flatten(items: Iterable[OutlineItem]) -> Iterator[OutlineItem]:
 
 
 def _line_start(source: bytes, line: int) -> int:
-    """Return the offset of the 1-based ``line``, or the end of ``source`` if there is no such line."""
+    """Return the offset of the 1-based ``line``, or the end of ``source`` if it has fewer lines."""
     position = 0
     for _ in range(line - 1):
         position = source.find(b"\n", position) + 1

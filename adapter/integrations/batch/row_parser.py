@@ -122,7 +122,7 @@ def unique_column_name(name: str, others: Container[str]) -> str:
 
 
 def get_nested(row: Json, path: str) -> Json:
-    """Return the value at ``path``, a key or a dotted path of keys and list indexes; None if there is none."""
+    """Return the value at ``path``, a key or a dotted path of keys and list indexes, or None."""
     if isinstance(row, dict) and path in row:
         return row[path]
     for key in path.split("."):

@@ -64,7 +64,7 @@ def _format(name: str | None, tokenizer: object) -> Format | None:
 
 class ContentText(str):
     """The content of a complete response, with the ``raw`` text without reasoning, which the tool parser parses. SGLang
-    shows the content if there is no call."""
+    shows the content of a response without calls."""
 
     __slots__ = ("raw",)
     raw: str

@@ -109,7 +109,7 @@ class StreamAdapter:
         return None
 
     def _closes_reasoning(self, event: Event) -> bool:
-        """Return whether the reasoning has ended, or there is none, after ``event``."""
+        """Return whether the reasoning has ended, or is missing, after ``event``."""
         match event:
             case MarkupDelta(raw=raw):
                 return any(marker in raw.lower() for marker in self._closing)

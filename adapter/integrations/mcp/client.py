@@ -252,7 +252,7 @@ class _Session:
         self._log.close()
 
     def function(self, name: str) -> Callable[..., object]:
-        """Return a function that calls the tool ``name`` and waits. It raises ToolError if there is no result."""
+        """Return a function that calls the tool ``name`` and waits. It raises ToolError if the call fails."""
 
         def call(**arguments: Json) -> object:
             try:

@@ -1,7 +1,7 @@
 """`adapter mcp`: serve a dialect's tools as an MCP server, over standard input and output or HTTP.
 
-Clients get the tools of one workspace. There is no interactive approval: calls that the mode and the rules do not allow
-are refused, and the response explains how the user can allow them.
+Clients get the tools of one workspace, without interactive approval: calls that the mode and the rules do not allow are
+refused, and the response explains how the user can allow them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ INSTRUCTIONS = "Tools for the files below one folder. Paths are relative to it; 
 
 
 HOST = "127.0.0.1"
-"""Loopback only, because there is no key; the SDK checks the Host and Origin headers."""
+"""Loopback only, because clients need no key; the SDK checks the Host and Origin headers."""
 
 
 def serve_mcp(workspace: Workspace, port: int | None = None) -> None:

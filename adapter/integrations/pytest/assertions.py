@@ -30,7 +30,7 @@ def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: boo
         return
     calls = [one for one, _ in pairs] + actual[len(pairs) :]
     comparable_expected = [other for _, other in pairs] + expected_calls[len(pairs) :]
-    content_note = "" if calls else f"\nThere are no calls; the content is {_describe_content(answer)}"
+    content_note = "" if calls else f"\nNo calls were made; the content is {_describe_content(answer)}"
     raise AssertionError(
         f"unexpected calls (- expected, + actual):\n{_difference(comparable_expected, calls)}{content_note}"
     )

@@ -37,7 +37,7 @@ class RequestFingerprint:
 
     @property
     def starts_conversation(self) -> bool:
-        """True if there is no earlier answer."""
+        """True if the request has no earlier answer."""
         return not any(isinstance(item, dict) and item.get("role") == "assistant" for item in self.messages)
 
 
