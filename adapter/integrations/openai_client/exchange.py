@@ -57,7 +57,7 @@ class OpenAIExchange:
             body = json.loads(http_request.content)
             if url.path.endswith(RESPONSES):
                 self._response = ResponsesRequest(body, store(), len(http_request.content))
-                self.request = translate_chat_request(self._response.asked(self._dropped_fields), options)
+                self.request = translate_chat_request(self._response.to_chat_request(self._dropped_fields), options)
                 url = url.copy_with(path=url.path.removesuffix(RESPONSES) + CHAT)
             elif needs_translation(body):
                 self.request = translate_chat_request(body, options)
@@ -149,7 +149,7 @@ class OpenAIExchange:
 
     def _on_close(self) -> None:
         if self._streamed is not None:
-            self._streamed.leave()
+            self._streamed.cancel()
 
 
 def _byte_stream(http: Any, response: Any, chunks: Any, on_close: Callable[[], None]) -> Any:

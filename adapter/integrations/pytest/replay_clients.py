@@ -53,7 +53,7 @@ def replay_client(
         body = json.loads(http_request.content)
         try:
             response = ResponsesRequest(body, store, len(http_request.content)) if path.endswith("/responses") else None
-            request = translate_chat_request(response.asked([]) if response else body, options)
+            request = translate_chat_request(response.to_chat_request([]) if response else body, options)
             exchange = recorded.answer(request.client.messages, (tool.to_openai() for tool in request.tools.values()))
         except RequestError as error:
             return http.Response(error.status, json=refusal(error))
@@ -73,7 +73,9 @@ def _with_recorded_parsing(request: TranslatedRequest, exchange: RecordedExchang
     """Return ``request`` with the parser settings of ``exchange``."""
     settings = request.parsing
     parsing = replace(
-        ParserSettings.of(exchange), is_restricted=settings.is_restricted, stream_arguments=settings.stream_arguments
+        ParserSettings.from_recording(exchange),
+        is_restricted=settings.is_restricted,
+        stream_arguments=settings.stream_arguments,
     )
     return replace(request, parsing=parsing)
 
