@@ -28,7 +28,7 @@ from adapter.backends.chat_client import ChatClient, constraint_fields
 from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
 from adapter.backends.endpoint_discovery import find_endpoint
 from adapter.core.events import Json, JsonObject, ToolCall
-from adapter.evaluation.probe.task_runner import _folded
+from adapter.evaluation.probe.task_runner import _collect_chunks
 from adapter.grammars.constraint_mode import Constraint
 from adapter.prompting.intent.assist import AssistSettings
 from adapter.protocols.openai_chat_response import StreamedCompletion
@@ -143,7 +143,7 @@ def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) 
                 chunks += answer.feed(chunk.raw)
         request = answer.next_request()
     chunks += answer.close()
-    content, calls, _ = _folded(chunks)
+    content, calls, _ = _collect_chunks(chunks)
     made = [{"name": call.name, "arguments": call.arguments} for call in calls]
     return Answered(made, content, read, written, passes, round(time.monotonic() - began, 3))
 

@@ -26,7 +26,7 @@ from random import Random
 from adapter.core.errors import AdapterError, ToolError
 from adapter.core.json.decode import decode_json, decode_values
 from adapter.editing import patch_text
-from adapter.editing.notations.registry import is_known_notation, parse_notation, read_patches
+from adapter.editing.notations.registry import is_known_notation, parse_notation, require_single_file
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import parse
 from adapter.prompting.escaping import escape_control_tokens, unescape_control_tokens
@@ -65,7 +65,7 @@ def edits(text: str) -> None:
     try:
         if is_known_notation(text):
             parse_notation(text)
-        read_patches(text)
+        require_single_file(parse_notation(text))
     except AdapterError:
         pass
     half = len(text) // 2

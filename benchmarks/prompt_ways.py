@@ -26,7 +26,7 @@ from adapter.backends.chat_client import ChatClient, constraint_fields
 from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
 from adapter.backends.endpoint_discovery import find_endpoint
 from adapter.core.events import JsonObject
-from adapter.evaluation.probe.task_runner import _folded
+from adapter.evaluation.probe.task_runner import _collect_chunks
 from adapter.grammars.constraint_mode import parse_constraint_mode
 from adapter.protocols.openai_chat_response import StreamedCompletion
 from adapter.protocols.template_prompt import TemplatePrompt
@@ -79,7 +79,7 @@ def ask(client: ChatClient, case: Case, way: Way, format: str, own: TemplateProm
                 chunks += answer.feed(chunk.raw)
         request = answer.next_request()
     chunks += answer.close()
-    _, calls, _ = _folded(chunks)
+    _, calls, _ = _collect_chunks(chunks)
     call = {"name": calls[0].name, "arguments": calls[0].arguments} if calls else {}
     return case.judge(call), read
 

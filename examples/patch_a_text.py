@@ -2,7 +2,7 @@
 
 def total(prices):
     return round(sum(prices), 2)
-refused: old_text was not found. Closest is line 2 (54 % alike)
+refused: old_text was not found. The closest match is line 2 (54 % similar), but line 1 of the old text, which is to change, does not match the file
 """
 
 from adapter import EditError, patch_text

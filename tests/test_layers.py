@@ -25,7 +25,7 @@ FOLDERS = [
 ]  # fmt: skip
 
 PURE = {
-    "core", "tools", "parsing", "outline.languages", "editing", "grammars", "dialects", "prompting.deriving",
+    "core", "tools", "parsing", "editing", "grammars", "dialects", "prompting.deriving",
     "conversation", "protocols",
 }  # fmt: skip
 """Folders, with those inside them, whose results depend on their arguments alone: no disk, process, socket or clock."""

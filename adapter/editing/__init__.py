@@ -1,12 +1,11 @@
-"""Edits that land exactly where they were meant, or not at all.
+"""Apply edits exactly where they belong, or reject them with a reason.
 
-The steps of one patch: `readings` with `marks` and `escapes` (interpretations of the two texts), `stages` (exact
-matches), `already_applied` (whether the document has the result), `fuzzy_match` (candidates), `acceptance` (the table
-of vetoes), `anchors` (changes that are sure although their context moved on), `splice` and `indent` (the replacement,
-in the document's own bytes), `error_messages`. `locator` takes them in order for one patch, `hunk_locator` and
-`whole_file_locator` for those of other notations, `patching` for all patches, and `grammar` checks that the file still
-parses. Each patch becomes edits or a `rejection`. `document`, `search`, `steps`, `folding` and `similarity` are what
-these work with; `notations` parses other ways to write patches.
+`apply` handles all patches of a call. For one patch, `matching.locator` tries in order: `repairs.interpretations` (with
+`diff_markers` and `unescape`) of the two texts, `matching.strategies` (exact matches), `already_applied`, `fuzzy_match`
+(candidates), `acceptance` (a table of vetoes), `anchors` (changes located without their context), and `splice` with
+`repairs.reindent` (the replacement, in the document's own bytes). `hunk_locator` and `whole_file_locator` do the same
+for hunks and rewritten files. Each patch becomes edits or a `rejection`, explained by `error_messages`; `syntax_check`
+verifies that the file still parses. `notations` parses the other formats in which models write edits.
 """
 
 from adapter.editing.apply import AppliedPatch, PatchResult, patch_text

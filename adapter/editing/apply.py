@@ -1,7 +1,7 @@
-"""Patches applied to a text: old text for new text, all of them or none.
+"""Apply patches (old text, new text) to a text, all of them or none.
 
-By default every patch is located in the original text, so that no patch can
-hit what another one wrote; then they are spliced in at once.
+By default every patch is located in the original text, so that no patch can match the output of another one.
+Then all are spliced in at once.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ _NOTHING_CHANGED = "Nothing was changed."
 
 @dataclass(frozen=True, slots=True)
 class AppliedPatch:
-    """Where a patch was applied: lines of the text it was sought in, 1-based, both included.
+    """The lines that a patch was applied to, 1-based and inclusive, in the text that it was matched against.
 
-    ``strictness``: ``exact``; ``whitespace`` or ``typography`` when the lines
-    differ in that alone; ``aligned`` when the match is a rough one.
+    ``strictness``: ``exact``; ``whitespace`` or ``typography`` when the lines differ only in that; ``aligned`` for a
+    fuzzy match.
     """
 
     strictness: str
     start_line: int
     end_line: int
     notes: tuple[str, ...] = ()
-    """What was tolerated or decided, one sentence each; empty for an exact, unique match."""
+    """Differences tolerated and decisions made, one sentence each; empty for an exact, unique match."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatchResult:
-    """The patched ``text``, one match per patch in the order given, and the unified ``diff``.
+    """The patched ``text``, one match per patch in input order, and the unified ``diff``.
 
-    ``places``: where ``text`` was changed, as offsets into it; none with the basis "sequence".
-    ``notes``: what is to be said of the text as a whole, one sentence each.
+    ``places``: offsets into ``text`` where it was changed; empty with the basis "sequence".
+    ``notes``: remarks about the text as a whole, one sentence each.
     """
 
     text: str
@@ -71,29 +71,28 @@ def patch_text(
 ) -> PatchResult:
     """Apply every patch to ``text``, or none.
 
-    ``patches``: what a model wrote in any notation (a diff, SEARCH/REPLACE blocks, a ``*** Begin Patch``
-    envelope, JSON, the whole text in a fence), or one or several mappings with ``old_text`` and ``new_text``.
-    ``path`` names the file in the diff and says its language, ``names`` the parameters in
-    messages. ``basis``: with "sequence", each patch is sought in what the ones
-    before it left. Raises EditError, which lists every patch that does not fit.
-    Linear in ``text`` for each patch; what would cost more is refused.
+    ``patches``: a model's output in any edit format (a diff, SEARCH/REPLACE blocks, a ``*** Begin Patch`` envelope,
+    JSON, the whole text in a fence), or one or several mappings with ``old_text`` and ``new_text``. ``path`` names the
+    file in the diff and determines its language; ``names`` are the parameter names used in messages. With the
+    ``basis`` "sequence", each patch is matched against the result of the previous ones. Raises EditError, which lists
+    every patch that does not match. Linear in ``text`` for each patch; more expensive searches are refused.
     """
     check_types("patch_text", text=(text, str), path=(path, str), names=(names, ParameterNames, NONE))
     for argument, value, choices in (("basis", basis, PatchBasis), ("empty_old_text", empty_old_text, EmptyOldText)):
         if value not in get_args(choices):
             raise UsageError(f"patch_text: {argument} must be {' or '.join(get_args(choices))}, got {value!r}")
     names = names or ParameterNames()
-    checked = _checked(patches, names)
+    checked = _validate_patches(patches, names)
     places: tuple[int, ...] = ()
     if basis == "sequence":
-        patched, groups = _in_sequence(text, checked, names, empty_old_text)
+        patched, groups = _apply_in_sequence(text, checked, names, empty_old_text)
         diff = unified_diff(text, patched, path)
     else:
-        spliced, groups = _against_original(text, checked, names, empty_old_text)
-        patched, places = _spliced(text, spliced), tuple(_places(spliced))
-        diff = unified_diff(text, patched, path, _stretches(text, spliced))
+        spliced, groups = _match_against_original(text, checked, names, empty_old_text)
+        patched, places = _splice(text, spliced), tuple(_change_offsets(spliced))
+        diff = unified_diff(text, patched, path, _changed_lines(text, spliced))
     notes = _grammar_notes(text, patched, path, checked, groups, names)
-    return PatchResult(patched, tuple(map(_match, groups)), diff, places, notes)
+    return PatchResult(patched, tuple(map(_applied_patch, groups)), diff, places, notes)
 
 
 _Groups: TypeAlias = Sequence[Sequence[ResolvedEdit]]
@@ -103,40 +102,39 @@ _Groups: TypeAlias = Sequence[Sequence[ResolvedEdit]]
 def _grammar_notes(
     text: str, patched: str, path: str, patches: Sequence[Patch], groups: _Groups, names: ParameterNames
 ) -> tuple[str, ...]:
-    """A note on a file that parses no longer. Raises EditError when that may come of a tolerated difference."""
-    mistake = find_new_syntax_error(text, patched, path)
-    if mistake is None:
+    """Return a note if the file no longer parses. Raises EditError if a tolerated difference may be the cause."""
+    problem = find_new_syntax_error(text, patched, path)
+    if problem is None:
         return ()
     rejections = {
         index: Rejection(
             "breaks syntax",
-            f"{names.old_text} fits line {edits[0].match.first_line + 1}, but with {names.new_text} as it would be put "
-            f"there {mistake}; copy {names.old_text} from the file exactly, and write {names.new_text} with the "
-            "indentation of the file",
+            f"{names.old_text} matches line {edits[0].match.first_line + 1}, but with {names.new_text} in its place "
+            f"{problem}; copy {names.old_text} from the file exactly and indent {names.new_text} as the file does",
         )
         for index, (patch, edits) in enumerate(zip(patches, groups, strict=True))
         if any(_is_adapted(patch, edit) for edit in edits)
     }
     _raise_for(rejections, len(patches))
-    return (str(mistake),)
+    return (str(problem),)
 
 
 def _is_adapted(patch: Patch, edit: ResolvedEdit) -> bool:
-    """Whether anything else was written than the new text as it was given."""
+    """Return whether the replacement differs from the new text as the model wrote it."""
     if isinstance(patch, WholeFileRewrite):
-        return False  # its new text is the whole file, of which each edit is a piece
+        return False  # its new text is the whole file, and each edit is a piece of that
     written = to_lf(edit.replacement).removeprefix("\n").removesuffix("\n")
     return written != normalize_newlines(patch.new_text).removeprefix("\n").removesuffix("\n")
 
 
-def _against_original(
+def _match_against_original(
     text: str, patches: Sequence[Patch], names: ParameterNames, empty_old_text: EmptyOldText
 ) -> tuple[list[_LineEdit], _Groups]:
     search = DocumentIndex(TextDocument(text))
     groups: list[Sequence[ResolvedEdit]] = []
     rejections: dict[int, Rejection] = {}
     for index, found in enumerate([_resolve(search, patch, names, empty_old_text) for patch in patches]):
-        dependence = _dependence(index, patches, names)
+        dependence = _describe_dependence(index, patches, names)
         match found:
             case Rejection() as rejection:
                 kind = "dependent" if dependence else rejection.kind
@@ -145,18 +143,18 @@ def _against_original(
             case edits:
                 is_rough = edits[0].match.strictness == "aligned" or not edits[0].match.is_exact_layout
         if is_rough and dependence:
-            rejections[index] = Rejection("dependent", f"{names.old_text} is in the file only roughly{dependence}")
+            rejections[index] = Rejection("dependent", f"{names.old_text} only roughly matches the file{dependence}")
         groups.append(edits)
     _raise_for(rejections, len(patches))
     changes = [
-        _trimmed(search.document, edit, index, order)
+        _trim_context(search.document, edit, index, order)
         for index, edits in enumerate(groups)
         for order, edit in enumerate(edits)
     ]
-    return _without_overlaps(changes, groups), groups
+    return _reject_overlaps(changes, groups), groups
 
 
-def _in_sequence(
+def _apply_in_sequence(
     text: str, patches: Sequence[Patch], names: ParameterNames, empty_old_text: EmptyOldText
 ) -> tuple[str, _Groups]:
     groups: list[Sequence[ResolvedEdit]] = []
@@ -167,7 +165,7 @@ def _in_sequence(
             case Rejection() as rejection:
                 rejections[index] = rejection
             case edits:
-                text = _spliced(text, [_trimmed(search.document, edit, index, 0) for edit in edits])
+                text = _splice(text, [_trim_context(search.document, edit, index, 0) for edit in edits])
                 groups.append(edits)
     _raise_for(rejections, len(patches))
     return text, groups
@@ -183,19 +181,19 @@ def _resolve(search: DocumentIndex, patch: Patch, names: ParameterNames, empty_o
             return locate(search, patch, names, empty_old_text)
 
 
-def _match(edits: Sequence[ResolvedEdit]) -> AppliedPatch:
+def _applied_patch(edits: Sequence[ResolvedEdit]) -> AppliedPatch:
     first, last = edits[0].match, edits[-1].match
     return AppliedPatch(first.strictness, first.first_line + 1, last.last_line + 1, edits[0].notes)
 
 
-def _dependence(index: int, patches: Sequence[Patch], names: ParameterNames) -> str:
-    """Advice on a text that only another patch brings in."""
+def _describe_dependence(index: int, patches: Sequence[Patch], names: ParameterNames) -> str:
+    """Return advice if the old text is inserted by another patch, else an empty string."""
     old = to_lf(patches[index].old_text).strip("\n")
     for other, patch in enumerate(patches):
         if other != index and old and old in to_lf(patch.new_text):
             return (
-                f". It stands in the {names.new_text} of patch {other + 1}, but all patches are sought in the file "
-                "as it is: join the two into one patch"
+                f". It occurs in {names.new_text} of patch {other + 1}, but every patch is matched against the "
+                "original file; merge the two patches"
             )
     return ""
 
@@ -204,7 +202,7 @@ def _dependence(index: int, patches: Sequence[Patch], names: ParameterNames) -> 
 
 
 class _LineEdit(NamedTuple):
-    """``text[start:end]`` becomes ``replacement``, for a patch and its first or a further edit."""
+    """Replace ``text[start:end]`` with ``replacement``; ``order`` numbers the edits of one patch."""
 
     start: int
     end: int
@@ -213,12 +211,12 @@ class _LineEdit(NamedTuple):
     replacement: str
 
 
-def _trimmed(document: TextDocument, edit: ResolvedEdit, patch: int, order: int) -> _LineEdit:
-    """The change without the whole lines at its edges that stay: context may be shared by patches."""
+def _trim_context(document: TextDocument, edit: ResolvedEdit, patch: int, order: int) -> _LineEdit:
+    """Drop unchanged lines from both ends of an edit, because patches may share context lines."""
     start, end = document.text_offset(edit.match.start), document.text_offset(edit.match.end)
     old, new = split_lines(document.text[start:end]), split_lines(edit.replacement)
-    head = _common(old, new)
-    tail = _common(old[head:][::-1], new[head:][::-1])
+    head = _common_prefix_length(old, new)
+    tail = _common_prefix_length(old[head:][::-1], new[head:][::-1])
     before = sum(map(len, old[:head]))
     after = sum(map(len, old[len(old) - tail :]))
     return _LineEdit(
@@ -226,13 +224,13 @@ def _trimmed(document: TextDocument, edit: ResolvedEdit, patch: int, order: int)
     )
 
 
-def _common(left: Sequence[str], right: Sequence[str]) -> int:
+def _common_prefix_length(left: Sequence[str], right: Sequence[str]) -> int:
     pairs = enumerate(zip(left, right, strict=False))
     return next((index for index, (a, b) in pairs if a != b), min(len(left), len(right)))
 
 
-def _without_overlaps(changes: Sequence[_LineEdit], groups: _Groups) -> list[_LineEdit]:
-    """The changes in the order of the text; the same change asked for twice is made once."""
+def _reject_overlaps(changes: Sequence[_LineEdit], groups: _Groups) -> list[_LineEdit]:
+    """Return the changes in text order, identical ones once. Raises EditError if two overlap."""
     ordered = sorted(changes)
     kept = ordered[:1]
     rejections: dict[int, Rejection] = {}
@@ -246,14 +244,14 @@ def _without_overlaps(changes: Sequence[_LineEdit], groups: _Groups) -> list[_Li
             rejections[second.patch] = Rejection(
                 "overlapping",
                 f"overlaps patch {first.patch + 1} ({format_line_range(left.first_line + 1, left.last_line + 1)} and "
-                f"{format_line_range(right.first_line + 1, right.last_line + 1)}); join the two into one patch",
+                f"{format_line_range(right.first_line + 1, right.last_line + 1)}); merge the two patches",
             )
         kept.append(after)
     _raise_for(rejections, len(groups))
     return kept
 
 
-def _spliced(text: str, changes: Sequence[_LineEdit]) -> str:
+def _splice(text: str, changes: Sequence[_LineEdit]) -> str:
     parts: list[str] = []
     position = 0
     for change in changes:
@@ -262,16 +260,16 @@ def _spliced(text: str, changes: Sequence[_LineEdit]) -> str:
     return "".join([*parts, text[position:]])
 
 
-def _places(spliced: Sequence[_LineEdit]) -> Iterator[int]:
-    """Where the changes start in the patched text."""
+def _change_offsets(spliced: Sequence[_LineEdit]) -> Iterator[int]:
+    """Yield the offset of each change in the patched text."""
     shift = 0
     for change in spliced:
         yield change.start + shift
         shift += len(change.replacement) - (change.end - change.start)
 
 
-def _stretches(text: str, spliced: Sequence[_LineEdit]) -> list[LineChange]:
-    """The lines that the changes touch, before and after."""
+def _changed_lines(text: str, spliced: Sequence[_LineEdit]) -> list[LineChange]:
+    """Return the changed line ranges, before and after."""
     stretches: list[LineChange] = []
     position = line = shift = 0
     for change in spliced:
@@ -289,20 +287,19 @@ def _stretches(text: str, spliced: Sequence[_LineEdit]) -> list[LineChange]:
 # -------------------------------------------------------------------------- errors
 
 
-def _checked(
-    given: str | Patch | Mapping[str, Json] | Sequence[Patch | Mapping[str, Json]], names: ParameterNames
+def _validate_patches(
+    patches_argument: str | Patch | Mapping[str, Json] | Sequence[Patch | Mapping[str, Json]], names: ParameterNames
 ) -> list[Patch]:
-    """The patches as values. Raises EditError for what is none."""
-    if isinstance(given, str):
+    """Convert the argument to a list of patches. Raises EditError if it is invalid."""
+    if isinstance(patches_argument, str):
         try:
-            return list(parse_patches(given))
+            return list(parse_patches(patches_argument))
         except FormatError as error:
             raise EditError(f"{error}. {_NOTHING_CHANGED}") from error
-    patches = [given] if isinstance(given, Patch | Mapping) else given
+    patches = [patches_argument] if isinstance(patches_argument, Patch | Mapping) else patches_argument
     if not patches:
         raise EditError(
-            f"no patches were given; expected at least one with {names.old_text} and {names.new_text}. "
-            f"{_NOTHING_CHANGED}"
+            f"no patches given; expected at least one with {names.old_text} and {names.new_text}. {_NOTHING_CHANGED}"
         )
     if not isinstance(patches, Sequence):
         raise EditError(f"expected a text, or a list of patches, got {str(patches)[:60]!r}. {_NOTHING_CHANGED}")
@@ -318,19 +315,19 @@ def _checked(
 
 
 def _raise_for(rejections: Mapping[int, Rejection], count: int) -> None:
-    """Raise one EditError for all rejected patches, if there are any."""
+    """Raise one EditError for all rejected patches, if any."""
     if not rejections:
         return
     named = [
         f"patch {index + 1} of {count}: {rejection.message}." if count > 1 else f"{rejection.message}."
         for index, rejection in sorted(rejections.items())
     ]
-    fitting = [index + 1 for index in range(count) if index not in rejections]
+    matching = [index + 1 for index in range(count) if index not in rejections]
     closing = ""
-    if fitting:
-        numbers = ", ".join(map(str, fitting))
+    if matching:
+        numbers = ", ".join(map(str, matching))
         closing = (
-            f"Patch {numbers} fits as it is" if len(fitting) == 1 else f"Patches {numbers} fit as they are"
-        ) + ": correct only the others, and send all of them again. "
+            f"Patch {numbers} matches" if len(matching) == 1 else f"Patches {numbers} match"
+        ) + ": correct only the others, then send all patches again. "
     kinds = [rejection.kind for _, rejection in sorted(rejections.items())]
     raise EditError("\n".join(named) + f"\n{closing}{_NOTHING_CHANGED}", named, kinds)

@@ -1,8 +1,7 @@
-"""A text that is being edited: what it says, apart from how its lines end.
+"""The text being edited, its lines and line ends, and a normalized view for matching.
 
-Matching works on a *view* in which every line ends with a line feed and the
-byte order mark is gone. Every position in the view maps back to the text as it
-was given, so that what no edit touches is never written anew.
+In the *view* every line ends with a line feed and the byte order mark is removed. Every position in the view maps back
+to the original text, so that untouched text keeps its bytes.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class TextDocument:
-    """``text`` with its lines: ``lines[i]`` is without its end, ``ends[i]`` is that end.
+    """A text split into ``lines[i]`` without line ends, and ``ends[i]``.
 
-    As in an editor, text after the last line end is a line too, even when empty.
+    As in an editor, the text after the last line end is also a line, even when empty.
     """
 
     def __init__(self, text: str) -> None:
@@ -54,52 +53,54 @@ class TextDocument:
 
     @cached_property
     def line_count(self) -> int:
-        """Lines as an editor's status bar counts them: a final line end opens no further line."""
+        """Number of lines as editors count them: a final line end does not start another line."""
         return len(self.lines) - (not self.lines[-1])
 
     @cached_property
     def common_end(self) -> str:
-        """The line end most lines have; a line feed when there is none."""
+        """The most frequent line end; a line feed if there is only one line."""
         counts = Counter(end for end in self.ends if end)
         return counts.most_common(1)[0][0] if counts else "\n"
 
     def line_at(self, view_offset: int) -> int:
-        """The 0-based line that ``view_offset`` is in."""
+        """Return the 0-based line that contains ``view_offset``."""
         return bisect_right(self._view_starts, view_offset) - 1
 
     def view_offset(self, line: int) -> int:
-        """Where ``line`` (0-based) starts in the view."""
+        """Return the offset in the view at which ``line`` (0-based) starts."""
         return self._view_starts[line]
 
     def text_offset(self, view_offset: int) -> int:
-        """The place in ``text`` of a place in the view."""
+        """Convert an offset in the view to one in ``text``."""
         if self.is_plain:
             return len(self.mark) + view_offset
         line = self.line_at(view_offset)
         return self._text_starts[line] + view_offset - self._view_starts[line]
 
     def end_near(self, line: int) -> str:
-        """The line end for a line written at ``line``: its own, the one above, or the usual one."""
+        """Return the line end of ``line``, else of the line above, else the most frequent one."""
         return self.ends[line] or (self.ends[line - 1] if line else "") or self.common_end
 
     def new_end(self, line: int) -> str:
-        """The line end for a line that is new at ``line``: as beside it. A lone carriage return among lines that end
-        otherwise is a part of the text to most programs, and is not made twice."""
+        """Return the line end for a new line at ``line``.
+
+        A lone carriage return among other line ends is not copied: most programs treat it as part of the text.
+        """
         end = self.end_near(line)
         return self.common_end if end == "\r" else end
 
 
 def normalize_newlines(text: str) -> str:
-    """What a model wrote, as the view spells it: line feeds only, no byte order mark."""
+    """Convert text to the form of the view: line feeds only, no byte order mark."""
     return to_lf(text.removeprefix(BYTE_ORDER_MARK))
 
 
 def format_line_list(numbers: Sequence[int], limit: int = 12) -> str:
-    """``lines 14, 88`` for 1-based line numbers; many are cut short."""
+    """Return ``lines 14, 88`` for 1-based line numbers; long lists are truncated."""
     shown = ", ".join(map(str, numbers[:limit]))
     return f"line{'s' if len(numbers) > 1 else ''} {shown}{', ...' if len(numbers) > limit else ''}"
 
 
 def format_line_range(start: int, end: int) -> str:
-    """``line 3`` or ``lines 3-5``, 1-based, both included."""
+    """Return ``line 3`` or ``lines 3-5``, 1-based and inclusive."""
     return f"line {start}" if start == end else f"lines {start}-{end}"

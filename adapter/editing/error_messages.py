@@ -1,7 +1,7 @@
-"""Messages that tell a model why an edit was rejected, so that its next try succeeds.
+"""Messages that explain to a model why an edit was rejected, so that its next attempt succeeds.
 
-Each message says why, shows the real lines with their numbers, and names the next step in the parameters of
-the tool that was called.
+Each message gives the reason, shows the file's lines with their numbers, and names the next step in terms of the
+called tool's parameters.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from adapter.editing.repairs.interpretations import is_elision
 from adapter.tools.operations import ParameterNames, Patch
 
 SHOWN_LINES = 12
-"""Of the file, in one message."""
+"""Maximum number of file lines in one message."""
 SHOWN_CHARACTERS = 160
-"""Of a line, in one message."""
+"""Maximum length of a shown line."""
 SHOWN_PLACES = 4
 MIN_SCORE = 0.5
-"""Of an alignment that is worth showing; below it the closest lines are sought one by one."""
+"""Minimum score of an alignment worth showing; below it the closest lines are searched one by one."""
 MAX_WANTED = 200
-"""Lines of the old text that are compared to find the closest block."""
+"""Maximum number of old lines compared to find the closest block."""
 MAX_ANCHORS = 3
-"""Lines of the old text that are sought for that: the longest are the most distinctive."""
+"""Number of old lines searched for that; the longest are the most distinctive."""
 MAX_ANCHOR_PLACES = 4
-"""Lines of the file that each of these may be, the most similar."""
+"""Number of similar file lines considered for each of them."""
 
 
 def ambiguous_match_message(
-    search: DocumentIndex, places: Sequence[TextMatch], patch: Patch, names: ParameterNames, hint: int | None
+    search: DocumentIndex, matches: Sequence[TextMatch], patch: Patch, names: ParameterNames, hint: int | None
 ) -> str:
-    """List the places, and say how to tell them apart with the parameters that the tool has."""
-    count = f"more than {MAX_PLACES}" if len(places) >= MAX_PLACES else str(len(places))
-    head = f"{names.old_text} matches {count} places ({_listed(search, places)})"
+    """List the matches, and suggest how to select one with the tool's parameters."""
+    count = f"more than {MAX_PLACES}" if len(matches) >= MAX_PLACES else str(len(matches))
+    head = f"{names.old_text} matches {count} places ({_format_matches(search, matches)})"
     advice = "add a surrounding line"
     if hint is not None:
         given = f"{names.start_line or 'line'} {hint}" if patch.end_line is None else f"end_line {patch.end_line}"
-        return f"{head} and {given} does not tell which; {advice}"
+        return f"{head} and {given} does not identify one of them; {advice}"
     if names.start_line:
         advice += f" or pass {names.start_line}"
     if names.replace_all:
@@ -54,16 +54,16 @@ def ambiguous_match_message(
     return f"{head}; {advice}"
 
 
-def _listed(search: DocumentIndex, places: Sequence[TextMatch]) -> str:
-    listed = format_line_list([place.first_line + 1 for place in places])
-    inside = [search.enclosing(place.first_line) for place in places[: SHOWN_PLACES + 1]]
-    if len(places) > SHOWN_PLACES or len(set(inside)) < 2:
-        return listed
+def _format_matches(search: DocumentIndex, matches: Sequence[TextMatch]) -> str:
+    line_list = format_line_list([place.first_line + 1 for place in matches])
+    enclosing_lines = [search.enclosing(place.first_line) for place in matches[: SHOWN_PLACES + 1]]
+    if len(matches) > SHOWN_PLACES or len(set(enclosing_lines)) < 2:
+        return line_list
     shown = [
-        f"{place.first_line + 1} in {_clipped(owner)!r}" if owner else str(place.first_line + 1)
-        for place, owner in zip(places, inside, strict=True)
+        f"{place.first_line + 1} in {_truncate(owner)!r}" if owner else str(place.first_line + 1)
+        for place, owner in zip(matches, enclosing_lines, strict=True)
     ]
-    return f"{listed}: {', '.join(shown)}"
+    return f"{line_list}: {', '.join(shown)}"
 
 
 def not_found_message(
@@ -73,7 +73,7 @@ def not_found_message(
     rejected: RejectedMatch | None,
     names: ParameterNames,
 ) -> str:
-    """Show the closest block, why it was rejected, and its first difference."""
+    """Show the closest block, the reason for its rejection, and its first difference."""
     reason = "" if rejected is None else rejected.reason
     if match is not None and match.score >= MIN_SCORE:
         first, last, similarity = match.first_line, match.last_line, 100 * match.score
@@ -82,19 +82,19 @@ def not_found_message(
         block = _closest_block(search, [normalized_line(line) for line in old])
         if block is None:
             return (
-                f"{names.old_text} was not found. Nothing in the file resembles it: "
+                f"{names.old_text} was not found, and nothing in the file resembles it; "
                 f"read the file again and copy {names.old_text} from it"
             )
         first, last, similarity = block.first_line, block.last_line, block.similarity
         if rejected is not None and rejected.veto == LOW_SCORE:
-            reason = ""  # it is about another block
+            reason = ""  # it describes another block
         difference = _first_difference(search, old, first, names)
-    because = f": {reason}" if reason else ""
-    where = f"Closest is {format_line_range(first + 1, last + 1)} ({similarity:.0f} % alike)"
+    because = f", but {reason}" if reason else ""
+    where = f"The closest match is {format_line_range(first + 1, last + 1)} ({similarity:.0f} % similar)"
     return "\n".join(
         [
             f"{names.old_text} was not found. {where}{because}:",
-            *_numbered(search, first, last),
+            *_numbered_lines(search, first, last),
             *difference,
             f"Copy {names.old_text} from the file exactly, without line numbers",
         ]
@@ -102,14 +102,14 @@ def not_found_message(
 
 
 def near_miss_message(search: DocumentIndex, place: TextMatch, names: ParameterNames) -> str:
-    """Show the lines that would have matched if slips were tolerated."""
+    """Show the lines that would have matched if small differences were tolerated."""
     first, last = place.first_line, place.last_line
-    head = f"{names.old_text} is not in the file exactly as it was given; {format_line_range(first + 1, last + 1)}"
+    head = f"{names.old_text} does not occur verbatim in the file; {format_line_range(first + 1, last + 1)}"
     return "\n".join(
         [
-            f"{head} {'is' if first == last else 'are'} nearly the same (tabs and blanks at ends are marked):",
-            *_numbered(search, first, last, _with_visible_tabs),
-            f"Copy {names.old_text} from there, with every blank and without line numbers",
+            f"{head} {'is' if first == last else 'are'} nearly the same (tabs and trailing spaces are marked):",
+            *_numbered_lines(search, first, last, _with_visible_tabs),
+            f"Copy {names.old_text} from there, with all whitespace and without line numbers",
         ]
     )
 
@@ -119,40 +119,42 @@ def near_miss_message(search: DocumentIndex, place: TextMatch, names: ParameterN
 
 class _Block(NamedTuple):
     similarity: float
-    """In percent."""
+    """Percent."""
     first_line: int
     last_line: int
 
 
-def _closest_block(search: DocumentIndex, wanted: Sequence[str]) -> _Block | None:
-    """The lines most like ``wanted``, line keys. One pass over the lines for each anchor."""
-    sought = [key[:MAX_COMPARED] for key in wanted[:MAX_WANTED]]
-    last = search.document.line_count - len(sought)
-    longest = sorted((row for row, key in enumerate(sought) if key), key=lambda row: -len(sought[row]))
+def _closest_block(search: DocumentIndex, old_keys: Sequence[str]) -> _Block | None:
+    """Return the lines most similar to the line keys ``searched_lines``. One pass over the lines for each anchor."""
+    compared = [key[:MAX_COMPARED] for key in old_keys[:MAX_WANTED]]
+    last = search.document.line_count - len(compared)
+    longest = sorted((row for row, key in enumerate(compared) if key), key=lambda row: -len(compared[row]))
     starts = {
         max(0, min(line - row, last))
         for row in longest[:MAX_ANCHORS]
-        for _, _, line in search.similar(sought[row])[:MAX_ANCHOR_PLACES]
+        for _, _, line in search.similar(compared[row])[:MAX_ANCHOR_PLACES]
     }
-    blocks = [_block(search, sought, start) for start in sorted(starts)]
+    blocks = [_block_at(search, compared, start) for start in sorted(starts)]
     best = max(blocks, key=lambda block: (block.similarity, -block.first_line), default=None)
     return best if best and best.similarity >= MIN_LIKENESS else None
 
 
-def _block(search: DocumentIndex, wanted: Sequence[str], start: int) -> _Block:
-    window = search.keys[start : min(start + len(wanted), search.document.line_count)]
-    weights = [len(line) + 1 for line in wanted]
-    alike = sum(fuzz.ratio(line, other) * weight for line, other, weight in zip(wanted, window, weights, strict=False))
+def _block_at(search: DocumentIndex, old_keys: Sequence[str], start: int) -> _Block:
+    window = search.keys[start : min(start + len(old_keys), search.document.line_count)]
+    weights = [len(line) + 1 for line in old_keys]
+    alike = sum(
+        fuzz.ratio(line, other) * weight for line, other, weight in zip(old_keys, window, weights, strict=False)
+    )
     return _Block(alike / sum(weights), start, start + len(window) - 1)
 
 
 # -------------------------------------------------------------------- lines as shown
 
 
-def _numbered(search: DocumentIndex, first: int, last: int, shown: Callable[[str], str] = str) -> list[str]:
+def _numbered_lines(search: DocumentIndex, first: int, last: int, shown: Callable[[str], str] = str) -> list[str]:
     lines = search.document.lines[first : min(last + 1, first + SHOWN_LINES)]
-    listed = [f"{number}: {_clipped(shown(line))}" for number, line in enumerate(lines, start=first + 1)]
-    return [*listed, f"... to line {last + 1}"] if last - first + 1 > SHOWN_LINES else listed
+    line_list = [f"{number}: {_truncate(shown(line))}" for number, line in enumerate(lines, start=first + 1)]
+    return [*line_list, f"... to line {last + 1}"] if last - first + 1 > SHOWN_LINES else line_list
 
 
 def _aligned_difference(
@@ -163,42 +165,42 @@ def _aligned_difference(
             if step.is_elided or not normalized_line(old[index]) or is_elision(old[index]):
                 continue
             if step.is_missing:
-                return [f"Line {index + 1} of {names.old_text} is not there: {_clipped(old[index].strip())}"]
+                return [f"Line {index + 1} of {names.old_text} is missing there: {_truncate(old[index].strip())}"]
             if step.is_pair and normalized_line(old[index]) != search.keys[step.line_start]:
-                return _pair(search, old[index], step.line_start, names)
+                return _difference_lines(search, old[index], step.line_start, names)
     return []
 
 
-def _first_difference(search: DocumentIndex, wanted: Sequence[str], first: int, names: ParameterNames) -> list[str]:
-    for row, line in enumerate(wanted):
+def _first_difference(search: DocumentIndex, old_keys: Sequence[str], first: int, names: ParameterNames) -> list[str]:
+    for row, line in enumerate(old_keys):
         if first + row >= search.document.line_count:
-            return [f"The file ends before line {row + 1} of {names.old_text}: {_clipped(line)}"]
+            return [f"The file ends before line {row + 1} of {names.old_text}: {_truncate(line)}"]
         if search.keys[first + row] != normalized_line(line):
-            return _pair(search, line, first + row, names)
-    return ["The lines differ only in blanks."]
+            return _difference_lines(search, line, first + row, names)
+    return ["The lines differ only in whitespace."]
 
 
-def _pair(search: DocumentIndex, written: str, line: int, names: ParameterNames) -> list[str]:
+def _difference_lines(search: DocumentIndex, written: str, line: int, names: ParameterNames) -> list[str]:
     width = max(len(names.old_text), len("file")) + 1
     return [
         f"First difference at line {line + 1}:",
-        f"- {names.old_text + ':':<{width}} {_clipped(_with_visible_end(written))}",
-        f"+ {'file:':<{width}} {_clipped(_with_visible_end(search.document.lines[line]))}",
+        f"- {names.old_text + ':':<{width}} {_truncate(_with_visible_end(written))}",
+        f"+ {'file:':<{width}} {_truncate(_with_visible_end(search.document.lines[line]))}",
     ]
 
 
 def _with_visible_end(line: str) -> str:
-    """Mark tabs and blanks at the end, which cannot be seen in an answer."""
+    """Mark trailing spaces and tabs, which are invisible in a message."""
     body = line.rstrip(" \t")
     return body + line[len(body) :].replace(" ", "\u00b7").replace("\t", "\u2192")
 
 
 def _with_visible_tabs(line: str) -> str:
-    """Mark tabs at the beginning, too."""
+    """Mark leading tabs and trailing whitespace."""
     body = line.lstrip(" \t")
     return _with_visible_end(line[: len(line) - len(body)].replace("\t", "\u2192") + body)
 
 
-def _clipped(line: str) -> str:
+def _truncate(line: str) -> str:
     shown = escape_for_display(line, keep="\t")
     return shown if len(shown) <= SHOWN_CHARACTERS else shown[:SHOWN_CHARACTERS] + "..."

@@ -1,4 +1,4 @@
-"""Why an edit was rejected, and the edits that were not."""
+"""Result of locating one patch: resolved edits or a rejection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RejectionKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """``message`` is for the model: why nothing was changed, and what to send instead."""
+    """``message`` explains the reason and the next step to the model."""
 
     kind: RejectionKind
     message: str
@@ -22,7 +22,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedEdit:
-    """A match and the text that replaces it. ``notes`` say what was tolerated or decided."""
+    """A match and its replacement. ``notes`` describe tolerated differences and decisions."""
 
     match: TextMatch
     replacement: str
@@ -30,4 +30,4 @@ class ResolvedEdit:
 
 
 Resolution: TypeAlias = tuple[ResolvedEdit, ...] | Rejection
-"""The edits that one patch makes, at least one, or why it makes none."""
+"""The edits of one patch, at least one, or its rejection."""

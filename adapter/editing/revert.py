@@ -1,4 +1,4 @@
-"""A change taken back from a text that was changed again since."""
+"""Revert a change in a text that may have been edited since."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from adapter.tools.operations import Patch
 
 
 def revert_change(current: str, after: str, before: str) -> str:
-    """``current`` with what turned ``before`` into ``after`` undone, and all else kept.
+    """Undo in ``current`` the change from ``before`` to ``after``, and keep later edits.
 
-    Raises EditError unless every place that was changed still stands there, with the
-    lines around it, exactly and once.
+    Raises EditError unless every changed block, with its context lines, still occurs exactly once.
     """
     written, original = split_lines(after), split_lines(before)
     patches = []
@@ -24,7 +23,7 @@ def revert_change(current: str, after: str, before: str) -> str:
         new = [*above, *original[change.new_start : change.new_end], *below]
         patches.append(Patch("".join(old), "".join(new), change.start - len(above) + 1))
     result = patch_text(current, patches)
-    loose = [match for match in result.matches if match.strictness != "exact" or match.notes]
-    if loose:
-        raise EditError(f"lines {loose[0].start_line}-{loose[0].end_line} are not exactly as they were left")
+    inexact = [match for match in result.matches if match.strictness != "exact" or match.notes]
+    if inexact:
+        raise EditError(f"lines {inexact[0].start_line}-{inexact[0].end_line} have changed since the edit")
     return result.text

@@ -1,9 +1,8 @@
-"""Whether a file still parses after an edit: the last check of what was adapted.
+"""Check that a file still parses after an edit.
 
-What a model wrote is its own affair, and is said when it breaks the file. But a text that was
-read, moved or merged here may break a file that parsed only because of that; such an edit
-is not made. Python, JSON and TOML are read by the standard library, other languages by
-their grammars where the extra ``index`` is installed.
+If the model's own text breaks the file, a note reports it. If the text was repaired, reindented or merged here, that
+adaptation may be the cause, and the edit is rejected. Python, JSON and TOML are parsed by the standard library, other
+languages by tree-sitter if the extra ``index`` is installed.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 MAX_CHARACTERS = 300_000
-"""Of a file that is parsed: some 0.2 s."""
+"""Maximum length of a file to parse, which takes about 0.2 s."""
 MAX_SECONDS = 0.5
-"""For reading a file by a grammar."""
+"""Time limit for tree-sitter."""
 _FILE_NAME = "edited-text"
-warnings.filterwarnings("ignore", module=_FILE_NAME)  # of a doubtful escape in a file that is only looked at
+warnings.filterwarnings("ignore", module=_FILE_NAME)  # invalid escapes in a file that is only checked
 
 
 class SyntaxProblem(NamedTuple):
-    """Where a text stops being what its file name says; ``line`` is 1-based."""
+    """The first syntax error of a file; ``line`` is 1-based."""
 
     line: int
     reason: str
@@ -33,30 +32,30 @@ class SyntaxProblem(NamedTuple):
 
 
 class _Unknown(Exception):
-    """Nothing can be said of the text."""
+    """The text cannot be checked."""
 
 
 def find_new_syntax_error(before: str, after: str, path: str) -> SyntaxProblem | None:
-    """The first mistake of ``after``, if ``before`` had none. None also where nothing can be said."""
-    find = _finder(path)
+    """Return the first syntax error of ``after`` if ``before`` had none, or None if they cannot be checked."""
+    find = _checker_for(path)
     if find is None or max(len(before), len(after)) > MAX_CHARACTERS or not before.strip():
         return None
     try:
-        mistake = find(after.removeprefix("\ufeff"))
-        return mistake if mistake is not None and find(before.removeprefix("\ufeff")) is None else None
+        problem = find(after.removeprefix("\ufeff"))
+        return problem if problem is not None and find(before.removeprefix("\ufeff")) is None else None
     except (_Unknown, RecursionError, MemoryError):
         return None
 
 
-def _finder(path: str) -> Callable[[str], SyntaxProblem | None] | None:
+def _checker_for(path: str) -> Callable[[str], SyntaxProblem | None] | None:
     extension = path.rpartition("/")[2].rpartition(".")[2].lower()
     known = _FINDERS.get(extension)
     if known is not None:
         return known
-    return (lambda text: _by_grammar(text, path)) if "." in path else None
+    return (lambda text: _find_with_tree_sitter(text, path)) if "." in path else None
 
 
-def _python(text: str) -> SyntaxProblem | None:
+def _find_python_error(text: str) -> SyntaxProblem | None:
     try:
         compile(text, _FILE_NAME, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
     except SyntaxError as error:
@@ -66,7 +65,7 @@ def _python(text: str) -> SyntaxProblem | None:
     return None
 
 
-def _json(text: str) -> SyntaxProblem | None:
+def _find_json_error(text: str) -> SyntaxProblem | None:
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -74,27 +73,27 @@ def _json(text: str) -> SyntaxProblem | None:
     return None
 
 
-def _toml(text: str) -> SyntaxProblem | None:
+def _find_toml_error(text: str) -> SyntaxProblem | None:
     import tomllib
 
     try:
         tomllib.loads(text.replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as error:
-        reason, _, place = str(error).partition(" (at ")
-        line = place.removeprefix("line ").partition(",")[0]
+        reason, _, location = str(error).partition(" (at ")
+        line = location.removeprefix("line ").partition(",")[0]
         return SyntaxProblem(int(line) if line.isdecimal() else text.count("\n") + 1, reason)
     return None
 
 
 _FINDERS: dict[str, Callable[[str], SyntaxProblem | None]] = {
-    "py": _python,
-    "pyi": _python,
-    "json": _json,
-    "toml": _toml,
+    "py": _find_python_error,
+    "pyi": _find_python_error,
+    "json": _find_json_error,
+    "toml": _find_toml_error,
 }
 
 
-def _by_grammar(text: str, path: str) -> SyntaxProblem | None:
+def _find_with_tree_sitter(text: str, path: str) -> SyntaxProblem | None:
     from adapter.core.errors import ToolError
     from adapter.outline.languages import language_of
     from adapter.outline.syntax import first_syntax_error

@@ -1,4 +1,4 @@
-"""How a format puts a call, with its arguments as JSON or in pairs; found by looking at what its own encoder writes."""
+"""Layout of a call in a format, with arguments as JSON or as key-value pairs, inferred from its encoder's output."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _BODIES = (('{"key": "value"}', ": ", ", "), ('{"key":"value"}', ":", ","))
 
 @dataclass(frozen=True, slots=True)
 class JsonCallLayout:
-    """``head`` name ``middle`` arguments ``tail``, and ``between`` two calls: None where they cannot just follow.
+    """``head`` name ``middle`` arguments ``tail``; ``between`` separates two calls, None if they cannot be repeated.
 
-    ``colon`` and ``comma`` are those of the JSON.
+    ``colon`` and ``comma`` are the separators of the JSON.
     """
 
     head: str
@@ -33,11 +33,11 @@ class JsonCallLayout:
 
 @dataclass(frozen=True, slots=True)
 class KeyValueCallLayout:
-    """``head`` name, then for each argument ``first`` or ``following`` key opening value, and ``last`` after these all.
+    """``head`` name, then for each argument ``first`` or ``following``, key, opening and value, and finally ``last``.
 
-    ``openings``: what stands between key and value, by the value's JSON type. Strings are written as they are, all
-    else as JSON with ``colon`` and ``comma``. ``none``: what follows the name where there are no arguments.
-    ``markers``: what no value may hold; each begins with ``<``. ``between``: as of `JsonCallLayout`.
+    ``openings``: the text between key and value, by the value's JSON type. Strings are written verbatim, other values
+    as JSON with ``colon`` and ``comma``. ``none``: the text after the name of a call without arguments. ``markers``:
+    literals that no value may contain; each begins with ``<``. ``between``: as in `JsonCallLayout`.
     """
 
     head: str
@@ -51,41 +51,45 @@ class KeyValueCallLayout:
     colon: str
     comma: str
 
-    def holds(self, text: str) -> bool:
-        """Whether a value of this text is read back as it is."""
+    def can_represent(self, text: str) -> bool:
+        """Return whether a value with this text is parsed back unchanged."""
         lowered = text.lower()
         return text == text.strip() != "" and not any(marker in lowered for marker in self.markers)
 
 
 def call_prefix(format: str) -> str | None:
-    """The text by which a model that writes this format begins a call of its frame, and nothing else."""
-    frame = None if get_format(format).marks_plain_text else (_frame(format) or key_value_call_layout(format))
-    return (frame.head.partition("\n")[0].rstrip() or None) if frame else None
+    """Return the text that only a call in this format begins with, if any."""
+    layout = (
+        None if get_format(format).marks_plain_text else (_find_json_layout(format) or key_value_call_layout(format))
+    )
+    return (layout.head.partition("\n")[0].rstrip() or None) if layout else None
 
 
 @lru_cache
 def json_call_layout(format: str) -> JsonCallLayout:
-    """The frame of a format; Hermes' for one whose arguments are no JSON. Our parser reads all from any model."""
-    frame = _frame(format)
-    if frame is None:
-        frame = _frame("hermes")
-        assert frame is not None
-    return frame
+    """Return the layout of a format, or that of Hermes if its arguments are not JSON. The parser accepts both."""
+    layout = _find_json_layout(format)
+    if layout is None:
+        layout = _find_json_layout("hermes")
+        assert layout is not None
+    return layout
 
 
-def _frame(format: str) -> JsonCallLayout | None:
+def _find_json_layout(format: str) -> JsonCallLayout | None:
     encode = get_format(format).encode_calls
     one = encode([(_NAME, _ARGUMENTS)])
     for body, colon, comma in _BODIES:
         head, _, rest = one.partition(_NAME)
         middle, found, tail = rest.partition(body)
         if found and _NAME not in middle + tail:
-            return JsonCallLayout(head, middle, tail, _between(one, encode([(_NAME, _ARGUMENTS)] * 2)), colon, comma)
+            return JsonCallLayout(
+                head, middle, tail, _text_between_calls(one, encode([(_NAME, _ARGUMENTS)] * 2)), colon, comma
+            )
     return None
 
 
-def _between(one: str, two: str) -> str | None:
-    """What stands between two calls that are written one after the other."""
+def _text_between_calls(one: str, two: str) -> str | None:
+    """Return the text between two consecutive calls."""
     if two.startswith(one) and two.endswith(one) and len(two) >= 2 * len(one):
         return two[len(one) : len(two) - len(one)]
     return None
@@ -100,32 +104,32 @@ _BY_TYPE: Mapping[str, Json] = {
     "array": [31337, "item"],
     "object": {"inner_key": "inner_value", "other_key": 1},
 }
-_AS_IT_IS = "a \"b\" 'c' \\d & <e> f\n\n{g: [h]}"
+_SPECIAL_TEXT = "a \"b\" 'c' \\d & <e> f\n\n{g: [h]}"
 
 
 @lru_cache
 def key_value_call_layout(format: str) -> KeyValueCallLayout | None:
-    """How a format writes arguments in pairs; None for one that does not, or that writes strings another way."""
+    """Return the layout of a format with key-value arguments and verbatim strings, or None."""
     encode = get_format(format).encode_calls
 
-    def written(arguments: JsonObject) -> str:
+    def encode_arguments(arguments: JsonObject) -> str:
         return encode([(_NAME, arguments)])
 
-    pieces = split_around(written(dict([_PAIR, _SECOND])), _NAME, *_PAIR, *_SECOND)
+    pieces = split_around(encode_arguments(dict([_PAIR, _SECOND])), _NAME, *_PAIR, *_SECOND)
     if pieces is None:
         return None
     head, first, opening, following, second_opening, last = pieces
-    before, none = f"{head}{_NAME}{first}{_PAIR[0]}", written({}).removeprefix(f"{head}{_NAME}")
-    one = written(dict([_PAIR]))
-    if opening != second_opening or one != f"{before}{opening}{_PAIR[1]}{last}" or none == written({}):
+    before, none = f"{head}{_NAME}{first}{_PAIR[0]}", encode_arguments({}).removeprefix(f"{head}{_NAME}")
+    one = encode_arguments(dict([_PAIR]))
+    if opening != second_opening or one != f"{before}{opening}{_PAIR[1]}{last}" or none == encode_arguments({}):
         return None
-    if written({_PAIR[0]: _AS_IT_IS}) != f"{before}{opening}{_AS_IT_IS}{last}":
+    if encode_arguments({_PAIR[0]: _SPECIAL_TEXT}) != f"{before}{opening}{_SPECIAL_TEXT}{last}":
         return None
     for _, colon, comma in _BODIES:
-        openings = _openings(written, before, last, colon, comma)
+        openings = _find_openings(encode_arguments, before, last, colon, comma)
         if openings is not None:
             markers = tuple(dict.fromkeys(_MARKER.findall(f"{one} {following} {none}".lower())))
-            between = _between(one, encode([(_NAME, dict([_PAIR]))] * 2))
+            between = _text_between_calls(one, encode([(_NAME, dict([_PAIR]))] * 2))
             all_openings = {"string": opening, **openings}
             return KeyValueCallLayout(head, first, following, last, none, all_openings, markers, between, colon, comma)
     return None
@@ -134,12 +138,12 @@ def key_value_call_layout(format: str) -> KeyValueCallLayout | None:
 _MARKER = re.compile(r"<[^<>\s=\"']+")
 
 
-def _openings(
-    written: Callable[[JsonObject], str], before: str, last: str, colon: str, comma: str
+def _find_openings(
+    encode_arguments: Callable[[JsonObject], str], before: str, last: str, colon: str, comma: str
 ) -> dict[str, str] | None:
     found = {}
     for kind, value in _BY_TYPE.items():
-        text = written({_PAIR[0]: value})
+        text = encode_arguments({_PAIR[0]: value})
         end = json.dumps(value, separators=(comma, colon)) + last
         if not (text.startswith(before) and text.endswith(end)):
             return None

@@ -1,13 +1,13 @@
-"""How far a model is held to valid calls while it writes: one word, the same for `run`, `serve` and `wrap`.
+"""Constraint modes for decoding, shared by `run`, `serve` and `wrap`.
 
 ====================  ==================================================================
-``off``               It writes freely; what it wrote is read and, where that is certain, mended.
-``arguments``         It decides freely whether and what to call; a call once begun must be a valid one.
-``prefer``            It writes a valid call or a reply, and nothing else.
-``required``          It writes a valid call.
+``off``               Unconstrained; the output is parsed and, if unambiguous, repaired.
+``arguments``         The model decides freely whether to call; a call, once begun, must be valid.
+``prefer``            The model writes a valid call or a reply.
+``required``          The model writes a valid call.
 ====================  ==================================================================
 
-A request's own ``tool_choice`` comes first: ``"none"`` is always obeyed, ``"required"`` in every mode but ``off``.
+A request's ``tool_choice`` takes precedence: ``"none"`` always, ``"required"`` in every mode except ``off``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CONSTRAINTS: tuple[Constraint, ...] = get_args(Constraint)
 
 
 def parse_constraint_mode(name: str | None) -> Constraint | None:
-    """``name`` if it is one of the modes; None stays None, "by itself". Raises UsageError for another name."""
+    """Return the mode called ``name``; None means automatic. Raises UsageError for an unknown name."""
     for constraint in CONSTRAINTS:
         if name == constraint:
             return constraint
@@ -32,7 +32,7 @@ def parse_constraint_mode(name: str | None) -> Constraint | None:
 
 
 GUIDE_MODES = ("auto", "on", "off")
-"""auto: only models that their server reports as small are assisted (`adapter.prompting.intent.assist`)."""
+"""auto: assist only models that their server reports as small (`adapter.prompting.intent.assist`)."""
 
 
 def validate_guide_mode(mode: str) -> None:

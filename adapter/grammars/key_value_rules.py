@@ -1,4 +1,4 @@
-"""The rules of a grammar where a call's arguments are written one by one: text as it is, and all else as JSON.
+"""Grammar rules for calls with key-value arguments: strings verbatim, other values as JSON.
 
 ::
 
@@ -10,7 +10,7 @@
     </function>
     </tool_call>
 
-What ends a value cannot stand in one: the rules for text leave out every marker of the format.
+A value cannot contain its own end, so the rules for text exclude every marker of the format.
 """
 
 from __future__ import annotations
@@ -48,40 +48,40 @@ from adapter.tools.coercion import type_name
 
 
 class UnrepresentableValue(Exception):
-    """Something that these pairs cannot hold."""
+    """A value that this format cannot represent."""
 
 
 _CONTROL = r"\x00-\x08\x0B-\x1F\x7F"
-"""What no text holds: control characters but tab and line feed."""
+"""Control characters except tab and line feed, which no text contains."""
 _ESCAPED = r'"\\\x00-\x1F\x7F'
-"""What a string of JSON holds only as an escape."""
+"""Characters that must be escaped in a JSON string."""
 _PLAIN_NAME = re.compile(r"[\w.:/-]{1,200}")
 SHORT = 200
-"""Strings that a schema bounds to fewer characters are written without ``<``, so that each counts as one."""
+"""Strings with a lower maximum length exclude ``<``, so that each rule matches one character."""
 
 
 class KeyValueGrammarBuilder(GrammarBuilder):
-    """The rules where arguments are written one by one: text as it is, and all else as JSON without a marker in it."""
+    """Build the rules of a grammar with key-value arguments; JSON values must not contain a marker."""
 
-    def __init__(self, pairs: KeyValueCallLayout) -> None:
-        self._frame, self.tail = pairs, ""
-        self._start(pairs.colon, pairs.comma)
-        self.bodies["char"] = f"{_unmarked(pairs.markers, _ESCAPED, ESCAPE)} | {ESCAPE}"
+    def __init__(self, layout: KeyValueCallLayout) -> None:
+        self._layout, self.tail = layout, ""
+        self._start(layout.colon, layout.comma)
+        self.bodies["char"] = f"{_text_without_markers(layout.markers, _ESCAPED, ESCAPE)} | {ESCAPE}"
         self.bodies["short"] = f"[^<{_ESCAPED}] | {ESCAPE}"
-        self.bodies["unit"] = _unmarked(pairs.markers, _CONTROL)
+        self.bodies["unit"] = _text_without_markers(layout.markers, _CONTROL)
         self.bodies["plain"] = f"[^<{_CONTROL}]"
         self.bodies["visible"] = f"[^< \\t\\n{_CONTROL}]"
 
     def call(self, name: str, shape: Shape) -> str:
         if not isinstance(shape, ObjectShape) or not _PLAIN_NAME.fullmatch(name):
             raise UnrepresentableValue
-        pairs = self._frame
-        written = [self._pair(each, f"{name}-arguments-{each.name}") for each in shape.properties]
-        needed = sum(each.required for each in shape.properties)
-        following, last, none = map(gbnf_literal, (pairs.following, pairs.last, name + pairs.none))
-        in_order = self._in_order(written, needed, following, name)
-        some = [f"{gbnf_literal(name + pairs.first)} ({in_order}) {last}"] if written else []
-        return alternatives(some if needed else [none, *some])
+        layout = self._layout
+        pair_rules = [self._pair(item, f"{name}-arguments-{item.name}") for item in shape.properties]
+        required_count = sum(item.required for item in shape.properties)
+        following, last, none = map(gbnf_literal, (layout.following, layout.last, name + layout.none))
+        in_order = self._in_order(pair_rules, required_count, following, name)
+        some = [f"{gbnf_literal(name + layout.first)} ({in_order}) {last}"] if pair_rules else []
+        return alternatives(some if required_count else [none, *some])
 
     def _pair(self, property: Property, hint: str) -> str:
         if not _PLAIN_NAME.fullmatch(property.name):
@@ -89,20 +89,20 @@ class KeyValueGrammarBuilder(GrammarBuilder):
         by_opening: dict[str, list[str]] = {}
         for opening, value in self._values(property.shape, hint):
             by_opening.setdefault(opening, []).append(value)
-        values = (f"{gbnf_literal(opening)} ({alternatives(each)})" for opening, each in by_opening.items())
+        values = (f"{gbnf_literal(opening)} ({alternatives(item)})" for opening, item in by_opening.items())
         return self.add(hint, f"{gbnf_literal(property.name)} ({alternatives(values)})")
 
     def _values(self, shape: Shape, hint: str) -> Iterator[tuple[str, str]]:
-        """What a value of this shape may be, each with the text before it."""
-        openings = self._frame.openings
+        """Yield the alternatives for a value of this shape, each with its opening."""
+        openings = self._layout.openings
         match shape:
             case UnionShape(shapes):
-                has_text = any(isinstance(each, StringShape) for each in shapes)
-                for number, each in enumerate(shapes, 1):
-                    kind = _TYPES.get(type(each), "null")
-                    # Where text may stand, all but null is read as text, unless the tag says what it is.
+                has_text = any(isinstance(item, StringShape) for item in shapes)
+                for number, item in enumerate(shapes, 1):
+                    kind = _TYPES.get(type(item), "null")
+                    # If text is allowed, everything except null is parsed as text, unless the tag has a type.
                     if not (has_text and kind != "null" and openings[kind] == openings["string"]):
-                        yield from self._values(each, f"{hint}-{number}")
+                        yield from self._values(item, f"{hint}-{number}")
             case EnumShape(values):
                 for value in values:
                     if isinstance(value, str):
@@ -110,8 +110,10 @@ class KeyValueGrammarBuilder(GrammarBuilder):
                     else:
                         yield openings[type_name(value)], self._literal(value)
             case StringShape(shortest, longest, pattern):
-                written = None if pattern is None else string_rule_for_pattern(pattern, shortest, longest, is_bare=True)
-                yield openings["string"], written or self._bare(shortest, longest)
+                pair_rules = (
+                    None if pattern is None else string_rule_for_pattern(pattern, shortest, longest, is_bare=True)
+                )
+                yield openings["string"], pair_rules or self._bare(shortest, longest)
             case AnyShape():
                 yield openings["string"], "unit{1,400}"
             case _:
@@ -133,7 +135,7 @@ class KeyValueGrammarBuilder(GrammarBuilder):
         return self._text(gbnf_json_literal(value))
 
     def _text(self, text: str) -> str:
-        if not self._frame.holds(text):
+        if not self._layout.can_represent(text):
             raise UnrepresentableValue
         return gbnf_literal(text)
 
@@ -144,26 +146,27 @@ _TYPES: Mapping[type, str] = {
 }  # fmt: skip
 
 
-def _unmarked(markers: Iterable[str], never: str, escape: str = "") -> str:
-    """A piece of text that begins none of ``markers``: mostly a character. ``never``: of a class, what it is not."""
+def _text_without_markers(markers: Iterable[str], excluded: str, escape: str = "") -> str:
+    """Build a rule for a piece of text, usually one character, that does not start a marker. ``excluded``: characters
+    excluded from its classes."""
 
-    def after(rests: list[str]) -> str:
-        """What may follow where all of ``rests`` might still come."""
-        firsts = dict.fromkeys(rest[0] for rest in rests)
+    def continuation(remainders: list[str]) -> str:
+        """Build the rule for the text after a prefix that all of these remainders could complete."""
+        firsts = dict.fromkeys(rest[0] for rest in remainders)
         known = "".join(map(_either_case, firsts))
-        parts = [f"[^<{known}{never}]", *([escape] if escape else [])]
+        parts = [f"[^<{known}{excluded}]", *([escape] if escape else [])]
         for first in firsts:
-            further = [rest[1:] for rest in rests if rest[0] == first]
-            if all(further):
-                parts.append(f"[{_either_case(first)}] {after(further)}")
+            next_remainders = [rest[1:] for rest in remainders if rest[0] == first]
+            if all(next_remainders):
+                parts.append(f"[{_either_case(first)}] {continuation(next_remainders)}")
         return f"({alternatives(parts)})"
 
-    return f'[^<{never}] | "<"+ {after([marker[1:] for marker in markers])}'
+    return f'[^<{excluded}] | "<"+ {continuation([marker[1:] for marker in markers])}'
 
 
 def _either_case(char: str) -> str:
-    """A character as a GBNF class has it, also as a capital; what could mean something there by its number."""
+    """Return a character and its capital for a GBNF class, with special characters escaped."""
     return "".join(
-        each if each.isalnum() or not each.isascii() else f"\\x{ord(each):02X}"
-        for each in dict.fromkeys((char, char.upper()))
+        item if item.isalnum() or not item.isascii() else f"\\x{ord(item):02X}"
+        for item in dict.fromkeys((char, char.upper()))
     )

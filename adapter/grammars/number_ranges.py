@@ -1,130 +1,129 @@
-"""GBNF for the numbers between two bounds, digit by digit.
+"""GBNF rules for numbers between two bounds, digit by digit.
 
-No number that comes out has more than `DIGITS` digits before the point or, but for small ones, more than `PLACES` after
-it; the small ones between 0 and 1 may be written with an exponent.
+Numbers have at most `DIGITS` digits before the decimal point and `PLACES` after it; small numbers between 0 and 1 may
+have an exponent.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 DIGITS, PLACES = 15, 9
-MOST = 10**DIGITS - 1
+MAX_NUMBER = 10**DIGITS - 1
+"""Largest absolute value of a bound."""
 _SMALL = '[1-9] ("." [0-9]{1,17})? [eE] "-" [1-9] [0-9]?'
-"""A number between 0 and 1, however small."""
+"""A number between 0 and 1, with an exponent."""
 LARGE = '[1-9] ("." [0-9]{1,17})? [eE] "+"? [1-9] [0-9]?'
-"""A number from 10 on."""
+"""A number of at least 10, with an exponent."""
 
 
 def integer_range_rule(lowest: int, highest: int) -> str:
-    """The integers from ``lowest`` to ``highest``, both included and within `MOST`."""
+    """Return a rule for the integers from ``lowest`` to ``highest`` (inclusive), both within `MAX_NUMBER`."""
     parts = []
     if lowest < 0:
-        parts.append(f'"-" {_naturals(max(1, -highest), -lowest)}')
+        parts.append(f'"-" {_natural_range(max(1, -highest), -lowest)}')
     if highest >= 0:
-        parts.append(_naturals(max(0, lowest), highest))
-    return _either(parts)
+        parts.append(_natural_range(max(0, lowest), highest))
+    return _group(parts)
 
 
 def decimal_range_rule(lowest: Decimal, highest: Decimal) -> str:
-    """The numbers from ``lowest`` to ``highest``, both included and within `MOST`."""
+    """Return a rule for the numbers from ``lowest`` to ``highest`` (inclusive), both within `MAX_NUMBER`."""
     parts = []
     if lowest <= -1 and highest >= 0:
         parts.append(f'"-" {_SMALL}')
     if highest >= 1 and lowest <= 0:
         parts.append(_SMALL)
     if lowest < 0:
-        parts.append(f'"-" {_unsigned(max(Decimal(0), -highest), -lowest)}')
+        parts.append(f'"-" {_unsigned_range(max(Decimal(0), -highest), -lowest)}')
     if highest >= 0:
-        parts.append(_unsigned(max(Decimal(0), lowest), highest))
-    return _either(parts)
+        parts.append(_unsigned_range(max(Decimal(0), lowest), highest))
+    return _group(parts)
 
 
 def open_range_rule(lowest: Decimal | None, highest: Decimal | None) -> list[str]:
-    """Ways to write numbers of any size with an exponent, where a bound is missing; the bounds never forbid one."""
-    ways = [LARGE] if highest is None and (lowest is None or lowest <= 10) else []
-    return ways + ([f'"-" {LARGE}'] if lowest is None and (highest is None or highest >= -10) else [])
+    """Return rules for numbers with an exponent and no bound on their size, if a bound is missing."""
+    rules = [LARGE] if highest is None and (lowest is None or lowest <= 10) else []
+    return rules + ([f'"-" {LARGE}'] if lowest is None and (highest is None or highest >= -10) else [])
 
 
-def _naturals(lowest: int, highest: int) -> str:
+def _natural_range(lowest: int, highest: int) -> str:
     parts = []
-    whole = []  # the lengths of which all are in
+    full_lengths = []  # lengths whose numbers are all in the range
     for length in range(len(str(lowest)), len(str(highest)) + 1):
         first, last = 10 ** (length - 1) if length > 1 else 0, 10**length - 1
         if lowest <= first and last <= highest and length > 1:
-            whole.append(length)
+            full_lengths.append(length)
         else:
-            parts.append(_digits(str(max(first, lowest)), str(min(last, highest))))
-    if whole:
-        parts.append(f"[1-9] [0-9]{{{whole[0] - 1},{whole[-1] - 1}}}")
-    return _either(parts)
+            parts.append(_equal_length_range(str(max(first, lowest)), str(min(last, highest))))
+    if full_lengths:
+        parts.append(f"[1-9] [0-9]{{{full_lengths[0] - 1},{full_lengths[-1] - 1}}}")
+    return _group(parts)
 
 
-def _digits(lowest: str, highest: str) -> str:
-    """Between two numbers of as many digits."""
+def _equal_length_range(lowest: str, highest: str) -> str:
+    """Return a rule for the range between two numbers of equal length."""
     if not lowest.strip("0") and not highest.strip("9"):
         return f"[0-9]{{{len(lowest)}}}"
     if lowest == highest:
         return f'"{lowest}"'
     rest = len(lowest) - 1
     if lowest[0] == highest[0]:
-        return f'"{lowest[0]}" {_digits(lowest[1:], highest[1:])}'
-    first, last, parts = int(lowest[0]), int(highest[0]), []
-    if lowest[1:].strip("0"):
-        parts.append(f'"{first}" {_digits(lowest[1:], "9" * rest)}')
-        first += 1
-    if highest[1:].strip("9"):
-        parts.append(f'"{last}" {_digits("0" * rest, highest[1:])}')
-        last -= 1
-    if first <= last:
-        parts.append(f"[{first}-{last}]{f' [0-9]{{{rest}}}' if rest else ''}")
-    return _either(parts)
+        return f'"{lowest[0]}" {_equal_length_range(lowest[1:], highest[1:])}'
+    any_rest = f" [0-9]{{{rest}}}" if rest else ""
+    return _by_first_digit(lowest, highest, lambda low, high: f" {_equal_length_range(low, high)}", any_rest)
 
 
-def _unsigned(lowest: Decimal, highest: Decimal) -> str:
+def _unsigned_range(lowest: Decimal, highest: Decimal) -> str:
     step = Decimal(1).scaleb(-PLACES)
-    low, low_places = _split(lowest.quantize(step, ROUND_CEILING))
-    high, high_places = _split(highest.quantize(step, ROUND_FLOOR))
+    low, low_places = _split_places(lowest.quantize(step, ROUND_CEILING))
+    high, high_places = _split_places(highest.quantize(step, ROUND_FLOOR))
     parts = []
     if low_places.strip("0"):
-        parts.append(f'"{low}." {_places(low_places, high_places if low == high else "9" * PLACES)}')
+        parts.append(f'"{low}." {_fraction_range(low_places, high_places if low == high else "9" * PLACES)}')
         low += 1
     if low < high:
-        parts.append(f'{_naturals(low, high - 1)} ("." [0-9]{{1,{PLACES}}})?')
+        parts.append(f'{_natural_range(low, high - 1)} ("." [0-9]{{1,{PLACES}}})?')
     if low <= high:
-        more = f' ("." {_places("0" * PLACES, high_places)})?' if high_places.strip("0") else ""
+        more = f' ("." {_fraction_range("0" * PLACES, high_places)})?' if high_places.strip("0") else ""
         parts.append(f'"{high}"{more}')
-    return _either(parts)
+    return _group(parts)
 
 
-def _split(number: Decimal) -> tuple[int, str]:
-    whole, _, places = f"{number:f}".partition(".")
-    return int(whole), places.ljust(PLACES, "0")
+def _split_places(number: Decimal) -> tuple[int, str]:
+    digits, _, places = f"{number:f}".partition(".")
+    return int(digits), places.ljust(PLACES, "0")
 
 
-def _places(lowest: str, highest: str) -> str:
-    """One digit or more after the point, between ``lowest`` and ``highest``, which are as long as can be."""
-    first, last, rest, parts = int(lowest[0]), int(highest[0]), len(lowest) - 1, []
-    if first == last:
-        return f'"{first}"{_further(lowest[1:], highest[1:])}'
-    if lowest[1:].strip("0"):
-        parts.append(f'"{first}"{_further(lowest[1:], "9" * rest)}')
-        first += 1
-    if highest[1:].strip("9"):
-        parts.append(f'"{last}"{_further("0" * rest, highest[1:])}')
-        last -= 1
-    if first <= last:
-        parts.append(f"[{first}-{last}] [0-9]{{0,{rest}}}")
-    return _either(parts)
+def _fraction_range(lowest: str, highest: str) -> str:
+    """Return a rule for one or more decimal places between two fractions of maximum length."""
+    if lowest[0] == highest[0]:
+        return f'"{lowest[0]}"{_fraction_rest(lowest[1:], highest[1:])}'
+    return _by_first_digit(lowest, highest, _fraction_rest, f" [0-9]{{0,{len(lowest) - 1}}}")
 
 
-def _further(lowest: str, highest: str) -> str:
-    """As many more digits as are left, or none where none are zeros."""
+def _fraction_rest(lowest: str, highest: str) -> str:
+    """Return a rule for the remaining digits, which are optional if zeros are in the range."""
     if not highest.strip("0"):
         return ""
-    further = _places(lowest, highest)
+    further = _fraction_range(lowest, highest)
     return f" {further}" if lowest.strip("0") else f" ({further})?"
 
 
-def _either(parts: list[str]) -> str:
+def _by_first_digit(lowest: str, highest: str, rest_of: Callable[[str, str], str], any_rest: str) -> str:
+    """Return the alternatives of a range by first digit: both bounds, and the digits between them."""
+    first, last, rest, parts = int(lowest[0]), int(highest[0]), len(lowest) - 1, []
+    if lowest[1:].strip("0"):
+        parts.append(f'"{first}"{rest_of(lowest[1:], "9" * rest)}')
+        first += 1
+    if highest[1:].strip("9"):
+        parts.append(f'"{last}"{rest_of("0" * rest, highest[1:])}')
+        last -= 1
+    if first <= last:
+        parts.append(f"[{first}-{last}]{any_rest}")
+    return _group(parts)
+
+
+def _group(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"

@@ -1,8 +1,8 @@
-r"""The subset of regular expressions that a schema's ``pattern`` may use, read into a tree.
+r"""Parse the subset of regular expressions supported in a schema's ``pattern``.
 
-It is what tools use: characters, classes, groups, ``|``, repetitions, and the anchors at both ends. What is not in it
-(look-around, references, ``\b``, ``\p{...}``, flags) is not followed. Where ECMAScript and Python differ (``\w``,
-``\d``, ``\s``) only what both admit is in the tree.
+The subset covers characters, classes, groups, ``|``, repetitions, and anchors at both ends. Look-around, references,
+``\b``, ``\p{...}`` and flags are not supported. If ECMAScript and Python differ (``\w``, ``\d``, ``\s``), the tree has
+only the characters that both admit.
 
 ::
 
@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 MOST_TIMES = 1999
-"""llama.cpp reads larger bounds of a repetition as none."""
+"""llama.cpp treats larger repetition bounds as unbounded."""
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
-"""Code points, first and last, in order and apart."""
+"""Code point ranges (first, last), sorted and not adjacent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class CharSet:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """``most``: None without a bound."""
+    """``most``: None if unbounded."""
 
     item: Node
     fewest: int
@@ -58,38 +58,38 @@ Node: TypeAlias = CharSet | Repeat | Concat | Alternation | Anchor
 
 
 class UnsupportedPattern(Exception):
-    """The pattern has something that is not in the subset."""
+    """The pattern is not in the supported subset."""
 
 
 def parse_regex(pattern: str) -> Node:
-    """The tree of a regular expression. Raises NotFollowed, and RecursionError for one that nests too deep."""
-    return _PatternReader(pattern).whole()
+    """Parse a regular expression. Raises UnsupportedPattern, and RecursionError if it is nested too deeply."""
+    return _PatternParser(pattern).parse()
 
 
-def _joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    joined: list[tuple[int, int]] = []
+def merge_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    merged: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
-        if joined and first <= joined[-1][1] + 1:
-            joined[-1] = joined[-1][0], max(last, joined[-1][1])
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(last, merged[-1][1])
         else:
-            joined.append((first, last))
-    return tuple(joined)
+            merged.append((first, last))
+    return tuple(merged)
 
 
-def subtract_ranges(ranges: Ranges, left_out: Ranges) -> Ranges:
-    """The code points of ``ranges`` that are not in ``left_out``."""
+def subtract_ranges(ranges: Ranges, excluded: Ranges) -> Ranges:
+    """Return the code points of ``ranges`` that are not in ``excluded``."""
     kept = list(ranges)
-    for first, last in left_out:
+    for first, last in excluded:
         kept = [
             part
             for low, high in kept
             for part in ((low, min(high, first - 1)), (max(low, last + 1), high))
             if part[0] <= part[1]
         ]
-    return _joined(set(kept))
+    return merge_ranges(set(kept))
 
 
-# Control characters but for these three, DEL and its like, and half surrogate pairs are nothing to write.
+# Without most control characters, DEL and the C1 controls, and surrogates.
 ANY: Ranges = ((9, 10), (13, 13), (0x20, 0x7E), (0xA0, 0xD7FF), (0xE000, 0x10FFFF))
 ASCII: Ranges = ((9, 10), (13, 13), (0x20, 0x7E))
 DIGITS: Ranges = ((0x30, 0x39),)
@@ -109,51 +109,51 @@ CLASSES: dict[str, Ranges] = {
     "s": SPACE,
     "S": subtract_ranges(ANY, ALL_SPACE),
 }
-# Of what a negated class leaves out, all that either of the two readings means.
-ALL_OF: dict[str, Ranges] = {
+# A negated class excludes the characters of both dialects.
+ALL_MEANINGS: dict[str, Ranges] = {
     "s": ALL_SPACE,
     "D": subtract_ranges(((0, 0x10FFFF),), DIGITS),
     "W": subtract_ranges(((0, 0x10FFFF),), WORD),
 }
-ALL_OF |= {"d": (*DIGITS, (0x80, 0x10FFFF)), "w": _joined((*WORD, (0x80, 0x10FFFF)))}
-ALL_OF |= {"S": subtract_ranges(((0, 0x10FFFF),), SPACE)}
+ALL_MEANINGS |= {"d": (*DIGITS, (0x80, 0x10FFFF)), "w": merge_ranges((*WORD, (0x80, 0x10FFFF)))}
+ALL_MEANINGS |= {"S": subtract_ranges(((0, 0x10FFFF),), SPACE)}
 ESCAPES = {"n": 10, "t": 9, "r": 13, "f": 12, "v": 11, "0": 0}
 _CODE = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})")
 _COUNT = re.compile(r"\{(\d{1,4})(?:(,)(\d{1,4})?)?\}")
 _GROUP = re.compile(r"\?(?::|P?<[A-Za-z_]\w*>)")
 
 
-class _PatternReader:
+class _PatternParser:
     def __init__(self, pattern: str) -> None:
-        self._text, self._at = pattern, 0
+        self._source, self._at = pattern, 0
 
-    def whole(self) -> Node:
-        node = self._pattern()
-        if self._at < len(self._text):
+    def parse(self) -> Node:
+        node = self._parse_pattern()
+        if self._at < len(self._source):
             raise UnsupportedPattern  # a bracket too many
         return node
 
-    def _pattern(self) -> Node:
-        choices = [self._sequence()]
-        while self._takes("|"):
-            choices.append(self._sequence())
+    def _parse_pattern(self) -> Node:
+        choices = [self._parse_sequence()]
+        while self._accept("|"):
+            choices.append(self._parse_sequence())
         return choices[0] if len(choices) == 1 else Alternation(tuple(choices))
 
-    def _sequence(self) -> Node:
+    def _parse_sequence(self) -> Node:
         items: list[Node] = []
-        while self._at < len(self._text) and self._text[self._at] not in "|)":
-            items.append(self._repeated(self._atom()))
+        while self._at < len(self._source) and self._source[self._at] not in "|)":
+            items.append(self._parse_repetition(self._parse_atom()))
         return items[0] if len(items) == 1 else Concat(tuple(items))
 
-    def _repeated(self, atom: Node) -> Node:
+    def _parse_repetition(self, atom: Node) -> Node:
         bounds: tuple[int, int | None] | None = None
-        if self._takes("*"):
+        if self._accept("*"):
             bounds = 0, None
-        elif self._takes("+"):
+        elif self._accept("+"):
             bounds = 1, None
-        elif self._takes("?"):
+        elif self._accept("?"):
             bounds = 0, 1
-        elif count := _COUNT.match(self._text, self._at):
+        elif count := _COUNT.match(self._source, self._at):
             self._at = count.end()
             fewest = int(count[1])
             bounds = fewest, (int(count[3]) if count[3] else None if count[2] else fewest)
@@ -162,69 +162,69 @@ class _PatternReader:
         fewest, most = bounds
         if isinstance(atom, Anchor) or fewest > MOST_TIMES or (most or 0) > MOST_TIMES:
             raise UnsupportedPattern
-        self._takes("?")  # how eagerly it is matched makes no difference to what is
-        if self._text[self._at : self._at + 1] in ("*", "+"):
+        self._accept("?")  # a lazy repetition admits the same texts
+        if self._source[self._at : self._at + 1] in ("*", "+"):
             raise UnsupportedPattern
         return Repeat(atom, fewest, most)
 
-    def _atom(self) -> Node:
+    def _parse_atom(self) -> Node:
         character = self._next()
         match character:
             case "(":
-                if group := _GROUP.match(self._text, self._at):
+                if group := _GROUP.match(self._source, self._at):
                     self._at = group.end()
-                elif self._text.startswith("?", self._at):
+                elif self._source.startswith("?", self._at):
                     raise UnsupportedPattern
-                node = self._pattern()
-                if not self._takes(")"):
+                node = self._parse_pattern()
+                if not self._accept(")"):
                     raise UnsupportedPattern
                 return node
             case "[":
-                return CharSet(self._class())
+                return CharSet(self._parse_class())
             case ".":
                 return CharSet(NO_LINE_END)
             case "^" | "$":
                 return Anchor(character)
             case "\\":
-                ranges, _ = self._escape()
-                return CharSet(_written(ranges))
+                ranges, _ = self._parse_escape()
+                return CharSet(keep_writable(ranges))
             case "*" | "+" | "?":
                 raise UnsupportedPattern
-            case "{" if self._text.startswith(",", self._at):
-                raise UnsupportedPattern  # a repetition in Python, and itself in ECMAScript
+            case "{" if self._source.startswith(",", self._at):
+                raise UnsupportedPattern  # a repetition in Python, a literal in ECMAScript
             case _:
-                return CharSet(_written(single_character(ord(character))))
+                return CharSet(keep_writable(single_character(ord(character))))
 
-    def _class(self) -> Ranges:
-        is_negated = self._takes("^")
+    def _parse_class(self) -> Ranges:
+        is_negated = self._accept("^")
         ranges: list[tuple[int, int]] = []
         is_first = True
-        while is_first or not self._takes("]"):
+        while is_first or not self._accept("]"):
             is_first = False
-            first, name = self._member()
+            first, name = self._parse_member()
             if name:
-                ranges += ALL_OF[name] if is_negated else first
-            elif self._text.startswith("-", self._at) and not self._text.startswith("-]", self._at):
+                ranges += ALL_MEANINGS[name] if is_negated else first
+            elif self._source.startswith("-", self._at) and not self._source.startswith("-]", self._at):
                 self._at += 1
-                last, name = self._member()
+                last, name = self._parse_member()
                 if name or last[0][0] < first[0][0]:
                     raise UnsupportedPattern
                 ranges.append((first[0][0], last[0][0]))
             else:
                 ranges += first
-        return subtract_ranges(ANY, _joined(ranges)) if is_negated else _written(_joined(ranges))
+        return subtract_ranges(ANY, merge_ranges(ranges)) if is_negated else keep_writable(merge_ranges(ranges))
 
-    def _member(self) -> tuple[Ranges, str]:
+    def _parse_member(self) -> tuple[Ranges, str]:
         character = self._next()
         if character == "\\":
-            if self._takes("b"):
+            if self._accept("b"):
                 raise UnsupportedPattern  # a backspace here
-            return self._escape()
+            return self._parse_escape()
         return single_character(ord(character)), ""
 
-    def _escape(self) -> tuple[Ranges, str]:
-        """What is meant, and the letter of a class."""
-        if code := _CODE.match(self._text, self._at):
+    def _parse_escape(self) -> tuple[Ranges, str]:
+        """Return the escaped characters, and the letter of a class escape."""
+        if code := _CODE.match(self._source, self._at):
             self._at = code.end()
             return single_character(int(code[1] or code[2], 16)), ""
         letter = self._next()
@@ -237,13 +237,13 @@ class _PatternReader:
         return single_character(ord(letter)), ""
 
     def _next(self) -> str:
-        if self._at >= len(self._text):
+        if self._at >= len(self._source):
             raise UnsupportedPattern
         self._at += 1
-        return self._text[self._at - 1]
+        return self._source[self._at - 1]
 
-    def _takes(self, sign: str) -> bool:
-        found = self._text.startswith(sign, self._at)
+    def _accept(self, sign: str) -> bool:
+        found = self._source.startswith(sign, self._at)
         self._at += len(sign) * found
         return found
 
@@ -252,6 +252,6 @@ def single_character(code: int) -> Ranges:
     return ((code, code),)
 
 
-def _written(ranges: Ranges) -> Ranges:
-    """Those of them that can be written."""
+def keep_writable(ranges: Ranges) -> Ranges:
+    """Return the writable code points of ``ranges``."""
     return subtract_ranges(ANY, subtract_ranges(((0, 0x10FFFF),), ranges))

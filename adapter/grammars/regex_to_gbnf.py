@@ -1,7 +1,6 @@
-"""GBNF for the JSON strings that a schema's ``pattern`` admits.
+"""Convert a schema's ``pattern`` to a GBNF rule for JSON strings.
 
-`adapter.grammars.regex_ast` says which patterns are followed. Of others, and of those that leave nothing to write,
-`string_of` gives None.
+`adapter.grammars.regex_ast` documents the supported patterns.
 """
 
 from __future__ import annotations
@@ -28,21 +27,21 @@ from adapter.grammars.regex_ast import (
 def string_rule_for_pattern(
     pattern: str, shortest: int = 0, longest: int | None = None, *, is_bare: bool = False
 ) -> str | None:
-    """A GBNF expression for what stands between the quotes of a JSON string that the pattern admits.
+    """Return a GBNF expression for the content of a JSON string that matches the pattern.
 
-    ``shortest`` and ``longest``: characters. ``is_bare``: it is not JSON, but stands as it is between tags: then
-    there is no ``<`` in it, and no line end, which a reader may take for the tags' own. None where the pattern is
-    not followed, or leaves nothing to write.
+    ``shortest`` and ``longest``: length in characters. ``is_bare``: the string is verbatim text between tags instead;
+    it then excludes ``<`` and line ends, which a parser may attribute to the tags. Returns None if the pattern is not
+    supported or matches no writable text.
     """
     try:
-        node = _anchored(parse_regex(pattern))
+        node = _resolve_anchors(parse_regex(pattern))
         if isinstance(node, Repeat) and isinstance(node.item, CharSet) and (node.most is None or node.most >= shortest):
             node = Repeat(node.item, max(node.fewest, shortest), node.most)
         low, high = _lengths(node)
         if longest is not None and low > longest:
             return None
         if longest is not None and (high is None or high > longest):
-            node = _bounded(node, longest)
+            node = _limit_length(node, longest)
         elif low < shortest:
             return None
         return _expression(node, _bare_characters if is_bare else _characters)
@@ -50,13 +49,13 @@ def string_rule_for_pattern(
         return None
 
 
-def _anchored(node: Node) -> Node:
-    """Without its anchors, and with any text where it has none."""
+def _resolve_anchors(node: Node) -> Node:
+    """Remove the anchors, and allow any text at an end without one."""
     choices = node.choices if isinstance(node, Alternation) else (node,)
-    return _either([_free(choice) for choice in choices])
+    return _alternation([_add_free_text(choice) for choice in choices])
 
 
-def _free(node: Node) -> Node:
+def _add_free_text(node: Node) -> Node:
     items = list(node.items if isinstance(node, Concat) else (node,))
     anything = Repeat(CharSet(ANY), 0, None)
     before: list[Node] = [anything]
@@ -69,12 +68,12 @@ def _free(node: Node) -> Node:
     return items[0] if len(items) == 1 else Concat(tuple(items))
 
 
-def _either(nodes: Sequence[Node]) -> Node:
+def _alternation(nodes: Sequence[Node]) -> Node:
     return nodes[0] if len(nodes) == 1 else Alternation(tuple(nodes))
 
 
 def _lengths(node: Node) -> tuple[int, int | None]:
-    """Of the shortest and the longest text; None where there is no longest."""
+    """Return the lengths of the shortest and the longest text; None if unbounded."""
     match node:
         case CharSet():
             return 1, 1
@@ -96,28 +95,30 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
     return None if None in numbers else sum(number or 0 for number in numbers)
 
 
-def _bounded(node: Node, longest: int) -> Node:
-    """With repetitions as often as fits ``longest`` at the most, all of them alike."""
-    few, many = 0, longest + 1
-    if (_lengths(_capped(node, few))[1] or 0) > longest:
+def _limit_length(node: Node, longest: int) -> Node:
+    """Limit all repetitions to the same number, so that the text fits ``longest``."""
+    times, too_many = 0, longest + 1
+    if (_lengths(_cap_repetitions(node, times))[1] or 0) > longest:
         raise UnsupportedPattern
-    while many - few > 1:
-        middle = (few + many) // 2
-        if (_lengths(_capped(node, middle))[1] or 0) <= longest:
-            few = middle
+    while too_many - times > 1:
+        middle = (times + too_many) // 2
+        if (_lengths(_cap_repetitions(node, middle))[1] or 0) <= longest:
+            times = middle
         else:
-            many = middle
-    return _capped(node, few)
+            too_many = middle
+    return _cap_repetitions(node, times)
 
 
-def _capped(node: Node, times: int) -> Node:
+def _cap_repetitions(node: Node, times: int) -> Node:
     match node:
         case Repeat(item, fewest, most):
-            return Repeat(_capped(item, times), fewest, max(fewest, min(times, times if most is None else most)))
+            return Repeat(
+                _cap_repetitions(item, times), fewest, max(fewest, min(times, times if most is None else most))
+            )
         case Concat(items):
-            return Concat(tuple(_capped(item, times) for item in items))
+            return Concat(tuple(_cap_repetitions(item, times) for item in items))
         case Alternation(choices):
-            return Alternation(tuple(_capped(choice, times) for choice in choices))
+            return Alternation(tuple(_cap_repetitions(choice, times) for choice in choices))
         case _:
             return node
 
@@ -127,23 +128,25 @@ def _expression(node: Node, characters: Callable[[Ranges], str]) -> str:
         case CharSet(ranges):
             return characters(ranges)
         case Repeat(item, fewest, most):
-            written = _writable(item, characters) if fewest == 0 else _expression(item, characters)
-            if most == 0 or written is None:
+            expression = _expression_or_none(item, characters) if fewest == 0 else _expression(item, characters)
+            if most == 0 or expression is None:
                 return '""'
-            return f"({written}){{{fewest},{'' if most is None else min(most, MOST_TIMES)}}}"
+            return f"({expression}){{{fewest},{'' if most is None else min(most, MOST_TIMES)}}}"
         case Concat(items):
             return " ".join(_expression(item, characters) for item in items) or '""'
         case Alternation(choices):
-            writable = [written for choice in choices if (written := _writable(choice, characters)) is not None]
-            if not writable:
+            expressions = [
+                expression for choice in choices if (expression := _expression_or_none(choice, characters)) is not None
+            ]
+            if not expressions:
                 raise UnsupportedPattern
-            return f"({' | '.join(writable)})"
+            return f"({' | '.join(expressions)})"
         case Anchor():
             raise UnsupportedPattern
 
 
-def _writable(node: Node, characters: Callable[[Ranges], str]) -> str | None:
-    """The expression of what may also be left out; None where it holds only what is not to be written."""
+def _expression_or_none(node: Node, characters: Callable[[Ranges], str]) -> str | None:
+    """Return the expression of an optional node, or None if it has no writable text."""
     try:
         return _expression(node, characters)
     except UnsupportedPattern:

@@ -1,7 +1,7 @@
-"""A tool by which a model says something, where it is only allowed calls; what it says comes as text.
+"""A ``reply`` tool for models that are constrained to calls; its argument is returned as text.
 
-Given a free choice between a call and text, small models answer in text far too often. Of the 18 scenarios of
-`canitoolcall probe` SmolLM2-135M passed 6 with the free choice and 12 with this; Qwen2.5-Coder-0.5B 8 and 16.
+With a free choice between a call and text, small models answer in text far too often. Of the 18 scenarios of
+`canitoolcall probe`, SmolLM2-135M passed 6 with a free choice and 12 with this tool; Qwen2.5-Coder-0.5B 8 and 16.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PIECE = re.compile(r'(?:[^"\\]|\\.)*')
 
 
 def add_reply_tool(tools: ToolSet) -> tuple[ToolSet, Tool]:
-    """The tools and one more, by which the model replies: under a name that is not taken."""
+    """Add a reply tool under an unused name; return all tools and that tool."""
     name = REPLY.name
     while tools.match(name) is not None:
         name = f"{name}_to_user"
@@ -46,10 +46,10 @@ def add_reply_tool(tools: ToolSet) -> tuple[ToolSet, Tool]:
 
 
 class ReplyParser:
-    """As `Parser`, for an answer that was held to calls of ``tools`` and of ``reply``: a call of that is text.
+    """A `Parser` for responses constrained to calls of ``tools`` and ``reply``; calls of ``reply`` become text.
 
-    ``stream_arguments``: of the other calls. Replies are always handed on while they are written.
-    What begins like a reply after other calls says that these were all.
+    ``stream_arguments`` applies to the other calls; replies are always streamed. The start of a reply after other calls
+    only marks their end.
     """
 
     def __init__(
@@ -61,64 +61,64 @@ class ReplyParser:
         stream_arguments: bool = False,
         format: Format | None = None,
     ) -> None:
-        known = ToolSet([*tools.values(), reply])
-        # What the server enforces may be a call without markers.
-        self._parser = Parser(format, known, turn=turn, policy=APPROVED, stream_arguments=True)
+        all_tools = ToolSet([*tools.values(), reply])
+        # A call that the server enforces may have no markers.
+        self._parser = Parser(format, all_tools, turn=turn, policy=APPROVED, stream_arguments=True)
         self._reply = reply.name
-        self._streams_arguments = stream_arguments
+        self._stream_arguments = stream_arguments
         self._id = ""  # of the reply that is being written
         self._is_in_text = False
-        self._said = ""
+        self._emitted_text = ""
         self._has_called = False
 
     def feed(self, text: str) -> list[Event]:
-        return list(self._translated(self._parser.feed(text)))
+        return list(self._translate(self._parser.feed(text)))
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
-        return list(self._translated(self._parser.close(finish_reason)))
+        return list(self._translate(self._parser.close(finish_reason)))
 
-    def _translated(self, events: Sequence[Event]) -> Iterator[Event]:
+    def _translate(self, events: Sequence[Event]) -> Iterator[Event]:
         for event in events:
             match event:
                 case ToolCallDelta(name=self._reply) if self._has_called:
                     pass
                 case ToolCall(name=self._reply) | InvalidToolCall() if self._has_called:
-                    yield MarkupDelta(event.raw)  # it only said that these were all, or was cut off
+                    yield MarkupDelta(event.raw)  # it only marked the end of the calls, or was cut off
                 case ToolCallDelta(name=self._reply):
-                    if said := self._more(event):
-                        yield TextDelta(said, "")
+                    if new_text := self._decode_delta(event):
+                        yield TextDelta(new_text, "")
                 case ToolCall(name=self._reply, arguments=arguments):
                     text = str(arguments.get("text", ""))
-                    yield TextDelta(text[len(self._said) :] if event.id == self._id else text, event.raw)
+                    yield TextDelta(text[len(self._emitted_text) :] if event.id == self._id else text, event.raw)
                 case InvalidToolCall(name=self._reply) | InvalidToolCall(name=None):
-                    yield self._cut(event)
-                case ToolCallProgress(name=self._reply) | ToolCallDelta() if not self._streams_arguments:
+                    yield self._translate_incomplete(event)
+                case ToolCallProgress(name=self._reply) | ToolCallDelta() if not self._stream_arguments:
                     pass
                 case _:
                     self._has_called = self._has_called or isinstance(event, ToolCall)
                     yield event
 
-    def _more(self, delta: ToolCallDelta) -> str:
-        """What a piece of the arguments adds to the text. Pieces never split an escape."""
+    def _decode_delta(self, delta: ToolCallDelta) -> str:
+        """Return the new text in an arguments delta. Deltas never split an escape."""
         if delta.id != self._id:
-            self._id, self._is_in_text, self._said = delta.id, False, ""
-        written, start = delta.arguments, 0
-        if not self._is_in_text and (begins := _BEGIN.search(written)):
-            self._is_in_text, start = True, begins.end()
+            self._id, self._is_in_text, self._emitted_text = delta.id, False, ""
+        body, start = delta.arguments, 0
+        if not self._is_in_text and (text_start := _BEGIN.search(body)):
+            self._is_in_text, start = True, text_start.end()
         if not self._is_in_text:
             return ""
-        piece = _PIECE.match(written, start)
+        piece = _PIECE.match(body, start)
         assert piece is not None  # it may be empty
-        self._is_in_text = piece.end() == len(written)
-        said = str(json.loads(f'"{piece[0]}"', strict=False))
-        self._said += said
-        return said
+        self._is_in_text = piece.end() == len(body)
+        new_text = str(json.loads(f'"{piece[0]}"', strict=False))
+        self._emitted_text += new_text
+        return new_text
 
-    def _cut(self, wrong: InvalidToolCall) -> Event:
-        """A reply that was cut off is what came of it; any other broken call stays what it is."""
-        begins = _BEGIN.search(wrong.raw)
-        written = _PIECE.match(wrong.raw, begins.end()) if begins else None
-        if f'"{self._reply}"' not in wrong.raw or written is None:
-            return wrong
-        text = str(json.loads(f'"{written[0]}"', strict=False))
-        return TextDelta(text[len(self._said) :] if text.startswith(self._said) else "", wrong.raw)
+    def _translate_incomplete(self, incomplete: InvalidToolCall) -> Event:
+        """Convert a truncated reply to its remaining text; return any other invalid call unchanged."""
+        text_start = _BEGIN.search(incomplete.raw)
+        body = _PIECE.match(incomplete.raw, text_start.end()) if text_start else None
+        if f'"{self._reply}"' not in incomplete.raw or body is None:
+            return incomplete
+        text = str(json.loads(f'"{body[0]}"', strict=False))
+        return TextDelta(text[len(self._emitted_text) :] if text.startswith(self._emitted_text) else "", incomplete.raw)

@@ -1,6 +1,6 @@
-r"""The rules of a llama.cpp grammar (GBNF) for JSON values of given shapes.
+r"""Build the rules of a llama.cpp grammar (GBNF) for JSON values.
 
-Spacing is that of ``json.dumps``, or of the format: where white space is free, small models ramble in it.
+Spacing is fixed as in ``json.dumps``, or as in the format, because small models ramble in free whitespace.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import assert_never
 
 from adapter.core.events import Json
 from adapter.grammars.call_layout import JsonCallLayout
-from adapter.grammars.number_ranges import MOST, decimal_range_rule, integer_range_rule, open_range_rule
+from adapter.grammars.number_ranges import MAX_NUMBER, decimal_range_rule, integer_range_rule, open_range_rule
 from adapter.grammars.regex_to_gbnf import string_rule_for_pattern
 from adapter.grammars.schema_ir import (
     MAX_ITEMS,
@@ -34,16 +34,14 @@ from adapter.grammars.schema_ir import (
 )
 
 LONGEST_REPETITION = 1999
-"""llama.cpp refuses ``x{0,2000}`` and reads larger bounds as none (its MAX_REPETITION_THRESHOLD)."""
-
+"""llama.cpp rejects ``x{0,2000}`` and treats larger bounds as unbounded (its MAX_REPETITION_THRESHOLD)."""
 MAX_ORDERED = 4
-"""Required properties of an object that may come in any order: each further one doubles their rules."""
+"""Maximum number of required properties in any order; each further one would double the number of rules."""
 
 ESCAPE = r'"\\" ["\\nrt]'
 
-# Rules that every grammar carries. Of JSON's escapes only those that prose and
-# code need: \b, \f and \uXXXX are what models write when they mean a regular
-# expression, and would silently become something else.
+# Rules of every grammar. Only the JSON escapes that prose and code need: models write \b, \f and \uXXXX when they mean
+# a regular expression, which would silently be changed.
 _SHARED = {
     "char": rf'[^"\\\x00-\x1F\x7F] | {ESCAPE}',
     "natural": '"0" | [1-9] [0-9]{0,14}',
@@ -60,15 +58,15 @@ _SHARED = {
     "anything": 'flat | "[" (flat (", " flat){0,15})? "]" | "{" (key ": " flat (", " key ": " flat){0,15})? "}"',
 }
 _NUMBERS = {(True, None): "integer", (True, 0): "natural", (False, None): "number", (False, 0): "unsigned"}
-"""By whether they are integers, and the lowest, where there is no highest."""
+"""Rules of unbounded numbers, by (is integer, minimum)."""
 
 
 class GrammarBuilder:
-    """The rules of one grammar, each under a name of its own."""
+    """Build the rules of one grammar, each under a unique name."""
 
-    def __init__(self, frame: JsonCallLayout) -> None:
-        self._start(frame.colon, frame.comma)
-        self._middle, self.tail = frame.middle, gbnf_literal(frame.tail)
+    def __init__(self, layout: JsonCallLayout) -> None:
+        self._start(layout.colon, layout.comma)
+        self._middle, self.tail = layout.middle, gbnf_literal(layout.tail)
 
     def _start(self, colon: str, comma: str) -> None:
         self._colon, self._comma = gbnf_literal(colon), gbnf_literal(comma)
@@ -77,18 +75,19 @@ class GrammarBuilder:
         }
 
     def call(self, name: str, shape: Shape) -> str:
-        """What follows the frame's head."""
-        return f"{gbnf_literal(gbnf_json_literal(name)[1:-1] + self._middle)} {self.expression(shape, f'{name}-arguments')}"
+        """Return the rule body after the layout's head."""
+        arguments = self.expression(shape, f"{name}-arguments")
+        return f"{gbnf_literal(gbnf_json_literal(name)[1:-1] + self._middle)} {arguments}"
 
-    def bare(self, name: str, shape: Shape) -> str:
-        """Of a call in JSON that somebody has begun in a spacing of their own, the name and what follows."""
+    def bare_call(self, name: str, shape: Shape) -> str:
+        """Return the rule body from the name on, for a bare JSON call with free spacing."""
         arguments = self.expression(shape, f"{name}-arguments")
         return (
             rf'{gbnf_literal(gbnf_json_literal(name))} spaces "," spaces "\"arguments\"" spaces ":" spaces {arguments}'
         )
 
     def add(self, hint: str, body: str) -> str:
-        """The name under which ``body`` stands: like ``hint``, in the letters that GBNF allows in a name."""
+        """Add a rule, and return its name, which is derived from ``hint`` and valid in GBNF."""
         base = re.sub(r"[^a-zA-Z0-9]+", "-", hint).strip("-").lower() or "rule"
         name, number = base, 1
         while name == "root" or self.bodies.get(name, body) != body:
@@ -98,14 +97,14 @@ class GrammarBuilder:
         return name
 
     def expression(self, shape: Shape, hint: str) -> str:
-        """The name of a rule that admits what has this shape."""
+        """Return the name of a rule for values of this shape."""
         match shape:
             case EnumShape(values):
                 return self.add(hint, alternatives(self._literal(value) for value in values))
             case StringShape(shortest, longest, pattern):
-                written = None if pattern is None else string_rule_for_pattern(pattern, shortest, longest)
-                if written is not None:
-                    return self.add(f"{hint}-pattern", rf'"\"" {written} "\""')
+                pattern_rule = None if pattern is None else string_rule_for_pattern(pattern, shortest, longest)
+                if pattern_rule is not None:
+                    return self.add(f"{hint}-pattern", rf'"\"" {pattern_rule} "\""')
                 return self._string(shortest, longest)
             case NumberShape():
                 return self._number(shape, hint)
@@ -116,7 +115,7 @@ class GrammarBuilder:
             case AnyShape():
                 return "anything"
             case UnionShape(shapes):
-                parts = [self.expression(each, f"{hint}-{number}") for number, each in enumerate(shapes, 1)]
+                parts = [self.expression(item, f"{hint}-{number}") for number, item in enumerate(shapes, 1)]
                 return self.add(hint, alternatives(parts))
             case ArrayShape(item, fewest, most):
                 items = self._sequence(self.expression(item, f"{hint}-item"), fewest, most) if most else ""
@@ -132,13 +131,13 @@ class GrammarBuilder:
                 assert_never(shape)
 
     def _row(self, items: tuple[Shape, ...], hint: str) -> str:
-        return f" {self._comma} ".join(self.expression(each, f"{hint}-{n}") for n, each in enumerate(items, 1))
+        return f" {self._comma} ".join(self.expression(item, f"{hint}-{n}") for n, item in enumerate(items, 1))
 
     def _number(self, number: NumberShape, hint: str) -> str:
         if number.highest is None and number.lowest in (None, 0):
             return _NUMBERS[number.integer, None if number.lowest is None else 0]
-        lowest = Decimal(-MOST) if number.lowest is None else number.lowest
-        highest = Decimal(MOST) if number.highest is None else number.highest
+        lowest = Decimal(-MAX_NUMBER) if number.lowest is None else number.lowest
+        highest = Decimal(MAX_NUMBER) if number.highest is None else number.highest
         if number.integer:
             return self.add(hint, integer_range_rule(int(lowest), int(highest)))
         return self.add(
@@ -154,40 +153,43 @@ class GrammarBuilder:
         return self.add(f"string-{shortest}-{longest}", rf'"\"" char{{{shortest},{longest}}} "\""')
 
     def _pairs(self, properties: tuple[Property, ...], hint: str) -> str:
-        """The required properties, in any order where they are few; then any of the optional ones in order."""
+        """Return a rule for the required properties, in any order if they are few, and the optional ones in order."""
         pairs = [
-            f"{self._literal(each.name)} {self._colon} {self.expression(each.shape, f'{hint}-{each.name}')}"
-            for each in properties
+            f"{self._literal(item.name)} {self._colon} {self.expression(item.shape, f'{hint}-{item.name}')}"
+            for item in properties
         ]
-        needed = sum(each.required for each in properties)
-        in_order = self._in_order(pairs, needed, self._comma, hint)
-        return in_order if needed or not pairs else f"({in_order})?"
+        required_count = sum(item.required for item in properties)
+        in_order = self._in_order(pairs, required_count, self._comma, hint)
+        return in_order if required_count or not pairs else f"({in_order})?"
 
-    def _in_order(self, pairs: list[str], needed: int, comma: str, hint: str) -> str:
-        """The first ``needed`` of ``pairs``, then any of the others; where none is needed, at least one of them."""
-        optional = [f"({comma} {pair})?" for pair in pairs[needed:]]
-        if 1 < needed <= MAX_ORDERED:
-            return " ".join([self._any_order(pairs[:needed], comma, hint), *optional])
-        if needed or not pairs:
-            return " ".join([f" {comma} ".join(pairs[:needed]), *optional])
-        # Without a required one, each optional property may be the one that needs no comma before it.
-        # What follows it has a rule of its own, or the grammar would grow with the square of their number.
-        follow = [""]
-        for index, each in reversed(list(enumerate(optional))):
-            follow.insert(0, self.add(f"{hint}-from-{index}", f"{each} {follow[0]}".strip()))
-        return alternatives(f"{pair} {follow[index + 1]}".strip() for index, pair in enumerate(pairs))
+    def _in_order(self, pairs: list[str], required_count: int, comma: str, hint: str) -> str:
+        """Return a rule for the required pairs, then any of the others; at least one if none is required."""
+        optional = [f"({comma} {pair})?" for pair in pairs[required_count:]]
+        if 1 < required_count <= MAX_ORDERED:
+            return " ".join([self._any_order(pairs[:required_count], comma, hint), *optional])
+        if required_count or not pairs:
+            return " ".join([f" {comma} ".join(pairs[:required_count]), *optional])
+        # Without required properties, each optional one may be the first, which has no comma before it. The rest has
+        # a separate rule, because the grammar would otherwise grow quadratically.
+        following_rules = [""]
+        for index, item in reversed(list(enumerate(optional))):
+            following_rules.insert(0, self.add(f"{hint}-from-{index}", f"{item} {following_rules[0]}".strip()))
+        return alternatives(f"{pair} {following_rules[index + 1]}".strip() for index, pair in enumerate(pairs))
 
     def _any_order(self, pairs: list[str], comma: str, hint: str) -> str:
-        """All of ``pairs``, in any order: a rule for each set of those that are left."""
-        named = [self.add(f"{hint}-needed-{number}", pair) for number, pair in enumerate(pairs, 1)]
-        ways: dict[frozenset[int], str] = {frozenset(): ""}
-        for count in range(1, len(named) + 1):
-            for left in map(frozenset, combinations(range(len(named)), count)):
-                separator = comma if count < len(named) else ""
-                parts = (f"{separator} {named[first]} {ways[left - {first}]}".strip() for first in sorted(left))
-                which = "-".join(str(number + 1) for number in sorted(left))
-                ways[left] = self.add(f"{hint}-left-{which}", alternatives(parts))
-        return ways[frozenset(range(len(named)))]
+        """Return a rule for all ``pairs`` in any order, with one rule for each set of remaining pairs."""
+        rule_names = [self.add(f"{hint}-needed-{number}", pair) for number, pair in enumerate(pairs, 1)]
+        rules_for_rest: dict[frozenset[int], str] = {frozenset(): ""}
+        for count in range(1, len(rule_names) + 1):
+            for remaining in map(frozenset, combinations(range(len(rule_names)), count)):
+                separator = comma if count < len(rule_names) else ""
+                parts = (
+                    f"{separator} {rule_names[first]} {rules_for_rest[remaining - {first}]}".strip()
+                    for first in sorted(remaining)
+                )
+                label = "-".join(str(number + 1) for number in sorted(remaining))
+                rules_for_rest[remaining] = self.add(f"{hint}-left-{label}", alternatives(parts))
+        return rules_for_rest[frozenset(range(len(rule_names)))]
 
     def _sequence(self, item: str, fewest: int, most: int) -> str:
         fewest, most = min(fewest, LONGEST_REPETITION), min(most, LONGEST_REPETITION)
@@ -200,12 +202,12 @@ def alternatives(expressions: Iterable[str]) -> str:
 
 
 def gbnf_json_literal(value: Json) -> str:
-    """Canonical JSON, which is also valid UTF-8: half surrogate pairs stay escaped."""
+    """Return canonical JSON that is also valid UTF-8: lone surrogates stay escaped."""
     text = json.dumps(value, ensure_ascii=False)
     return re.sub(r"[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def gbnf_literal(text: str) -> str:
-    """Text as a GBNF literal."""
+    """Quote ``text`` as a GBNF literal."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'

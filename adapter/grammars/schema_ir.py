@@ -1,6 +1,6 @@
-"""The shapes that a constrained decoder can follow: what is left of JSON Schema, and what narrows it.
+"""Intermediate representation of JSON Schema for constrained decoding.
 
-`adapter.grammars.schema_lowering` makes them of a schema, `adapter.grammars.gbnf` writes them out.
+`adapter.grammars.schema_lowering` converts a schema to these shapes; `adapter.grammars.gbnf` writes them as a grammar.
 """
 
 from __future__ import annotations
@@ -13,29 +13,25 @@ from typing import TypeAlias
 from adapter.core.events import Json
 
 Choices: TypeAlias = Mapping[tuple[str, str] | str, Sequence[str]]
-"""The only values a string parameter may take, by ``(tool, parameter)`` or by parameter alone.
+"""Allowed values of a string parameter, by ``(tool, parameter)`` or by parameter alone.
 
-It applies at any depth (``old_text`` inside a list of patches) and to the items of a list of strings.
-No values at all means that the parameter cannot be written: an optional one is left out,
-a required one takes its tool with it.
+They apply at any depth (``old_text`` inside a list of patches) and to the items of a list of strings. Without any
+value, an optional parameter is omitted, and a tool with such a required parameter cannot be called.
 """
 MAX_ITEMS = 16
-"""Of a list; a small model that starts one rarely ends it by itself."""
+"""Maximum number of list items; small models rarely end a list on their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnumShape:
-    """One of these JSON values, spelled exactly so."""
+    """One of these JSON values, verbatim."""
 
     values: tuple[Json, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class StringShape:
-    """A string of ``min_length`` to ``max_length`` characters; None: no bound.
-
-    ``pattern``: a regular expression that is found in it.
-    """
+    """A string of ``min_length`` to ``max_length`` characters (None: unbounded) that matches ``pattern``."""
 
     min_length: int = 0
     max_length: int | None = None
@@ -44,7 +40,7 @@ class StringShape:
 
 @dataclass(frozen=True, slots=True)
 class NumberShape:
-    """A number from ``lowest`` to ``highest``, both included; None: no bound."""
+    """A number from ``lowest`` to ``highest``, both inclusive; None: unbounded."""
 
     integer: bool
     lowest: Decimal | None = None
@@ -63,6 +59,8 @@ class Null:
 
 @dataclass(frozen=True, slots=True)
 class ArrayShape:
+    """A list of ``min_items`` to ``max_items`` items of the same shape."""
+
     item: Shape
     min_items: int = 0
     max_items: int = MAX_ITEMS
@@ -122,14 +120,14 @@ Shape: TypeAlias = (
 
 
 def is_satisfiable(shape: Shape) -> bool:
-    """Whether any value has this shape: choices may have left none."""
+    """Return whether any value has this shape; choices may exclude all."""
     match shape:
         case EnumShape(values):
             return bool(values)
         case UnionShape(shapes):
             return any(map(is_satisfiable, shapes))
         case ObjectShape(properties):
-            return all(is_satisfiable(each.shape) for each in properties if each.required)
+            return all(is_satisfiable(item.shape) for item in properties if item.required)
         case ArrayShape(item, min_items):
             return min_items == 0 or is_satisfiable(item)
         case TupleShape(items):

@@ -1,16 +1,14 @@
-"""JSON Schema, reduced to the shapes that a constrained decoder can follow.
+"""Lower JSON Schema to the shapes of `adapter.grammars.schema_ir`.
 
-Servers take different and partial subsets of JSON Schema: llama.cpp's own
-converter and Ollama know no ``$ref`` here, no list of types there, and fail on
-what they do not know. So a schema is first reduced to the few classes of
-`adapter.grammars.schema_ir`, and `adapter.grammars.gbnf` writes those out as GBNF or as plain JSON Schema.
+Servers support different subsets of JSON Schema: llama.cpp's converter and Ollama lack ``$ref`` or type lists, and fail
+on unknown keywords. So a schema is first lowered to a few shapes, which `adapter.grammars.gbnf` writes as GBNF or as
+plain JSON Schema.
 
-What cannot be expressed (``multipleOf``, ``uniqueItems``, ``not``, ``if``,
-nesting beyond `MAX_DEPTH`, ...) becomes something *wider*, never something
-invalid: validation after decoding has the last word. What refers to itself is
-followed `MAX_VISITS` times and then left out.
+Unsupported constraints (``multipleOf``, ``uniqueItems``, ``not``, ``if``, nesting beyond `MAX_DEPTH`, ...) are
+*widened*, because arguments are validated after decoding anyway. Recursive references are followed `MAX_VISITS` times
+and then omitted.
 
-*Choices* narrow a string parameter to given values; see `adapter.grammars.schema_ir.Choices`.
+*Choices* restrict a string parameter to given values; see `adapter.grammars.schema_ir.Choices`.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Decimal
 
 from adapter.core.events import Json, JsonObject
-from adapter.grammars.number_ranges import MOST, PLACES
+from adapter.grammars.number_ranges import MAX_NUMBER, PLACES
 from adapter.grammars.schema_ir import (
     MAX_ITEMS,
     NOTHING,
@@ -43,11 +41,11 @@ from adapter.grammars.schema_ir import (
 from adapter.tools.schema_refs import follow_ref, merge_all_of, resolve_pointer
 
 MAX_DEPTH = 16
-"""Levels of nesting, references and alternatives that are followed; deeper ones may hold anything."""
+"""Maximum levels of nesting, references and alternatives; deeper values are unconstrained."""
 MAX_VISITS = 2
-"""Times that a reference is followed inside itself."""
+"""Maximum number of times that a reference is followed inside itself."""
 MAX_SCHEMAS = 2000
-"""Inside one schema that are followed; references can make a short one grow without end."""
+"""Maximum number of subschemas to follow, because references can expand without end."""
 TEXTS = frozenset(
     {
         "content", "contents", "file_text", "file_content", "text", "body", "code", "source", "script", "message",
@@ -56,16 +54,15 @@ TEXTS = frozenset(
         "query", "sql", "url",
     }
 )  # fmt: skip
-"""Parameters that hold text of any length. In other strings a small model that goes on and on has lost its way."""
+"""Names of parameters for text of any length. In other strings, small models that do not stop are lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoweringOptions:
-    """How schemas are reduced.
+    """Options for lowering a schema.
 
-    ``max_string`` bounds the strings that a schema leaves longer or unbounded, in
-    characters; None leaves them. ``max_text``: the same for parameters whose name says
-    that they hold text of any length (`TEXTS`). ``max_depth``: levels that are followed.
+    ``max_string``: maximum length of strings, in characters; None keeps the schema's. ``max_text``: the same for
+    parameters with text of any length (`TEXTS`). ``max_depth``: maximum nesting.
     """
 
     choices: Choices = field(default_factory=dict)
@@ -76,37 +73,37 @@ class LoweringOptions:
 
 @dataclass(frozen=True, slots=True)
 class SchemaLowering:
-    """Reduces the schema of one tool. Never raises on a dict, however odd or large."""
+    """Lower the schema of one tool. Never raises on a dict, however odd or large."""
 
     tool: str
     schema: JsonObject
-    shaping: LoweringOptions
+    options: LoweringOptions
     _visited: list[None] = field(default_factory=list)
-    _inmost: Shape = NOTHING
-    """What a reference that has been followed often enough comes to."""
+    _recursion_shape: Shape = NOTHING
+    """Shape of a reference that was followed `MAX_VISITS` times."""
 
     def lower(self) -> Shape:
-        """Of the arguments: an object, whatever the schema says."""
+        """Return the shape of the arguments, which is always an object."""
         shape = self._reduce(self.schema, ())
-        if not is_satisfiable(shape):  # perhaps only because something needs itself
-            shape = replace(self, _visited=[], _inmost=AnyShape())._reduce(self.schema, ())
+        if not is_satisfiable(shape):  # perhaps only because of a required recursive property
+            shape = replace(self, _visited=[], _recursion_shape=AnyShape())._reduce(self.schema, ())
         match shape:
-            case UnionShape(shapes) if objects := [each for each in shapes if isinstance(each, ObjectShape | MapShape)]:
-                return _any_of(objects)
+            case UnionShape(shapes) if objects := [item for item in shapes if isinstance(item, ObjectShape | MapShape)]:
+                return _union(objects)
             case ObjectShape() | MapShape() | EnumShape():
                 return shape
             case _:
                 return MapShape(AnyShape()) if is_satisfiable(shape) else NOTHING
 
     def _reduce(self, schema: Json, path: tuple[str, ...]) -> Shape:
-        """``path`` holds one entry per level above, references included: it bounds the depth and shows cycles."""
+        """Lower a subschema; ``path`` has one entry per enclosing level and reference, for depth limit and cycles."""
         self._visited.append(None)
-        too_much = len(path) >= self.shaping.max_depth or len(self._visited) > MAX_SCHEMAS
-        if not isinstance(schema, Mapping) or too_much:
+        is_over_limit = len(path) >= self.options.max_depth or len(self._visited) > MAX_SCHEMAS
+        if not isinstance(schema, Mapping) or is_over_limit:
             return AnyShape()
         if isinstance(reference := schema.get("$ref"), str):
             if path.count(reference) >= MAX_VISITS:
-                return self._inmost
+                return self._recursion_shape
             return self._reduce(resolve_pointer(self.schema, reference), (*path, reference))
         if parts := _list(schema, "allOf"):
             return self._reduce(
@@ -119,12 +116,12 @@ class SchemaLowering:
         for keyword in ("anyOf", "oneOf"):
             if parts := _list(schema, keyword):
                 rest = {key: value for key, value in schema.items() if key != keyword}
-                if rest.keys() & _COUNTING:
+                if rest.keys() & _SHARED_KEYWORDS:
                     parts = [merge_all_of({}, [rest, follow_ref(self.schema, part)]) for part in parts]
-                return _any_of([self._reduce(part, (*path, keyword)) for part in parts])
+                return _union([self._reduce(part, (*path, keyword)) for part in parts])
         kinds = schema.get("type", _implied_type(schema))
         kinds = kinds if isinstance(kinds, list) else [kinds]
-        return _any_of([self._of_type(kind, schema, path) for kind in kinds])
+        return _union([self._of_type(kind, schema, path) for kind in kinds])
 
     def _of_type(self, kind: Json, schema: Mapping[str, Json], path: tuple[str, ...]) -> Shape:
         match kind:
@@ -140,9 +137,9 @@ class SchemaLowering:
                 item = self._reduce(schema.get("items", {}), (*path, "items"))
                 fewest = _count(schema, "minItems") or 0
                 most = _count(schema, "maxItems")
-                if prefix := _list(schema, "prefixItems") or _list(schema, "items"):  # the older way to write it
+                if prefix := _list(schema, "prefixItems") or _list(schema, "items"):  # before draft 2020-12
                     first = [
-                        self._reduce(each, (*path, "items")) for each in prefix[: MAX_ITEMS if most is None else most]
+                        self._reduce(item, (*path, "items")) for item in prefix[: MAX_ITEMS if most is None else most]
                     ]
                     return TupleShape((*first, *[item] * (min(fewest, MAX_ITEMS) - len(first))))
                 most = max(fewest, MAX_ITEMS if most is None else min(most, MAX_ITEMS))
@@ -154,7 +151,7 @@ class SchemaLowering:
 
     def _string(self, schema: Mapping[str, Json], is_text: bool) -> StringShape:
         shortest = _count(schema, "minLength") or 0
-        limit = self.shaping.max_text if is_text else self.shaping.max_string
+        limit = self.options.max_text if is_text else self.options.max_string
         bounds = [bound for bound in (_count(schema, "maxLength"), limit) if bound is not None]
         longest = min(bounds, default=None)
         pattern = schema.get("pattern")
@@ -167,42 +164,42 @@ class SchemaLowering:
     def _object(self, schema: Mapping[str, Json], path: tuple[str, ...]) -> Shape:
         declared = schema.get("properties")
         required = [name for name in _list(schema, "required") if isinstance(name, str)]
-        # Who declares no properties means none, unless it is said that others may come.
+        # A schema with empty properties means none, unless additionalProperties allows others.
         none_declared = isinstance(declared, Mapping) and not declared and not required
-        more = schema.get("additionalProperties", not none_declared)
+        additional = schema.get("additionalProperties", not none_declared)
         declared = declared if isinstance(declared, Mapping) else {}
-        if more is not False:
-            declared = {**declared, **{name: more for name in required if name not in declared}}
+        if additional is not False:
+            declared = {**declared, **{name: additional for name in required if name not in declared}}
         if not declared:
-            other = NOTHING if more is False else self._reduce(more, (*path, "additionalProperties"))
+            other = NOTHING if additional is False else self._reduce(additional, (*path, "additionalProperties"))
             return MapShape(other) if is_satisfiable(other) else ObjectShape(())
         properties = [
             self._property(name, inner, name in required, (*path, "properties")) for name, inner in declared.items()
         ]
-        properties = [each for each in properties if each.required or is_satisfiable(each.shape)]
-        return ObjectShape(tuple(sorted(properties, key=lambda each: not each.required)))
+        properties = [item for item in properties if item.required or is_satisfiable(item.shape)]
+        return ObjectShape(tuple(sorted(properties, key=lambda item: not item.required)))
 
     def _property(self, name: str, schema: Json, required: bool, path: tuple[str, ...]) -> Property:
         shape = self._reduce(schema, (*path[:-1], name))
         if not required and isinstance(shape, UnionShape):
-            # An optional parameter is left out, never written as null: one way to say nothing is enough.
-            shape = _any_of([each for each in shape.shapes if each != Null()])
-        allowed = self.shaping.choices.get((self.tool, name), self.shaping.choices.get(name))
-        return Property(name, shape if allowed is None else _narrowed(shape, tuple(dict.fromkeys(allowed))), required)
+            # An optional parameter is omitted instead of set to null.
+            shape = _union([item for item in shape.shapes if item != Null()])
+        allowed = self.options.choices.get((self.tool, name), self.options.choices.get(name))
+        return Property(name, shape if allowed is None else _restrict(shape, tuple(dict.fromkeys(allowed))), required)
 
 
 def _parameter(path: tuple[str, ...]) -> str | None:
-    """The name of the property that a schema belongs to."""
+    """Return the name of the property that a schema belongs to."""
     return next((step for step in reversed(path) if step not in _KEYWORDS and not step.startswith("#")), None)
 
 
 _KEYWORDS = frozenset({"allOf", "anyOf", "oneOf", "items", "additionalProperties"})
-_COUNTING = frozenset({"type", "properties", "required", "items", "additionalProperties", "allOf"})
-"""Keywords that hold for each of the alternatives beside them."""
+_SHARED_KEYWORDS = frozenset({"type", "properties", "required", "items", "additionalProperties", "allOf"})
+"""Keywords that apply to all alternatives in the same schema."""
 
 
 def _number(schema: Mapping[str, Json], integer: bool) -> NumberShape:
-    """The bounds as included ones; those that leave nothing, or are too far away to matter, are none."""
+    """Convert bounds to inclusive ones; contradictory and huge bounds are ignored."""
     step = Decimal(1) if integer else Decimal(1).scaleb(-PLACES)
     lows, highs = list[Decimal](), list[Decimal]()
     if (bound := _decimal(schema, "minimum")) is not None:
@@ -221,30 +218,30 @@ def _number(schema: Mapping[str, Json], integer: bool) -> NumberShape:
 
 def _decimal(schema: Mapping[str, Json], keyword: str) -> Decimal | None:
     value = schema.get(keyword)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= MOST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= MAX_NUMBER:
         return None
     return Decimal(str(value))
 
 
-def _narrowed(shape: Shape, allowed: tuple[str, ...]) -> Shape:
+def _restrict(shape: Shape, allowed: tuple[str, ...]) -> Shape:
     match shape:
         case StringShape() | AnyShape():
             return EnumShape(allowed)
         case EnumShape(values):
             return EnumShape(tuple(value for value in values if value in allowed))
         case ArrayShape(item):
-            narrowed = _narrowed(item, allowed)
-            return replace(shape, item=narrowed, max_items=shape.max_items if is_satisfiable(narrowed) else 0)
+            restricted = _restrict(item, allowed)
+            return replace(shape, item=restricted, max_items=shape.max_items if is_satisfiable(restricted) else 0)
         case TupleShape(items):
-            return TupleShape(tuple(_narrowed(each, allowed) for each in items))
+            return TupleShape(tuple(_restrict(item, allowed) for item in items))
         case UnionShape(shapes):
-            return _any_of([_narrowed(each, allowed) for each in shapes])
+            return _union([_restrict(item, allowed) for item in shapes])
         case _:
             return shape
 
 
-def _any_of(shapes: Sequence[Shape]) -> Shape:
-    """The union, flat, without doubles and without what cannot be written."""
+def _union(shapes: Sequence[Shape]) -> Shape:
+    """Return a flat union without duplicates and unsatisfiable shapes."""
     flat: list[Shape] = []
     for shape in shapes:
         flat.extend(shape.shapes if isinstance(shape, UnionShape) else [shape])
@@ -263,14 +260,6 @@ _IMPLIED = {
     **dict.fromkeys(("items", "prefixItems"), "array"),
     **dict.fromkeys(("maxLength", "pattern"), "string"),
 }
-
-
-def _mapping(schema: Mapping[str, Json], keyword: str) -> Mapping[str, Json]:
-    return _as_mapping(schema.get(keyword))
-
-
-def _as_mapping(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _list(schema: Mapping[str, Json], keyword: str) -> list[Json]:

@@ -1,4 +1,4 @@
-"""An ASGI application within another program's event loop, without a socket: begun, asked and ended by calls."""
+"""Run an ASGI application inside another program's event loop, without a socket."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from starlette.types import ASGIApp, Message, Scope
 
-MAX_PIECES = 64
-"""Of an answer that wait for whoever asked: then the model server waits, too."""
+MAX_BUFFERED_CHUNKS = 64
+"""Maximum number of buffered response chunks; above it, backpressure reaches the model server."""
 
 Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
 """Status and headers."""
@@ -18,55 +18,56 @@ Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
 
 @asynccontextmanager
 async def run_lifespan(app: ASGIApp) -> AsyncIterator[None]:
-    """The time in which ``app`` may be asked. Raises RuntimeError where it says that it cannot begin."""
-    told: asyncio.Queue[Message] = asyncio.Queue()
-    heard: asyncio.Queue[Message] = asyncio.Queue()
+    """Run the lifespan of ``app`` around requests. Raises RuntimeError if its startup fails."""
+    to_app: asyncio.Queue[Message] = asyncio.Queue()
+    from_app: asyncio.Queue[Message] = asyncio.Queue()
     scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": {}}
-    running = asyncio.ensure_future(app(scope, told.get, heard.put))
-    running.add_done_callback(lambda _: heard.put_nowait({"type": "its end"}))  # whatever it was
+    task = asyncio.ensure_future(app(scope, to_app.get, from_app.put))
+    task.add_done_callback(lambda _: from_app.put_nowait({"type": "app ended"}))
     try:
-        await _step("startup", told, heard)
+        await _step("startup", to_app, from_app)
         try:
             yield
         finally:
-            await _step("shutdown", told, heard)
+            await _step("shutdown", to_app, from_app)
     finally:
-        running.cancel()
+        task.cancel()
 
 
-async def _step(name: str, told: asyncio.Queue[Message], heard: asyncio.Queue[Message]) -> None:
-    told.put_nowait({"type": f"lifespan.{name}"})
-    answer = await heard.get()
+async def _step(name: str, to_app: asyncio.Queue[Message], from_app: asyncio.Queue[Message]) -> None:
+    to_app.put_nowait({"type": f"lifespan.{name}"})
+    answer = await from_app.get()
     if answer["type"] != f"lifespan.{name}.complete":
         raise RuntimeError(f"the server's {name} failed: {answer.get('message') or answer['type']}")
 
 
 async def call_app(app: ASGIApp, scope: Scope, body: bytes) -> AsyncGenerator[Head | bytes, None]:
-    """Status and headers, then the body in pieces. To close it is to leave: the model server is stopped."""
-    pieces: asyncio.Queue[Message | None] = asyncio.Queue(MAX_PIECES)
-    gone = asyncio.Event()
+    """Yield status and headers, then the body in chunks. Closing the generator disconnects the client, which stops the
+    model server."""
+    messages: asyncio.Queue[Message | None] = asyncio.Queue(MAX_BUFFERED_CHUNKS)
+    disconnected = asyncio.Event()
     requests = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def receive() -> Message:
         if (request := next(requests, None)) is not None:
             return request
-        await gone.wait()
+        await disconnected.wait()
         return {"type": "http.disconnect"}
 
     async def run() -> None:
         try:
-            await app({"type": "http", "state": {}, **scope}, receive, pieces.put)
+            await app({"type": "http", "state": {}, **scope}, receive, messages.put)
         finally:
-            await pieces.put(None)
+            await messages.put(None)
 
-    running = asyncio.create_task(run())
+    task = asyncio.create_task(run())
     try:
-        while (message := await pieces.get()) is not None:
+        while (message := await messages.get()) is not None:
             if message["type"] == "http.response.start":
                 yield message["status"], list(message["headers"])
             elif data := message.get("body", b""):
                 yield data
-        await running
+        await task
     finally:
-        gone.set()
-        running.cancel()
+        disconnected.set()
+        task.cancel()

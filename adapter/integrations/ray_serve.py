@@ -1,15 +1,15 @@
-"""`adapter serve` as a deployment on Ray: replicas in front of model servers, a conversation always at the same ones.
+"""Deploy `adapter serve` on Ray: replicas in front of model servers, with sticky conversations.
 
 ::
 
     serve run adapter.integrations.ray_serve:app upstream=http://127.0.0.1:8080
-    serve deploy config.yaml                        # import_path: adapter.integrations.ray_serve:app, args: see `RayServeConfig`
+    serve deploy config.yaml    # import_path: adapter.integrations.ray_serve:app, args: see `RayServeConfig`
 
-Two deployments, which Ray scales and restarts: `Ingress` takes a request, sees which conversation it is of, and asks a
-`ServerReplica`, which is the ASGI application of `adapter.server`. Which replica that is Ray decides, by its consistent hash of
-the conversation (`ConsistentHashRouter`, as of Ray 2.60); which of several model servers, rendezvous hashing in
-the replica, so that a model server's prompt cache holds also when replicas come and go. A conversation is what the
-header ``x-session-id`` or the body's ``prompt_cache_key`` says, or else the model and the user's first words.
+Ray scales and restarts two deployments: `Ingress` receives a request, determines its conversation, and calls a
+`ServerReplica`, which runs the ASGI application of `adapter.server`. Ray chooses the replica by a consistent hash of
+the conversation (`ConsistentHashRouter`, as of Ray 2.60). The replica chooses among several model servers by rendezvous
+hashing, so that their prompt caches stay useful when replicas change. The conversation is identified by the header
+``x-session-id`` or the body's ``prompt_cache_key``, else by the model and the first user message.
 """
 
 from __future__ import annotations
@@ -52,18 +52,20 @@ from adapter.server.app import ServerSettings, create_app, is_loopback_host
 from adapter.server.request_body import MAX_BODY_BYTES, read_content
 
 SESSION = "x-session-id"
-"""The header that Ray itself goes by, unless ``RAY_SERVE_SESSION_ID_HEADER_KEY`` names another."""
+"""Ray's session header, unless ``RAY_SERVE_SESSION_ID_HEADER_KEY`` names another."""
 REPLICA = "x-adapter-replica"
-"""The header of an answer that says which replica made it."""
-LOST = "the replica that was answering has ended, and with it this answer; ask again"
+"""Response header with the replica's id."""
+REPLICA_LOST = "the replica that was answering has ended; please retry"
 
 _log = logging.getLogger(__name__)
 
 
 class RayServeConfig(BaseModel):
-    """The arguments of the application, by the names of `adapter serve`'s options. ``upstream``: one base URL, or
-    several servers of the same model, as a list or with commas between. ``host``: as which clients know the cluster:
-    with another than this machine's they need a key, ``api_key`` or ``ADAPTER_API_KEY``."""
+    """Arguments of the application, named like the options of `adapter serve`.
+
+    ``upstream``: one base URL, or several servers of the same model, as a list or separated by commas. ``host``: the
+    host under which clients reach the cluster; unless it is loopback, ``api_key`` or ``ADAPTER_API_KEY`` is required.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -89,11 +91,11 @@ class RayServeConfig(BaseModel):
 
     @field_validator("upstream", mode="before")
     @classmethod
-    def _as_list(cls, given: Json) -> Json:
-        return [each.strip() for each in given.split(",")] if isinstance(given, str) else given
+    def _split_upstreams(cls, value: Json) -> Json:
+        return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
 
     def settings(self, upstream: str) -> ServerSettings:
-        """Of the server in front of one of the model servers. Raises UsageError for what does not exist."""
+        """Return the settings for one model server. Raises UsageError if one is invalid."""
         options = TranslationOptions(
             prompt=PromptSettings(
                 format=None if self.format == "auto" else self.format,
@@ -124,48 +126,49 @@ class RayServeConfig(BaseModel):
 
 
 def app(args: Mapping[str, Json]) -> serve.Application:
-    """The application; ``args`` are those of `RayServeConfig`. Raises UsageError for others."""
+    """Build the application from the arguments of `RayServeConfig`. Raises UsageError if they are invalid."""
     try:
         config = RayServeConfig.model_validate(dict(args))
     except ValidationError as error:
-        raise UsageError(f"{explain(error)}; adapter.integrations.ray_serve.RayServeConfig has {_NAMES}") from error
-    made = config.settings(config.upstream[0])
-    if not is_loopback_host(config.host) and made.api_key is None:
-        raise UsageError(f"host {config.host!r} is reached by others: set api_key, or ADAPTER_API_KEY")
+        raise UsageError(
+            f"{explain(error)}; adapter.integrations.ray_serve.RayServeConfig has {_ARGUMENT_NAMES}"
+        ) from error
+    settings = config.settings(config.upstream[0])
+    if not is_loopback_host(config.host) and settings.api_key is None:
+        raise UsageError(f"host {config.host!r} is reachable from other machines; set api_key or ADAPTER_API_KEY")
     proxy = ServerReplica.bind(config.model_dump(mode="json"))  # type: ignore[attr-defined]  # of a deployment
     return Ingress.bind(proxy)  # type: ignore[attr-defined]
 
 
-_NAMES = ", ".join(RayServeConfig.model_fields)
+_ARGUMENT_NAMES = ", ".join(RayServeConfig.model_fields)
 
-_SCALED: dict[str, Any] = {"min_replicas": 1, "max_replicas": 8, "target_ongoing_requests": 64}
-"""What a configuration file may say otherwise, for each of the two."""
+_AUTOSCALING: dict[str, Any] = {"min_replicas": 1, "max_replicas": 8, "target_ongoing_requests": 64}
+"""Autoscaling defaults of both deployments, which a configuration file can override."""
 
 
 @serve.deployment(
     max_ongoing_requests=512,
-    autoscaling_config=_SCALED,
+    autoscaling_config=_AUTOSCALING,
     graceful_shutdown_timeout_s=600,
     request_router_config=RequestRouterConfig(
         request_router_class="ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
     ),
 )
 class ServerReplica:
-    """Our server, one for each model server. Ray sends it all requests of a conversation, and other work beside."""
+    """One server application for each model server. Ray routes all requests of a conversation to the same replica."""
 
     async def __init__(self, config: Mapping[str, Json]) -> None:  # type: ignore[misc]  # Ray awaits it
-        given = RayServeConfig.model_validate(dict(config))
-        self._alive = AsyncExitStack()
+        parsed = RayServeConfig.model_validate(dict(config))
+        self._exit_stack = AsyncExitStack()
         self._apps: dict[str, ASGIApp] = {}
-        for upstream in given.upstream:
-            made = create_app(given.settings(upstream))
-            await self._alive.enter_async_context(run_lifespan(made))
-            self._apps[upstream] = made
+        for upstream in parsed.upstream:
+            self._apps[upstream] = create_app(parsed.settings(upstream))
+            await self._exit_stack.enter_async_context(run_lifespan(self._apps[upstream]))
         self._name = serve.get_replica_context().replica_id.unique_id.encode()
 
     async def answer(self, scope: Scope, body: bytes, conversation: str) -> AsyncIterator[Head | bytes]:
-        """Status and headers, then the body in pieces."""
-        async with aclosing(call_app(self._apps[_nearest(conversation, self._apps)], scope, body)) as pieces:
+        """Yield status and headers, then the body in chunks."""
+        async with aclosing(call_app(self._apps[_choose_upstream(conversation, self._apps)], scope, body)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, bytes):
                     yield piece
@@ -174,9 +177,9 @@ class ServerReplica:
                     yield status, [*headers, (REPLICA.encode(), self._name)]
 
 
-@serve.deployment(max_ongoing_requests=512, autoscaling_config=_SCALED, graceful_shutdown_timeout_s=600)
+@serve.deployment(max_ongoing_requests=512, autoscaling_config=_AUTOSCALING, graceful_shutdown_timeout_s=600)
 class Ingress:
-    """Takes requests, and asks the replica of each one's conversation."""
+    """Receive requests, and call the replica of their conversation."""
 
     def __init__(self, proxy: Any) -> None:
         self._proxy = proxy.options(method_name="answer", stream=True)
@@ -195,11 +198,11 @@ class Ingress:
             try:
                 status, headers = await anext(pieces)
                 break
-            except RayError as error:  # nothing has been said yet: another replica answers as well
+            except RayError as error:  # nothing was sent yet, so another replica can answer
                 _log.warning("a replica ended before it answered: %s", error)
                 if is_last:
-                    return JSONResponse(error_object(LOST, "upstream_error"), 503, {"retry-after": "1"})
-        answer = StreamingResponse(_whole(pieces, _is_stream(headers)), status)
+                    return JSONResponse(error_object(REPLICA_LOST, "upstream_error"), 503, {"retry-after": "1"})
+        answer = StreamingResponse(_relay_body(pieces, _is_stream(headers)), status)
         answer.raw_headers = list(headers)
         return answer
 
@@ -209,8 +212,8 @@ _SCOPE = (
 )  # fmt: skip
 
 
-async def _whole(pieces: AsyncIterator[bytes], is_stream: bool) -> AsyncIterator[bytes]:
-    """The body; where the replica ends in the middle, a stream says so, and all else is visibly broken off."""
+async def _relay_body(pieces: AsyncIterator[bytes], is_stream: bool) -> AsyncIterator[bytes]:
+    """Yield the body. If the replica ends in the middle, a stream gets an error event; other bodies are cut off."""
     try:
         async for piece in pieces:
             yield piece
@@ -218,7 +221,7 @@ async def _whole(pieces: AsyncIterator[bytes], is_stream: bool) -> AsyncIterator
         _log.warning("a replica ended in the middle of an answer: %s", error)
         if not is_stream:
             raise
-        yield b"\n\ndata: " + json.dumps(error_object(LOST, "upstream_error")).encode() + b"\n\n"
+        yield b"\n\ndata: " + json.dumps(error_object(REPLICA_LOST, "upstream_error")).encode() + b"\n\n"
 
 
 def _is_stream(headers: list[tuple[bytes, bytes]]) -> bool:
@@ -226,28 +229,34 @@ def _is_stream(headers: list[tuple[bytes, bytes]]) -> bool:
 
 
 def conversation_key(headers: Mapping[str, str], body: bytes) -> str:
-    """What tells a conversation from others; "" for a request that is of none, a list of models say."""
-    if told := headers.get(SESSION):
-        return told
+    """Return a key that identifies the conversation; "" for a request without one, such as a list of models."""
+    if session := headers.get(SESSION):
+        return session
     try:
-        asked = json.loads(body) if len(body) <= MAX_BODY_BYTES else None
+        request_body = json.loads(body) if len(body) <= MAX_BODY_BYTES else None
     except (ValueError, RecursionError):
         return ""
-    if not isinstance(asked, dict):
+    if not isinstance(request_body, dict):
         return ""
-    if isinstance(told := asked.get("prompt_cache_key"), str) and told:
-        return told
-    words = _first_words(asked.get("messages") or asked.get("input") or asked.get("prompt"))
-    return blake2b(json.dumps([asked.get("model"), words]).encode(), digest_size=16).hexdigest() if words else ""
+    if isinstance(session := request_body.get("prompt_cache_key"), str) and session:
+        return session
+    user_message = _first_user_message(
+        request_body.get("messages") or request_body.get("input") or request_body.get("prompt")
+    )
+    return (
+        blake2b(json.dumps([request_body.get("model"), user_message]).encode(), digest_size=16).hexdigest()
+        if user_message
+        else ""
+    )
 
 
-def _first_words(given: Json) -> Json:
-    """What the user says first: it stays while a conversation grows, and what a system message tells may not."""
-    if not isinstance(given, list):
-        return given
-    return next((each.get("content") for each in given if isinstance(each, dict) and each.get("role") == "user"), None)
+def _first_user_message(value: Json) -> Json:
+    """Return the first user message, which stays the same during a conversation; the system message may not."""
+    if not isinstance(value, list):
+        return value
+    return next((item.get("content") for item in value if isinstance(item, dict) and item.get("role") == "user"), None)
 
 
-def _nearest(conversation: str, upstreams: Mapping[str, object]) -> str:
-    """The model server of a conversation, which another one more or less leaves to most (rendezvous hashing)."""
-    return max(upstreams, key=lambda each: blake2b(f"{conversation}\0{each}".encode(), digest_size=8).digest())
+def _choose_upstream(conversation: str, upstreams: Mapping[str, object]) -> str:
+    """Choose the model server of a conversation by rendezvous hashing."""
+    return max(upstreams, key=lambda item: blake2b(f"{conversation}\0{item}".encode(), digest_size=8).digest())

@@ -1,7 +1,7 @@
-"""Outlines: what a source file declares, with the lines where it does.
+"""Outlines: the declarations of a source file with their lines.
 
-A language is one table in `adapter.outline.languages`; reading needs the
-grammars of the extra ``index``, which are imported when they are first used.
+A language is one table in `adapter.outline.languages`. Parsing needs the grammars of the extra ``index``, which are
+imported on first use.
 """
 
-__all__ = ["extractor", "formatter", "language", "syntax"]
+__all__ = ["extractor", "formatter", "language", "languages", "syntax"]

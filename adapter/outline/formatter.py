@@ -1,4 +1,4 @@
-"""An outline as text: fixed sections, each item with its lines.
+"""Format an outline as text: fixed sections, each item with its lines.
 
 ::
 
@@ -38,19 +38,19 @@ HEADERS: dict[Section, str] = {
     "macros": "macros",
     "tests": "tests",
 }
-"""In the order in which the sections stand."""
+"""Section headers in output order."""
 RANGES_ONLY: frozenset[Section] = frozenset({"imports", "tests"})
 
 MAX_VALUES = 8
-"""Fields shown of one item; their types are rarely what is looked for, methods are all shown. Of
-constants beyond as many in a section only the names are shown."""
+"""Maximum number of fields shown for one item; all methods are shown. Further constants of a section are shown by name
+only."""
 WIDTH = 120
 NEAR_LINES = 5
-"""Fields, constants and mere names share a line, and its range, when no more than so many lines lie between them."""
+"""Maximum distance of fields, constants and plain names that share an output line and its range."""
 
 
 def format_outline(outline: FileOutline) -> str:
-    """The outline as a model reads it; a file without declarations says so."""
+    """Format an outline for a model."""
     parts = [f"module doc: {_range(*outline.module_doc)}"] if outline.module_doc else []
     parts += [
         "\n".join(_section(section, items, outline))
@@ -70,59 +70,59 @@ def _section(section: Section, items: Sequence[OutlineItem], outline: FileOutlin
         header += f" {_range(items[0].start_line, max(item.end_line for item in items))}"
     yield header
     if section == "imports":
-        yield from _wrapped(merge(outline.imports, outline.separator), "  ")
+        yield from _wrap_words(merge(outline.imports, outline.separator), "  ")
     elif section != "tests":
-        yield from _listed(items, "  ")
+        yield from _format_items(items, "  ")
 
 
-def _listed(items: Iterable[OutlineItem], indent: str) -> Iterator[str]:
-    """The items, one a line, with their members; values and mere names that stand close together share lines."""
+def _format_items(items: Iterable[OutlineItem], indent: str) -> Iterator[str]:
+    """Format items, one per line, with their members; nearby values and plain names share lines."""
     values = 0
     run: list[tuple[str, OutlineItem]] = []
     for item in items:
         is_value = item.section in ("fields", "consts") and not item.members
         values += is_value
-        is_beyond = is_value and values > MAX_VALUES
-        is_hidden = is_beyond and item.section == "fields"
-        is_alone = not is_value and (bool(item.members) or item.text != _only_name(item))
+        is_over_limit = is_value and values > MAX_VALUES
+        is_hidden = is_over_limit and item.section == "fields"
+        is_alone = not is_value and (bool(item.members) or item.text != _single_name(item))
         if run and (is_hidden or is_alone or item.start_line > run[-1][1].end_line + NEAR_LINES):
-            yield from _shared(run, indent)
+            yield from _format_run(run, indent)
             run = []
         if is_hidden:
             if values == MAX_VALUES + 1:
                 yield f"{indent}[truncated]"
         elif is_alone:
             yield f"{indent}{item.text} {_range(item.start_line, item.end_line)}"
-            yield from _listed(item.members, indent + "  ")
+            yield from _format_items(item.members, indent + "  ")
         else:
-            run.append(((is_beyond and _only_name(item)) or item.text, item))
-    yield from _shared(run, indent)
+            run.append(((is_over_limit and _single_name(item)) or item.text, item))
+    yield from _format_run(run, indent)
 
 
-def _only_name(item: OutlineItem) -> str | None:
+def _single_name(item: OutlineItem) -> str | None:
     return item.names[0].text if len(item.names) == 1 else None
 
 
-def _shared(run: Sequence[tuple[str, OutlineItem]], indent: str) -> Iterator[str]:
-    """As many on a line as there is room for, with the range of the lines they stand in."""
-    separator = ", " if all(text == _only_name(item) for text, item in run) else "; "
+def _format_run(run: Sequence[tuple[str, OutlineItem]], indent: str) -> Iterator[str]:
+    """Format as many items on a line as fit, with the range of their lines."""
+    separator = ", " if all(text == _single_name(item) for text, item in run) else "; "
     line: list[tuple[str, OutlineItem]] = []
     for text, item in run:
-        if line and len(indent) + sum(len(each) + 2 for each, _ in line) + len(text) > WIDTH:
-            yield _shared_line(line, indent, separator)
+        if line and len(indent) + sum(len(shared_text) + 2 for shared_text, _ in line) + len(text) > WIDTH:
+            yield _format_shared_line(line, indent, separator)
             line = []
         line.append((text, item))
     if line:
-        yield _shared_line(line, indent, separator)
+        yield _format_shared_line(line, indent, separator)
 
 
-def _shared_line(line: Sequence[tuple[str, OutlineItem]], indent: str, separator: str) -> str:
+def _format_shared_line(line: Sequence[tuple[str, OutlineItem]], indent: str, separator: str) -> str:
     lines = _range(line[0][1].start_line, line[-1][1].end_line)
     return f"{indent}{separator.join(text for text, _ in line)} {lines}"
 
 
-def _wrapped(words: Sequence[str], indent: str) -> Iterator[str]:
-    """``words`` joined by commas, in lines of at most `WIDTH` where the words allow it."""
+def _wrap_words(words: Sequence[str], indent: str) -> Iterator[str]:
+    """Join ``words`` with commas in lines of at most `WIDTH`, unless a word is longer."""
     line = ""
     for word in words:
         if line and len(indent) + len(line) + 2 + len(word) > WIDTH:

@@ -1,7 +1,7 @@
-"""Imports as paths: several in one statement taken apart, and merged by their common beginnings for display.
+"""Expand import statements to single paths, and merge them by common prefix for display.
 
-``std::{fs, io::{self, Read}}`` is the paths ``std::fs``, ``std::io::self`` and
-``std::io::Read``; merging gives the braces back, for all statements of a file at once.
+``std::{fs, io::{self, Read}}`` expands to ``std::fs``, ``std::io::self`` and ``std::io::Read``; merging restores the
+braces for all statements of a file at once.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 MAX_NESTING = 20
-"""Levels of braces in an import."""
+"""Maximum nesting of braces in an import."""
 
 
 def expand(path: str, separator: str) -> list[str]:
-    """The single paths of ``path``. Braces that do not pair are left as they are."""
+    """Return the single paths of ``path``. Unbalanced braces are kept."""
     if not separator:
         return [path] if path else []
     return list(_expand(path, 0))
@@ -30,7 +30,7 @@ def _expand(path: str, depth: int) -> Iterator[str]:
 
 
 def _split(text: str) -> list[str]:
-    """At the commas outside braces."""
+    """Split at commas outside braces."""
     parts: list[str] = []
     level = start = 0
     for position, character in enumerate(text):
@@ -46,20 +46,20 @@ def _split(text: str) -> list[str]:
 
 
 class _Branch(dict[str, "_Branch"]):
-    """Components by name; ``ends`` when an import ends here."""
+    """Components by name; ``ends`` is true if an import ends here."""
 
     ends = False
 
 
 def merge(paths: Iterable[str], separator: str) -> list[str]:
-    """One entry per first component, ``{}`` around what they share it with, each path once, in order of appearance."""
+    """Return one entry per first component, with the rest in ``{}``, without duplicates, in order of appearance."""
     root = _Branch()
     for path in paths:
         branch = root
         for part in _components(path, separator):
             branch = branch.setdefault(part, _Branch())
         branch.ends = True
-    return [entry for name, branch in root.items() for entry in _written(name, branch, separator)]
+    return [entry for name, branch in root.items() for entry in _render_branch(name, branch, separator)]
 
 
 def _components(path: str, separator: str) -> list[str]:
@@ -70,10 +70,10 @@ def _components(path: str, separator: str) -> list[str]:
     return [dots + parts[0], *parts[1:]]
 
 
-def _written(name: str, branch: _Branch, separator: str) -> list[str]:
+def _render_branch(name: str, branch: _Branch, separator: str) -> list[str]:
     own = [name] if branch.ends or not branch else []
-    below = [entry for child, rest in branch.items() for entry in _written(child, rest, separator)]
-    if not below:
+    nested = [entry for child, rest in branch.items() for entry in _render_branch(child, rest, separator)]
+    if not nested:
         return own
     joiner = "" if name.endswith(separator) else separator
-    return [*own, name + joiner + (below[0] if len(below) == 1 else "{" + ", ".join(below) + "}")]
+    return [*own, name + joiner + (nested[0] if len(nested) == 1 else "{" + ", ".join(nested) + "}")]

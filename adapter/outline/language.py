@@ -1,4 +1,4 @@
-"""What an outline needs to know about a language: one table."""
+"""Definition of a language for outlines: its grammar, and the meaning of its syntax nodes."""
 
 from __future__ import annotations
 
@@ -11,65 +11,72 @@ from adapter.tools.operations import Section
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What one type of syntax node means.
+    """The section of some types of syntax nodes; the first matching rule of a node type applies.
 
-    Of the rules given for a node type the first one that fits is taken:
-    ``when`` is searched in the node's text, ``value`` names types its assigned
-    value must have, ``declarator`` the type that a C declarator must
-    have. ``cut_value`` shortens what stands after ``=``.
-    ``members``: declarations inside belong to the item; ``inside``: they are
-    items beside it (a namespace). ``variant``: a name in an enumeration.
+    ``when`` is searched in the node's text, ``value`` lists the types that its assigned value must have, and
+    ``declarator`` is the type that a C declarator must have. ``members``: declarations inside belong to the item.
+    ``inside``: they are separate items (a namespace). ``variant``: only the name is shown (an enum member).
     """
 
     section: Section
+    node_types: tuple[str, ...]
     when: re.Pattern[str] | None = None
     value: frozenset[str] = frozenset()
     declarator: str = ""
-    cut_value: bool = False
     members: bool = False
     inside: bool = False
     variant: bool = False
 
+    @property
+    def cut_value(self) -> bool:
+        """True if a long value after ``=`` is shortened."""
+        return self.section in ("consts", "fields", "types") and not self.members
+
 
 def make_rule(
     section: Section,
+    node_types: str,
     *,
     when: str = "",
-    value: Sequence[str] = (),
+    value: str = "",
     declarator: str = "",
     members: bool = False,
     inside: bool = False,
     variant: bool = False,
 ) -> Rule:
-    """A Rule, with the pattern compiled and values cut where values are what makes an item long."""
-    return Rule(
-        section,
-        re.compile(when) if when else None,
-        frozenset(value),
-        declarator,
-        cut_value=section in ("consts", "fields", "types") and not members,
-        members=members,
-        inside=inside,
-        variant=variant,
-    )
+    """Create a rule; ``node_types`` and ``value`` are separated by spaces."""
+    pattern = re.compile(when) if when else None
+    return Rule(section, tuple(node_types.split()), pattern, split_types(value), declarator, members, inside, variant)
+
+
+def index_rules(*rules: Rule) -> Mapping[str, Sequence[Rule]]:
+    """Group rules by node type, in order."""
+    index: dict[str, list[Rule]] = {}
+    for rule in rules:
+        for node_type in rule.node_types:
+            index.setdefault(node_type, []).append(rule)
+    return index
+
+
+def split_types(names: str) -> frozenset[str]:
+    return frozenset(names.split())
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """``rules`` by node type; ``wrappers`` are nodes whose text belongs to the declaration
-    they hold (``export``, decorators); ``through`` are looked into as if they were not there.
+    """``rules`` by node type. ``wrappers`` are nodes whose text belongs to the declaration inside them (``export``,
+    decorators); ``through`` are nodes whose children are treated as their parent's.
 
-    ``body`` names the fields or child types at which a signature ends and in which
-    members stand. ``attached`` are nodes above a declaration that belong to it
-    (attributes); ``dropped`` are left out of signatures. ``import_path`` gives an
-    import statement as a path, ``{a, b}`` for several, which ``separator`` divides.
+    ``body`` lists the fields or child types at which a signature ends and which contain the members. ``attached`` are
+    nodes above a declaration that belong to it (attributes); ``dropped`` are left out of signatures. ``import_path``
+    converts an import statement to a path, with ``{a, b}`` for several; ``separator`` divides its components.
     """
 
     name: str
     extensions: tuple[str, ...]
     grammar: str
-    """The module that brings the grammar; its distribution is spelled with ``-``."""
-    rules: Mapping[str, Rule | Sequence[Rule]]
+    """Name of the grammar's module; its distribution has ``-`` instead of ``_``."""
+    rules: Mapping[str, Sequence[Rule]]
     import_path: Callable[[str], str]
     separator: str = ""
     loader: str = "language"
@@ -79,20 +86,19 @@ class Language:
     attached: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
     prefix: str = ""
-    """What signatures begin with and is said by their section already."""
+    """Prefix of signatures to remove because their section already shows it."""
     blanked: re.Pattern[bytes] | None = None
-    """Macros and directives that the grammar cannot know and stumbles over: the group found is read as blanks, or as a
-    type when its name is ``type``."""
+    """Macros and directives that the grammar cannot parse: the matched group is replaced with spaces, or with a type if
+    its name is ``type``."""
     names: tuple[str, ...] = ("name", "declarator", "left", "pattern")
     aliases: tuple[str, ...] = ()
-    """Other names of the language, as file type filters have them."""
+    """Other names of the language in file type filters."""
 
     def rules_for(self, node_type: str) -> Sequence[Rule]:
-        found = self.rules.get(node_type, ())
-        return (found,) if isinstance(found, Rule) else found
+        return self.rules.get(node_type, ())
 
 
 def strip_pattern(pattern: str) -> Callable[[str], str]:
-    """An ``import_path`` that removes what ``pattern`` matches: keywords, quotes, the final ``;``."""
+    """Return an ``import_path`` that removes matches of ``pattern``: keywords, quotes, the final ``;``."""
     compiled = re.compile(pattern)
     return lambda text: compiled.sub("", text).strip()

@@ -1,4 +1,4 @@
-"""Source text as a syntax tree, in bounded time. A file with mistakes still has one."""
+"""Parse source text to a syntax tree in bounded time. A file with syntax errors also has one."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
 PARSE_SECONDS = 5.0
-"""For reading one file."""
+"""Time limit for parsing one file."""
 _BLOCK_BYTES = 1_048_576
 
 
 class MissingGrammar(ToolError):
-    """The optional packages that read a language are not installed."""
+    """The optional package with a language's grammar is not installed."""
 
 
 def parser_for(language: Language) -> Parser:
-    """Raises MissingGrammar that says what to install."""
+    """Return the parser of a language. Raises MissingGrammar with an install hint."""
     try:
         return _parser(language.grammar, language.loader)
     except ImportError as error:
@@ -44,37 +44,37 @@ def _parser(grammar: str, loader: str) -> Parser:
 def parse(source: bytes, language: Language, deadline: float) -> Tree:
     parser = parser_for(language)
     if language.blanked:
-        source = language.blanked.sub(_without_macro, source)
+        source = language.blanked.sub(_blank_macro, source)
     try:
         return parser.parse(
             lambda offset, _: source[offset : offset + _BLOCK_BYTES],
             progress_callback=lambda *_: time.monotonic() > deadline,
         )
-    except ValueError:  # how the binding says that the callback ended it
+    except ValueError:  # raised by the binding if the callback stopped it
         parser.reset()
-        raise ToolError(f"reading the code as {language.name} took too long; read the file instead") from None
+        raise ToolError(f"parsing the code as {language.name} took too long; read the file instead") from None
 
 
-def _without_macro(found: re.Match[bytes]) -> bytes:
-    """The match with its group blanked, or a type in its place; every other byte and line end stays."""
+def _blank_macro(found: re.Match[bytes]) -> bytes:
+    """Replace the matched group with spaces, or with a type; all other bytes and line ends stay."""
     start, end = (edge - found.start() for edge in found.span(found.lastindex or 0))
-    blanks = re.sub(rb"[^\n]", b" ", found[0][start:end])
-    instead = b"int" + blanks[3:] if found.lastgroup == "type" else blanks
-    return found[0][:start] + instead + found[0][end:]
+    spaces = re.sub(rb"[^\n]", b" ", found[0][start:end])
+    replacement = b"int" + spaces[3:] if found.lastgroup == "type" else spaces
+    return found[0][:start] + replacement + found[0][end:]
 
 
 def first_syntax_error(text: str, language: Language, seconds: float) -> int | None:
-    """The 1-based line of the first place that the grammar does not know, if there is any. Raises MissingGrammar,
-    and ToolError when it takes longer than ``seconds``."""
+    """Return the 1-based line of the first syntax error, if any. Raises MissingGrammar, and ToolError after
+    ``seconds``."""
     root = parse(text.encode("utf-8", "replace"), language, time.monotonic() + seconds).root_node
-    return mistake_line(root) if root.has_error else None
+    return first_error_line(root) if root.has_error else None
 
 
-def mistake_line(node: Node) -> int:
-    """The line of the first mistake at or below ``node``."""
+def first_error_line(node: Node) -> int:
+    """Return the line of the first syntax error in ``node``."""
     while not (node.is_error or node.is_missing):
-        following = next((child for child in node.children if child.has_error or child.is_missing), None)
-        if following is None:
+        child_with_error = next((child for child in node.children if child.has_error or child.is_missing), None)
+        if child_with_error is None:
             break
-        node = following
+        node = child_with_error
     return node.start_point[0] + 1

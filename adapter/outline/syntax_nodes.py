@@ -1,4 +1,4 @@
-"""Questions to a node of a syntax tree: what it names, what it assigns, where it ends."""
+"""Helpers for syntax nodes: their names, assigned values and end rows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_DEPTH = 40
-"""Levels of declarations in declarations."""
+"""Maximum nesting of declarations."""
 MAX_LOOKED_AT = 4_000
-"""Bytes of one declaration that patterns see: enough for a signature, too few for a pattern to become slow on."""
+"""Number of bytes of a declaration that patterns are applied to: enough for a signature, but not slow."""
 _VALUE_HOLDERS = frozenset(
     {"variable_declarator", "assignment_statement", "assignment_expression", "expression_list", "assignment"}
 )
@@ -20,12 +20,12 @@ _NAME_ENDINGS = ("identifier", "constant", "name", "word")
 
 
 def name_nodes(node: Node, fields: Sequence[str]) -> list[Node]:
-    """The nodes of the names that a declaration gives; more than one for ``let a, b``."""
+    """Return the nodes of a declaration's names; several for ``let a, b``."""
     for name in fields:
         found = node.children_by_field_name(name)
         if found:
-            alike = [_innermost(each) for each in found if each.type == found[0].type]
-            return [leaf for each in alike for leaf in _parts(each)]
+            same_type = [_innermost_name(each) for each in found if each.type == found[0].type]
+            return [leaf for each in same_type for leaf in _split_pattern(each)]
     holders = [child for child in node.named_children if child.type in _NAME_HOLDERS]
     if holders:
         first = holders[0].type
@@ -33,8 +33,8 @@ def name_nodes(node: Node, fields: Sequence[str]) -> list[Node]:
     return [child for child in node.named_children if child.type.endswith(_NAME_ENDINGS)][:1]
 
 
-def _innermost(node: Node) -> Node:
-    """The name itself, out of the pointers, arrays and qualifiers around it."""
+def _innermost_name(node: Node) -> Node:
+    """Return the name inside pointers, arrays and qualifiers."""
     for _ in range(MAX_DEPTH):
         inner = node.child_by_field_name("declarator") or node.child_by_field_name("name")
         if inner is None and node.type in ("parenthesized_declarator", "reference_declarator"):
@@ -45,15 +45,15 @@ def _innermost(node: Node) -> Node:
     return node
 
 
-def _parts(node: Node) -> list[Node]:
-    """The names in ``a, b = 1, 2`` and ``const {a, b} = ...``; else the node itself."""
+def _split_pattern(node: Node) -> list[Node]:
+    """Return the names in ``a, b = 1, 2`` and ``const {a, b} = ...``; else the node itself."""
     if node.type in ("pattern_list", "tuple_pattern", "object_pattern", "array_pattern", "list_pattern"):
         return [child for child in node.named_children if child.type.endswith(("identifier", "identifier_pattern"))]
     return [node]
 
 
 def value_of(node: Node) -> Node | None:
-    """What is assigned in ``node``, however deep the declaration wraps it."""
+    """Return the assigned value in ``node``, also if the declaration wraps it."""
     for _ in range(4):
         found = node.child_by_field_name("value") or node.child_by_field_name("right")
         if found is not None:
@@ -66,7 +66,7 @@ def value_of(node: Node) -> Node | None:
 
 
 def declares(node: Node, declarator: str) -> bool:
-    """Whether the declared name stands in a ``declarator``, as in C's ``int *f(int)``, not ``int (*f)(int)``."""
+    """Return whether the declared name is in a ``declarator``, as in C's ``int *f(int)``, not ``int (*f)(int)``."""
     for _ in range(MAX_DEPTH):
         inner = node.child_by_field_name("declarator")
         if inner is None and node.type == "reference_declarator":
@@ -89,11 +89,11 @@ def is_docstring(node: Node) -> bool:
 
 
 def end_row(node: Node) -> int:
-    """The last row that ``node`` really stands in: some nodes end with their line's line feed."""
+    """Return the last row of ``node``, without the line feed that some nodes end with."""
     row, column = node.end_point
     return row - 1 if column == 0 and row > node.start_point[0] else row
 
 
 def text_of(node: Node) -> str:
-    """The beginning of the node's text."""
+    """Return the start of the node's text."""
     return (node.text or b"")[:MAX_LOOKED_AT].decode("utf-8", "replace")

@@ -128,4 +128,4 @@ def test_edits_in_a_folder_must_name_their_files(file):
     (file.parent / "p.txt").write_text("@@\n one\n-two\n+2\n")
     result = CliRunner().invoke(make_app(), ["edit", str(file.parent), "--patches", str(file.parent / "p.txt")])
     assert isinstance(result.exception, UsageError)
-    assert "names no file" in str(result.exception)
+    assert "has no path" in str(result.exception)

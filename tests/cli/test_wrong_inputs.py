@@ -138,7 +138,7 @@ CASES = {
         ([*RUN, "--mcp", "http://127.0.0.1:99999"], 2, "expected one like http"),
         ([*RUN, "--mcp", "mcp.json"], 2, "mcpServers"),
         ([*RUN, "--mcp", "broken.json"], 2, "mcpServers"),
-        ([*RUN, "--mcp", ""], 2, "got nothing"),
+        ([*RUN, "--mcp", ""], 2, "got an empty string"),
         ([*RUN, "--approve", "yol"], 2, "did you mean 'yolo'"),
         ([*RUN, "--sandbox", "x"], 2, "expected one of"),
         ([*RUN, "--allow", "x"], 2, "names no tool"),

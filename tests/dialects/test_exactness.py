@@ -87,7 +87,7 @@ def test_a_refusal_shows_the_lines_to_copy(tmp_path, tool_set):
     """With their numbers, and with the tabs and blanks that made the difference."""
     (tmp_path / "f").write_text(TEXT)
     error = edited(tmp_path, tool_set, SLIPS["indentation"], "x\n").error
-    assert "old_string is not in the file exactly as it was given; lines 2-3 are nearly the same" in error
+    assert "old_string does not occur verbatim in the file; lines 2-3 are nearly the same" in error
     assert "2:     def get(self, key):\n3: \u2192return self.rows[key]\u00b7\u00b7" in error
 
 
@@ -100,7 +100,7 @@ def test_tolerance_is_the_users_choice_and_named(tmp_path, tool_set):
     result = edited(tmp_path, tool_set, slip, slip.replace("1", "2"), edits="tolerant")
     assert result.ok, result.content
     assert path.read_text() == "class A:\n    def f(self):\n        return 2\n"
-    assert any("except for white space" in note for note in result.notes)
+    assert any("except for whitespace" in note for note in result.notes)
     assert any('because of edits="tolerant"' in note for note in result.notes)
     again = edited(tmp_path, tool_set, "    def f(self):\n", "    def g(self):\n", edits="tolerant")
     assert again.ok
@@ -114,9 +114,9 @@ def test_exactness_can_be_chosen_for_every_tool_set(tmp_path):
     exact = "@@ -2,2 +2,2 @@\n-    x = 1\n+    x = 2\n last\n"
     with Workspace(tmp_path, approve="yolo", edits="exact") as workspace:
         slip = workspace.run("apply_edit", {"path": "f", "old_text": "x  = 1", "new_text": "x = 2"})
-        assert "not in the file exactly" in slip.content
+        assert "does not occur verbatim" in slip.content
         diff = workspace.run("apply_patch", {"path": "f", "patch": exact.replace("    x", "  x")})
-        assert "not in the file exactly" in diff.content
+        assert "does not occur verbatim" in diff.content
         assert path.read_text() == "class A:\n    x = 1\nlast"
         assert workspace.run("apply_patch", {"path": "f", "patch": exact}).ok
     assert path.read_text() == "class A:\n    x = 2\nlast"

@@ -1,4 +1,4 @@
-"""Where the edit engine stops: one line more or less, and it is another place, or none."""
+"""Limits of the edit engine: one line more or less changes the result."""
 
 import pytest
 
@@ -26,21 +26,21 @@ POOL = "class Pool:\n" + START.format(30)
 LINE = "\n\nclass Line:\n    def start(self):\n        delay = 5\n        return wait(delay)\n"
 
 
-def test_one_line_may_read_differently_beside_two_that_stand_nowhere_else():
-    """They say where it is; the file's own line stays."""
+def test_one_line_may_differ_next_to_two_unique_lines():
+    """The unique lines locate it; the file's own line is kept."""
     assert patched(POOL, START.format(60), CHANGED.format(60)) == "class Pool:\n" + CHANGED.format(30)
 
 
-def test_the_head_of_the_function_may_stand_twice():
-    """The line to change stands once, and says where it is."""
+def test_function_header_may_occur_twice():
+    """The line to change is unique and locates the edit."""
     assert patched(POOL + LINE, START.format(60), CHANGED.format(60)) == "class Pool:\n" + CHANGED.format(30) + LINE
 
 
-def test_two_lines_that_read_differently_are_too_many():
-    """However many others stand nowhere else: the change itself must be beyond doubt then, and it is a short line."""
+def test_two_differing_lines_are_too_many():
+    """Regardless of other unique lines: the changed line itself must be distinctive then, and it is short."""
     text = "first_name = read_name()\nother_name = read_other()\nlimit = 30\nbound = 8\ncheck()\nx = 1\n"
     old = text.replace("30", "60").replace("8", "9")
-    assert "line 3 of the old text reads differently there" in refusal(text, old, old.replace("x = 1", "x = 2"))
+    assert "line 3 of the old text does not match the file" in refusal(text, old, old.replace("x = 1", "x = 2"))
 
 
 # ------------------------------------------------------- a hint among very many equal places
@@ -51,14 +51,14 @@ BLOCKS = [f"{BLOCK}{''.join(f'line {row} of block {number}{chr(10)}' for row in 
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 25, 47, 48, 49])
-def test_a_hint_says_which_of_fifty_equal_places_is_meant(number):
+def test_hint_selects_one_of_fifty_equal_matches(number):
     """From the first to the last of them, also where a comment of the file is not in the old text."""
     line = 24 * number + 1
     wanted = [*BLOCKS[:number], BLOCKS[number].replace("finish_all", "finish_now"), *BLOCKS[number + 1 :]]
     assert patched("".join(BLOCKS), SHORT, SHORT.replace("finish_all", "finish_now"), line) == "".join(wanted)
 
 
-def test_without_a_hint_none_of_them_is():
+def test_fifty_equal_matches_without_hint_are_ambiguous():
     """Fifty places are forty-nine too many."""
     assert "old_text" in refusal("".join(BLOCKS), SHORT, SHORT.replace("finish_all", "finish_now"))
 
@@ -76,13 +76,13 @@ def test_equal_lines_at_both_edges_of_a_change_are_counted_once():
     assert taken_out.diff.splitlines()[3:] == [" x", " a", "-a", " y"]
 
 
-def test_lines_are_changed_on_both_sides_of_one_that_stays():
-    """Only what stays at the very end is no part of the change."""
+def test_lines_on_both_sides_of_a_kept_line_are_changed():
+    """Only unchanged lines at the very end are excluded."""
     assert patched("a\nb\nc\nd\n", "a\nb\nc\nd\n", "A\nb\nC\nd\n") == "A\nb\nC\nd\n"
 
 
-def test_one_patch_may_change_what_another_only_shows():
-    """At its start as at its end: lines around a change say where it is, and are no claim on them."""
+def test_patch_may_change_context_lines_of_another():
+    """At its start and at its end: context lines locate a change, but do not reserve the lines."""
     text = "one\ntwo\nthree\nfour\n"
     below = [Patch("one\ntwo\nthree\n", "1\ntwo\nthree\n"), Patch("two\nthree\nfour\n", "two\n3\nfour\n")]
     assert patch_text(text, below).text == "1\ntwo\n3\nfour\n"
@@ -108,13 +108,13 @@ EDIT = "<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n"
         ("```\n", None),
     ],
 )
-def test_a_path_stands_right_above_its_block(above, path):
+def test_path_is_directly_above_its_block(above, path):
     """A fence and a blank line may be between, and the nearest name counts."""
     assert [edit.path for edit in parse_notation(above + EDIT)] == [path]
 
 
 @pytest.mark.parametrize("above", ["", "```\n"])
-def test_what_stands_below_a_block_is_not_its_path(above):
+def test_text_below_a_block_is_not_its_path(above):
     """Neither at the end of the text, nor at the head of the block."""
     assert [edit.path for edit in parse_notation(above + EDIT + "see src/b.py\nsrc/b.py")] == [None]
     assert [edit.path for edit in parse_notation(above + EDIT.replace("old", "src/old.py"))] == [None]

@@ -1,9 +1,8 @@
-"""Every folder of fixtures/edits: a text, a call, and what comes of it.
+"""Run every folder of fixtures/edits: a text, a call, and the expected result.
 
-``input`` is the text, ``call.json`` the arguments of `patch_text` (``text`` in
-place of ``patches``: written in another notation; ``source``: the public report of
-such a fault, whose text is another one), and ``expected`` the text afterwards; or ``expected_error``
-holds pieces of the refusal, one JSON string a line. The folder's name is the claim.
+``input`` is the text and ``call.json`` has the arguments of `patch_text` (``text`` instead of ``patches`` for other
+edit formats; ``source``: the public report that inspired the case). ``expected`` is the resulting text, or
+``expected_error`` has fragments of the rejection, one JSON string per line. The folder's name is the claim.
 """
 
 import json
@@ -29,7 +28,7 @@ def run(folder):
 
 @pytest.mark.parametrize("folder", [case for case in CASES if (case / "expected").exists()], ids=lambda path: path.name)
 def test_an_edit_gives_the_expected_bytes(folder):
-    """C250: the whole text, byte for byte; what was tolerated is said."""
+    """C250: the whole text, byte for byte; tolerated differences have notes."""
     result = run(folder)
     assert result.text == (folder / "expected").read_bytes().decode()
     assert all(match.notes or match.strictness == "exact" for match in result.matches)
@@ -38,7 +37,7 @@ def test_an_edit_gives_the_expected_bytes(folder):
 @pytest.mark.parametrize(
     "folder", [case for case in CASES if (case / "expected_error").exists()], ids=lambda path: path.name
 )
-def test_a_refusal_says_what_helps(folder):
+def test_rejection_contains_the_expected_messages(folder):
     """The reason, the lines, the next step."""
     with pytest.raises(EditError) as caught:
         run(folder)
@@ -47,6 +46,6 @@ def test_a_refusal_says_what_helps(folder):
     assert str(caught.value).endswith("Nothing was changed.")
 
 
-def test_there_are_cases():
+def test_case_folder_is_not_empty():
     """A wrong path would make all of this pass."""
     assert len(CASES) >= 300

@@ -1,4 +1,4 @@
-"""What holds of every edit, for any text: the right bytes or none."""
+"""Properties of every edit for any text: the right bytes or no change."""
 
 import re
 import tempfile
@@ -27,7 +27,7 @@ LINES = st.lists(st.tuples(WORD, st.integers(0, 9)).map(lambda pair: pair[0] and
 
 @st.composite
 def true_edits(draw):
-    """Lines that are all different, and disjoint stretches of them with what replaces each."""
+    """Draw distinct lines, and disjoint ranges of them with their replacements."""
     lines = [f"{draw(WORD)} #{number:02}" for number in range(draw(st.integers(4, 20)))]
     cuts = sorted(draw(st.sets(st.integers(0, len(lines)), min_size=2, max_size=6)))
     stretches = [(start, stop) for start, stop in zip(cuts[::2], cuts[1::2], strict=False) if start < stop]
@@ -40,7 +40,7 @@ def true_edits(draw):
 
 
 @given(true_edits(), END, MARK, st.booleans(), st.randoms(use_true_random=False))
-def test_disjoint_true_edits_give_the_truth(edits, end, mark, is_closed, random):
+def test_disjoint_edits_give_the_expected_text(edits, end, mark, is_closed, random):
     """For every line end, byte order mark and final newline, in any order of the patches."""
     lines, changes = edits
     result = list(lines)
@@ -59,7 +59,7 @@ ACCENTED = ["déjà vu, café", "naïve façade über", "élève à l'école", "
 
 
 @given(true_edits(), st.lists(END, min_size=20, max_size=20), st.booleans(), st.sampled_from(sorted(ENCODINGS)))
-def test_bytes_of_every_encoding_and_line_end_are_the_truth(edits, ends, is_closed, encoding):
+def test_bytes_of_every_encoding_and_line_end_are_as_expected(edits, ends, is_closed, encoding):
     """Through a file, as ``adapter edit`` goes: each line keeps its own end, also where they are mixed."""
     lines, changes = edits
     before, after = _bytes_of_truth(lines, changes, ends, is_closed, encoding)
@@ -68,7 +68,7 @@ def test_bytes_of_every_encoding_and_line_end_are_the_truth(edits, ends, is_clos
 
 @examples(40)
 @given(true_edits(), st.lists(END, min_size=20, max_size=20), st.sampled_from(["latin-1", "cp1252"]))
-def test_bytes_of_a_guessed_encoding_are_the_truth_or_untouched(edits, ends, encoding):
+def test_bytes_of_a_guessed_encoding_are_as_expected_or_unchanged(edits, ends, encoding):
     """The guess may be another code page than it was: the bytes come back all the same."""
     lines, changes = edits
     lines = [f"{ACCENTED[number % 4]} {number:02}" for number, _ in enumerate(lines)]
@@ -131,7 +131,7 @@ def test_the_diff_is_that_of_the_whole_texts(edits, cuts, end):
 
 
 def _applied(text, diff):
-    """What a diff makes of a text, by its line numbers alone."""
+    """Apply a diff by its line numbers."""
     old, position = text.split("\n"), 0
     for hunk in re.split(r"(?m)^(?=@@ )", diff)[1:]:
         head, _, body = hunk.partition("\n")
@@ -147,7 +147,7 @@ def _applied(text, diff):
 
 
 @given(true_edits())
-def test_one_failing_patch_leaves_nothing_half_done(edits):
+def test_one_failing_patch_prevents_all_changes(edits):
     """An error, that patch alone in it, and word that the others fit."""
     lines, changes = edits
     patches = [Patch("\n".join(lines[start:stop]), "\n".join(new)) for (start, stop), new in changes]
@@ -158,7 +158,7 @@ def test_one_failing_patch_leaves_nothing_half_done(edits):
 
 
 @given(true_edits())
-def test_the_same_call_again_is_recognised(edits):
+def test_repeated_call_is_already_applied(edits):
     """Never applied twice: already applied, or there is nothing of the kind."""
     lines, changes = edits
     (start, stop), new = changes[0]
@@ -169,7 +169,7 @@ def test_the_same_call_again_is_recognised(edits):
 
 
 @given(LINES, LINES, LINES, st.integers(0, 40), END)
-def test_whatever_is_matched_nothing_outside_changes(lines, old, new, at, end):
+def test_text_outside_matches_never_changes(lines, old, new, at, end):
     """Old text of any kind, mixed from lines that are there and lines that are not."""
     start = at % len(lines)
     written = "\n".join([*lines[start : start + 2], *old])
@@ -185,8 +185,8 @@ def test_whatever_is_matched_nothing_outside_changes(lines, old, new, at, end):
 
 
 @given(LINES, st.lists(st.tuples(LINES, LINES), min_size=1, max_size=3))
-def test_no_patch_makes_it_fail_in_another_way(lines, pairs):
-    """Any texts whatever: a result or an EditError."""
+def test_invalid_patches_only_raise_edit_error(lines, pairs):
+    """Any texts give a result or an EditError."""
     patches = [Patch("\n".join(old), "\n".join(new)) for old, new in pairs]
     for basis in ("original", "sequence"):
         with suppress(EditError):

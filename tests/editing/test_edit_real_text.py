@@ -1,4 +1,4 @@
-"""What holds of edits of real source text, however a model wrote them down: the truth or a refusal, never another text.
+"""Edits of real source text, with typical model errors: the right result or a rejection, never another text.
 
 The texts are the modules of the standard library; edits are made up in them as in the benchmarks.
 """
@@ -78,7 +78,7 @@ def applied(case):
 
 
 @given(st.sampled_from(LINES), st.sampled_from(LINES))
-def test_a_line_written_anew_gets_no_character_of_the_old_one(old, new):
+def test_rewritten_line_gets_no_character_of_the_old_one(old, new):
     """Quotes and dashes of the document stay where the line was kept, and only there."""
     merged = merge_text(old, old.translate(TYPOGRAPHIC), new)
     assert fold_typography(merged) == fold_typography(new)
@@ -87,8 +87,8 @@ def test_a_line_written_anew_gets_no_character_of_the_old_one(old, new):
 
 
 @given(st.sampled_from(LINES), st.data())
-def test_what_is_put_into_a_line_stays_as_it_is_written(line, data):
-    """Where one piece is added, all others are the document's, and the new one is the model's."""
+def test_text_inserted_into_a_line_stays_as_written(line, data):
+    """If one piece is added, all others are the document's."""
     parts = tokenize_line(line)
     at = data.draw(st.integers(0, len(parts)))
     assume(not any(part[0] in "#/*-;<" for part in (*parts[:1], *parts[at - 1 : at], *parts[at : at + 1])))
@@ -116,7 +116,7 @@ def test_one_way_to_undo_escapes_gives_both_texts_back(old, new):
 
 
 @given(st.lists(st.sampled_from(LINES), min_size=2, max_size=4, unique=True), st.data())
-def test_marks_of_the_new_text_alone_are_taken_off_or_doubted(lines, data):
+def test_markers_only_in_new_text_are_removed_or_rejected(lines, data):
     """Never half of them, and never from a text that has none."""
     indents = data.draw(st.lists(st.sampled_from(["", "    ", "        "]), min_size=6, max_size=6))
     old = [indent + line for indent, line in zip(indents, lines, strict=False)]
@@ -139,7 +139,7 @@ def test_marks_of_the_new_text_alone_are_taken_off_or_doubted(lines, data):
 @fixed
 @pytest.mark.parametrize("make", ONE_SIDED, ids=lambda make: make.__name__)
 @given(seeds)
-def test_a_slip_of_one_text_gives_the_truth_or_a_refusal(make, seed):
+def test_error_in_one_text_gives_the_right_result_or_a_rejection(make, seed):
     """Marks, numbers, escapes and characters that only one of the two texts has, and one letter too many."""
     case = case_of(make, seed)
     assert applied(case) in (case.expected, None)
@@ -153,8 +153,8 @@ def test_a_slip_of_one_text_gives_the_truth_or_a_refusal(make, seed):
     ids=lambda make: make.__name__,
 )  # fmt: skip
 @given(seeds)
-def test_a_patch_that_was_made_is_not_made_again(make, seed):
-    """Asked twice: said to be made, or not found; the text stays."""
+def test_applied_patch_is_not_applied_again(make, seed):
+    """A repeated patch is already applied or not found; the text is unchanged."""
     case = case_of(make, seed)
     assume(applied(case) == case.expected)
     assert patch_again(case) in (case.expected, None)
@@ -163,7 +163,7 @@ def test_a_patch_that_was_made_is_not_made_again(make, seed):
 @fixed
 @given(seeds)
 def test_lines_moved_one_level_deeper_are_not_moved_twice(seed):
-    """The new text stands there verbatim, and the old one fits it but for its indentation."""
+    """The new text occurs verbatim, and the old one matches it except for its indentation."""
     case = case_of(deeper, seed)
     assume(applied(case) == case.expected)
     assert patch_again(case) is None
@@ -178,7 +178,7 @@ def patch_again(case):
 
 @fixed
 @given(seeds, st.sampled_from([drifted, drifted_lines, gone, renamed, twin_only]))
-def test_drift_gives_the_truth_or_a_refusal(seed, make):
+def test_drift_gives_the_right_result_or_a_rejection(seed, make):
     """Around the change the file reads differently; where the lines to change are gone nothing is edited."""
     case = case_of(make, seed)
     assert applied(case) in (case.expected, None)
@@ -215,13 +215,13 @@ def parses(text):
         ("a.js", "f(1);\ng(2);\n", "g(2);", "g(2;", "line 2 no longer parses"),
     ],
 )
-def test_an_edit_that_is_written_as_given_and_breaks_its_file_is_said(path, before, old, new, said):
+def test_unadapted_edit_that_breaks_the_file_has_a_note(path, before, old, new, said):
     """The model wrote it so, and may mean it; it learns where the file stops making sense."""
     (note,) = patch_text(before, [{"old_text": old, "new_text": new}], path).notes
     assert note.startswith(said)
 
 
 @pytest.mark.parametrize("path", ["a.txt", "a.yaml", "Makefile", "a.py"])
-def test_nothing_is_said_of_a_file_that_did_not_parse_before(path):
-    """What is no Python is no Python after an edit either."""
+def test_no_note_for_a_file_that_did_not_parse_before(path):
+    """The file was invalid before the edit."""
     assert patch_text("x = (\ny = 2\n", [{"old_text": "y = 2", "new_text": "y = 3"}], path).notes == ()

@@ -56,7 +56,7 @@ def _swap(piece, order):
     return piece[::-1] if piece in order else piece
 
 
-def test_a_patch_never_hits_what_another_one_wrote():
+def test_patch_never_matches_output_of_another_patch():
     """D3: [a->b, b->X] on "a, b" gave "X, b"."""
     assert patched("a\nb", ("a", "b"), ("b", "X")) == "b\nX"
 
@@ -67,7 +67,7 @@ def test_matches_report_lines_in_the_order_of_the_patches():
     assert [(match.start_line, match.end_line) for match in result.matches] == [(3, 3), (1, 2)]
 
 
-def test_diff_is_the_change():
+def test_diff_equals_the_change():
     """The diff shows removed and added lines under the file's name."""
     diff = patch_text("a\nb\n", [Patch("a", "c")], path="x.py").diff
     assert diff == "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n-a\n+c\n b\n"
@@ -76,52 +76,52 @@ def test_diff_is_the_change():
 # ------------------------------------------------------------------ several places
 
 
-def test_several_exact_places_are_refused_with_their_lines():
+def test_several_exact_matches_are_rejected_with_their_lines():
     """D1: the first of several matches was edited silently."""
     message = refusal("x = 1\ny\nx = 1\n", ("x = 1", "x = 2"))
     assert "matches 2 places (lines 1, 3)" in message
     assert "start_line" in message
 
 
-def test_start_line_chooses_the_nearest_place():
+def test_start_line_selects_the_nearest_match():
     """D2: line hints decide, also when they are a little off."""
     text = "x\n" * 3 + "y\n" * 10 + "x\n"
     assert patched(text, ("x", "z", 12)) == "x\n" * 3 + "y\n" * 10 + "z\n"
     assert patched(text, ("x", "z", 2)) == "x\nz\nx\n" + "y\n" * 10 + "x\n"
 
 
-def test_end_line_alone_decides_by_the_last_line():
+def test_end_line_selects_by_the_last_line():
     """A hint for the end is a hint too."""
     text = "a\nb\n--\na\nb\n"
     assert patched(text, ("a\nb", "c", None, 5)) == "a\nb\n--\nc\n"
 
 
-def test_a_tie_between_places_is_refused_with_their_lines():
-    """A hint in the middle between two places tells nothing."""
+def test_tie_between_matches_is_rejected_with_their_lines():
+    """A hint halfway between two matches selects neither."""
     message = refusal("x\ny\nx\n", ("x", "z", 2))
     assert "lines 1, 3" in message
     assert "start_line 2" in message
 
 
-def test_two_places_on_one_line_are_a_tie():
-    """A line number cannot tell two places on one line apart."""
+def test_two_matches_on_one_line_are_a_tie():
+    """A line number cannot distinguish two matches on one line."""
     assert "lines 1, 1" in refusal("x + x\n", ("x", "y", 1))
 
 
-def test_overlapping_occurrences_count_as_places():
-    """ "aba" stands twice in "ababa", although str.count says once."""
+def test_overlapping_occurrences_count_as_matches():
+    """ "aba" occurs twice in "ababa", although str.count returns 1."""
     assert "2 places" in refusal("ababa", ("aba", "c"))
 
 
-def test_a_loose_match_never_settles_an_exact_ambiguity():
-    """What is ambiguous exactly stays ambiguous."""
+def test_tolerant_match_never_resolves_an_exact_ambiguity():
+    """An exact ambiguity stays one."""
     assert "2 places" in refusal("  x\n  x\nx \n", ("  x", "y"))
 
 
 # ------------------------------------------------------------------- white space
 
 
-def test_indentation_of_the_place_is_kept():
+def test_indentation_of_the_match_is_kept():
     """D6: a method pasted without its indentation lost it."""
     text = "class A:\n    def f(self):\n        return 1\n"
     result = patched(
@@ -141,8 +141,8 @@ BLOCK = st.lists(
 
 
 @given(BLOCK, BLOCK, st.integers(1, 3), st.sampled_from(["    ", "\t"]), st.sampled_from(["\n", "\r\n"]))
-def test_a_shifted_block_lands_at_the_indentation_of_the_file(block, inserted, levels, unit, end):
-    """Dedented old and new text give what the same edit gives at the right depth, in the file's own unit."""
+def test_shifted_block_gets_the_indentation_of_the_file(block, inserted, levels, unit, end):
+    """Dedented old and new text give the same result as correctly indented ones, in the file's own unit."""
     inserted = [(depth, f"new {text}") for depth, text in inserted]
 
     def at(shift, lines, unit, end):
@@ -174,8 +174,8 @@ def test_an_added_line_aligned_with_a_column_is_moved_and_not_scaled():
     )
 
 
-def test_of_two_equal_lines_of_which_one_reads_differently_now_none_is_taken_for_the_other():
-    """The model shows the line twice and changes the first; the file has it once, where the second stands."""
+def test_equal_lines_are_not_confused_if_one_has_changed():
+    """The old text has the line twice and changes the first; the file has only the second."""
     head = "test('strings', t => {\n  const ctx = make({level: 3});\n  t.is(ctx`{black} plain`, 'first of all');\n"
     line = "  t.is(ctx`{keyword} can haz`, 'the very same text');\n"
     text = head + line.replace("same", "other") + line + "});\n"
@@ -202,11 +202,11 @@ def test_other_indent_widths_are_scaled():
     ],
 )
 def test_one_matched_line_is_enough_to_translate_units(text, old, new, expected):
-    """Tabs against spaces: the unit is what the lines on either side have in common."""
+    """Tabs and spaces: the unit is derived from the lines on either side."""
     assert patched(text, (old, new)) == expected
 
 
-def test_trailing_blanks_of_kept_lines_stay():
+def test_trailing_spaces_of_kept_lines_stay():
     """Lines that the model only repeated keep the file's own bytes."""
     text = "keep me  \nold\t\nkeep too \n"
     assert patched(text, ("keep me\nold\nkeep too", "keep me\nnew\nkeep too")) == "keep me  \nnew\nkeep too \n"
@@ -217,19 +217,19 @@ def test_blank_lines_around_old_text_do_not_matter():
     assert patched("  a\n  b\n", ("\n\na\nb\n\n", "\n\na\nc\n\n")) == "  a\n  c\n"
 
 
-def test_a_loose_match_says_so():
+def test_tolerant_match_has_a_note():
     """A tolerated difference is never silent."""
     result = patch_text("  a\n\tb\n", [Patch("a\nb", "a\nc")])
     assert result.matches[0].strictness == "whitespace"
-    assert "white space" in result.matches[0].notes[0]
+    assert "whitespace" in result.matches[0].notes[0]
 
 
-def test_deleting_lines_loosely_takes_their_line_end():
+def test_deleting_a_tolerant_match_includes_the_line_end():
     """An empty replacement of whole lines leaves no blank line behind."""
     assert patched("a\n    b\nc\n", ("  b \n", "")) == "a\nc\n"
 
 
-def test_several_loose_places_need_a_hint():
+def test_several_tolerant_matches_need_a_hint():
     """Loose matches obey the same rule as exact ones."""
     text = "if a:\n    go() \nif b:\n        go() \n"
     assert "lines 2, 4" in refusal(text, ("  go()  ", "stop()"))
@@ -237,9 +237,9 @@ def test_several_loose_places_need_a_hint():
 
 
 def test_a_twin_is_not_edited_when_the_patch_was_already_applied():
-    """The new text stands elsewhere: a loose twin is more likely a second, different place."""
+    """The new text is elsewhere, so a tolerant match is probably a different location."""
     text = "  result = compute(2)\n" + "x\n" * 5 + "        result = compute(1)\n"
-    assert "already there (line 1)" in refusal(text, ("  result = compute(1)  ", "  result = compute(2)"))
+    assert "already present (line 1)" in refusal(text, ("  result = compute(1)  ", "  result = compute(2)"))
 
 
 # ---------------------------------------------------------------------- line ends
@@ -286,7 +286,7 @@ def test_every_failing_patch_is_listed_in_one_error():
     assert len(caught.value.failures) == 2
     assert "patch 2 of 3: old_text matches 2 places (lines 2, 3)" in str(caught.value)
     assert "patch 3 of 3: old_text is empty" in str(caught.value)
-    assert "Patch 1 fits as it is: correct only the others, and send all of them again" in str(caught.value)
+    assert "Patch 1 matches: correct only the others, then send all patches again" in str(caught.value)
 
 
 def test_overlapping_patches_are_refused():
@@ -301,7 +301,7 @@ def test_adjacent_patches_are_not_overlapping():
     assert patched("ab", ("a", "1"), ("b", "2")) == "12"
 
 
-def test_a_body_that_nobody_wrote_is_not_replaced():
+def test_body_missing_from_old_text_is_not_replaced():
     """D5: first and last line agreed, and a block with quite another body was overwritten."""
     text = "def load(path):\n    with open(path) as file:\n        return json.load(file)\n    # end\n"
     old = "def load(path):\n    connection = connect(path)\n    rows = connection.execute(QUERY)\n    # end"
@@ -317,31 +317,31 @@ def test_a_body_that_nobody_wrote_is_not_replaced():
         (("gone", "here"), "already applied"),
     ],
 )
-def test_refusals_name_the_reason(pair, said):
+def test_rejections_give_the_reason(pair, said):
     """X11: each mistake has its own words."""
     assert said in refusal("a\nhere\n", pair)
 
 
-def test_already_applied_names_the_line():
-    """A model that repeats an edit is told to go on."""
-    assert "new_text is there (line 2)" in refusal("a\nhere\n", ("gone", "here"))
+def test_already_applied_gives_the_line():
+    """A model that repeats an edit should continue."""
+    assert "new_text is already present at line 2" in refusal("a\nhere\n", ("gone", "here"))
 
 
 def test_not_found_shows_the_closest_block_and_its_first_difference():
-    """The real lines are what a model needs to try again."""
+    """A model needs the real lines to try again."""
     message = refusal(
         "import os\n\ndef total(items):\n    return sum(items)\n", ("def totals_of(items):\n    return sum(items)", "x")
     )
-    assert "Closest is lines 3-4" in message
+    assert "closest match is lines 3-4" in message
     assert "3: def total(items):" in message
     assert "- old_text: def totals_of(items):\n+ file:     def total(items):" in message
     assert "Copy old_text" in message
 
 
-def test_not_found_in_an_unrelated_file_says_to_read_again():
+def test_not_found_in_an_unrelated_file_suggests_reading_it():
     """A bad suggestion is worse than none."""
-    assert "Nothing in the file resembles it" in refusal("alpha\nbeta\n", ("0123456789 + 42", "x"))
-    assert "Nothing in the file resembles it" in refusal("", ("0123456789 + 42", "x"))
+    assert "nothing in the file resembles it" in refusal("alpha\nbeta\n", ("0123456789 + 42", "x"))
+    assert "nothing in the file resembles it" in refusal("", ("0123456789 + 42", "x"))
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ def test_not_found_in_an_unrelated_file_says_to_read_again():
         ("a", "expected an object"),
     ],
 )
-def test_bad_mappings_are_refused_by_number(patch, said):
+def test_invalid_mappings_are_rejected_by_number(patch, said):
     """A malformed patch object was silently dropped by the original."""
     with pytest.raises(EditError) as caught:
         patch_text("a\n", [{"old_text": "a", "new_text": "c"}, patch])
@@ -370,7 +370,7 @@ def test_no_patches_is_an_error():
 
 
 @pytest.mark.parametrize("old", ["line 50000 of it\n", "  line 50000 of it \n"])
-def test_large_files_are_patched_in_moments(old):
+def test_large_files_are_patched_quickly(old):
     """100,000 lines, exactly and loosely."""
     text = "".join(f"line {i} of it\n" for i in range(100_000))
     start = time.thread_time()
@@ -378,11 +378,11 @@ def test_large_files_are_patched_in_moments(old):
     assert time.thread_time() - start < 5
 
 
-def test_the_closest_block_of_a_large_file_is_found_in_moments():
+def test_closest_block_of_a_large_file_is_found_quickly():
     """Refusals must not cost more than edits."""
     text = "".join(f"line {i} of it\n" for i in range(100_000))
     start = time.thread_time()
-    assert "Closest is line" in refusal(text, ("lime 50000 of those\n", "x\n"))
+    assert "closest match is line" in refusal(text, ("lime 50000 of those\n", "x\n"))
     assert time.thread_time() - start < 5
 
 
@@ -394,12 +394,12 @@ def test_periodic_texts_do_not_stall():
 
 
 def test_misspelt_lines_that_repeat_are_ambiguous():
-    """What says nothing when spelt right says nothing when misspelt."""
-    assert "Closest is" in refusal("same line of it\n" * 1_000, ("same lnie of it\n" * 30, "x"))
+    """Repeated lines are ambiguous with typos as well."""
+    assert "closest match is" in refusal("same line of it\n" * 1_000, ("same lnie of it\n" * 30, "x"))
 
 
 @pytest.mark.parametrize("size", [1_000, 5_000])
-def test_long_rough_texts_are_bounded(size):
+def test_fuzzy_matching_of_long_texts_is_bounded(size):
     """Thousands of similar lines with a few typing errors: found or refused, but soon."""
     lines = [f"line {i} of file with number {i * 7}" for i in range(20_000)]
     old = "\n".join(lines[500 : 500 + size]).replace("file", "flie", 3)
@@ -409,15 +409,15 @@ def test_long_rough_texts_are_bounded(size):
     assert time.thread_time() - start < 5
 
 
-def test_a_new_line_that_stands_elsewhere_is_not_taken_for_applied():
+def test_new_line_found_elsewhere_is_not_already_applied():
     """``return None`` is everywhere; only lines kept around it would make it evidence."""
     text = "def first(key):\n    return None\n\n\ndef second(key, value):\n    return value or default(key)\n"
     result = patched(text, ("    retrun value or default(key)", "    return None"))
     assert result == text.replace("    return value or default(key)", "    return None")
 
 
-def test_the_parts_of_the_call_are_named_as_the_tool_names_them():
-    """A model corrects what it can see in its own call."""
+def test_messages_use_the_parameter_names_of_the_tool():
+    """A model corrects the parameters of its own call."""
     names = ParameterNames("old_string", "new_string", start_line=None, replace_all="all")
     with pytest.raises(EditError) as caught:
         patch_text("x\nx\n", [Patch("x", "y")], names=names)
@@ -435,7 +435,7 @@ def test_the_parts_of_the_call_are_named_as_the_tool_names_them():
     ],
 )
 def test_a_lone_carriage_return_is_kept_and_not_copied(text, patch, after):
-    """Where lines end otherwise a new one gets their end; where all end so, that one."""
+    """A new line gets the line end of the others; a carriage return only if all lines end with it."""
     assert patch_text(text, [patch]).text == after
 
 
@@ -473,7 +473,7 @@ TWICE: dict[str, tuple[str, dict[str, object]]] = {
 
 
 @pytest.mark.parametrize("case", TWICE)
-def test_what_was_made_is_not_made_again(case):
+def test_applied_insertion_is_not_applied_again(case):
     text, patch = TWICE[case]
     once = patch_text(text, [patch]).text
     assert once != text
@@ -481,7 +481,7 @@ def test_what_was_made_is_not_made_again(case):
         patch_text(once, [patch])
 
 
-def test_blanks_before_a_part_of_a_line_are_not_added_to_it():
+def test_spaces_before_part_of_a_line_are_not_added():
     """The place has one blank there, the texts have two."""
     patch = {"old_text": "  eval  x", "new_text": "  source y"}
     assert patch_text("run: `A= eval x`\n", [patch]).text == "run: `A= source y`\n"

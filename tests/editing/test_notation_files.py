@@ -1,4 +1,4 @@
-"""Which files a notation is about, and what becomes of each."""
+"""The files of an edit, and the action for each."""
 
 import re
 
@@ -48,45 +48,45 @@ BLOCK = "<<<<<<< SEARCH\n{}\n=======\n{}\n>>>>>>> REPLACE\n"
         ("3.5", None),
     ],
 )
-def test_a_line_names_a_file_or_none(line, path):
+def test_find_path_returns_a_path_or_none(line, path):
     """Alone, marked up, labelled, or as the only name of a sentence."""
     assert find_path(line) == path
 
 
 def test_a_block_below_a_bare_name_is_of_that_file():
-    """A name without a dot or slash is one, too."""
+    """A name without a dot or slash is also a path."""
     text = "a.py\n" + BLOCK.format("one", "1") + "\nMakefile\n```make\n" + BLOCK.format("two", "2") + "```\nhosts\n"
     text += BLOCK.format("three", "3") + "\nThen:\n" + BLOCK.format("four", "4")
     read = [(edit.path, [patch.old_text for patch in edit.patches]) for edit in parse_notation(text)]
     assert read == [("a.py", ["one\n"]), ("Makefile", ["two\n"]), ("hosts", ["three\n", "four\n"])]
 
 
-def test_a_name_in_a_fence_or_beside_the_marker_is_read():
-    """Where some models put it."""
+def test_name_in_a_fence_or_next_to_the_marker_is_found():
+    """Some models put it there."""
     assert parse_notation("```\nfoo.txt\n```\n```python\n" + BLOCK.format("a", "b") + "```")[0].path == "foo.txt"
     assert parse_notation("```python\nfoo.txt\n" + BLOCK.format("a", "b") + "```")[0].path == "foo.txt"
     assert parse_notation(BLOCK.format("a", "b").replace("SEARCH", "SEARCH src/b.py"))[0].path == "src/b.py"
 
 
-def test_a_block_does_not_take_its_name_from_the_one_before():
-    """What stands in the text that another block writes is no name."""
+def test_block_does_not_use_the_name_inside_the_previous_one():
+    """The text written by another block is not a name."""
     text = "a.py\n" + BLOCK.format("x", "b.py") + BLOCK.format("y", "z")
     assert [edit.path for edit in parse_notation(text)] == ["a.py"]
 
 
-def test_a_new_file_has_the_lines_that_stand_there():
+def test_new_file_has_the_written_lines():
     """Also when no line has the plus; when some have, it is not guessed which are meant."""
     head, foot = "*** Begin Patch\n*** Add File: n.md\n", "*** End Patch\n"
     assert parse_notation(head + "# Title\n\nText\n" + foot)[0].content == "# Title\n\nText\n"
     assert parse_notation(head + "+# Title\n\n+Text\n" + foot)[0].content == "# Title\n\nText\n"
     assert parse_notation(head + "+a\n\\ No newline at end of file\n" + foot)[0].content == "a"
     assert parse_notation(head + foot)[0].content == ""
-    with pytest.raises(FormatError, match=r"'Text' in the new file n.md has no \+ before it"):
+    with pytest.raises(FormatError, match=r"'Text' in the new file n.md has no leading \+"):
         parse_notation(head + "+# Title\nText\n" + foot)
 
 
 def test_a_new_file_of_a_diff_may_end_without_a_line_end():
-    """The mark at its end says so."""
+    """The marker at its end requests it."""
     text = "--- /dev/null\n+++ b/n.py\n@@ -0,0 +1,2 @@\n+a\n+b\n\\ No newline at end of file\n"
     assert parse_notation(text)[0].content == "a\nb"
 
@@ -125,7 +125,7 @@ def test_a_header_names_its_file(before, after, path):
     assert parse_notation(f"--- {before}\n+++ {after}\n@@ -1 +1 @@\n-a\n+b\n")[0].path == path
 
 
-def test_json_may_be_of_several_files():
+def test_json_may_edit_several_files():
     """Each edit with its path, under customary names."""
     text = '[{"file": "a", "old_string": "1", "new_string": "2"}, {"path": "b", "search": "3", "replace": "4"}]'
     assert [edit.path for edit in parse_file_edits(text)] == ["a", "b"]
@@ -135,7 +135,7 @@ def test_json_may_be_of_several_files():
     assert [len(edit.patches) for edit in parse_file_edits(text)] == [2]
 
 
-def test_json_that_is_a_file_is_no_edit():
+def test_json_that_is_a_file_is_not_an_edit():
     """A fence of JSON below a path is that file, unless it speaks of old and new text."""
     (edit,) = parse_edits('package.json\n```json\n{\n  "name": "x"\n}\n```\n')
     assert (edit.path, edit.patches) == ("package.json", [WholeFileRewrite("", '{\n  "name": "x"\n}\n')])
@@ -150,12 +150,12 @@ def test_json_that_is_a_file_is_no_edit():
         "@@ x\nno change\n",
     ],
 )
-def test_what_is_only_shown_is_no_edit(text):
+def test_displayed_code_is_not_an_edit(text):
     """A command in a fence, a sentence about renaming."""
     assert not is_known_notation(text)
 
 
-def test_several_files_are_changed_made_and_moved_at_once(tmp_path):
+def test_several_files_are_changed_created_and_moved_at_once(tmp_path):
     """One call: a block under a bare name, a block without old text, a rename."""
     (tmp_path / "Makefile").write_text("all:\n\techo 1\n")
     (tmp_path / "a.py").write_text("a = 1\n")
@@ -177,16 +177,16 @@ def test_several_files_are_changed_made_and_moved_at_once(tmp_path):
 
 
 def test_a_whole_file_may_be_a_new_one(tmp_path):
-    """Below its path; with a line for what is left out there must be something that stays."""
+    """Below its path; an omission comment needs existing lines."""
     with Workspace(tmp_path, approve="yolo") as workspace:
         assert workspace.run("apply_patch", {"patches": "a.py\n```python\na = 1\n```\n"}).ok
         refused = workspace.run("apply_patch", {"patches": "b.py\n```python\n# ... existing code ...\nb = 1\n```\n"})
     assert (tmp_path / "a.py").read_text() == "a = 1\n"
-    assert "stands for lines that stay" in refused.content
+    assert "replaces unchanged lines" in refused.content
 
 
-def test_a_patch_for_a_file_keeps_what_its_notation_says(tmp_path):
-    """The end of the file and the line above are understood in a call that names the file, too."""
+def test_patch_keeps_the_fields_of_its_format(tmp_path):
+    """End-of-file and ``@@`` lines also work in a call with a path."""
     (tmp_path / "f").write_text("class A:\n    x = 1\nclass B:\n    x = 1\n")
     patch = "*** Begin Patch\n*** Update File: f\n@@ class B:\n-    x = 1\n+    x = 2\n@@\n+end = 1\n*** End Patch\n"
     with Workspace(tmp_path, approve="yolo") as workspace:
@@ -197,7 +197,7 @@ def test_a_patch_for_a_file_keeps_what_its_notation_says(tmp_path):
 
 def test_file_edits_name_their_files():
     """An edit of no file is refused where there may be several."""
-    with pytest.raises(FormatError, match="names no file"):
+    with pytest.raises(FormatError, match="has no path"):
         parse_file_edits(BLOCK.format("a", "b"))
     assert parse_file_edits("f.py\n" + BLOCK.format("a", "b")) == (FileEdit("f.py", patches=(Hunk("a\n", "b\n"),)),)
 
@@ -210,12 +210,12 @@ def test_file_edits_name_their_files():
         ("<<<<<<< SEARCH\n" + "=======\n" * 1_000 + ">>>>>>> REPLACE\n", "too many ======= lines"),
         (
             "*** Begin Patch\n*** Update File: f\n" + "@@ a\n" * 1_000 + "-x\n*** End Patch\n",
-            "write the innermost alone",
+            "write only the innermost",
         ),
         ("```x\n" * 5_000, "expected a unified diff"),
     ],
 )
-def test_what_is_made_to_be_endless_comes_to_an_end(text, said):
+def test_adversarial_texts_are_bounded(text, said):
     """Work is bounded by refusing, never by leaving something out."""
     with pytest.raises(FormatError, match=re.escape(said)):
         parse_edits(text)

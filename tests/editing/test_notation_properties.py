@@ -1,4 +1,4 @@
-"""What a notation says of a text is what becomes of it, or nothing: never another change."""
+"""Edits in every format give the described change or none, never another one."""
 
 import difflib
 import json
@@ -44,8 +44,8 @@ def test_our_own_diff_gives_the_text_it_was_made_for(before, after, end, cut_bef
 
 @given(TEXTS, TEXTS)
 @example("a = 1\n", "\na = 1\n")  # only a blank line, at the edge
-def test_a_diff_with_numbers_and_context_is_never_refused(before, after):
-    """Its numbers are right and its lines stand there."""
+def test_diff_with_numbers_and_context_is_never_rejected(before, after):
+    """Its numbers are right and its lines are in the file."""
     lines = [
         line for line in (before + after).split("\n") if line[:1] in ("\\", "@") or line.startswith(("--- ", "```"))
     ]
@@ -55,7 +55,7 @@ def test_a_diff_with_numbers_and_context_is_never_refused(before, after):
 
 
 @given(TEXTS, TEXTS)
-def test_a_diff_without_context_is_right_or_refused(before, after):
+def test_diff_without_context_is_right_or_rejected(before, after):
     """As ``diff -U0`` writes it."""
     diff = "".join(difflib.unified_diff(before.splitlines(True), after.splitlines(True), "a/f", "b/f", n=0))
     if is_known_notation(diff):
@@ -63,7 +63,7 @@ def test_a_diff_without_context_is_right_or_refused(before, after):
 
 
 @given(TEXTS, TEXTS, TEXTS, TEXTS)
-def test_a_block_is_right_or_refused(above, old, new, below):
+def test_block_is_right_or_rejected(above, old, new, below):
     """Whatever its texts look like."""
     text = above + old + below
     block = f"<<<<<<< SEARCH\n{old}=======\n{new}>>>>>>> REPLACE\n"
@@ -72,7 +72,7 @@ def test_a_block_is_right_or_refused(above, old, new, below):
 
 
 @given(TEXTS, TEXTS, ENDS)
-def test_a_whole_file_is_that_file_or_refused(before, after, end):
+def test_whole_file_is_right_or_rejected(before, after, end):
     """Whatever was there."""
     written = f"f.txt\n~~~~\n{after}~~~~\n"
     if "\n" in before and not is_known_notation(after):  # an answer that holds edits is those
@@ -80,8 +80,8 @@ def test_a_whole_file_is_that_file_or_refused(before, after, end):
 
 
 @given(TEXTS, TEXTS, TEXTS)
-def test_an_envelope_is_right_or_refused(above, old, below):
-    """A line is taken out of a text that stands once; what is above and below it stays."""
+def test_envelope_is_right_or_rejected(above, old, below):
+    """Delete a line of a unique text; the lines above and below it stay."""
     text = above + old + below
     body = "".join(f"-{line}\n" for line in old.split("\n")[:-1])
     envelope = f"*** Begin Patch\n*** Update File: f\n@@\n{body}+new\n*** End Patch\n"
@@ -90,7 +90,7 @@ def test_an_envelope_is_right_or_refused(above, old, below):
 
 
 @given(TEXTS)
-def test_any_text_given_as_patches_is_a_refusal_or_an_edit(text):
+def test_any_text_as_patches_gives_an_edit_or_a_rejection(text):
     """Nothing else is raised, ."""
     with suppress(EditError):
         patch_text("a = 1\nb\n", text)
@@ -109,7 +109,7 @@ def test_any_text_given_as_patches_is_a_refusal_or_an_edit(text):
         [{"old_text": "port = 1", "new_text": "port = 2"}],
     ],
 )
-def test_patch_text_takes_every_notation(written):
+def test_patch_text_accepts_every_edit_format(written):
     """As one text, or as values."""
     assert patch_text("port = 1\nhost = 0\n", written).text == "port = 2\nhost = 0\n"
 
@@ -119,14 +119,14 @@ def test_patch_text_takes_every_notation(written):
     [
         ("make it better", "expected a unified diff"),
         ("", "expected a unified diff"),
-        ("{'old_text': 'a'}", "neither JSON nor a notation"),
-        ([], "no patches were given"),
+        ("{'old_text': 'a'}", "neither valid JSON nor a known edit format"),
+        ([], "no patches given"),
         (7, "expected a text, or a list of patches, got '7'"),
         ("*** Begin Patch\n*** Delete File: f\n*** End Patch", "got 'delete'"),
     ],
 )
-def test_what_is_no_patch_is_one_clear_error(written, said):
-    """It says what was got and what would do."""
+def test_invalid_patches_raise_one_clear_error(written, said):
+    """It contains the actual and the expected input."""
     with pytest.raises(EditError) as caught:
         patch_text("port = 1\n", written)
     assert said in str(caught.value)

@@ -1,4 +1,4 @@
-"""What codex and aider publish about their notations, asked of texts of our own.
+"""Published facts about the formats of codex and aider, applied to our own texts.
 
 The facts are those of codex's apply-patch scenarios and command-line tests and of aider's tests of edit blocks and
 whole files (both read in 2026); the texts are not theirs. Where we do otherwise on purpose, the case says why.
@@ -69,12 +69,12 @@ TRUE_TO_CODEX = {
     ),
 }
 REFUSED_AS_BY_CODEX = {
-    "empty": ({"f": "1\n"}, "", "names nothing to change"),
+    "empty": ({"f": "1\n"}, "", "has no changes"),
     "missing-context": ({"f": "1\n2\n"}, "*** Update File: f\n@@\n-other words\n+x\n", "was not found"),
     "delete-what-is-not-there": ({"f": "1\n"}, "*** Delete File: g\n", "does not exist"),
-    "update-of-nothing": ({"f": "1\n"}, "*** Update File: f\n", "nothing is asked of f"),
+    "update-of-nothing": ({"f": "1\n"}, "*** Update File: f\n", "f has no changes"),
     "update-what-is-not-there": ({"f": "1\n"}, "*** Update File: g\n@@\n-1\n+2\n", "does not exist"),
-    "unknown-header": ({"f": "1\n"}, "*** Frob File: f\n", "is no marker"),
+    "unknown-header": ({"f": "1\n"}, "*** Frob File: f\n", "unknown marker"),
     "delete-a-directory": ({"d/f": "1\n"}, "*** Delete File: d\n", "is a directory"),
 }
 OTHERWISE = {
@@ -116,7 +116,7 @@ def outcome(folder, before, body):
 
 
 @pytest.mark.parametrize("name", TRUE_TO_CODEX)
-def test_what_codex_does_is_done(tmp_path, name):
+def test_result_equals_that_of_codex(tmp_path, name):
     """The same files as there."""
     before, body, after = TRUE_TO_CODEX[name]
     files, result = outcome(tmp_path, before, body)
@@ -125,7 +125,7 @@ def test_what_codex_does_is_done(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", REFUSED_AS_BY_CODEX)
-def test_what_codex_refuses_is_refused(tmp_path, name):
+def test_patches_rejected_by_codex_are_rejected(tmp_path, name):
     """And nothing is changed."""
     before, body, said = REFUSED_AS_BY_CODEX[name]
     files, result = outcome(tmp_path, before, body)
@@ -135,8 +135,8 @@ def test_what_codex_refuses_is_refused(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", OTHERWISE)
-def test_what_is_done_otherwise_on_purpose(tmp_path, name):
-    """The name says why."""
+def test_intended_differences_from_codex(tmp_path, name):
+    """The name gives the reason."""
     before, body, after = OTHERWISE[name]
     assert outcome(tmp_path, before, body)[0] == after
 
@@ -158,21 +158,21 @@ BLOCK = "<<<<<<< SEARCH\nzwei\n=======\nZWEI\n>>>>>>> REPLACE\n"
         ("`list.txt`:\n", ""),
     ],
 )
-def test_aiders_places_for_the_name_are_known(above, below):
+def test_file_names_are_found_where_aider_finds_them(above, below):
     """In the fence, above it, in a fence of its own, in a heading."""
     (edit,) = parse_notation(above + BLOCK + below)
     assert (edit.path, edit.patches[0].old_text, edit.patches[0].new_text) == ("list.txt", "zwei\n", "ZWEI\n")
 
 
-def test_aiders_later_blocks_are_of_the_same_file():
+def test_later_blocks_of_aider_belong_to_the_same_file():
     """With dots or words between; the last one needs no line end."""
     second = BLOCK.replace("zwei", "drei")
     (edit,) = parse_notation(f"list.txt\n{BLOCK}\n...\n\n{second.strip()}")
     assert [patch.old_text for patch in edit.patches] == ["zwei\n", "drei\n"]
 
 
-def test_aiders_new_file_is_made(tmp_path):
-    """An empty SEARCH below a path, beside a change of another file."""
+def test_new_file_of_aider_is_created(tmp_path):
+    """An empty SEARCH below a path, next to a change of another file."""
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "one.txt").write_text("zwei\n")
     text = f"a/two.txt\n```\n<<<<<<< SEARCH\n=======\nneu\n>>>>>>> REPLACE\n```\n\nand\n\na/one.txt\n```\n{BLOCK}```\n"
@@ -185,13 +185,13 @@ def test_aiders_new_file_is_made(tmp_path):
 @pytest.mark.parametrize(
     "text", ["list.txt\n<<<<<<< SEARCH\nzwei\n=======\nZWEI\n\n\noops!\n", "```\n<<<<<<< SEARCH\na\n=======\nb\n```\n"]
 )
-def test_aiders_unclosed_block_is_refused(text):
+def test_unclosed_block_of_aider_is_rejected(text):
     """It may have been cut off."""
     with pytest.raises(FormatError, match="has no >>>>>>> REPLACE line"):
         parse_notation(text)
 
 
-def test_aiders_name_in_a_tag_is_none():
+def test_file_name_in_a_tag_is_ignored():
     """Markup of another kind is not guessed at."""
     assert find_path("<source>list.txt") is None
 
@@ -210,7 +210,7 @@ def test_aiders_name_in_a_tag_is_none():
         ("    a1\n    b2\n    c3\n", "\n  a1\n  b2\n", "  n1\n  n2\n", "    n1\n    n2\n    c3\n"),
     ],
 )
-def test_aiders_missing_indentation_is_put_back(tmp_path, text, old, new, after):
+def test_missing_indentation_of_aider_is_restored(tmp_path, text, old, new, after):
     """Uniform, varied, in part, and with a blank line before."""
     (tmp_path / "f").write_text(text)
     block = f"f\n<<<<<<< SEARCH\n{old}=======\n{new}>>>>>>> REPLACE\n"
@@ -226,7 +226,7 @@ WHOLE = "eins\nzwei\ndrei\n"
 @pytest.mark.parametrize(
     "answer", ["Do this:\n\nlist.txt\n```\nneu\nzwei\ndrei\n```\n\n", "### list.txt\n```\nneu\nzwei\ndrei\n```\n"]
 )
-def test_aiders_whole_file_is_written(tmp_path, answer):
+def test_whole_file_of_aider_is_written(tmp_path, answer):
     """Below its name, in words or a heading."""
     (tmp_path / "list.txt").write_text(WHOLE)
     with Workspace(tmp_path, approve="yolo") as workspace:
@@ -242,7 +242,7 @@ def test_aiders_whole_file_is_written(tmp_path, answer):
         "Run:\n```\npython list.txt\n```\n",
     ],
 )
-def test_what_of_aiders_whole_files_is_not_guessed(tmp_path, answer):
+def test_ambiguous_whole_files_of_aider_are_rejected(tmp_path, answer):
     """The file stays as it is."""
     (tmp_path / "list.txt").write_text(WHOLE)
     with Workspace(tmp_path, approve="yolo") as workspace:

@@ -1,4 +1,4 @@
-"""What an edit writes, and whether it is one: cases that real commits brought up."""
+"""Results and rejections of edits: cases found with real commits."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_a_new_text_between_blank_lines_keeps_both():
     assert patched("a = 1", "a = 1", "\n") == ""
 
 
-def test_blanks_at_the_end_of_a_changed_line_are_written():
+def test_trailing_spaces_of_a_changed_line_are_written():
     """Also where the line that it replaces was misspelt."""
     text = "def f():\n    call(first_argument, \n        second_argument)\n    return 1\n"
     old = "    call(first_argumnet, \n        second_argument)\n    return 1\n"
@@ -37,7 +37,7 @@ def test_blanks_at_the_end_of_a_changed_line_are_written():
     assert patched(text, old, new) == text.replace("call(", "made(")
 
 
-def test_a_line_of_blanks_is_indented_as_the_file_is():
+def test_whitespace_only_line_is_indented_like_the_file():
     """With its tabs."""
     text = "def f():\n\tfirst = 1\n\tsecond = 2\n"
     old, new = "    first = 1\n    second = 2\n", "    first = 1\n    \n    second = 2\n"
@@ -54,14 +54,14 @@ def test_a_block_in_a_smaller_unit_of_indentation_is_scaled_as_a_whole():
     )
 
 
-def test_a_line_to_change_with_other_brackets_is_another_line():
-    """However alike: marks are all that it says."""
+def test_changed_line_with_other_brackets_does_not_match():
+    """Regardless of similarity: punctuation is its only content."""
     text = 'writer.end();\nassertEquals("{}", writer.get().toString());\n'
     old = 'assertEquals("[[],[[]]]", writer.get().toString());'
-    assert "reads differently" in refusal(text, old, old.replace("assertEquals", "assertSame"))
+    assert "does not match the file" in refusal(text, old, old.replace("assertEquals", "assertSame"))
 
 
-def test_a_text_of_which_no_line_stands_as_written_is_not_found():
+def test_text_without_any_exact_line_is_not_found():
     """All lines alike in another style are another block."""
     names = ("italic", "underline", "inverse", "hidden")
     text = "".join(f"expectType<string>(chalk.{name}`foo`);\n" for name in names)
@@ -69,10 +69,10 @@ def test_a_text_of_which_no_line_stands_as_written_is_not_found():
     new = old.replace(
         "expectType<string>(chalk.inv", "expectType<string>(chalk.over('foo'));\nexpectType<string>(chalk.inv"
     )
-    assert "each line of the old text reads differently" in refusal(text, old, new)
+    assert "every line of the old text differs from the file" in refusal(text, old, new)
 
 
-def test_a_place_that_is_best_but_for_a_missing_line_is_not_alone():
+def test_best_match_with_a_missing_line_has_a_rival():
     """Another one has all lines, of which three read differently: none is sure."""
     arguments = ["iteration,", "failure.unwrap_or(self.options.failure),", "&self.options.input_policy,", "policy,"]
     arguments += ["&command.get_command_line(),"]
@@ -83,7 +83,7 @@ def test_a_place_that_is_best_but_for_a_missing_line_is_not_alone():
     assert "not found" in refusal(text, old, old.replace("unwrap_or(", "unwrap_or_else(|| "))
 
 
-def test_a_twin_without_the_blank_line_is_not_taken_where_the_patch_was_made():
+def test_twin_without_blank_line_is_not_edited_if_already_applied():
     """Its place reads like the new text by now."""
     made = "    steps:\n      - uses: checkout@two\n      - name: Set up\n"
     old = made.replace("two", "one")
@@ -101,7 +101,7 @@ def test_a_line_that_was_commented_out_is_not_commented_out_again():
     assert "already" in refusal(once, old, new)
 
 
-def test_a_blank_line_that_was_put_in_is_not_put_in_again():
+def test_inserted_blank_line_is_not_inserted_again():
     """In a block that the model indents by another unit."""
     old = "    if span is None:\n      context = default(self)\n    elif is_generator(span):\n      warn(span)\n"
     new = old.replace("    elif", "\n    elif")
@@ -111,17 +111,17 @@ def test_a_blank_line_that_was_put_in_is_not_put_in_again():
     assert "already" in refusal(once, old, new)
 
 
-def test_a_short_part_of_a_name_is_no_slip():
+def test_short_part_of_a_name_is_not_a_typo():
     """``ms`` and ``s`` are two units, ``field`` and ``fields`` may be one name."""
     text = "#[test]\nfn test_unit_first_s() {\n    use std::collections;\n    let field_value = vec![];\n"
     old = text.replace("first_s", "first_ms")
-    assert "reads differently" in refusal(text, old, old.replace("first_ms", "ms"))
+    assert "does not match the file" in refusal(text, old, old.replace("first_ms", "ms"))
     old = text.replace("field_value", "fields_value")
     assert patched(text, old, old.replace("use ", "")) == text.replace("use ", "")
 
 
-def test_a_plus_and_a_blank_are_an_empty_line():
-    """Where the old text has no marks."""
+def test_plus_and_space_are_an_empty_line():
+    """If the old text has no markers."""
     text = "def f():\n    first()\n    second()\n"
     old, new = "    first()\n    second()", "    first()\n+ \n+     added()\n    second()"
     assert patched(text, old, new) == "def f():\n    first()\n\n    added()\n    second()\n"
@@ -135,7 +135,7 @@ def case(text, old, new, expected, kind="exact", also=()):
     return Case(kind, text, [{"old_text": old, "new_text": new}], expected, also=also)
 
 
-def test_which_of_equal_lines_stays_is_ambiguous():
+def test_choice_between_equal_lines_is_ambiguous():
     """They differ in blanks that the model does not show."""
     kept, other = "a\n} \nb\n", "a\n}\nb\n"
     text = "a\n} \nx\n}\nb\n"
@@ -144,7 +144,7 @@ def test_which_of_equal_lines_stays_is_ambiguous():
     assert not is_ambiguous(case(text, "x", "c", kept), other)
 
 
-def test_blanks_are_ambiguous_only_where_the_slip_is_such_blanks():
+def test_whitespace_is_ambiguous_only_if_the_error_is_whitespace():
     """Else they are lost."""
     assert is_ambiguous(case("x\n", "x", "y ", "y \n", "trailing by model"), "y\n")
     assert not is_ambiguous(case("x\n", "x", "y ", "y \n", "typo in context"), "y\n")
@@ -157,7 +157,7 @@ def test_a_line_end_of_the_new_text_alone_may_be_a_blank_line():
     assert not is_ambiguous(drawn, "a\ny\nc\n")
 
 
-def test_a_text_that_fits_only_elsewhere_is_ambiguous():
+def test_text_that_only_matches_elsewhere_is_ambiguous():
     """A refusal and the edit there are as right; one at a third place is wrong."""
     text = "one\ntwo\nthree\n...\none\nthree\n...\nfour\n"
     drawn = case(text, "one\nthree", "one\n3", "one\ntwo\n3\n...\none\nthree\n...\nfour\n")
@@ -167,16 +167,16 @@ def test_a_text_that_fits_only_elsewhere_is_ambiguous():
     assert not is_ambiguous(case(text, "one\nthree", "one\n3", None), "other")
 
 
-def test_other_truths_are_ambiguous_and_so_is_a_refusal():
-    """Of a drift for which diffs do not agree."""
+def test_other_results_and_rejections_are_ambiguous():
+    """For a drift on which diff algorithms disagree."""
     drawn = case("x", "x", "y", "y", also=("y", "z"))
     assert is_ambiguous(drawn, None)
     assert is_ambiguous(drawn, "z")
     assert not is_ambiguous(drawn, "w")
 
 
-def test_all_ways_to_compare_agree_on_lines_that_say_where_they_are():
-    """And need not on a bracket that was put in beside another one."""
+def test_comparisons_agree_on_distinctive_lines():
+    """They may disagree about a bracket inserted next to another one."""
     old = ["def f() {", "  one();", "}", "", "def g() {", "  two();", "}"]
     new = ["def f() {", "  one();", "  more();", "}", "", "", "def g() {", "  two();", "}"]
     stands = [compare(old, new) for compare in WAYS]
@@ -186,8 +186,8 @@ def test_all_ways_to_compare_agree_on_lines_that_say_where_they_are():
     assert len({tuple(found) for found in twins}) > 1
 
 
-def test_quotes_that_only_the_new_text_escapes_are_plain():
-    """Where the old text has none and the file no escaped one; with an old text that is exact they are meant."""
+def test_quotes_escaped_only_in_new_text_are_unescaped():
+    """If the old text has no quotes and the file no escaped ones; with an exact old text they are intended."""
     text = 'first: "one"\n  second: –\nthird: "three"\n'
     old, new = "  second: -\n", '  second: -\n  added: \\"two\\"\n'
     assert patched(text, old, new) == text.replace("third", '  added: "two"\nthird')
@@ -197,8 +197,8 @@ def test_quotes_that_only_the_new_text_escapes_are_plain():
     assert patched(exact, old, new) == exact.replace(old, new)
 
 
-def test_entities_that_only_the_new_text_has_are_undone():
-    """Where neither the old text nor the file has anything that HTML would escape."""
+def test_entities_only_in_new_text_are_unescaped():
+    """If neither the old text nor the file has characters that HTML escapes."""
     text = "first = one\nsecond  =  two\n"
     assert patched(text, "second = two", "second = &#x27;2&#x27;") == text.replace("two", "'2'")
     assert patched(text + "a &amp; b\n", "second = two", "second = &#x27;2&#x27;").count("&#x27;") == 2
@@ -208,20 +208,20 @@ def test_entities_that_only_the_new_text_has_are_undone():
 
 
 def test_a_line_of_the_old_text_is_a_line_in_the_new_one():
-    r"""Though it stands between quotes there: of an escaped text, ``\n`` beside it is a line break."""
+    r"""Even between quotes: in an escaped text, ``\n`` next to it is a line break."""
     text = 'export OPTS="\n  --one\n  --two\n  --three\n  --four"\nend\n'
     old, new = (lines.replace("\n", "\\n") for lines in (text, text.replace("  --two\n  --three\n", "")))
     assert patched(text, old, new) == text.replace("  --two\n  --three\n", "")
 
 
 def test_breaks_in_strings_of_json_are_escaped_twice():
-    r"""So that each ``\n`` beside them is a line break."""
+    r"""So each ``\n`` next to them is a line break."""
     text = 'help("Set it."),\nrest(1)\n'
     old, new = 'help(\\"Set it.\\"),\\nrest(1)', 'help(\\"Set it.\\\\\\n  More.\\"),\\nrest(1)'
     assert patched(text, old, new) == 'help("Set it.\\\n  More."),\nrest(1)\n'
 
 
-def test_a_text_that_only_lost_or_gained_something_keeps_the_characters_of_the_file():
+def test_shortened_or_extended_text_keeps_the_characters_of_the_file():
     """Also one of few letters, and a line that was commented out."""
     text = "    ”\\”)]}\\\\n<data>\\””,\n    call(”one–”);\n"
     old = text.translate({0x201D: '"', 0x2013: "-"})
@@ -261,19 +261,19 @@ def test_a_new_line_like_a_kept_one_is_written_as_the_model_wrote_it():
     ids=["half levels of a file with tabs", "as much put before each line", "a bracket at another depth"],
 )
 def test_new_lines_are_indented_by_the_scale_of_the_lines_that_are_shown(text, old, new, expected):
-    """A line of another scale beside one that stands as it is written is another line."""
+    """A line of another scale next to an exact one is unrelated."""
     assert expected in patched(text, old, new)
 
 
-def test_a_name_with_another_first_letter_is_another_name():
+def test_name_with_another_first_letter_does_not_match():
     """However alike the rest is."""
     text = "def passesNullSerialization():\n    value_of_it = 1\n    return value_of_it\n"
     old = text.replace("Serialization", "Desrialization")
-    assert "reads differently" in refusal(text, old, old.replace("Desrialization", "Deserialization"))
+    assert "does not match the file" in refusal(text, old, old.replace("Desrialization", "Deserialization"))
 
 
-def test_a_line_that_stands_elsewhere_as_it_is_written_is_no_slip():
-    """The place where it stands is another one that may be meant."""
+def test_line_found_verbatim_elsewhere_is_not_a_typo():
+    """The location of the verbatim line may be the intended one."""
     place = '@command()\n@argument({})\ndef touch(filename):\n    """Print FILENAME.{}\n    echo(filename)\n\nrun::\n'
     more = '\n\n    FILENAME is the name of the file.\n    """'
     text = place.format("'filename', help='The file.'", '"""') + "    other\n" + place.format("'filename'", more)
@@ -281,8 +281,8 @@ def test_a_line_that_stands_elsewhere_as_it_is_written_is_no_slip():
     refusal(text, old, old.replace("(filename):", "(filename):\n    added()"))
 
 
-def test_a_lone_line_with_other_marks_is_another_line():
-    """No other line says that it is this one."""
+def test_single_line_with_other_punctuation_does_not_match():
+    """No other line confirms the match."""
     text = "a\n\" - highlight [string default 'Comment']: Highlight group\nb\n"
     old = "- `highlight` [string default 'Comment']: Highlight group\n"
-    assert "reads differently" in refusal(text, old, "")
+    assert "does not match the file" in refusal(text, old, "")

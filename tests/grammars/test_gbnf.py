@@ -1,6 +1,6 @@
-"""Grammars made from tool definitions, in the hands of a real llama.cpp with random weights.
+"""Grammars from tool definitions, sampled by a real llama.cpp with random weights.
 
-The model's choices are random, so what comes out samples the grammar itself.
+The model's choices are random, so its output samples the grammar.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from adapter.backends.chat_client import ChatClient
 from adapter.backends.embedded_server import EmbeddedServer
 from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
-from adapter.grammars.call_layout import _frame, call_prefix, json_call_layout, key_value_call_layout
+from adapter.grammars.call_layout import _find_json_layout, call_prefix, json_call_layout, key_value_call_layout
 from adapter.grammars.gbnf import MAX_GRAMMAR, build_gbnf, build_json_schema, with_prefix
 from adapter.grammars.key_value_rules import KeyValueGrammarBuilder
 from adapter.grammars.reply_tool import REPLY
@@ -75,7 +75,7 @@ def test_one_call_of_a_known_tool_in_canonical_spacing(random_engine, seed):
 
 @pytest.mark.parametrize("format", ["hermes", "qwen3_coder"])
 def test_few_required_arguments_come_in_any_order_and_many_in_one(random_engine, format):
-    """All of them, each once; what may be left out comes after them, as before."""
+    """All required ones, each once; the optional ones follow, as before."""
 
     def orders(names: str, seeds: int) -> set[str]:
         flag: JsonObject = {"type": "boolean"}
@@ -93,7 +93,7 @@ def test_few_required_arguments_come_in_any_order_and_many_in_one(random_engine,
 ODD = 'a"b\\c\nd\té\u2028😀\ud800 [x] {y} ::= | <z>'
 
 
-def test_any_text_may_stand_in_names_enums_and_choices(random_engine):
+def test_names_enums_and_choices_may_be_any_text(random_engine):
     tool = tool_of({"properties": {ODD: {"enum": [ODD]}, "free": {"type": "string"}}, "required": [ODD, "free"]}, ODD)
     call = call_in(sample(random_engine, build_gbnf(ToolSet([tool]), choices={"free": [ODD]})))
     assert call == {"name": ODD, "arguments": {ODD: ODD, "free": ODD}}
@@ -179,7 +179,7 @@ def without_widened(schema):
 
 @examples(15)
 @given(schema=SCHEMAS, seed=st.integers(0, 1000))
-def test_what_a_grammar_produces_fits_the_schema(random_engine, schema, seed):
+def test_grammar_output_is_valid_for_the_schema(random_engine, schema, seed):
     schema = schema | {"$defs": {"shared": {"type": "boolean"}}, "nowhere": {}}
     tool = tool_of(schema)
     arguments = arguments_of(random_engine, tool, seed)
@@ -232,7 +232,7 @@ def test_the_json_schema_is_valid_and_uses_the_common_subset(schema):
     ).filter(lambda value: isinstance(value, dict))
 )
 @example(schema={"maxLength": False})
-def test_no_schema_however_odd_makes_a_bad_grammar(random_engine, schema):
+def test_odd_schemas_give_valid_grammars(random_engine, schema):
     try:
         grammar = build_gbnf(ToolSet([parameter(schema, required=False)]))
     except UsageError:
@@ -252,7 +252,7 @@ def test_no_schema_however_odd_makes_a_bad_grammar(random_engine, schema):
         {"not": {"type": "null"}},
     ],
 )
-def test_what_cannot_be_followed_is_widened(random_engine, schema):
+def test_unsupported_constraints_are_widened(random_engine, schema):
     assert list(arguments_of(random_engine, parameter(schema))) == ["p"]
 
 
@@ -261,7 +261,7 @@ def test_all_parts_of_a_schema_count(random_engine):
     assert arguments_of(random_engine, parameter(both)) == {"p": {"a": None}}
 
 
-def test_a_reference_to_itself_is_left_out_in_the_end(random_engine):
+def test_recursive_reference_is_eventually_omitted(random_engine):
     """Unless it must be there, which no call could satisfy: then it may be anything."""
     node = {
         "type": "object",
@@ -275,7 +275,7 @@ def test_a_reference_to_itself_is_left_out_in_the_end(random_engine):
     assert "next" in arguments_of(random_engine, parameter(node | {"required": ["next"]}))["p"]
 
 
-def test_what_stands_beside_alternatives_counts_for_each(random_engine):
+def test_keywords_next_to_alternatives_apply_to_each(random_engine):
     one_of_two = {
         "type": "object",
         "properties": {"a": {"type": "null"}, "b": {"type": "boolean"}},
@@ -285,11 +285,11 @@ def test_what_stands_beside_alternatives_counts_for_each(random_engine):
         Draft202012Validator(one_of_two).validate(arguments_of(random_engine, tool_of(one_of_two), seed))
 
 
-def test_what_is_required_and_not_described_is_there(random_engine):
+def test_required_undeclared_property_is_included(random_engine):
     assert "p" in arguments_of(random_engine, tool_of({"type": "object", "properties": {}, "required": ["p"]}))
 
 
-def test_a_base_by_reference_counts_beside_its_own(random_engine):
+def test_referenced_base_is_merged_with_own_properties(random_engine):
     base = {"type": "object", "properties": {"a": {"type": "null"}}, "required": ["a"]}
     own = {"allOf": [{"$ref": "#/$defs/base"}, {"properties": {"b": {"const": 1}}, "required": ["b"]}]}
     assert arguments_of(random_engine, tool_of(own | {"$defs": {"base": base}})) == {"a": None, "b": 1}
@@ -303,7 +303,7 @@ def test_tuples_have_their_items(random_engine):
     assert (len(told["prefixItems"]), told["minItems"], told["maxItems"]) == (3, 3, 3)
 
 
-def test_bounds_of_numbers_are_told_as_included_ones():
+def test_number_bounds_are_inclusive():
     schema = parameter({"type": "integer", "exclusiveMinimum": 0, "maximum": 9.5})
     told = build_json_schema(ToolSet([schema]))["properties"]["parameters"]["properties"]["p"]
     assert told == {"type": "integer", "minimum": 1, "maximum": 9}
@@ -322,7 +322,7 @@ def test_deep_nesting_ends(random_engine):
     assert arguments_of(random_engine, parameter(schema))
 
 
-def test_optional_parameters_are_left_out_rather_than_null(random_engine):
+def test_optional_parameters_are_omitted_instead_of_null(random_engine):
     tool = parameter({"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None}, required=False)
     seen = [arguments_of(random_engine, tool, seed) for seed in range(6)]
     assert all(isinstance(arguments["p"], int) for arguments in seen if arguments)
@@ -360,7 +360,7 @@ def test_choices_never_widen_an_enum(random_engine):
     assert arguments_of(random_engine, tool, choices={"p": ["b", "z"]}) == {"p": "b"}
 
 
-def test_a_parameter_without_choices_takes_only_what_needs_it():
+def test_parameter_without_choices_excludes_only_tools_that_require_it():
     grammar = build_gbnf(
         ToolSet([READ, WRITE, parameter(PATH, required=False)]), choices={("read_file", "path"): [], "p": []}
     )
@@ -384,7 +384,7 @@ def test_keys_survive_the_sorting_of_ollama():
         assert call["properties"]["name"]["const"] in ("read_file", "reply")
 
 
-def test_text_may_be_allowed_but_not_what_looks_like_a_call(random_engine):
+def test_allowed_text_must_not_look_like_a_call(random_engine):
     grammar = build_gbnf(ToolSet([READ]), max_string=9, allow_text=True)
     for seed in range(6):
         text = sample(random_engine, grammar, seed, max_tokens=40)
@@ -395,8 +395,8 @@ FRAMED = [name for name in FORMATS if json_call_layout(name) != json_call_layout
 
 
 @pytest.mark.parametrize("name", FRAMED)
-def test_a_call_in_a_formats_frame_is_what_its_parser_reads(name):
-    """The frame is cut out of what the encoder writes: put together again, it is a call."""
+def test_call_in_a_format_layout_is_parsed_by_that_format(name):
+    """The layout is derived from the encoder's output and gives a call again."""
     frame = json_call_layout(name)
     text = f'{frame.head}read_file{frame.middle}{{"path"{frame.colon}"a.py"}}{frame.tail}'
     for format in (name, None):
@@ -405,7 +405,7 @@ def test_a_call_in_a_formats_frame_is_what_its_parser_reads(name):
 
 
 @pytest.mark.parametrize("name", ["mistral", "llama3_json", "deepseek_v3"])
-def test_the_grammar_of_a_format_makes_its_calls(random_engine, name):
+def test_grammar_of_a_format_admits_its_calls(random_engine, name):
     tools = ToolSet([READ, WRITE])
     text = sample(random_engine, build_gbnf(tools, format=name, max_string=9, max_text=9))
     (call,) = parse(text, tools, name, policy="lenient").calls
@@ -433,16 +433,16 @@ ALL_KINDS = tool_of(
 )
 
 
-def test_the_formats_of_pairs_are_known():
-    """Those whose models are asked for most; one that drops out would be written as Hermes' without a word."""
+def test_key_value_formats_are_detected():
+    """The most popular ones; a missing one would silently use the format of Hermes."""
     asked_for = {"qwen3_coder", "glm45", "glm47", "minimax_m2", "deepseek_v32", "seed_oss", "step3", "kimi_k3"}
     assert asked_for <= {*IN_PAIRS}
-    assert sum(_frame(name) is not None for name in FORMATS) + len(IN_PAIRS) > 3 * len(FORMATS) // 4
+    assert sum(_find_json_layout(name) is not None for name in FORMATS) + len(IN_PAIRS) > 3 * len(FORMATS) // 4
     assert call_prefix("qwen3_coder") == call_prefix("glm45") == "<tool_call>"
 
 
 @pytest.mark.parametrize("name", IN_PAIRS)
-def test_a_format_of_pairs_is_written_in_pairs(random_engine, name):
+def test_key_value_format_uses_key_value_rules(random_engine, name):
     """Each call that its grammar makes is read as a valid one, by the format's own reader and by all of them."""
     tools = ToolSet([ALL_KINDS, Tool("now", parameters={"properties": {}}), parameter(PATH, required=False)])
     grammar = build_gbnf(tools, format=name, max_string=12, max_text=300)
@@ -454,8 +454,8 @@ def test_a_format_of_pairs_is_written_in_pairs(random_engine, name):
         assert '{"short"' not in text
 
 
-def test_what_pairs_cannot_hold_is_written_as_json(random_engine):
-    """A choice with a tag of the format in it; the grammar says that its calls do not begin in the format's way."""
+def test_unrepresentable_values_fall_back_to_json(random_engine):
+    """A choice contains a tag of the format; the calls then do not begin with the format's marker."""
     tool = parameter({"enum": ["</parameter>"]})
     grammar = build_gbnf(ToolSet([tool]), format="minimax_m2")
     assert call_in(sample(random_engine, grammar))["arguments"] == {"p": "</parameter>"}
@@ -465,7 +465,7 @@ def test_what_pairs_cannot_hold_is_written_as_json(random_engine):
 
 
 @pytest.mark.parametrize(("name", "kinds"), [("glm45", {str}), ("deepseek_v32", {str, int}), ("kimi_k3", {str, int})])
-def test_a_number_is_written_beside_text_where_the_tag_tells_them_apart(random_engine, name, kinds):
+def test_number_or_text_is_allowed_if_the_tag_has_a_type(random_engine, name, kinds):
     """Else it would be read as text, which the schema may not admit."""
     tools = ToolSet([parameter({"anyOf": [{"type": "string", "pattern": "^x+$"}, {"type": "integer", "minimum": 0}]})])
     grammar = build_gbnf(tools, format=name, max_string=3)
@@ -477,7 +477,7 @@ def test_a_number_is_written_beside_text_where_the_tag_tells_them_apart(random_e
 
 @examples(20)
 @given(schema=SCHEMAS, seed=st.integers(0, 1000), name=st.sampled_from(IN_PAIRS))
-def test_what_a_grammar_of_pairs_produces_fits_the_schema(random_engine, schema, seed, name):
+def test_key_value_grammar_output_is_valid_for_the_schema(random_engine, schema, seed, name):
     """Whatever cannot be written in pairs (a key with a quote in it) is written as JSON."""
     schema = schema | {"$defs": {"shared": {"type": "boolean"}}, "nowhere": {}}
     text = sample(random_engine, build_gbnf(ToolSet([tool_of(schema)]), format=name, max_string=20, max_text=20), seed)
@@ -489,7 +489,7 @@ TEXT_PIECES = ["<", "</", "para", "meter", ">", "<parameter", "</PARAMETER>", "<
 
 
 @given(st.lists(st.sampled_from(TEXT_PIECES), max_size=8).map("".join))
-def test_no_text_of_pairs_holds_a_marker(text):
+def test_key_value_text_never_contains_a_marker(text):
     """All other text can be written, unless a tag begins where another one did."""
     pairs = key_value_call_layout("qwen3_coder")
     assert pairs
@@ -502,7 +502,7 @@ def test_no_text_of_pairs_holds_a_marker(text):
 
 
 def test_a_reply_is_written_as_json_so_that_it_streams():
-    """In whatever format; what stands in pairs is known only when it is closed."""
+    """In every format, because key-value arguments are known only when they are closed."""
     assert build_gbnf(ToolSet([READ]), format="glm45", reply=REPLY) == build_gbnf(ToolSet([READ]), reply=REPLY)
 
 
@@ -516,7 +516,7 @@ def test_a_schema_that_grows_without_end_is_bounded():
     assert len(json.dumps(build_json_schema(ToolSet([tool])))) < MAX_GRAMMAR
 
 
-def test_many_optional_parameters_make_a_grammar_of_their_size(random_engine):
+def test_grammar_size_is_linear_in_optional_parameters(random_engine):
     """Any of them may be the first; llama.cpp takes it."""
     tool = tool_of({"type": "object", "properties": {f"parameter_{number}": PATH for number in range(200)}})
     grammar = build_gbnf(ToolSet([tool]), max_string=3)
@@ -524,26 +524,26 @@ def test_many_optional_parameters_make_a_grammar_of_their_size(random_engine):
     assert isinstance(call_in(sample(random_engine, grammar))["arguments"], dict)
 
 
-def test_too_large_a_grammar_is_refused_before_it_is_sent():
+def test_too_large_grammar_is_rejected():
     tools = ToolSet([Tool(f"tool_{number}_{'x' * 100}") for number in range(1500)])
     with pytest.raises(UsageError, match="offer fewer tools"):
         build_gbnf(tools)
 
 
-def test_who_declares_no_parameters_takes_none(random_engine):
+def test_tool_without_parameters_takes_none(random_engine):
     tool = tool_of({"type": "object", "properties": {}})
     assert arguments_of(random_engine, tool) == {}
 
 
 def test_only_texts_of_any_length_are_unbounded():
-    """A piece of a file would look whole; a name that goes on and on is none."""
+    """A truncated file would look complete; an endless name is invalid."""
     grammar = build_gbnf(ToolSet([WRITE]), max_string=40, max_text=None)
     assert "string-0-40" in grammar
     assert "char*" in grammar
 
 
-def test_a_bound_counts_characters_where_a_marker_is_kept_out(random_engine):
-    """What begins like a marker is written with what follows it, which must not count as one."""
+def test_length_limit_counts_characters_if_markers_are_excluded(random_engine):
+    """The start of a marker is matched together with the next characters, which must not count as one."""
     tool = parameter({"type": "array", "items": {"type": "string", "maxLength": 5}, "minItems": 3})
     grammar = build_gbnf(ToolSet([tool]), format="glm45")
     assert "short{0,5}" in grammar

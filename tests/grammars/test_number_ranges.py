@@ -8,7 +8,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.grammars.number_ranges import MOST, PLACES, decimal_range_rule, integer_range_rule, open_range_rule
+from adapter.grammars.number_ranges import MAX_NUMBER, PLACES, decimal_range_rule, integer_range_rule, open_range_rule
 
 
 def admits(grammar: str, text: str) -> bool:
@@ -18,7 +18,7 @@ def admits(grammar: str, text: str) -> bool:
     return re.fullmatch(expression, text) is not None
 
 
-NUMBERS = st.integers(-MOST, MOST) | st.integers(-1100, 1100)
+NUMBERS = st.integers(-MAX_NUMBER, MAX_NUMBER) | st.integers(-1100, 1100)
 
 
 @given(bounds=st.tuples(NUMBERS, NUMBERS).map(sorted), others=st.lists(NUMBERS))
@@ -44,7 +44,7 @@ def test_the_decimals_between_two_bounds_and_no_others(bounds, others):
 
 
 @given(bounds=st.tuples(DECIMALS, DECIMALS).map(sorted), digits=st.integers(10, 99), exponent=st.integers(1, 99))
-def test_what_is_small_or_large_may_have_an_exponent_where_the_bounds_allow_it(bounds, digits, exponent):
+def test_small_and_large_numbers_may_have_an_exponent_within_bounds(bounds, digits, exponent):
     """8.854e-12 between 0 and 1, 6.022e23 from 0 on; never a number outside."""
     lowest, highest = bounds
     mantissa = f"{digits // 10}.{digits % 10}"

@@ -1,4 +1,4 @@
-"""Calls that a model gets wrong, or makes again: what the server is asked a second time, and what the client sees."""
+"""Invalid and repeated calls: the retry sent to the server, and the client's response."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def enforce(tools: ToolSet, choices: Any = None, **options: Any) -> dict[str, An
 
 
 def request(constraint: Any, messages: list[Any] = ASK, **fields: Any) -> TranslatedRequest:
-    """Without guardrails, so that the constraint alone counts, whose broken calls are asked for once more."""
+    """Disable guardrails, so that only broken calls of the constraint are retried."""
     body = {"model": "m", "messages": messages, "tools": TOOLS, **fields}
     asking = RetryPolicy(frozenset(), retries=1)
     return translate_chat_request(
@@ -58,7 +58,7 @@ def request(constraint: Any, messages: list[Any] = ASK, **fields: Any) -> Transl
 
 
 def whole(answered: TranslatedRequest, *texts: str) -> tuple[dict[str, Any], int]:
-    """The client's message when the server answers with these texts in turn, and how many it was asked for."""
+    """Return the client's message if the server answers with these texts in turn, and the number of requests."""
     exchange = BufferedCompletion(answered)
     for asked, text in enumerate(texts, 1):
         message = {"role": "assistant", "content": text}
@@ -101,7 +101,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
-def test_a_broken_call_is_asked_for_again_and_then_enforced(broken):
+def test_broken_call_is_retried_with_a_constraint(broken):
     """The words before it stay; streamed or whole makes no difference."""
     message, asked = whole(request("arguments"), f"I look.\n{broken}", GOOD)
     assert (called(message), asked) == ([("read_file", {"path": "a.py"})], 2)
@@ -110,7 +110,7 @@ def test_a_broken_call_is_asked_for_again_and_then_enforced(broken):
     assert (called(again), again["content"].strip()) == (called(message), "I look.")
 
 
-def test_only_the_tool_that_was_meant_is_asked_for():
+def test_retry_allows_only_the_intended_tool():
     exchange = BufferedCompletion(request("arguments"))
     message = {"content": BROKEN["a wrong type"]}
     result = exchange.feed({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
@@ -120,48 +120,48 @@ def test_only_the_tool_that_was_meant_is_asked_for():
 
 
 @pytest.mark.parametrize("text", ["Nothing to do.", GOOD, f"I look.\n{GOOD}"])
-def test_what_is_right_is_not_asked_for_again(text):
-    """Whether to call is for the model to decide."""
+def test_valid_answer_is_not_retried(text):
+    """The model decides whether to call."""
     assert whole(request("arguments"), text)[1] == 1
     assert "grammar" not in request("arguments").body
 
 
-def test_there_is_no_third_time():
+def test_call_is_retried_only_once():
     message, asked = whole(request("arguments"), BROKEN["no JSON"], BROKEN["no JSON"])
     assert asked == 2
     assert called(message) == []
 
 
 @pytest.mark.parametrize("constraint", ["off", None])
-def test_without_a_constraint_nothing_is_asked_twice(constraint):
+def test_nothing_is_retried_without_a_constraint(constraint):
     assert whole(request(constraint), BROKEN["no JSON"])[1] == 1
 
 
-def test_a_call_whose_result_is_there_becomes_a_reply():
-    """Small models make the call that they have just seen again; what they should do is say what came of it."""
+def test_repeated_call_with_known_result_becomes_a_reply():
+    """Small models repeat the previous call, but should report its result."""
     reply = encode_call("reply", {"text": "It prints 1."})
     message, asked = whole(request("prefer", CALLED), GOOD, reply)
     assert (called(message), message["content"], asked) == ([], "It prints 1.", 2)
     assert streamed(request("prefer", CALLED), GOOD, reply)["content"] == "It prints 1."
 
 
-def test_another_call_after_a_result_is_made():
+def test_different_call_after_a_result_is_allowed():
     other = encode_call("read_file", {"path": "b.py"})
     message, asked = whole(request("prefer", CALLED), other)
     assert (called(message), asked) == ([("read_file", {"path": "b.py"})], 1)
 
 
-def test_the_same_call_may_be_made_when_somebody_asks_anew():
+def test_same_call_is_allowed_after_a_new_request():
     messages = [*CALLED, {"role": "assistant", "content": "It prints 1."}, {"role": "user", "content": "And now?"}]
     assert called(whole(request("prefer", messages), GOOD)[0]) == [("read_file", {"path": "a.py"})]
 
 
-def test_a_call_is_not_made_twice_in_one_answer():
+def test_call_is_not_repeated_in_one_answer():
     message, _ = whole(request("prefer", parallel_tool_calls=True), f"{GOOD}\n{GOOD}")
     assert len(called(message)) == 1
 
 
-def test_several_calls_are_let_through_where_they_are_asked_for():
+def test_several_calls_are_allowed_if_requested():
     assert "{0,7}" not in request("prefer").body["grammar"]
     assert "{0,7}" in request("prefer", parallel_tool_calls=True).body["grammar"]
 
@@ -229,8 +229,8 @@ def check(answer: Any, stream: bool) -> None:
     assert [call.function.arguments for call in calls] == ['{"path": "a.py"}']
 
 
-def test_llama_cpp_is_given_a_grammar_that_waits_for_a_call(llama_cpp):
-    """On /completion, with the prompt that its own template makes; what comes back is a chat all the same."""
+def test_llama_cpp_gets_a_lazy_grammar(llama_cpp):
+    """On /completion with the template prompt; the response is a chat completion anyway."""
     said = {"content": f"I look.\n{GOOD}", "stop": True, "stop_type": "eos", "tokens_predicted": 9}
     llama_cpp.on("/apply-template", as_json(200, {"prompt": "<PROMPT>"})).on("/completion", as_json(200, said))
     with (
@@ -248,8 +248,8 @@ def test_llama_cpp_is_given_a_grammar_that_waits_for_a_call(llama_cpp):
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_a_real_llama_cpp_takes_the_grammar_that_waits(random_engine, stream):
-    """Its random model never begins a call: what it writes is text to the end."""
+def test_real_llama_cpp_accepts_a_lazy_grammar(random_engine, stream):
+    """Its random model never begins a call, so its output is text."""
     with (
         serving(random_engine.endpoint.base_url, "--constraint", "arguments") as url,
         openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
@@ -261,7 +261,7 @@ def test_a_real_llama_cpp_takes_the_grammar_that_waits(random_engine, stream):
     assert reason in ("length", "stop")
 
 
-def test_a_grammar_that_cannot_be_made_leaves_the_model_free(monkeypatch):
+def test_impossible_grammar_leaves_the_model_unconstrained(monkeypatch):
     """With `arguments` nothing is refused for our sake."""
     monkeypatch.setattr("adapter.grammars.gbnf.MAX_GRAMMAR", 100)
     options = TranslationOptions(
@@ -284,7 +284,7 @@ OPENINGS = {
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("name", OPENINGS)
-def test_a_call_is_held_however_it_was_begun(name, stream, tmp_path):
+def test_lazy_grammar_applies_to_every_start_of_a_call(name, stream, tmp_path):
     """Also where the opening is one token of the vocabulary, as Qwen's: llama.cpp takes it and keeps it in the text."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine")
     weights = write_random_gguf(tmp_path / "own.gguf", own_tokens=OPENINGS[name])
@@ -306,7 +306,7 @@ def test_a_call_is_held_however_it_was_begun(name, stream, tmp_path):
     assert {type(value) for value in json.loads(calls[0].function.arguments).values()} <= {int}
 
 
-def test_nothing_else_is_waited_for():
+def test_lazy_grammar_has_no_other_triggers():
     """The names of tools are taken as they are, and a format of pairs waits for its own opening only."""
     odd = ToolSet([Tool("a.b(c)", parameters={"properties": {"x": {"type": "integer"}}})])
     (_, pattern) = constraint_fields("llama.cpp", odd, waits=True)["grammar_triggers"]

@@ -1,4 +1,4 @@
-"""Patterns of schemas as grammars: what a real llama.cpp makes of them is found by Python's `re`."""
+"""Patterns of schemas as grammars: the output of a real llama.cpp matches them in Python's `re`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MORE = (
 
 
 @pytest.mark.parametrize("pattern", [*PATTERNS, *MORE])
-def test_what_a_grammar_writes_has_the_pattern(random_engine, pattern):
+def test_grammar_output_matches_the_pattern(random_engine, pattern):
     tool = parameter({"type": "string", "pattern": pattern})
     assert string_rule_for_pattern(pattern, 0, 20) is not None
     for seed in range(3):
@@ -48,7 +48,7 @@ def test_what_a_grammar_writes_has_the_pattern(random_engine, pattern):
         "\\",
     ],
 )
-def test_what_is_not_followed_leaves_the_string_free(random_engine, pattern):
+def test_unsupported_pattern_leaves_the_string_unconstrained(random_engine, pattern):
     assert string_rule_for_pattern(pattern) is None
     tool = parameter({"type": "string", "pattern": pattern, "maxLength": 9})
     assert json.loads(sample(random_engine, build_gbnf(ToolSet([tool])))[12:-13])["arguments"]["p"] is not None
@@ -58,7 +58,7 @@ def test_what_is_not_followed_leaves_the_string_free(random_engine, pattern):
     ("pattern", "shortest", "longest"),
     [(r"^[a-z]+$", 3, 5), (r"^\d+(-\d+)*$", 0, 7), ("x", 0, 4), (r"^\S*$", 6, 6), (r"^(a|bc*)+$", 0, 6)],
 )
-def test_lengths_hold_beside_a_pattern(random_engine, pattern, shortest, longest):
+def test_length_limits_apply_with_a_pattern(random_engine, pattern, shortest, longest):
     schema = {"type": "string", "pattern": pattern, "minLength": shortest, "maxLength": longest}
     for seed in range(3):
         written = arguments_of(random_engine, parameter(schema), seed)["p"]
@@ -66,7 +66,7 @@ def test_lengths_hold_beside_a_pattern(random_engine, pattern, shortest, longest
         assert re.search(pattern, written)
 
 
-def test_a_pattern_that_no_length_fits_is_not_followed():
+def test_pattern_incompatible_with_length_is_ignored():
     assert string_rule_for_pattern(r"^\d{8}$", 0, 7) is None
     assert string_rule_for_pattern(r"^\d{8}$", 9, None) is None
 
@@ -75,7 +75,7 @@ BARE = [pattern for pattern in (*PATTERNS, *MORE) if string_rule_for_pattern(pat
 
 
 @pytest.mark.parametrize("pattern", [*BARE, r"^a\t?$", "^(<|b)$"])
-def test_a_bare_text_has_the_pattern(random_engine, pattern):
+def test_verbatim_text_matches_the_pattern(random_engine, pattern):
     """Without line ends and tags, which are left out where the pattern does without."""
     tools = ToolSet([parameter({"type": "string", "pattern": pattern})])
     text = sample(random_engine, build_gbnf(tools, format="glm45", max_string=20))
@@ -84,6 +84,6 @@ def test_a_bare_text_has_the_pattern(random_engine, pattern):
 
 
 def test_few_patterns_cannot_be_written_bare():
-    """Those that ask for a line end or a tab and nothing else."""
+    """Those that match only line ends or tabs."""
     assert {*PATTERNS, *MORE} - {*BARE} <= {r"^[\s]$", r"^[^\S]$", ""}
     assert string_rule_for_pattern("^<$", is_bare=True) is None

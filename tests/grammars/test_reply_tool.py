@@ -1,4 +1,4 @@
-"""Replies of a model that is held to calls: text for whoever asked, however they were cut into pieces."""
+"""Replies of a model that is constrained to calls: text for the client, in any chunks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read(written: str, size: int | None = None, finish_reason: str = "stop") -> 
 
 @examples(50)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=60), st.integers(1, 9))
-def test_a_reply_is_text_however_it_came(text, size):
+def test_reply_is_text_in_any_chunks(text, size):
     """Also one that speaks of calls: nothing in it is run."""
     turn = read(in_markers(text), size)
     assert (turn.content, turn.calls, turn.invalid) == (text, (), ())
@@ -42,19 +42,19 @@ def test_a_call_quoted_in_a_reply_is_text(text):
     assert (turn.content, turn.calls) == (text, ())
 
 
-def test_a_reply_is_handed_on_while_it_is_written():
+def test_reply_is_streamed():
     parser = ReplyParser(TOOLS, REPLY)
     events = parser.feed(in_markers("All is well.")[:60])
     assert "".join(event.text for event in events if isinstance(event, TextDelta)).startswith("All")
 
 
-def test_a_reply_without_markers_is_one_too():
+def test_reply_without_markers_is_accepted():
     """As servers with a JSON Schema make models write it."""
     assert read('{"name": "reply", "parameters": {"text": "Fine."}}').content == "Fine."
 
 
 @pytest.mark.parametrize("size", [None, 1])
-def test_a_reply_that_was_cut_is_what_came_of_it(size):
+def test_truncated_reply_is_partial_text(size):
     turn = read(in_markers("All is well.")[:-25], size, "length")
     assert turn.content
     assert "All is well.".startswith(turn.content)
@@ -76,7 +76,7 @@ def test_the_name_of_a_tool_is_not_taken_twice():
 
 @pytest.mark.parametrize("size", [None, 1])
 def test_a_reply_that_begins_after_calls_only_ends_them(size):
-    """What a model would say before it has the results is nothing that it knows."""
+    """A model cannot know the results before it has them."""
     call = encode_call("read_file", {"path": "a"})
     turn = read(f'{call}\n<tool_call>\n{{"name": "reply", "arguments": ', size)
     assert [each.name for each in turn.calls] == ["read_file"]

@@ -36,7 +36,7 @@ BODY = json.dumps(
 ).encode()
 
 
-def test_a_call_comes_through():
+def test_call_app_yields_the_response():
     """Status and headers first."""
 
     async def ask(url: str) -> list[Any]:
@@ -51,7 +51,7 @@ def test_a_call_comes_through():
     assert b'"name":"read_file"' in b"".join(pieces)
 
 
-def test_who_leaves_stops_the_model_server():
+def test_disconnect_stops_the_model_server():
     """In the middle of an answer without an end."""
 
     def without_end(_: Any) -> Any:
@@ -70,7 +70,7 @@ def test_who_leaves_stops_the_model_server():
         assert asyncio.run(leave(upstream))
 
 
-def test_it_is_ended_where_an_error_ends_the_time():
+def test_lifespan_ends_after_an_error():
     """As where nothing goes wrong: connections are closed."""
     heard = []
 
@@ -89,8 +89,8 @@ def test_it_is_ended_where_an_error_ends_the_time():
     assert heard == ["lifespan.startup", "lifespan.shutdown"]
 
 
-def test_what_cannot_begin_says_so():
-    """What the application says, and one that ends without a word."""
+def test_failed_startup_raises_with_the_message():
+    """Also for an application that ends without a message."""
 
     async def fails(scope: Any, receive: Any, send: Any) -> None:
         await receive()
@@ -105,5 +105,5 @@ def test_what_cannot_begin_says_so():
 
     with pytest.raises(RuntimeError, match="startup failed: no disk"):
         asyncio.run(begin(fails))
-    with pytest.raises(RuntimeError, match="startup failed: its end"):
+    with pytest.raises(RuntimeError, match="startup failed: app ended"):
         asyncio.run(begin(ends))

@@ -53,7 +53,7 @@ def all_items(items):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
-def test_each_language_is_outlined_as_written_down(case):
+def test_outline_of_each_language_equals_its_case(case):
     """Sections in their order, items with their lines, members below them."""
     text, _, expected = case.read_text(encoding="utf-8").partition("=====\n")
     assert shown(text, "a" + Path(case.stem).suffix) + "\n" == expected
@@ -85,8 +85,8 @@ def test_no_function_of_a_real_file_is_missed(name):
     assert len(format_outline(found)) < 0.4 * len(text)
 
 
-def test_broken_code_gives_what_can_be_given():
-    """A file that is being written is outlined too, with a note that says where it breaks off."""
+def test_broken_code_gives_a_partial_outline():
+    """An incomplete file has an outline with a note about the first syntax error."""
     text = (
         "def whole():\n    return 1\n\ndef broken(:\n    x = (\n\nclass After:\n    y = [\n\ndef after():\n    pass\n"
     )
@@ -96,8 +96,8 @@ def test_broken_code_gives_what_can_be_given():
     assert "first at line 4" in shown(text, "a.py")
 
 
-def test_fields_beyond_eight_are_left_out_and_methods_are_not():
-    """The ninth says that there are more."""
+def test_fields_beyond_eight_are_omitted_but_not_methods():
+    """A marker replaces the ninth."""
     fields = "".join(f"    field_{number}: int\n" for number in range(1, 12))
     text = shown(f"class A:\n{fields}    def method(self): ...\n", "a.py")
     assert "field_7: int; field_8: int [2-9]" in text
@@ -131,12 +131,12 @@ def test_constants_beyond_eight_keep_their_names():
         (f"def f(x={'(' * 90}1{')' * 90}) -> int: ...", "a.py", "def f(...) -> int [1]"),
     ],
 )
-def test_long_heads_keep_name_and_result(code, name, expected):
-    """What is left out of the lists is marked."""
+def test_long_signatures_keep_name_and_return_type(code, name, expected):
+    """Shortened lists are marked."""
     assert expected in shown(code, name)
 
 
-def test_deep_nesting_in_a_signature_is_no_problem():
+def test_deep_nesting_in_a_signature_is_handled():
     """Thousands of brackets are within the bytes that a signature may have."""
     assert "def f(" in shown(f"def f(x={'(' * 1_900}1{')' * 1_900}): ...", "a.py")
 
@@ -156,7 +156,7 @@ def test_deep_nesting_in_a_signature_is_no_problem():
     ],
 )
 def test_functions_in_unusual_places_are_found(code, name, wanted):
-    """Behind macros, in what a module returns, in a rescue."""
+    """After macros, in the return value of a module, in a rescue."""
     language = language_of(name, code)
     assert language is not None
     found = outline(code, name, language)
@@ -165,8 +165,8 @@ def test_functions_in_unusual_places_are_found(code, name, wanted):
     assert [each for each in wanted if each not in names and f"({each})" not in texts] == []
 
 
-def test_comments_in_signatures_are_left_out():
-    """However deep they stand."""
+def test_comments_in_signatures_are_omitted():
+    """At any depth."""
     code = "template <class T>\nT add(T a, // the first\n      T b);\n"
     assert "template <class T> T add(T a, T b) [1-3]" in shown(code, "a.cpp")
 
@@ -180,7 +180,7 @@ def test_comments_in_signatures_are_left_out():
         ("using a::b;", "C++"),
     ],
 )
-def test_a_header_is_cpp_only_by_its_code(code, language):
+def test_header_is_cpp_only_because_of_its_code(code, language):
     """A word of prose at the start of a line decides nothing."""
     assert [each.name for each in LANGUAGES if each is language_of("a.h", code)] == [language]
 
@@ -191,28 +191,28 @@ def test_long_values_and_signatures_are_cut():
     assert len(shown(f"def f({', '.join(f'parameter_{n}' for n in range(99))}): ...\n", "a.py")) < 300
 
 
-def test_a_file_without_declarations_says_so():
+def test_file_without_declarations_has_a_message():
     """An empty answer would look like a failure."""
     assert shown("\n\n", "a.py") == "(a.py declares nothing; it has 2 lines of Python)"
 
 
 def test_items_are_bounded(monkeypatch):
-    """What is left out is said."""
+    """A note reports the omission."""
     monkeypatch.setattr(extractor, "MAX_ITEMS", 3)
     text = shown("def f(): ...\n" * 9, "a.py")
     assert text.count("def f") == 3
     assert "only the first 3 declarations" in text
 
 
-def test_parsing_that_takes_too_long_is_refused(monkeypatch):
-    """Some grammars are slow on what is no code."""
+def test_slow_parsing_is_aborted(monkeypatch):
+    """Some grammars are slow for text that is not code."""
     monkeypatch.setattr(extractor, "PARSE_SECONDS", -1.0)
     with pytest.raises(ToolError, match="read the file instead"):
         outline("x = 1\n" * 5_000, "a.py", LANGUAGES[1])
 
 
-def test_a_missing_grammar_is_named(monkeypatch):
-    """The message says what to install and what to do until then."""
+def test_missing_grammar_error_names_the_package(monkeypatch):
+    """The message has the install command and an alternative."""
     monkeypatch.setitem(sys.modules, "tree_sitter_python", None)
     syntax._parser.cache_clear()
     with pytest.raises(MissingGrammar, match=r"toolcall-adapter\[index\].*read the file instead"):
@@ -230,14 +230,14 @@ def test_a_missing_grammar_is_named(monkeypatch):
         ("a.js", "", "JavaScript"),
     ],
 )
-def test_the_language_is_told_by_the_name_and_by_the_text(name, text, language):
-    """Where one extension has two meanings, the text decides."""
+def test_language_depends_on_name_and_text(name, text, language):
+    """If an extension is ambiguous, the text decides."""
     found = language_of(name, text)
     assert found is not None
     assert found.name == language
 
 
-def test_what_is_no_source_file_has_no_language():
+def test_other_files_have_no_language():
     """Neither an unknown extension nor none."""
     assert language_of("a.txt") is None
     assert language_of("py") is None
@@ -245,12 +245,12 @@ def test_what_is_no_source_file_has_no_language():
 
 
 @pytest.mark.parametrize("given_type", ["Python", "py", ".py", "*.py", "PYTHON"])
-def test_file_types_are_taken_as_names_and_as_extensions(given_type):
+def test_file_types_may_be_names_or_extensions(given_type):
     """However a model spells it."""
     assert "py" in extensions_of(given_type)
 
 
-def test_imports_are_taken_apart_and_merged():
+def test_imports_are_expanded_and_merged():
     """The common beginning is written once."""
     paths = expand("std::{fs, io::{self, Read}}", "::")
     assert paths == ["std::fs", "std::io::self", "std::io::Read"]

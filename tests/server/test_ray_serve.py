@@ -14,7 +14,7 @@ from adapter.core.errors import UsageError
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("default")]
 pytest.importorskip("ray.serve", reason="needs Ray: pip install 'ray[serve]'")
 
-from adapter.integrations.ray_serve import RayServeConfig, _nearest, app, conversation_key  # noqa: E402
+from adapter.integrations.ray_serve import RayServeConfig, _choose_upstream, app, conversation_key  # noqa: E402
 
 
 def conversation(messages, headers=(), **body):
@@ -41,8 +41,8 @@ def test_conversation_key_accepts_any_body(body):
 def test_added_upstream_moves_few_conversations():
     """Rendezvous hashing: only conversations of the new upstream move."""
     two, three = dict.fromkeys("ab"), dict.fromkeys("abc")
-    moved = [n for n in map(str, range(300)) if _nearest(n, two) != _nearest(n, three)]
-    assert {_nearest(n, three) for n in moved} == {"c"}
+    moved = [n for n in map(str, range(300)) if _choose_upstream(n, two) != _choose_upstream(n, three)]
+    assert {_choose_upstream(n, three) for n in moved} == {"c"}
     assert 50 < len(moved) < 150
 
 

@@ -1,4 +1,4 @@
-"""Find where an edit applies in a file: exact and fuzzy matches, and the reasons to reject one."""
+"""Locate edits in a file: exact and fuzzy matches, and the reasons to reject one."""
 
 __all__ = [
     "acceptance",

@@ -1,9 +1,9 @@
 """Decide whether a fuzzy match is good enough to edit; when in doubt, reject it.
 
-An edit in the wrong place costs far more than a rejection that shows the lines. `VETOES` lists every reason
-against a match, in the order in which they are tried. Lines to remove must be there exactly, and so must those
-that say where the change is: the lines beside it and the blocks that it is in. Other lines may differ as long as
-the match scores high enough for its distinctive lines and clearly leads every other candidate.
+An edit in the wrong place costs far more than a rejection that shows the lines. `VETOES` lists the reasons to reject a
+match, in the order in which they are checked. Lines to remove must match exactly, and so must those that locate the
+change: adjacent lines and enclosing blocks. Other lines may differ if the match scores high enough for its distinctive
+lines and clearly leads all other candidates.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from adapter.editing.repairs.interpretations import is_elision
 from adapter.editing.repairs.reindent import indent_width
 
 MIN_SCORES = ((4, 0.72), (2, 0.80), (1, 0.86), (0, 0.96))
-"""Distinctive lines found, and the score that a match then needs."""
+"""Number of distinctive lines found, and the score that a match then needs."""
 SURE_LETTERS = 16
-"""Letters of a changed line that locates itself although the line beside it differs; ``address_family:`` does not."""
+"""Minimum letters of a changed line that is located even if an adjacent line differs; ``address_family:`` is not."""
 MIN_DISTINCTIVE_SIMILARITY = 0.85
 MAX_DISTINCTIVE_PLACES = 2
-"""A line that occurs more often than this does not say where it is."""
+"""Maximum number of occurrences of a line that identifies a location."""
 MIN_UNIQUE = 2
-"""Exact lines that occur nowhere else, with which one kept line may differ."""
+"""Number of exact, unique lines with which one kept line may differ."""
 NEAR = 2
-"""Lines around a match in which its own lines may be out of step."""
+"""Maximum distance, in lines, of a match's own lines that are out of order."""
 MAX_DRIFTED = 0.5
-"""Share of the kept lines that may differ when the changed ones are beyond doubt."""
+"""Maximum share of kept lines that differ if the changed ones are beyond doubt."""
 MARGIN = 0.06
-"""Lead over the best rival that shows which match is meant."""
+"""Minimum lead in score over the best rival."""
 CLEAN_MARGIN = 0.3
-"""Rivals this close must all have more flaws when the lead is smaller than ``MARGIN``."""
+"""With a smaller lead, all rivals within this score must have more flaws."""
 HINT_REACH = 200
-"""Lines that a hint may be off."""
+"""Maximum distance of a line hint, in lines."""
 
 
 class RejectedMatch(NamedTuple):
-    """``veto`` is the name of the row of `VETOES` that rejected a match."""
+    """``veto`` is the key in `VETOES` that rejected a match."""
 
     veto: str
     reason: str
@@ -63,7 +63,7 @@ def accept_best_match(
     candidates: Sequence[MatchCandidate],
     hint: int | None,
 ) -> MatchCandidate | RejectedMatch:
-    """Return the candidate that is meant, or why none is safe. ``candidates`` come best first."""
+    """Return the match to edit, or the reason why none is safe. ``candidates`` are sorted, best first."""
     match = _Features(search, old, new, candidates, hint)
     for name, find_reason in VETOES.items():
         if reason := find_reason(match):
@@ -85,15 +85,15 @@ def describe_match(search: DocumentIndex, old: Sequence[str], match: MatchCandid
         if step.is_unmentioned and any(search.keys[step.line_start : step.line_stop])
     ]
     parts = [
-        f"{format_line_list(differing)} of the old text {'read' if len(differing) > 1 else 'reads'} differently there"
+        f"{format_line_list(differing)} of the old text {'differ' if len(differing) > 1 else 'differs'} from the file"
         if differing
         else "",
-        f"{format_line_list(missing)} of the old text {_is(missing)} not there" if missing else "",
+        f"{format_line_list(missing)} of the old text {_is(missing)} not in the file" if missing else "",
         f"{format_line_list(unmentioned)} of the file {_is(unmentioned)} not in the old text" if unmentioned else "",
         "'...' stood for the lines between" if any(step.is_elided for step in match.steps) else "",
     ]
     where = format_line_range(match.first_line + 1, match.last_line + 1)
-    differences = ", ".join(filter(None, parts)) or "lines are broken differently"
+    differences = ", ".join(filter(None, parts)) or "lines are wrapped differently"
     return f"the old text was matched to {where} although {differences}; the file's own lines were kept"
 
 
@@ -105,7 +105,7 @@ def _is(lines: Sequence[int]) -> str:
 
 
 class _Features:
-    """The best candidate, its rivals, and the lines of it that the patch changes."""
+    """The best candidate, its rivals, and the lines that the patch changes."""
 
     def __init__(
         self,
@@ -119,15 +119,15 @@ class _Features:
         self.best = self._nearest_equal()
         self.compared = self.best.compared
         self.keys = [normalized_line(line) for line in old]
-        self.filled = [row for row, key in enumerate(self.keys) if key]
-        self.shown = [row for row in self.filled if not is_elision(old[row])]
+        self.nonblank = [row for row, key in enumerate(self.keys) if key]
+        self.shown = [row for row in self.nonblank if not is_elision(old[row])]
         self.hunks = changes(old, new)
         self.removed = {row for hunk in self.hunks for row in _removed_rows(old, new, hunk)}
         self.lines = {step.old_start: step.line_start for step in self.best.steps if step.is_pair}
         self.unmentioned_code = [step for step in self.best.steps if step.is_unmentioned and self.has_code(step)]
 
     def _nearest_equal(self) -> MatchCandidate:
-        """The best candidate; of several equals the one that the hint names."""
+        """Return the best candidate; among equals, the one nearest to the hint."""
         best, hint = self.candidates[0], self.hint
         if hint is None:
             return best
@@ -135,45 +135,45 @@ class _Features:
         return min(equals, key=lambda other: abs(other.first_line - hint))
 
     def has_code(self, step: LineMapping) -> bool:
-        """Whether lines of the file other than blank lines and comments are in ``step``."""
+        """Return whether ``step`` has document lines other than blank lines and comments."""
         return any(key and not is_comment(key) for key in self.search.keys[step.line_start : step.line_stop])
 
     def places(self, row: int) -> Sequence[int]:
         return self.search.lines_with_key(self.keys[row])
 
     def actual(self, row: int) -> str:
-        """The key of the file's line for ``row``, its own where none is paired with it."""
+        """Return the key of the file's line paired with ``row``, else its own."""
         return self.search.keys[self.lines[row]] if row in self.lines else self.keys[row]
 
     def is_moved(self, row: int) -> bool:
         return indent_width(self.old[row]) != indent_width(self.search.document.lines[self.lines[row]])
 
     def neighbours(self, hunk: LineChange) -> tuple[int | None, int | None]:
-        """The nearest rows above and below a hunk that are not blank."""
+        """Return the nearest non-blank rows above and below a hunk."""
         above = next((row for row in range(hunk.start - 1, -1, -1) if self.keys[row]), None)
         return above, next((row for row in range(hunk.end, len(self.old)) if self.keys[row]), None)
 
     def difference(self, row: int) -> str:
-        """How a row of context differs in the file, empty when it is there."""
+        """Describe how a context row differs from the file; empty if it does not."""
         found = self.compared.get(row)
         if is_elision(self.old[row]) or (found and not found.conflicts):
             return ""
-        return "reads differently" if found else "is not"
+        return "does not match the file" if found else "is not in the file"
 
     def is_located(self, row: int) -> bool:
-        """Whether a row that was found says where it is."""
+        """Return whether a row that was found is distinctive enough to identify its location."""
         found = self.compared[row]
         if found.conflicts or found.similarity < MIN_DISTINCTIVE_SIMILARITY or not is_distinctive(self.keys[row]):
             return False
         return max(len(self.places(row)), len(self.search.lines_with_key(self.actual(row)))) <= MAX_DISTINCTIVE_PLACES
 
     def count_unique(self) -> int:
-        """Rows that occur exactly here and nowhere else."""
+        """Count rows that occur exactly here and nowhere else."""
         exact = (row for row, found in self.compared.items() if found.similarity >= LOOSE_SIMILARITY)
         return sum(len(self.places(row)) == 1 for row in exact if self.is_located(row))
 
     def is_change_beyond_doubt(self) -> bool:
-        """Whether every hunk touches exact lines that occur nowhere else, and there are several such lines."""
+        """Return whether every hunk touches exact, unique lines, and there are several of them."""
         return self.count_unique() >= MIN_UNIQUE and bool(self.hunks) and all(map(self.is_beyond_doubt, self.hunks))
 
     def is_beyond_doubt(self, hunk: LineChange, letters: int = DISTINCTIVE_LETTERS) -> bool:
@@ -185,15 +185,14 @@ class _Features:
         return any(self.is_located(row) and len(self.places(row)) == 1 for row in sure)
 
     def is_hinted(self, first: int, others: Iterable[int]) -> bool:
-        """Whether the line hint is near ``first`` and nearer to it than to all others."""
+        """Return whether the line hint is near ``first`` and nearer to it than to all others."""
         if self.hint is None or abs(first - self.hint) > HINT_REACH:
             return False
         return all(abs(first - self.hint) < abs(other - self.hint) for other in others)
 
 
 def _removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> range:
-    """The rows that a hunk removes, or might as well: a block that ends as it began, or as the
-    line before it does, can be taken out or put in one line further up or down."""
+    """Return the rows that a hunk removes, or could remove instead: a block next to equal lines can shift."""
     moving = old[hunk.start : hunk.end] or new[hunk.new_start : hunk.new_end]
     if hunk.start < hunk.end and hunk.new_start < hunk.new_end:
         return range(hunk.start, hunk.end)
@@ -208,23 +207,24 @@ def _removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> r
 # ----------------------------------------------------------------------------- vetoes
 
 
-def _changed_line(match: _Features) -> str:
-    """A line to be changed must be there, but for a slip that no other difference makes doubtful."""
-    for row in match.filled:
+def _check_changed_lines(match: _Features) -> str:
+    """Require every changed line to be there, except for a typo if nothing else differs."""
+    for row in match.nonblank:
         if row not in match.removed:
             continue
         if is_elision(match.old[row]):
             return "the new text drops the '...' of the old text, which stands for lines that are not shown"
+        line = f"line {row + 1} of the old text, which is to change,"
         if row not in match.compared:
-            return f"line {row + 1} of the old text is to be changed and is not there"
+            return f"{line} is not in the file"
         key, actual = match.keys[row], match.actual(row)
-        has_other_marks = len(match.filled) == 1 and _marks(key) != _marks(actual)
+        has_other_marks = len(match.nonblank) == 1 and _marks(key) != _marks(actual)
         if match.compared[row].conflicts or _brackets(match.old[row]) != _brackets(actual) or has_other_marks:
-            return f"line {row + 1} of the old text is to be changed and reads differently there"
+            return f"{line} does not match the file"
         if match.best.flaws and lenient_line(key) != lenient_line(actual):
-            return f"line {row + 1} of the old text is to be changed and reads differently there, and so do others"
+            return f"{line} does not match the file, and neither do others"
         if _is_moved_alone(match, row):
-            return f"line {row + 1} of the old text is to be changed and is indented differently there"
+            return f"{line} is indented differently in the file"
     return ""
 
 
@@ -237,15 +237,15 @@ def _marks(key: str) -> str:
 
 
 def _is_moved_alone(match: _Features, row: int) -> bool:
-    """A closing bracket or the like, at another depth while all distinctive lines keep theirs."""
+    """Return whether a closing bracket or the like is indented differently while all distinctive lines are not."""
     if row not in match.lines or is_distinctive(match.keys[row]) or not match.is_moved(row):
         return False
     distinctive = [row for row in match.lines if is_distinctive(match.keys[row])]
     return bool(distinctive) and not any(map(match.is_moved, distinctive))
 
 
-def _elided_twin(match: _Features) -> str:
-    """After a ``...`` the lines must be the only ones of their kind within reach."""
+def _check_elided_twin(match: _Features) -> str:
+    """Require lines after a ``...`` to be unique within reach."""
     for hunk in match.hunks:
         start = next((row for row in range(hunk.start - 1, -1, -1) if is_elision(match.old[row])), None)
         if start is None:
@@ -256,12 +256,12 @@ def _elided_twin(match: _Features) -> str:
         reach = range(step.line_start, step.line_stop + len(keys) + REACH)
         within = [first for first, _ in match.search.find_lines(keys) if first in reach]
         if len(within) > 1:
-            return f"after the '...' the lines to change match {len(within)} places ({_listed(within)})"
+            return f"after the '...' the lines to change match {len(within)} places ({_format_lines(within)})"
     return ""
 
 
-def _displaced(match: _Features) -> str:
-    """A line that does not fit here and is found elsewhere shows that elsewhere is meant."""
+def _check_displaced(match: _Features) -> str:
+    """Reject if a line does not match here but occurs elsewhere, which suggests another location."""
     near = range(match.best.first_line - NEAR, match.best.last_line + NEAR + 1)
     for row in match.shown:
         places = match.places(row)
@@ -270,21 +270,21 @@ def _displaced(match: _Features) -> str:
         if fits or not is_distinctive(match.keys[row]) or any(line in near for line in places):
             continue
         if 0 < len(places) <= MAX_DISTINCTIVE_PLACES:
-            return f"line {row + 1} of the old text stands elsewhere ({_listed(places)})"
+            return f"line {row + 1} of the old text occurs elsewhere ({_format_lines(places)})"
     return ""
 
 
-def _detached(match: _Features) -> str:
-    """An unmentioned line of the file, right beside the change, must leave no doubt about the place."""
+def _check_detached(match: _Features) -> str:
+    """Reject if a line of the file next to the change is not in the old text, unless the change is beyond doubt."""
     for step in match.unmentioned_code:
         hunks = [hunk for hunk in match.hunks if step.old_start in (hunk.start, hunk.end)]
         if not all(match.is_beyond_doubt(hunk, SURE_LETTERS) for hunk in hunks):
-            return f"line {step.line_start + 1} of the file, beside the change, is not in the old text"
+            return f"line {step.line_start + 1} of the file, next to the change, is not in the old text"
     return ""
 
 
-def _twin(match: _Features) -> str:
-    """Where lines are missing on either side, the changed ones must not occur in several places."""
+def _check_twin(match: _Features) -> str:
+    """If lines are missing on either side, require the changed ones to be unique."""
     if not match.unmentioned_code and not match.best.missing:
         return ""
     for hunk in match.hunks:
@@ -293,13 +293,13 @@ def _twin(match: _Features) -> str:
         shown = (row for row in rows if match.keys[row] and not is_elision(match.old[row]))
         places = match.search.find_lines([match.keys[row] for row in shown])
         if len(places) > 1:
-            where = _listed([first for first, _ in places])
-            return f"the lines to change stand in {len(places)} places ({where}), and others do not fit"
+            where = _format_lines([first for first, _ in places])
+            return f"the lines to change match {len(places)} places ({where}), and other lines do not match"
     return ""
 
 
-def _other_scope(match: _Features) -> str:
-    """Lines above the change and indented less are what it is in: a function, a section, a key."""
+def _check_scope(match: _Features) -> str:
+    """Require the enclosing lines (function, section, key) above the change to match."""
     for hunk in match.hunks:
         rows = range(max(0, hunk.start - (hunk.start == hunk.end)), hunk.end)
         depth = min((indent_width(match.old[row]) for row in rows if match.keys[row]), default=0)
@@ -308,39 +308,39 @@ def _other_scope(match: _Features) -> str:
                 continue
             depth = indent_width(match.old[row])
             if difference := match.difference(row):
-                return f"line {row + 1} of the old text, which the change is in, {difference} there"
+                return f"line {row + 1} of the old text, which encloses the change, {difference}"
     return ""
 
 
-def _other_neighbour(match: _Features) -> str:
-    """The lines right beside the change must be there, or the changed ones be beyond doubt themselves."""
+def _check_neighbours(match: _Features) -> str:
+    """Require the lines next to the change to match, unless the change is beyond doubt."""
     for hunk in match.hunks:
         for row in match.neighbours(hunk):
             difference = "" if row is None else match.difference(row)
             if row is not None and difference and not match.is_beyond_doubt(hunk, SURE_LETTERS):
-                return f"line {row + 1} of the old text, beside the change, {difference} there"
+                return f"line {row + 1} of the old text, next to the change, {difference}"
     return ""
 
 
-def _conflict(match: _Features) -> str:
+def _check_conflicts(match: _Features) -> str:
     conflicting = [row for row, found in match.compared.items() if found.conflicts]
     drifted = len(conflicting) + sum(row not in match.compared for row in match.shown)
     if not conflicting or (drifted == 1 and match.count_unique() >= MIN_UNIQUE):
         return ""
     if drifted <= MAX_DRIFTED * len(match.shown) and match.is_change_beyond_doubt():
         return ""
-    return f"line {conflicting[0] + 1} of the old text reads differently there"
+    return f"line {conflicting[0] + 1} of the old text does not match the file"
 
 
-def _nothing_exact(match: _Features) -> str:
-    """Of several lines one at least must be there as it is written: slips do not befall all alike."""
+def _check_any_exact(match: _Features) -> str:
+    """Require one of several lines to match exactly: typos do not affect every line."""
     compared = match.compared.values()
     if len(compared) < 2 or any(found.similarity >= WRAPPED for found in compared):
         return ""
-    return "each line of the old text reads differently there"
+    return "every line of the old text differs from the file"
 
 
-def _low_score(match: _Features) -> str:
+def _check_score(match: _Features) -> str:
     score = match.best.score
     distinctive = sum(map(match.is_located, match.compared))
     needed = next(needed for lines, needed in MIN_SCORES if distinctive >= lines)
@@ -348,33 +348,33 @@ def _low_score(match: _Features) -> str:
         return ""
     if score >= 1 - MAX_DRIFTED and match.is_change_beyond_doubt():
         return ""
-    return f"it is only {max(0, round(100 * score))} % alike"
+    return f"a similarity of {max(0, round(100 * score))} % is too low"
 
 
 def _leaves_out_only_comments(match: _Features) -> bool:
-    """Every line is there as written; only comments of the file are between."""
+    """Return whether every line matches exactly, with only comments of the file in between."""
     is_there = all(row in match.lines and match.compared[row].similarity == 1 for row in match.shown)
     return is_there and not any(
         match.has_code(step) for step in match.best.steps if step.is_unmentioned or step.is_elided
     )
 
 
-def _repeated(match: _Features) -> str:
-    """The matched lines must be the only ones of their kind, or named by the hint."""
+def _check_repeated(match: _Features) -> str:
+    """Require the matched lines to be unique, or near the hint."""
     keys = match.search.keys
-    filled = [line for line in range(match.best.first_line, match.best.last_line + 1) if keys[line]]
-    places = [first for first, _ in match.search.find_lines([keys[line] for line in filled])]
-    if len(places) < 2 or match.is_hinted(filled[0], (first for first in places if first != filled[0])):
+    nonblank = [line for line in range(match.best.first_line, match.best.last_line + 1) if keys[line]]
+    places = [first for first, _ in match.search.find_lines([keys[line] for line in nonblank])]
+    if len(places) < 2 or match.is_hinted(nonblank[0], (first for first in places if first != nonblank[0])):
         return ""
-    return f"the lines there stand in {len(places)} places ({_listed(places)})"
+    return f"the matched lines occur in {len(places)} places ({_format_lines(places)})"
 
 
-def _rivalled(match: _Features) -> str:
-    """The match must lead every other candidate in score or in flaws, or be named by the hint."""
+def _check_rivals(match: _Features) -> str:
+    """Require the match to lead all other candidates in score or flaws, or to be nearest to the hint."""
     best = match.best
     rivals = [other for other in match.candidates if other is not best and other.is_apart_from(best)]
     in_reach = [other for other in rivals if best.score - other.score < CLEAN_MARGIN]
-    # Two that both differ in about as many lines: how much longer the differences of one are tells little.
+    # If two differ in about as many lines, the size of the differences is not significant.
     as_flawed = [other for other in in_reach if best.flaws > 0 and other.flaws <= best.flaws + 1]
     close = [other for other in rivals if best.score - other.score < MARGIN or other in as_flawed]
     if not close:
@@ -385,10 +385,10 @@ def _rivalled(match: _Features) -> str:
     if match.is_hinted(best.first_line, (other.first_line for other in close)):
         return ""
     places = sorted(candidate.first_line for candidate in (best, *close))
-    return f"it resembles {len(places)} places alike ({_listed(places)})"
+    return f"it is equally similar to {len(places)} places ({_format_lines(places)})"
 
 
-def _listed(lines: Sequence[int]) -> str:
+def _format_lines(lines: Sequence[int]) -> str:
     return format_line_list([line + 1 for line in lines])
 
 
@@ -397,16 +397,16 @@ Veto: TypeAlias = Callable[[_Features], str]
 
 LOW_SCORE = "low score"
 VETOES: dict[str, Veto] = {
-    "changed line": _changed_line,
-    "elided twin": _elided_twin,
-    "displaced": _displaced,
-    "detached": _detached,
-    "twin": _twin,
-    "other scope": _other_scope,
-    "other neighbour": _other_neighbour,
-    "conflict": _conflict,
-    "nothing exact": _nothing_exact,
-    LOW_SCORE: _low_score,
-    "repeated": _repeated,
-    "rivalled": _rivalled,
+    "changed line": _check_changed_lines,
+    "elided twin": _check_elided_twin,
+    "displaced": _check_displaced,
+    "detached": _check_detached,
+    "twin": _check_twin,
+    "other scope": _check_scope,
+    "other neighbour": _check_neighbours,
+    "conflict": _check_conflicts,
+    "nothing exact": _check_any_exact,
+    LOW_SCORE: _check_score,
+    "repeated": _check_repeated,
+    "rivalled": _check_rivals,
 }

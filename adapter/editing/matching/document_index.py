@@ -1,4 +1,4 @@
-"""One document and what is computed of it once, for all patches that are sought in it."""
+"""Index of a document, shared by all patches that are matched against it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from adapter.editing.matching.line_similarity import LineComparer
 from adapter.editing.matching.normalize import fold_typography, normalized_line
 
 MAX_PLACES = 10_000
-"""Places looked at before a text counts as hopelessly ambiguous; bounds the work on periodic texts."""
-
+"""Maximum number of matches; bounds the work on periodic texts."""
 MIN_LIKENESS = 50.0
-"""Percent below which a line is no help; a random line of code reaches 30 to 45."""
+"""Minimum similarity, in percent, of a useful line; random lines of code reach 30 to 45."""
 MAX_SIMILAR = 10
-"""Lines of the file that a line may be meant to be, the likeliest first."""
+"""Maximum number of similar lines, the most similar first."""
 MAX_VERBATIM = 1_000
-"""Places at which lines are looked for as they were written."""
+"""Maximum number of locations checked for verbatim lines."""
 
 
 class DocumentIndex:
@@ -33,7 +32,7 @@ class DocumentIndex:
 
     @cached_property
     def keys(self) -> list[str]:
-        """The lines with blanks and typographic characters evened out."""
+        """The lines with whitespace and typographic characters normalized."""
         if self.document.view.isascii():
             return [" ".join(line.split()) for line in self.document.lines]
         return [normalized_line(line) for line in self.document.lines]
@@ -45,16 +44,16 @@ class DocumentIndex:
 
     @cached_property
     def lines_set(self) -> frozenset[str]:
-        """Every line once, exactly as it is."""
+        """The distinct lines, unchanged."""
         return frozenset(self.document.lines)
 
     @cached_property
     def nonblank_lines(self) -> list[int]:
-        """The lines that are not blank."""
+        """Indexes of the lines that are not blank."""
         return list(compress(range(len(self.keys)), self.keys))
 
     def lines_with_key(self, key: str) -> Sequence[int]:
-        """Where a line stands."""
+        """Return the indexes of the lines with this key."""
         first, last = self._first.get(key), self._last.get(key)
         if first is None or last is None:
             return ()
@@ -81,7 +80,7 @@ class DocumentIndex:
         return dict(zip(self.keys, range(len(self.keys)), strict=True))
 
     def similar(self, key: str) -> list[tuple[str, float, int]]:
-        """The lines most like ``key``, best first: line, likeness in percent, number. One pass."""
+        """Return the lines most similar to ``key``, best first: line, similarity in percent, index. One pass."""
         found = self._similar.get(key)
         if found is None:
             found = self._similar[key] = process.extract(
@@ -90,7 +89,7 @@ class DocumentIndex:
         return found
 
     def lines_with(self, word: str, limit: int) -> list[int] | None:
-        """The lines in which ``word`` stands, None for more than ``limit`` places."""
+        """Return the lines that contain ``word``, or None if there are more than ``limit`` occurrences."""
         found = list(islice(occurrences(self.document.view, word), limit + 1))
         return None if len(found) > limit else list(dict.fromkeys(map(self.document.line_at, found)))
 
@@ -103,7 +102,7 @@ class DocumentIndex:
         return "\n" + "\n".join(filter(None, self.keys)) + "\n"
 
     def find_keys(self, keys: Sequence[str]) -> Iterator[range]:
-        """Where ``keys`` follow one another, blank lines aside: positions in ``filled``."""
+        """Yield positions in ``nonblank_lines`` at which ``keys`` occur consecutively."""
         if any(key not in self._first for key in keys):
             return
         start = counted = 0
@@ -113,29 +112,33 @@ class DocumentIndex:
             yield range(start, start + len(keys))
 
     def find_lines(self, keys: Sequence[str]) -> list[tuple[int, int]]:
-        """Where ``keys`` follow one another, blank lines aside: first and last line."""
+        """Return first and last line of each consecutive occurrence of ``keys``, ignoring blank lines."""
         if not keys or not self.nonblank_lines:
             return []
         return [
             (self.nonblank_lines[found.start], self.nonblank_lines[found.stop - 1]) for found in self.find_keys(keys)
         ]
 
-    def verbatim(self, wanted: Sequence[str], reach: int, apart_from: range) -> int | None:
-        """A line from which ``wanted``, at least two, stand in order within ``reach`` lines, blanks at their
-        ends aside; of three and more one may be missing."""
-        needed = len(wanted) - (len(wanted) > 2)
+    def verbatim(self, wanted_lines: Sequence[str], reach: int, apart_from: range) -> int | None:
+        """Return a line from which at least two wanted lines occur in order within ``reach`` lines, ignoring trailing
+        whitespace; of three or more, one may be missing."""
+        needed = len(wanted_lines) - (len(wanted_lines) > 2)
         view = self.document.view
-        if len(wanted) < 2 or sum("\n" + line in view for line in wanted) < needed - 1:
+        if len(wanted_lines) < 2 or sum("\n" + line in view for line in wanted_lines) < needed - 1:
             return None
-        starts = (offset + 1 for line in wanted[:2] for offset in occurrences(view, "\n" + line))
+        starts = (offset + 1 for line in wanted_lines[:2] for offset in occurrences(view, "\n" + line))
         for first in dict.fromkeys(map(self.document.line_at, islice(chain([0], starts), MAX_VERBATIM))):
             here = [line.rstrip() for line in self.document.lines[first : first + reach]]
-            if first not in apart_from and here[0] in wanted[:2] and LCSseq.similarity(wanted, here) >= needed:
+            if (
+                first not in apart_from
+                and here[0] in wanted_lines[:2]
+                and LCSseq.similarity(wanted_lines, here) >= needed
+            ):
                 return first
         return None
 
     def enclosing(self, line: int) -> str:
-        """The nearest line above that is indented less than ``line``: its function or section."""
+        """Return the nearest line above that is indented less than ``line``: its function or section."""
         lines = self.document.lines
         depth = _depth(lines[line])
         for above in range(line - 1, max(-1, line - 400), -1):
@@ -148,11 +151,11 @@ def _depth(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def occurrences(text: str, wanted: str) -> Iterator[int]:
-    """Every offset of ``wanted``, overlapping ones included, at most ``MAX_PLACES``."""
-    offset = text.find(wanted)
+def occurrences(text: str, wanted_lines: str) -> Iterator[int]:
+    """Yield the offset of each occurrence, including overlapping ones, at most ``MAX_PLACES``."""
+    offset = text.find(wanted_lines)
     for _ in range(MAX_PLACES):
         if offset < 0:
             return
         yield offset
-        offset = text.find(wanted, offset + 1)
+        offset = text.find(wanted_lines, offset + 1)

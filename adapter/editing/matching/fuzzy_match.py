@@ -1,9 +1,9 @@
-"""Find where an old text is in the document only roughly: lines missing, left out, wrapped or misspelt.
+"""Find fuzzy matches of an old text: lines missing, elided, wrapped or misspelled.
 
-Lines that are in both, and lines that are very alike, say where to look (*seeds*). There the old lines are aligned
-with those of the document, both in order: by dynamic programming over lines that are not blank; where both have many
-lines, the ones that are unique on either side are fixed (*anchors*, as in patience diff), so that only the gaps
-between them cost. Nothing is decided here: `acceptance` judges the candidates.
+Equal and very similar lines (*seeds*) suggest windows of the document. In each window, the old lines are aligned in
+order with the document's by dynamic programming over non-blank lines. In large windows, lines that are unique on both
+sides are fixed first (*anchors*, as in patience diff), so that only the gaps between them are aligned. `acceptance`
+then decides about the candidates.
 """
 
 from __future__ import annotations
@@ -26,57 +26,57 @@ from adapter.editing.matching.normalize import is_comment, lenient_line, normali
 from adapter.editing.repairs.interpretations import is_elision
 
 MAX_WINDOWS = 10
-"""Places that are looked at closely: the best, and enough rivals to see that it is alone."""
+"""Maximum number of windows to align: the best, and enough rivals to see that it is unique."""
 MIN_SLACK, MAX_SLACK = 8, 60
-"""Lines that are looked at before and after the place that the seeds say."""
+"""Number of lines added before and after a window."""
 MAX_SEED_PLACES = 40
-"""A line that stands in more places than this does not say where to look."""
+"""Maximum number of occurrences of a line that serves as a seed."""
 MAX_SIMILAR_SEEDS = 4
-"""Lines that are sought by likeness; each costs a pass over the document."""
+"""Maximum number of lines searched by similarity; each takes a pass over the document."""
 MAX_SHARING = 200
-"""Lines that may share a word with a text of one line for that to be a faster way."""
+"""Maximum number of lines sharing a word with a one-line text; above it a full pass is as fast."""
 MIN_SEED_LIKENESS = 65.0
 MIN_SEED_CHARACTERS = 4
 MAX_ROWS = 3_000
-"""Lines of a place that is aligned; longer ones are not compared."""
+"""Maximum number of old lines to align."""
 REACH = 250
-"""Lines that a ``...`` may stand for."""
+"""Maximum number of lines that a ``...`` may stand for."""
 MIN_LIKENESS = 60.0
-"""Percent; below it two lines are never the same one."""
+"""Minimum similarity, in percent, of two lines to be paired."""
 MIN_PAIR = 0.4
 MAX_COST = 1_500_000
-"""Table cells filled for one text: about a second. Above it the text counts as not found,
-for rivals would go unseen."""
+"""Maximum number of table cells for one text: about a second. Above it the text counts as not found, because rivals
+could be missed."""
 COMPARISON_COST = 25
-"""Cells that comparing two lines word by word is worth."""
+"""Cost of comparing two lines word by word, in cells."""
 MAX_WHOLE_CELLS = 300
-"""Up to here a window is aligned as a whole, above it between anchors."""
+"""Maximum number of cells for aligning a window without anchors."""
 MAX_WRAPPED = 4
-"""Lines that may have been joined to one, or one split into."""
+"""Maximum number of lines joined into one, or split from one."""
 
 SKIP = 0.45
-"""What an unmentioned line costs, as a share of a full old line."""
+"""Cost of an unmentioned line, as a share of a full old line."""
 SKIP_COMMENT = 0.25
 MISS = 0.3
-"""What an old line costs that is not there, beyond what it does not gain."""
+"""Cost of a missing old line, in addition to its lost gain."""
 WRAPPED = 0.96
 _LONE_COMMA = re.compile(r",(?=[)\]}])")
 
 
 @dataclass(frozen=True, slots=True)
 class MatchCandidate:
-    """A stretch of the document that may be meant. ``score`` is 1 when every line is
-    there; ``compared`` says how each old line that was found fits."""
+    """A possible match. ``score`` is 1 if every line is there; ``compared`` has the comparison of each old line that
+    was found."""
 
     steps: tuple[LineMapping, ...]
     score: float
     compared: dict[int, LineComparison]
     missing: int
-    """Old lines, neither blank nor elided, that are not there."""
+    """Number of old lines, neither blank nor elided, that are missing."""
 
     @property
     def flaws(self) -> int:
-        """How often the old text and the document say different things."""
+        """Number of differences in meaning between the old text and the document."""
         return self.conflicts + self.missing
 
     @property
@@ -96,11 +96,11 @@ class MatchCandidate:
 
 
 class TooCostlyError(Exception):
-    """`MAX_COST` was spent."""
+    """`MAX_COST` is exceeded."""
 
 
 class OldLine(NamedTuple):
-    """An old line that says something; ``is_free``: lines were left out before it."""
+    """A non-blank old line; ``is_free``: lines were elided before it."""
 
     old_line: int
     key: str
@@ -109,7 +109,7 @@ class OldLine(NamedTuple):
 
 
 class RowMatch(NamedTuple):
-    """Rows ``row:row_stop`` stand at positions ``at:at_stop`` of the filled lines."""
+    """Rows ``row:row_stop`` match positions ``at:at_stop`` of the non-blank lines."""
 
     row: int
     row_stop: int
@@ -118,7 +118,7 @@ class RowMatch(NamedTuple):
 
 
 def _old_lines(old: Sequence[str]) -> list[OldLine]:
-    """The lines of ``old`` that are neither blank nor elided; short ones weigh less."""
+    """Return the lines of ``old`` that are neither blank nor elided; short lines weigh less."""
     rows: list[OldLine] = []
     is_free = False
     for index, line in enumerate(old):
@@ -134,7 +134,7 @@ def _old_lines(old: Sequence[str]) -> list[OldLine]:
 
 
 def find_fuzzy_matches(search: DocumentIndex, old: Sequence[str], hint: int | None) -> list[MatchCandidate]:
-    """Return the candidates for ``old``, best first; ``hint`` is a 0-based line. Empty when it would cost too much."""
+    """Return the candidates for ``old``, best first; ``hint`` is a 0-based line. Empty if `MAX_COST` is exceeded."""
     matcher = _Matcher(search, old)
     if not matcher.rows or len(matcher.rows) > MAX_ROWS or not search.nonblank_lines:
         return []
@@ -151,7 +151,7 @@ def find_fuzzy_matches(search: DocumentIndex, old: Sequence[str], hint: int | No
 
 
 class _Matcher:
-    """One old text, aligned with as many windows of the document as `MAX_COST` allows."""
+    """Align one old text with as many windows of the document as `MAX_COST` allows."""
 
     def __init__(self, search: DocumentIndex, old: Sequence[str]) -> None:
         self.search, self.old = search, old
@@ -161,7 +161,7 @@ class _Matcher:
         self._cost = 0
 
     def spend(self, cost: int) -> None:
-        """Raises TooCostlyError."""
+        """Count a cost. Raises TooCostlyError above `MAX_COST`."""
         self._cost += cost
         if self._cost > MAX_COST:
             raise TooCostlyError
@@ -169,7 +169,7 @@ class _Matcher:
     # ------------------------------------------------------------------ where to look
 
     def windows(self, hint: int | None) -> Iterator[range]:
-        """Stretches of filled lines worth a look, the most promising first."""
+        """Yield ranges of non-blank lines to align, the most promising first."""
         votes = self._votes(hint)
         size = len(self.rows)
         reach = REACH if any(row.is_free for row in self.rows) else 0
@@ -184,23 +184,23 @@ class _Matcher:
             yield range(max(0, start - slack), min(len(self.search.nonblank_lines), start + size + slack + reach))
 
     def _votes(self, hint: int | None) -> dict[int, float]:
-        """Where the text would start, by how much of it says so."""
+        """Map possible start lines to the weight of the seeds that suggest them."""
         votes: dict[int, float] = defaultdict(float)
-        seeded = 0.0
-        absent: list[int] = []
+        seeded_weight = 0.0
+        unmatched: list[int] = []
         for number, row in enumerate(self.rows):
             places = self.search.lines_with_key(row.key)
             if not places:
-                absent.append(number)
+                unmatched.append(number)
             elif len(places) <= MAX_SEED_PLACES:
-                seeded += row.weight
+                seeded_weight += row.weight
                 self._vote(votes, number, places, row.weight)
             elif hint is not None:
                 nearest = bisect_left(places, hint)
                 self._vote(votes, number, places[max(0, nearest - 2) : nearest + 2], row.weight)
-        if seeded < self.total / 2:
-            absent.sort(key=lambda number: -len(self.keys[number]))
-            for number in absent[:MAX_SIMILAR_SEEDS]:
+        if seeded_weight < self.total / 2:
+            unmatched.sort(key=lambda number: -len(self.keys[number]))
+            for number in unmatched[:MAX_SIMILAR_SEEDS]:
                 self._vote(votes, number, self._similar(self.keys[number]), self.rows[number].weight / 2)
         return votes
 
@@ -211,15 +211,16 @@ class _Matcher:
     def _similar(self, key: str) -> list[int]:
         if not MIN_SEED_CHARACTERS <= len(key) <= MAX_COMPARED:
             return []
-        found = self._similar_sharing(key) if len(self.rows) == 1 else None
+        found = self._similar_with_shared_word(key) if len(self.rows) == 1 else None
         if found is None:
             found = self.search.similar(key)
         return [line for _, likeness, line in found if likeness >= MIN_SEED_LIKENESS]
 
-    def _similar_sharing(self, key: str) -> list[tuple[str, float, int]] | None:
-        """As ``search.similar``, of the lines that share a number or a known word: a lone line
-        with another one would be in conflict. None when that is no help: words are sought as they
-        are spelled, so only where nothing is folded."""
+    def _similar_with_shared_word(self, key: str) -> list[tuple[str, float, int]] | None:
+        """Like ``search.similar``, but only for lines that share a number or a known word: others would conflict.
+
+        None if the shortcut does not apply; it needs ASCII text, because words are not folded.
+        """
         if not self.search.document.view.isascii():
             return None
         found = (self.search.lines_with(word, MAX_SHARING) for word in self.search.comparer.settled_words(key))
@@ -232,7 +233,7 @@ class _Matcher:
     # --------------------------------------------------------------------- aligning
 
     def candidates(self, window: range) -> Iterator[MatchCandidate]:
-        """The best alignment in ``window`` and, beside it, its rivals."""
+        """Yield the best alignment in ``window``, and its rivals above and below it."""
         best = self._best(window)
         if best is None:
             return
@@ -244,12 +245,12 @@ class _Matcher:
                 yield self._candidate(*rival)
 
     def _candidate(self, score: float, matches: Sequence[RowMatch]) -> MatchCandidate:
-        filled, keys = self.search.nonblank_lines, self.search.keys
+        nonblank_lines, keys = self.search.nonblank_lines, self.search.keys
         steps = []
         compared: dict[int, LineComparison] = {}
         for match in matches:
             rows = self.rows[match.row : match.row_stop]
-            first, last = filled[match.at], filled[match.at_stop - 1]
+            first, last = nonblank_lines[match.at], nonblank_lines[match.at_stop - 1]
             steps.append(LineMapping(rows[0].old_line, rows[-1].old_line + 1, first, last + 1))
             is_pair = len(rows) == 1 == match.at_stop - match.at
             found = self.search.comparer.compare(rows[0].key, keys[first]) if is_pair else LineComparison(WRAPPED)
@@ -258,10 +259,7 @@ class _Matcher:
         return MatchCandidate(tuple(add_gaps(self.search, self.old, steps)), score / self.total, compared, missing)
 
     def _best(self, window: range) -> tuple[float, list[RowMatch]] | None:
-        """Score and matches of the best alignment of all rows somewhere in ``window`` of the filled lines.
-
-        None when none is there. Raises TooCostlyError.
-        """
+        """Return score and matches of the best alignment in ``window``, if any. Raises TooCostlyError."""
         keys = [self.search.keys[self.search.nonblank_lines[at]] for at in window]
         anchors = _anchors(self.keys, keys) if len(self.rows) * len(window) > MAX_WHOLE_CELLS else []
         score, matches = 0.0, list[RowMatch]()
@@ -282,7 +280,7 @@ class _Matcher:
 
 
 def _anchors(rows: Sequence[str], keys: Sequence[str]) -> list[tuple[int, int]]:
-    """Lines unique on both sides, as far as they are in the same order."""
+    """Return lines that are unique on both sides and in the same order."""
     in_rows, in_keys = Counter(rows), Counter(keys)
     unique = {key for key in in_rows if in_rows[key] == 1 == in_keys[key]}
     left, right = ([at for at, key in enumerate(side) if key in unique] for side in (rows, keys))
@@ -299,17 +297,17 @@ _PAIR, _MISS_ROW, _SKIP_LINE = -1, -2, -3
 
 
 class _Gap:
-    """Rows against lines of a window, both in order. ``is_head``: lines before the first
-    row are free; ``is_tail``: lines after the last."""
+    """Align rows with lines of a window between two anchors. ``is_head``: lines before the first row cost nothing;
+    ``is_tail``: lines after the last."""
 
     def __init__(
-        self, whole: _Matcher, keys: Sequence[str], rows: range, ats: range, is_head: bool, is_tail: bool
+        self, whole: _Matcher, keys: Sequence[str], rows: range, columns_range: range, is_head: bool, is_tail: bool
     ) -> None:
         self.search = whole.search
         self.spend = whole.spend
         self.all_rows = whole.rows
-        self.rows, self.ats = rows, ats
-        self.keys = [keys[at] for at in ats]
+        self.rows, self.columns_range = rows, columns_range
+        self.keys = [keys[at] for at in columns_range]
         self.is_head, self.is_tail = is_head, is_tail
         self.is_free_after = not is_tail and rows.stop < len(whole.rows) and whole.rows[rows.stop].is_free
 
@@ -346,10 +344,10 @@ class _Gap:
             moves.append(chosen)
         last = table[-1]
         end = last.index(max(last)) if self.is_tail else width
-        return last[end], self._traced(moves, end)
+        return last[end], self._trace_back(moves, end)
 
     def _is_free(self, number: int) -> bool:
-        """Whether lines between row ``number - 1`` and row ``number`` of this gap were left out."""
+        """Return whether lines were elided between rows ``number - 1`` and ``number`` of this gap."""
         if number < len(self.rows):
             return self.all_rows[self.rows[number]].is_free
         return self.is_free_after
@@ -376,29 +374,29 @@ class _Gap:
 
     @cached_property
     def _wraps(self) -> dict[tuple[int, int], list[tuple[int, int, float]]]:
-        """Several rows that are one line, and lines that are one row, by where they end."""
+        """Rows joined into one line and lines joined into one row, by their end positions."""
         present = set(self.keys)
-        squeezed = [_squeezed(key) for key in self.keys]
+        squeezed = [_without_spaces(key) for key in self.keys]
         rows = [self.all_rows[row] for row in self.rows]
-        texts = [_squeezed(row.key) for row in rows]
+        texts = [_without_spaces(row.key) for row in rows]
         wraps: dict[tuple[int, int], list[tuple[int, int, float]]] = {}
         for start, row in enumerate(rows):
             if row.key in present:
                 continue
             for column, line in enumerate(squeezed):
                 if line != texts[start] and texts[start].startswith(line):
-                    count = _run(texts[start], squeezed[column : column + MAX_WRAPPED])
+                    count = _count_joined(texts[start], squeezed[column : column + MAX_WRAPPED])
                     if count:
                         ends = (start + 1, column + count)
                         wraps.setdefault(ends, []).append((1, count, row.weight * WRAPPED))
                 elif line != texts[start] and line.startswith(texts[start]):
-                    count = _run(line, texts[start : start + MAX_WRAPPED])
+                    count = _count_joined(line, texts[start : start + MAX_WRAPPED])
                     if count:
                         weight = sum(other.weight for other in rows[start : start + count])
                         wraps.setdefault((start + count, column + 1), []).append((count, 1, weight * WRAPPED))
         return wraps
 
-    def _traced(self, moves: Sequence[Sequence[int]], end: int) -> list[RowMatch]:
+    def _trace_back(self, moves: Sequence[Sequence[int]], end: int) -> list[RowMatch]:
         found: list[RowMatch] = []
         number, column = len(self.rows), end
         while number > 0:
@@ -409,18 +407,18 @@ class _Gap:
                 column -= 1
             else:
                 up, left = (1, 1) if move == _PAIR else divmod(move, 16)
-                row, at = self.rows.start + number, self.ats.start + column
+                row, at = self.rows.start + number, self.columns_range.start + column
                 found.append(RowMatch(row - up, row, at - left, at))
                 number, column = number - up, column - left
         return found[::-1]
 
 
-def _squeezed(key: str) -> str:
+def _without_spaces(key: str) -> str:
     return key.replace(" ", "")
 
 
-def _run(whole: str, parts: Sequence[str]) -> int:
-    """How many of ``parts``, at least two, give ``whole`` when joined."""
+def _count_joined(whole: str, parts: Sequence[str]) -> int:
+    """Return how many of ``parts``, at least two, make up ``whole``, or 0."""
     text = ""
     for count, part in enumerate(parts, start=1):
         text += part

@@ -1,6 +1,6 @@
-"""Locate a hunk by the lines named above it, by the end of the file, or by the division of its block that fits.
+"""Locate a hunk by its ``@@`` headers, by the end of the file, or by the matching division of its block.
 
-These become line hints for `locator`, or a rejection where the file does not agree.
+These become line hints for `locator`, or a rejection if they contradict the file.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from adapter.tools.operations import Hunk, ParameterNames
 
 
 def locate_hunk(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolution:
-    """Return the edits that ``hunk`` makes, or why it is rejected."""
+    """Return the edits of ``hunk``, or its rejection."""
     if not hunk.others:
         return _locate(search, hunk, names)
-    readings = [replace(hunk, others=()), *(replace(other, exact=hunk.exact) for other in hunk.others)]
+    divisions = [replace(hunk, others=()), *(replace(other, exact=hunk.exact) for other in hunk.others)]
     if not hunk.old_text and not search.document.view.strip():
-        return _locate(search, readings[0], names)
-    readings = [reading for reading in readings if reading.old_text]
-    if exact := [reading for reading in readings if _is_verbatim(search, reading)]:
-        # A verbatim match up to a later divider is no coincidence.
-        return _locate(search, max(exact, key=lambda reading: len(reading.old_text)), names)
-    found = [_locate(search, reading, names) for reading in readings]
-    fitting = [edits for edits in found if not isinstance(edits, Rejection)]
-    if len(fitting) == 1:
-        return fitting[0]
-    if found and not fitting:
+        return _locate(search, divisions[0], names)
+    divisions = [division for division in divisions if division.old_text]
+    if exact := [division for division in divisions if _is_verbatim(search, division)]:
+        # A verbatim match up to a later divider cannot be a coincidence.
+        return _locate(search, max(exact, key=lambda division: len(division.old_text)), names)
+    found = [_locate(search, division, names) for division in divisions]
+    resolved = [edits for edits in found if not isinstance(edits, Rejection)]
+    if len(resolved) == 1:
+        return resolved[0]
+    if found and not resolved:
         return found[-1]
     return Rejection(
         "ambiguous",
-        "the block has several ======= lines, and it cannot be told which one divides it: "
+        "the block has several ======= lines, and it is unclear which one divides it: "
         f"give {names.old_text} and {names.new_text} as two texts, or copy the old lines exactly",
     )
 
 
 def _is_verbatim(search: DocumentIndex, hunk: Hunk) -> bool:
-    """Whether the file has the old lines as they were written."""
-    view, wanted = search.document.view, normalize_newlines(hunk.old_text).removesuffix("\n")
-    return any(are_whole_lines(view, start, wanted) for start in occurrences(view, wanted))
+    """Return whether the old lines occur verbatim."""
+    view, old_text = search.document.view, normalize_newlines(hunk.old_text).removesuffix("\n")
+    return any(are_whole_lines(view, start, old_text) for start in occurrences(view, old_text))
 
 
 def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolution:
@@ -53,25 +53,25 @@ def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolut
         return _locate_insertion(search, hunk, names)
     if hunk.final_newline is not None and normalize_newlines(hunk.old_text) == normalize_newlines(hunk.new_text):
         return _change_final_newline(search, hunk)
-    document, hinted = search.document, hunk
+    document, hinted_hunk = search.document, hunk
     match _line_below(search, hunk) if hunk.below else None:
         case Rejection() as rejection:
             return rejection
         case int(line):
-            hinted = replace(hunk, start_line=line + 1)
-    if hunk.at_end and hinted.start_line is None:
-        hinted = replace(hinted, end_line=document.line_count)
+            hinted_hunk = replace(hunk, start_line=line + 1)
+    if hunk.at_end and hinted_hunk.start_line is None:
+        hinted_hunk = replace(hinted_hunk, end_line=document.line_count)
     if document.lines[-1] and hunk.old_text.strip("\n") and not hunk.old_text.endswith("\n\n"):
-        # The last line of this file has no end, and the hunk, which ends with a line that has text, may be about it.
+        # The file does not end with a newline, and the hunk may change its last line.
         new = hunk.new_text.removesuffix("\n") if hunk.exact else hunk.new_text
-        hinted = replace(hinted, old_text=hunk.old_text.removesuffix("\n"), new_text=new)
-    match locate(search, hinted, names, "refuse"):
+        hinted_hunk = replace(hinted_hunk, old_text=hunk.old_text.removesuffix("\n"), new_text=new)
+    match locate(search, hinted_hunk, names, "refuse"):
         case Rejection() as rejection:
             return rejection
         case edits:
             line = edits[0].match.first_line
     if hunk.below and hunk.start_line is None and line < min(_anchors(search, hunk.below)):
-        return Rejection("not found", f"the lines that change are at line {line + 1}, above {_named(hunk)}")
+        return Rejection("not found", f"the lines to change are at line {line + 1}, above {_quote_header(hunk)}")
     return (*edits[:-1], _with_final_newline(search, edits[-1], hunk))
 
 
@@ -79,43 +79,45 @@ def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolut
 
 
 def _line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | None:
-    """The line (0-based) at which the hunk must be, None to leave it to its other hints, or the reason against it."""
+    """Return the 0-based line of the hunk, None to use its other hints, or a rejection."""
     anchors = _anchors(search, hunk.below)
-    places = [first for first, _ in search.find_lines(_keys(hunk.old_text))]
-    is_soft = hunk.start_line is not None
-    if is_soft and (len(places) < 2 or hunk.start_line in [place + 1 for place in places]):
+    matches = [first for first, _ in search.find_lines(_keys(hunk.old_text))]
+    has_line_number = hunk.start_line is not None
+    if has_line_number and (len(matches) < 2 or hunk.start_line in [match + 1 for match in matches]):
         return None
-    nearest = _nearest_below(anchors, places)
+    nearest = _nearest_below(anchors, matches)
     if len(nearest) == 1:
         return nearest[0]
-    if is_soft:
+    if has_line_number:
         return None
     if not anchors:
-        message = f"{_named(hunk)} is not in the file: write a line after @@ as it stands there"
+        message = f"{_quote_header(hunk)} is not in the file: after @@, copy a line from the file"
     elif nearest:
-        message = f"{_named(hunk)} stands at {_listed(anchors)}, and the hunk fits below several"
-    elif places:
-        message = f"the lines that change are at {_listed(places)}, above {_named(hunk)}"
+        message = (
+            f"{_quote_header(hunk)} occurs at {_format_lines(anchors)}, and the hunk matches below several of these"
+        )
+    elif matches:
+        message = f"the lines to change are at {_format_lines(matches)}, above {_quote_header(hunk)}"
     else:
         return anchors[0] if len(anchors) == 1 else None
     return Rejection("ambiguous" if nearest else "not found", message)
 
 
-def _nearest_below(anchors: Sequence[int], places: Sequence[int]) -> list[int]:
-    """For each anchor the first place from it on and above the next anchor."""
+def _nearest_below(anchors: Sequence[int], matches: Sequence[int]) -> list[int]:
+    """Return the first match at or below each anchor and above the next one."""
     nearest: dict[int, int] = {}
-    for place in places:
-        above = bisect_right(anchors, place) - 1
+    for match in matches:
+        above = bisect_right(anchors, match) - 1
         if above >= 0:
-            nearest.setdefault(above, place)
+            nearest.setdefault(above, match)
     return list(nearest.values())
 
 
 def _anchors(search: DocumentIndex, below: Sequence[str]) -> list[int]:
-    """The lines (0-based) that the innermost of ``below`` may be."""
+    """Return the 0-based lines that may be the innermost header of ``below``."""
     lines: list[int] = []
     for depth, name in enumerate(below):
-        found = _lines_like(search, name)
+        found = _find_header_lines(search, name)
         if not depth:
             lines = found
             continue
@@ -124,26 +126,26 @@ def _anchors(search: DocumentIndex, below: Sequence[str]) -> list[int]:
     return lines
 
 
-def _lines_like(search: DocumentIndex, name: str) -> list[int]:
-    """Where a line stands; where none is equal, those that begin with it or, for want of those, hold it."""
+def _find_header_lines(search: DocumentIndex, name: str) -> list[int]:
+    """Return the lines equal to a header, else those that start with it, else those that contain it."""
     key = normalized_line(name)
     equal = list(search.lines_with_key(key))
     if equal or len(key) < 3:
         return equal
     stem = key.rstrip(":{( ")
-    beginning = [number for number, line in enumerate(search.keys) if line.startswith(stem)]
-    return beginning or [number for number, line in enumerate(search.keys) if stem in line]
+    prefixed = [number for number, line in enumerate(search.keys) if line.startswith(stem)]
+    return prefixed or [number for number, line in enumerate(search.keys) if stem in line]
 
 
 def _keys(text: str) -> list[str]:
     return [key for line in split_view_lines(normalize_newlines(text)) if (key := normalized_line(line))]
 
 
-def _named(hunk: Hunk) -> str:
+def _quote_header(hunk: Hunk) -> str:
     return f"'@@ {hunk.below[-1][:80]}'"
 
 
-def _listed(lines: Sequence[int]) -> str:
+def _format_lines(lines: Sequence[int]) -> str:
     return format_line_list([line + 1 for line in lines])
 
 
@@ -151,14 +153,14 @@ def _listed(lines: Sequence[int]) -> str:
 
 
 def _locate_insertion(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolution:
-    """Lines without old ones: below a named line, before a line, at the end, or into an empty file."""
+    """Locate a hunk without old lines: below a header, before a line, at the end, or in an empty file."""
     count = search.document.line_count
     at = count + 1 if hunk.at_end else hunk.start_line
     if hunk.below:
         anchors = _anchors(search, hunk.below)
         if len(anchors) != 1:
-            where = f"at {_listed(anchors)}" if anchors else "nowhere"
-            message = f"{_named(hunk)} stands {where} in the file; show the lines above and below what is added"
+            where = f"at {_format_lines(anchors)}" if anchors else "nowhere"
+            message = f"{_quote_header(hunk)} occurs {where} in the file; show the lines above and below the added ones"
             return Rejection("ambiguous" if anchors else "not found", message)
         at = anchors[0] + 2
     if at is None or not search.document.view:
@@ -173,15 +175,15 @@ def _locate_insertion(search: DocumentIndex, hunk: Hunk, names: ParameterNames) 
 
 
 def _change_final_newline(search: DocumentIndex, hunk: Hunk) -> Resolution:
-    """A hunk that changes nothing but how the file ends."""
+    """Resolve a hunk that only adds or removes the final newline."""
     document = search.document
     found = search.find_lines(_keys(hunk.old_text))
     if not found or found[-1][1] != search.nonblank_lines[-1]:
-        message = f"{hunk.old_text[:80]!r} is not the end of the file, whose last line end is to change"
+        message = f"{hunk.old_text[:80]!r} is not the end of the file, so its final newline cannot be changed"
         return Rejection("not found", message)
     if hunk.final_newline == (not document.lines[-1]):
         how = "with" if hunk.final_newline else "without"
-        return Rejection("no change", f"no change: the file ends {how} a line end already")
+        return Rejection("no change", f"no change: the file already ends {how} a newline")
     start = len(document.view) if hunk.final_newline else len(document.view) - 1
     end = document.new_end(len(document.lines) - 1) if hunk.final_newline else ""
     line = document.line_count - 1
@@ -189,13 +191,13 @@ def _change_final_newline(search: DocumentIndex, hunk: Hunk) -> Resolution:
 
 
 def _with_final_newline(search: DocumentIndex, edit: ResolvedEdit, hunk: Hunk) -> ResolvedEdit:
-    """The edit with the line end that the file is to end with, if it reaches that end."""
+    """Add or remove the final newline as the hunk requires, if the edit reaches the end of the file."""
     document, match, final_newline = search.document, edit.match, hunk.final_newline
     has_end = not document.lines[-1]
     if final_newline is None or match.last_line < document.line_count - 1 or final_newline == has_end:
         return edit
     if not hunk.new_text:
-        return edit  # the line above, which is the last one now, has its end
+        return edit  # the line above is the last one now and has a line end
     end = document.new_end(match.last_line)
     if final_newline:
         return replace(edit, replacement=edit.replacement + end)

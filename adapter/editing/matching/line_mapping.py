@@ -1,4 +1,4 @@
-"""How the lines of an old text correspond to lines of a document, step by step."""
+"""Line mapping between an old text and a document."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from adapter.editing.repairs.interpretations import is_elision
 
 
 class LineMapping(NamedTuple):
-    """Old lines ``old_start:old_stop`` are the document's lines ``line_start:line_stop``.
+    """Map old lines ``old_start:old_stop`` to the document's lines ``line_start:line_stop``.
 
-    No old lines: the document has lines that the model did not mention. No
-    document lines: the model wrote lines that are not there. Several on either
-    side: lines that were joined or split. ``is_elided``: a ``...`` of the model.
+    Without old lines: the model did not mention these document lines. Without document lines: the old lines are
+    missing there. Several on either side: joined or split lines. ``is_elided``: the model wrote ``...``.
     """
 
     old_start: int
@@ -37,7 +36,7 @@ class LineMapping(NamedTuple):
 
 
 def add_gaps(search: DocumentIndex, old: Sequence[str], matched: Sequence[LineMapping]) -> list[LineMapping]:
-    """``matched`` steps of lines that are not blank, and all that lies between and around them."""
+    """Complete ``matched`` (non-blank lines) with mappings for the lines between and around them."""
     keys = search.keys
     first = matched[0]
     up = 0
@@ -57,12 +56,12 @@ def add_gaps(search: DocumentIndex, old: Sequence[str], matched: Sequence[LineMa
 
 
 def _gap(search: DocumentIndex, old: Sequence[str], rows: range, lines: range) -> Iterator[LineMapping]:
-    """What stands between two matched steps: blank lines, lines of one side only, or a ``...``."""
+    """Map the lines between two matched steps: blank lines, lines of one side only, or a ``...``."""
     elided = next((row for row in rows if is_elision(old[row])), None)
     if elided is not None:
         for row in rows:
-            taken = lines if row == elided else range(lines.start if row < elided else lines.stop, 0)
-            yield LineMapping(row, row + 1, taken.start, max(taken.start, taken.stop), row == elided)
+            mapped = lines if row == elided else range(lines.start if row < elided else lines.stop, 0)
+            yield LineMapping(row, row + 1, mapped.start, max(mapped.start, mapped.stop), row == elided)
         return
     head = _shared_blanks(search, old, rows, lines, 1)
     tail = _shared_blanks(search, old, rows[head:], lines[head:], -1)

@@ -1,8 +1,7 @@
-"""How alike two lines are, and whether they say different things.
+"""Similarity of two lines, and conflicts between them.
 
-A typing error leaves a line what it was; another name, number or operator makes
-it another line, however few characters that takes. So likeness and conflicts
-are told apart: ``count -= 1`` is very like ``count += 1``, and in conflict.
+A typo does not change what a line means; a different name, number or operator does, however few characters differ. So
+similarity and conflicts are separate: ``count -= 1`` is very similar to ``count += 1``, but conflicts with it.
 """
 
 from __future__ import annotations
@@ -18,29 +17,27 @@ from rapidfuzz.distance import OSA, Levenshtein
 from adapter.editing.matching.normalize import lenient_line
 
 LOOSE_SIMILARITY = 0.97
-"""Of lines that differ in spaces, quote style or a closing comma."""
+"""Similarity of lines that differ only in spaces, quote style or a trailing comma."""
 CONFLICT_COST = 0.35
 MAX_COMPARED = 2_000
-"""Characters of a line up to which its words are compared; longer lines must be equal."""
+"""Maximum length of lines to compare; longer lines must be equal."""
 MAX_WORD_PLACES = 1_000
-"""Places of a word in a line that are looked at."""
-
+"""Maximum number of occurrences of a word to check."""
 MIN_SLIP_LETTERS = 4
-"""Of both words, from which one letter may differ."""
-
+"""Minimum length of words in which one letter may differ."""
 MIN_SLIP_PART = 2
-"""Of the part that differs of names of several parts: ``first_ms`` is not ``first_s``."""
+"""Minimum length of the part of a name in which they differ: ``first_ms`` is not ``first_s``."""
 
 _TOKEN = re.compile(r"[^\W\d]\w*|\d[\w.]*|[<>=!+\-*/%&|^~@?]+|[^\w\s]")
-_SETTLED = re.compile(r"[^\W\d]\w*|\d[\w.]*")
+_NUMBER_OR_NAME = re.compile(r"[^\W\d]\w*|\d[\w.]*")
 _NAME = re.compile(r"[^\W\d]")
 _DIGITS = re.compile(r"\d+")
-_TELLING = re.compile(r"[\w<>=!+\-*/%&|^~@?]")
+_SIGNIFICANT = re.compile(r"[\w<>=!+\-*/%&|^~@?]")
 _SUB_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 
 
 class LineComparison(NamedTuple):
-    """``similarity`` from 0 to 1, conflicts already taken off; ``conflicts`` counts what differs in meaning."""
+    """``similarity`` from 0 to 1, reduced by conflicts; ``conflicts`` counts differences in meaning."""
 
     similarity: float
     conflicts: int = 0
@@ -51,7 +48,7 @@ DIFFERENT = LineComparison(0.0, 1)
 
 
 class LineComparer:
-    """Compares line keys of a model's text with those of a document that reads ``view``."""
+    """Compare line keys of a model's text with those of a document."""
 
     def __init__(self, view: str) -> None:
         self._view = view
@@ -85,12 +82,12 @@ class LineComparer:
         return count
 
     def _is_conflict(self, written: str, actual: str) -> bool:
-        if not _TELLING.match(written or actual) and not _TELLING.match(actual or written):
+        if not _SIGNIFICANT.match(written or actual) and not _SIGNIFICANT.match(actual or written):
             return False
         return not self._is_typing_error(written, actual)
 
     def _is_typing_error(self, written: str, actual: str) -> bool:
-        """A word that the document does not use, next to one that it does."""
+        """Return whether ``written`` is unknown to the document and close to ``actual``."""
         if not (_NAME.match(written) and _NAME.match(actual)) or self._is_known(written):
             return False
         if _is_one_letter_off(written, actual):
@@ -98,15 +95,15 @@ class LineComparer:
         left, right = _SUB_WORD.findall(written), _SUB_WORD.findall(actual)
         if len(left) == len(right) and all(_is_slip(a, b) for a, b in zip(left, right, strict=True)):
             return True
-        # Letters may have changed places where two sub-words meet, or the mark between them was lost.
+        # Two letters may be swapped where two sub-words meet, or the underscore between them may be missing.
         if _DIGITS.findall(written) != _DIGITS.findall(actual):
             return False
         is_same_letters = sorted(written.replace("_", "")) == sorted(actual.replace("_", ""))
         return is_same_letters and bool(OSA.distance(written, actual) == 1)
 
     def settled_words(self, key: str) -> Iterator[str]:
-        """The numbers and known words of a line: no line without one of them has the same meaning."""
-        words = sorted(set(_SETTLED.findall(key)), key=lambda word: (bool(_NAME.match(word)), -len(word)))
+        """Yield the numbers and known words of a line; a line without one of them has another meaning."""
+        words = sorted(set(_NUMBER_OR_NAME.findall(key)), key=lambda word: (bool(_NAME.match(word)), -len(word)))
         return (word for word in words if not _NAME.match(word) or self._is_known(word))
 
     def _is_known(self, word: str) -> bool:
@@ -117,26 +114,25 @@ class LineComparer:
 
 
 def _has_word(text: str, word: str) -> bool:
-    """As a search for the word between boundaries, at the speed of ``str.find``; many places
-    of which none is the word alone count as one that is."""
+    """Search for a whole word at the speed of ``str.find``; assume it exists after too many partial matches."""
     start = text.find(word)
     for _ in range(MAX_WORD_PLACES):
         if start < 0:
             return False
         end = start + len(word)
-        if not _is_wordy(text[start - 1 : start]) and not _is_wordy(text[end : end + 1]):
+        if not _is_word_character(text[start - 1 : start]) and not _is_word_character(text[end : end + 1]):
             return True
         start = text.find(word, end)
     return start >= 0
 
 
-def _is_wordy(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
 def _is_one_letter_off(written: str, actual: str) -> bool:
-    """A letter too many, missing, or another one, also at the end: ``item`` and ``items``. Short words and
-    other digits are other names."""
+    """Return whether one letter is extra, missing or different, as in ``item`` and ``items``. Short words, and words
+    with different digits, are different names."""
     if min(len(written), len(actual)) < MIN_SLIP_LETTERS or _DIGITS.findall(written) != _DIGITS.findall(actual):
         return False
     left, right = _SUB_WORD.findall(written), _SUB_WORD.findall(actual)
@@ -147,8 +143,8 @@ def _is_one_letter_off(written: str, actual: str) -> bool:
 
 
 def _is_slip(written: str, actual: str) -> bool:
-    """At most two edits behind its first letter, and no more than a third of the word. A word with something put
-    before or after it is another name: ``close`` and ``myclose``."""
+    """Return whether at most two letters, and a third of the word, differ after the first letter. A word with a prefix
+    or suffix is a different name: ``close`` and ``myclose``."""
     if written == actual:
         return True
     if written.isdigit() or actual.isdigit():

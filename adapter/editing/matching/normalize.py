@@ -1,7 +1,7 @@
-"""What counts as the same character and the same line when a model copies text.
+"""Normalize characters and lines for comparison.
 
-Models write straight quotes for curly ones, hyphens for dashes and plain spaces
-for others, and the other way round. Folding makes such characters equal.
+Models replace curly quotes with straight ones, dashes with hyphens and special spaces with plain ones, and vice versa.
+Folding makes such characters equal.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ _SAME = {
     " ": "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
 }
 _FOLD = str.maketrans({other: plain for plain, others in _SAME.items() for other in others})
-_UNSEEN = str.maketrans(dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff"))
+_INVISIBLE = str.maketrans(dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 _LOOSE = str.maketrans({"'": '"', "`": '"', " ": None})
 _CLOSERS = ",;"
 
 
 def fold_typography(text: str) -> str:
-    """``text`` with typographic quotes, dashes and spaces as the plain ones; of the same length."""
+    """Replace typographic quotes, dashes and spaces with plain ones; the length stays the same."""
     return text if text.isascii() else text.translate(_FOLD)
 
 
 def strict_line_key(line: str) -> str:
-    """``line`` without the blanks around it, other runs of blanks as one space."""
+    """Strip ``line`` and collapse whitespace."""
     return " ".join(line.split())
 
 
 def normalized_line(line: str) -> str:
-    """What two lines have in common that differ in blanks and typography alone."""
+    """Return a key that is equal for lines that differ only in whitespace and typography."""
     if line.isascii():
         return " ".join(line.split())
-    composed = unicodedata.normalize("NFC", line).translate(_UNSEEN).replace("\u2026", "...")
+    composed = unicodedata.normalize("NFC", line).translate(_INVISIBLE).replace("\u2026", "...")
     return " ".join(composed.translate(_FOLD).split())
 
 
 def lenient_line(key: str) -> str:
-    """What two line keys have in common that differ in spaces, quote style or a closing comma alone."""
+    """Return a key that is equal for line keys that differ only in spaces, quote style or a trailing comma."""
     return key.rstrip(_CLOSERS).translate(_LOOSE)
 
 
@@ -48,7 +48,7 @@ _COMMENT = re.compile(r"(?:#(?!include|define|if|endif|else)|//|/\*|\*|--|;|<!--
 
 
 def is_comment(key: str) -> bool:
-    """Whether a line key begins as a comment does."""
+    """Return whether a line key starts like a comment."""
     return _COMMENT.match(key) is not None
 
 
@@ -56,7 +56,7 @@ _PIECE = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 def tokenize_line(text: str) -> list[str]:
-    """Words, runs of blanks and single marks, which joined give ``text`` back."""
+    """Split ``text`` into words, whitespace runs and single punctuation marks."""
     return _PIECE.findall(text)
 
 
@@ -64,10 +64,10 @@ DISTINCTIVE_LETTERS = 8
 
 
 def count_letters(key: str) -> int:
-    """Letters and digits."""
+    """Count letters and digits."""
     return sum(map(str.isalnum, key))
 
 
 def is_distinctive(key: str, letters: int = DISTINCTIVE_LETTERS) -> bool:
-    """Whether a line has enough letters and digits to say where it is; ``}`` and ``end`` have not."""
+    """Return whether a line has enough letters and digits to identify a location, unlike ``}`` or ``end``."""
     return count_letters(key) >= letters

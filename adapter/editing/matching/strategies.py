@@ -1,10 +1,8 @@
-"""Where in a document a text stands: stages from the strictest to the most tolerant.
+"""Match strategies for old text, from the strictest to the most tolerant.
 
-A stage gives every place that it accepts. The first stage that accepts any
-decides: one place is taken, of several the line hints choose, and without a
-clear choice the patch is ambiguous. A looser stage never settles what a
-stricter one found ambiguous. What even the last of these stages does not find
-goes to `alignment`.
+Each strategy yields all its matches. The first one with any match decides: a single match is used, among several the
+line hints choose, and without a clear choice the patch is ambiguous. A looser strategy never resolves an ambiguity of a
+stricter one. Text that no strategy matches is left to `fuzzy_match`.
 """
 
 from __future__ import annotations
@@ -23,214 +21,229 @@ from adapter.editing.repairs.interpretations import Interpretation
 from adapter.editing.splice import build_exact_replacement, join_lines, merge_lines, merge_text
 
 MAX_LINE_PATTERN = 400
-"""Characters up to which a part of a line is sought with its blanks evened out."""
+"""Maximum length of a part of a line that is matched regardless of whitespace."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """A stretch ``start:end`` of the document's view, lines ``first_line`` to
-    ``last_line`` (0-based), and what makes the text that a patch puts there."""
+    """A range ``start:end`` of the document's view, its lines ``first_line`` to ``last_line`` (0-based), and a function
+    that builds the replacement."""
 
     start: int
     end: int
     first_line: int
     last_line: int
     replacement: Callable[[], str]
-    """May raise `splice.Unclear`."""
+    """May raise `splice.AmbiguousReplacement`."""
     strictness: str
     is_exact_layout: bool = True
-    """Apart from blanks at the ends of lines and typography, the very characters, with as many blank lines between."""
+    """The texts have the same layout: they differ at most in trailing whitespace and typography."""
 
 
 MatchStrategy: TypeAlias = Callable[[DocumentIndex, Interpretation], Iterator[TextMatch]]
 
 
-def match_exact(search: DocumentIndex, reading: Interpretation) -> Iterator[TextMatch]:
-    """The very characters, anywhere; the new text goes in as written. Lines that begin inside
-    the indentation of the document are left to `whole_lines`, which moves the new ones."""
-    starts = _starts(search.document, reading)
-    if "\n" in reading.old and all(_is_indented_less(search.document, reading.old, start) for start in starts):
+def match_exact(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
+    """Match the old text verbatim, anywhere; the new text is inserted as written. Lines that start inside the
+    document's indentation are left to `match_whole_lines`, which reindents the new ones."""
+    starts = _exact_starts(search.document, interpretation)
+    if "\n" in interpretation.old and all(
+        _is_indented_less(search.document, interpretation.old, start) for start in starts
+    ):
         return
     for start in starts:
-        yield _exact_place(search.document, reading, start)
-    if starts and (last := _without_last_end(search.document.view, reading)) is not None:
-        yield _exact_place(search.document, *last)
+        yield _exact_match(search.document, interpretation, start)
+    if starts and (last := _without_last_end(search.document.view, interpretation)) is not None:
+        yield _exact_match(search.document, *last)
 
 
-def _without_last_end(view: str, reading: Interpretation) -> tuple[Interpretation, int] | None:
-    """The old text as the last lines of a document that has no line end there: a twin of other places."""
-    old = reading.old.removesuffix("\n")
+def _without_last_end(view: str, interpretation: Interpretation) -> tuple[Interpretation, int] | None:
+    """Match the old text at the end of a document without a final newline, which is a further match."""
+    old = interpretation.old.removesuffix("\n")
     start = len(view) - len(old)
-    if old == reading.old or view.endswith("\n") or not view.endswith(old) or view[start - 1 : start] not in ("", "\n"):
+    if (
+        old == interpretation.old
+        or view.endswith("\n")
+        or not view.endswith(old)
+        or view[start - 1 : start] not in ("", "\n")
+    ):
         return None
-    return replace(reading, old=old, new=reading.new.removesuffix("\n")), start
+    return replace(interpretation, old=old, new=interpretation.new.removesuffix("\n")), start
 
 
-def _starts(document: TextDocument, reading: Interpretation) -> list[int]:
-    """Where the very characters stand, from the beginning to the end of a line when they are whole lines."""
-    starts = occurrences(document.view, reading.old)
-    if not reading.is_whole_lines:
+def _exact_starts(document: TextDocument, interpretation: Interpretation) -> list[int]:
+    """Return the offsets of verbatim matches, of whole lines if the interpretation requires it."""
+    starts = occurrences(document.view, interpretation.old)
+    if not interpretation.is_whole_lines:
         return list(starts)
-    return [start for start in starts if are_whole_lines(document.view, start, reading.old)]
+    return [start for start in starts if are_whole_lines(document.view, start, interpretation.old)]
 
 
 def are_whole_lines(view: str, start: int, text: str) -> bool:
-    """Whether ``text``, which stands at ``start``, begins and ends where lines do."""
+    """Return whether ``text``, found at ``start``, starts and ends at line boundaries."""
     end = start + len(text)
     return view[start - 1 : start] in ("", "\n") and (text.endswith("\n") or view[end : end + 1] in ("", "\n"))
 
 
-def match_literal(search: DocumentIndex, reading: Interpretation) -> Iterator[TextMatch]:
-    """The very characters and nothing else, and the new text as it is written: for tools that promise just that."""
-    document, old = search.document, reading.old
-    return (_part(document, start, start + len(old), lambda: reading.new) for start in _starts(document, reading))
+def match_literal(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
+    """Match verbatim and insert the new text unchanged, for tools that promise exactly that."""
+    document, old = search.document, interpretation.old
+    return (
+        _match_part(document, start, start + len(old), lambda: interpretation.new)
+        for start in _exact_starts(document, interpretation)
+    )
 
 
 def _is_indented_less(document: TextDocument, old: str, start: int) -> bool:
-    """Whole lines, but for a part of the first one's indentation."""
+    """Return whether a match is whole lines except for part of the first line's indentation."""
     end = start + len(old)
     line_start = document.view_offset(document.line_at(start))
     is_closed = old.endswith("\n") or document.view[end : end + 1] in ("", "\n")
     return start > line_start and is_closed and old[0] in " \t" and not document.view[line_start:start].strip()
 
 
-def _exact_place(document: TextDocument, reading: Interpretation, start: int) -> TextMatch:
-    old, new, view = reading.old, reading.new, document.view
+def _exact_match(document: TextDocument, interpretation: Interpretation, start: int) -> TextMatch:
+    old, new, view = interpretation.old, interpretation.new, document.view
     end = start + len(old)
     line_start = document.view_offset(document.line_at(start))
     if start == line_start and (old.endswith("\n") or view[end : end + 1] in ("", "\n")):
         if old.endswith("\n"):
             new = new + "\n" if new and not new.endswith("\n") else new
         elif new:
-            is_between_blanks = new.startswith("\n") and new.strip() and not reading.is_whole_lines
+            is_between_blanks = new.startswith("\n") and new.strip() and not interpretation.is_whole_lines
             new = new if is_between_blanks else new.removesuffix("\n")
         else:
-            end = min(end + 1, len(view))  # lines that are deleted take their line end along
+            end = min(end + 1, len(view))  # a deleted line includes its line end
     elif "\n" not in old and "\n" in new and not view[line_start:start].strip():
-        new = _shifted(new, view[line_start:start])
-    return _part(document, start, end, lambda: new)
+        new = _indent_following_lines(new, view[line_start:start])
+    return _match_part(document, start, end, lambda: new)
 
 
-def _shifted(new: str, indent: str) -> str:
-    """``new``, which starts after ``indent``, with the lines that follow at their depth below the first."""
+def _indent_following_lines(new: str, indent: str) -> str:
+    """Indent the lines after the first by ``indent`` if they are written relative to it."""
     head, *rest = new.split("\n")
-    filled = [line for line in rest if line.strip()]
-    if not filled or not _is_relative(head, filled, indent):
+    nonblank = [line for line in rest if line.strip()]
+    if not nonblank or not _is_relative(head, nonblank, indent):
         return new
     return "\n".join([head, *(indent + line if line.strip() else line for line in rest)])
 
 
 def _is_relative(head: str, rest: Sequence[str], indent: str) -> bool:
-    """Whether lines after ``head`` count their depth from it, and not from the margin."""
+    """Return whether the lines after ``head`` are indented relative to it and not to the margin."""
     if not all(line.startswith(indent) for line in rest):
         return True
     opens = head.rstrip().endswith((":", "{", "(", "["))
     return opens and not rest[0][len(indent) :].startswith((" ", "\t"))
 
 
-def match_whole_lines(search: DocumentIndex, reading: Interpretation) -> Iterator[TextMatch]:
-    """Whole lines that differ in nothing but blanks, blank lines and typography. The
-    new text moves to the indentation of the place."""
-    old = split_view_lines(reading.old)
+def match_whole_lines(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
+    """Match whole lines that differ only in whitespace, blank lines and typography. The new text is reindented."""
+    old = split_view_lines(interpretation.old)
     keys = [normalized_line(line) for line in old]
-    filled = [index for index, key in enumerate(keys) if key]
-    if not filled:
+    nonblank = [index for index, key in enumerate(keys) if key]
+    if not nonblank:
         return
-    for found in search.find_keys([keys[index] for index in filled]):
-        pairs = list(zip(filled, search.nonblank_lines[found.start : found.stop], strict=True))
+    for found in search.find_keys([keys[index] for index in nonblank]):
+        pairs = list(zip(nonblank, search.nonblank_lines[found.start : found.stop], strict=True))
         steps = add_gaps(search, old, [LineMapping(index, index + 1, line, line + 1) for index, line in pairs])
         lines = search.document.lines
-        is_sharp = all(
+        is_exact_layout = all(
             fold_typography(old[index]).rstrip() == fold_typography(lines[line]).rstrip() for index, line in pairs
         ) and all(below[1] - above[1] == below[0] - above[0] for above, below in pairwise(pairs))
         only_blanks = all(strict_line_key(old[index]) == strict_line_key(lines[line]) for index, line in pairs)
-        yield match_from_lines(search.document, reading, steps, "whitespace" if only_blanks else "typography", is_sharp)
+        yield match_from_lines(
+            search.document, interpretation, steps, "whitespace" if only_blanks else "typography", is_exact_layout
+        )
 
 
 def match_from_lines(
     document: TextDocument,
-    reading: Interpretation,
+    interpretation: Interpretation,
     steps: Sequence[LineMapping],
     strictness: str,
-    is_sharp: bool = False,
+    is_exact_layout: bool = False,
 ) -> TextMatch:
-    """The place of whole lines; what it will read is worked out when it is asked for."""
-    taken = [step for step in steps if step.line_start < step.line_stop]
-    first, last = taken[0].line_start, taken[-1].line_stop - 1
+    """Build a match of whole lines, whose replacement is computed on demand."""
+    present = [step for step in steps if step.line_start < step.line_stop]
+    first, last = present[0].line_start, present[-1].line_stop - 1
     start, end = document.view_offset(first), document.view_offset(last) + len(document.lines[last])
-    old, new = split_view_lines(reading.old), split_view_lines(reading.new)
+    old, new = split_view_lines(interpretation.old), split_view_lines(interpretation.new)
     if not new and last + 1 < len(document.lines):
-        end += 1  # lines that are deleted take their line end along
+        end += 1  # a deleted line includes its line end
 
     def replacement() -> str:
         return join_lines(document, merge_lines(document, old, new, steps), first)
 
-    return TextMatch(start, end, first, last, replacement, strictness, is_sharp)
+    return TextMatch(start, end, first, last, replacement, strictness, is_exact_layout)
 
 
-def match_within_lines(search: DocumentIndex, reading: Interpretation) -> Iterator[TextMatch]:
-    """A part of a line, or of several, that differs in typography, or of one line that differs in blanks."""
-    if reading.is_whole_lines or not reading.old.strip():
+def match_within_lines(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
+    """Match part of one or several lines that differs in typography, or part of one line that differs in whitespace."""
+    if interpretation.is_whole_lines or not interpretation.old.strip():
         return
-    view, wanted = search.folded_view, fold_typography(reading.old)
-    if not (reading.old.isascii() and search.document.view.isascii()):
+    view, folded_old = search.folded_view, fold_typography(interpretation.old)
+    if not (interpretation.old.isascii() and search.document.view.isascii()):
         found = False
-        for start in occurrences(view, wanted):
+        for start in occurrences(view, folded_old):
             found = True
-            yield _inner_place(search.document, reading, start, start + len(wanted), "typography")
+            yield _inline_match(search.document, interpretation, start, start + len(folded_old), "typography")
         if found:
             return
-    words = wanted.split()
-    if "\n" in reading.old or len(wanted) > MAX_LINE_PATTERN or len(words) < 2:
+    words = folded_old.split()
+    if "\n" in interpretation.old or len(folded_old) > MAX_LINE_PATTERN or len(words) < 2:
         return
     if any(word not in view for word in words):
         return
     for match in islice(re.finditer(r"[ \t]+".join(map(re.escape, words)), view), MAX_PLACES):
         if not (splits_word(view, match.start()) or splits_word(view, match.end())):
-            yield _inner_place(search.document, _without_outer_blanks(reading), *match.span(), "whitespace")
+            yield _inline_match(search.document, _without_outer_blanks(interpretation), *match.span(), "whitespace")
 
 
 def splits_word(text: str, at: int) -> bool:
-    """Whether a word goes on before and after ``at``."""
+    """Return whether ``at`` is inside a word."""
     return text[at - 1 : at].isalnum() and text[at : at + 1].isalnum()
 
 
-def _without_outer_blanks(reading: Interpretation) -> Interpretation:
-    """Blanks around the old text are no part of the place, nor as many around the new one."""
-    before, words, after = _parts(reading.old)
-    new_before, new_words, new_after = _parts(reading.new)
+def _without_outer_blanks(interpretation: Interpretation) -> Interpretation:
+    """Drop whitespace around the old text, and as much around the new text."""
+    before, words, after = _split_outer_whitespace(interpretation.old)
+    new_before, new_words, new_after = _split_outer_whitespace(interpretation.new)
     new = new_before[len(before) :] + new_words + new_after[: max(0, len(new_after) - len(after))]
-    return replace(reading, old=words, new=new)
+    return replace(interpretation, old=words, new=new)
 
 
-def _parts(text: str) -> tuple[str, str, str]:
+def _split_outer_whitespace(text: str) -> tuple[str, str, str]:
     words = text.strip(" \t")
     at = text.find(words)
     return text[:at], words, text[at + len(words) :]
 
 
-def _inner_place(document: TextDocument, reading: Interpretation, start: int, end: int, strictness: str) -> TextMatch:
-    view = document.view
-    return _part(document, start, end, lambda: merge_text(reading.old, view[start:end], reading.new), strictness)
-
-
-def _part(
-    document: TextDocument, start: int, end: int, written: Callable[[], str], strictness: str = "exact"
+def _inline_match(
+    document: TextDocument, interpretation: Interpretation, start: int, end: int, strictness: str
 ) -> TextMatch:
-    """A part of the view, which becomes what is ``written``, with the document's line ends."""
+    view = document.view
+    return _match_part(
+        document, start, end, lambda: merge_text(interpretation.old, view[start:end], interpretation.new), strictness
+    )
+
+
+def _match_part(
+    document: TextDocument, start: int, end: int, replacement_text: Callable[[], str], strictness: str = "exact"
+) -> TextMatch:
+    """Build a match of ``view[start:end]``; the replacement takes the document's line ends."""
     actual, first = document.view[start:end], document.line_at(start)
 
     def replacement() -> str:
-        return build_exact_replacement(document, actual, written(), first)
+        return build_exact_replacement(document, actual, replacement_text(), first)
 
     return TextMatch(start, end, first, document.line_at(end - 1), replacement, strictness, strictness != "whitespace")
 
 
 STAGES: tuple[MatchStrategy, ...] = (match_exact, match_whole_lines, match_within_lines)
-"""Strictest first. To add one, write a function of its kind."""
+"""Strictest first."""
 
 
 def split_view_lines(text: str) -> list[str]:
-    """The lines of a view; a final line feed ends the last line and opens no other."""
+    """Split text with line feeds into lines; a final line feed does not start another line."""
     lines = text.split("\n")
     return lines if lines[-1] else lines[:-1]

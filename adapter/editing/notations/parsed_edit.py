@@ -1,4 +1,4 @@
-"""What a notation asks for one file, while it is being read, and its hunks."""
+"""Edits of one file while they are being parsed, and their hunks."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 
 from adapter.tools.operations import FileAction, Hunk, Patch
 
-NO_NEWLINE = "\\ No newline at end of file"
 _NO_NEWLINE_WORDS = "no newline at end of"
 
 
 @dataclass
 class ParsedEdit:
-    """``path`` is None when the notation does not name one; ``content`` is that of a file to add."""
+    """``path`` is None if the text does not name a file; ``content`` is that of a new file."""
 
     path: str | None
     action: FileAction = "update"
@@ -23,19 +22,19 @@ class ParsedEdit:
 
 
 def close_lines(lines: Iterable[str]) -> str:
-    """The text of ``lines``, each with a line feed."""
+    """Join ``lines``, each with a line feed."""
     return "".join(line + "\n" for line in lines)
 
 
 def is_no_newline_marker(line: str) -> bool:
-    """``\\ No newline at end of file``, also as models misspell it."""
+    """Return whether a line is ``\\ No newline at end of file``, including common misspellings."""
     return line.lstrip().startswith("\\") and _NO_NEWLINE_WORDS in line.lower()
 
 
 def parse_hunk(
     lines: Sequence[str], line: int | None = None, below: tuple[str, ...] = (), at_end: bool = False
 ) -> Hunk:
-    """The patch that the marked ``lines`` describe. A line without a marker lost its leading space and is kept."""
+    """Convert marked ``lines`` to a hunk. A line without a marker is a context line that lost its leading space."""
     old: list[str] = []
     new: list[str] = []
     unclosed: set[str] = set()

@@ -1,7 +1,7 @@
-"""Other ways to write edits that models fall into, read as patches.
+"""Registry of the text formats in which models write edits, and their detection.
 
-Unified diffs (`unified`), the ``*** Begin Patch`` envelope (`envelope`), SEARCH/REPLACE blocks
-(`blocks`), JSON (`given`) and whole files in a fence (`listings`). Nothing here touches a disk.
+``*** Begin Patch`` envelopes (`apply_patch`), SEARCH/REPLACE blocks (`search_replace`), unified diffs (`unified_diff`)
+and whole files in a code fence (`whole_file`). `parse_edits` also handles JSON.
 """
 
 from __future__ import annotations
@@ -27,47 +27,42 @@ _NOTATIONS: tuple[tuple[FormatDetector, FormatParser], ...] = (
     (is_unified_diff, parse_unified_diff),
     (is_whole_file, parse_whole_files),
 )
-"""The first that recognises a text reads it. To add one, write two functions over its lines."""
+"""The first format that detects a text parses it."""
 
 
 def is_known_notation(text: str) -> bool:
-    """Whether ``text`` is written in one of the notations, JSON aside."""
-    return _reader(normalize_newlines(text).split("\n")) is not None
+    """Return whether ``text`` is in one of the formats other than JSON."""
+    return _find_parser(normalize_newlines(text).split("\n")) is not None
 
 
 def parse_notation(text: str) -> list[ParsedEdit]:
-    """The edits that ``text`` describes, in its order. Raises FormatError for text in no known notation."""
+    """Return the edits of ``text`` in order. Raises FormatError if its format is unknown."""
     lines = normalize_newlines(text).split("\n")
-    reader = _reader(lines)
-    if reader is None:
+    parser = _find_parser(lines)
+    if parser is None:
         raise FormatError(
             "expected a unified diff, a '*** Begin Patch' envelope, SEARCH/REPLACE blocks, JSON with old_text and "
             f"new_text, or a whole file in a fence below its path; got {text[:60]!r}"
         )
-    asked = reader(lines)
-    if not asked:
-        raise FormatError(f"the edit names nothing to change: {text[:60]!r}")
-    return asked
+    edits = parser(lines)
+    if not edits:
+        raise FormatError(f"the edit has no changes: {text[:60]!r}")
+    return edits
 
 
-def read_patches(text: str) -> list[Patch]:
-    """The patches that ``text`` describes for one file. Raises FormatError when it does anything else."""
-    return require_single_file(parse_notation(text))
-
-
-def require_single_file(asked: Sequence[ParsedEdit]) -> list[Patch]:
-    """The patches of the only file that is asked for. Raises FormatError when there are more, or is more to do."""
-    named = list(dict.fromkeys(edit.path for edit in asked if edit.path is not None))
-    if len(named) > 1:
+def require_single_file(edits: Sequence[ParsedEdit]) -> list[Patch]:
+    """Return the patches of the only file. Raises FormatError for several files or other actions."""
+    paths = list(dict.fromkeys(edit.path for edit in edits if edit.path is not None))
+    if len(paths) > 1:
         raise FormatError(
-            f"expected edits of one file, got {len(named)} ({', '.join(named)}); send one call for each file"
+            f"expected edits to one file, got {len(paths)} ({', '.join(paths)}); send one call for each file"
         )
-    for edit in asked:
+    for edit in edits:
         if edit.action != "update" or edit.moved_to:
-            what = f"move to {edit.moved_to}" if edit.moved_to else edit.action
-            raise FormatError(f"expected changes of a file, got {what!r}; use the tool that is for that")
-    return [patch for edit in asked for patch in edit.patches]
+            action = f"move to {edit.moved_to}" if edit.moved_to else edit.action
+            raise FormatError(f"expected changes to a file, got {action!r}; use the tool for that action")
+    return [patch for edit in edits for patch in edit.patches]
 
 
-def _reader(lines: Sequence[str]) -> FormatParser | None:
-    return next((read for recognises, read in _NOTATIONS if recognises(lines)), None)
+def _find_parser(lines: Sequence[str]) -> FormatParser | None:
+    return next((parse for detects, parse in _NOTATIONS if detects(lines)), None)

@@ -1,4 +1,4 @@
-"""SEARCH/REPLACE blocks, below the path of their file, read as patches.
+"""Parse SEARCH/REPLACE blocks, written below the path of their file.
 
 ::
 
@@ -9,13 +9,12 @@
     new
     >>>>>>> REPLACE
 
-Also with ``------- SEARCH`` and ``+++++++ REPLACE`` (Cline), with ``:start_line:12`` above the
-old text (Roo Code), and as git marks a conflict: ``<<<<<<< HEAD``, ``>>>>>>> other`` and,
-in diff3 style, ``||||||| base``, whose part is left out. Where no line divides a block,
-``------- REPLACE`` may do so, and end it, too.
+Variants: ``------- SEARCH`` and ``+++++++ REPLACE`` (Cline), ``:start_line:12`` above the old text (Roo Code), and git
+conflict markers: ``<<<<<<< HEAD``, ``>>>>>>> other`` and, in diff3 style, ``||||||| base``, whose part is ignored.
+Without ``=======`` lines, ``------- REPLACE`` may both divide and end a block.
 
-The texts may hold lines that look like markers. A block ends at the first line that says REPLACE; where several
-lines may divide it, every division is a reading of it, and the file decides.
+The texts may contain lines that look like markers. A block ends at the first REPLACE line. If several lines may divide
+it, all divisions are tried against the file.
 """
 
 from __future__ import annotations
@@ -40,20 +39,20 @@ _OTHER_END = re.compile(r">{5,9}(?: .*)?\s*")
 _ESCAPED = re.compile(r"\\(?=(?:<{5,9}|>{5,9}|={5,9}|-{5,9})(?:\s|$))")
 _HINT = re.compile(r":(?P<end>start|end)_line:\s*(?P<line>\d+)\s*|-{5,9}\s*")
 MAX_DIVISIONS = 20
-"""Readings of one block; each is sought in the file."""
+"""Maximum number of divisions of one block; each is matched against the file."""
 
 
 def is_search_replace(lines: Sequence[str]) -> bool:
-    """Whether ``lines`` hold a block, or the beginning of one."""
-    lines = _with_dividers(lines)
+    """Return whether ``lines`` contain a block, or the start of one."""
+    lines = _normalize_dashed(lines)
     if not any(map(_DIVIDER.fullmatch, lines)):
         return False
     return any(_SEARCH.fullmatch(line) or _CONFLICT.fullmatch(line) for line in lines)
 
 
 def parse_search_replace(lines: Sequence[str]) -> list[ParsedEdit]:
-    """The edits of all blocks, by file. Raises FormatError for a block that has no end or no middle."""
-    lines = _with_dividers(lines)
+    """Return the edits of all blocks, by file. Raises FormatError for a block without an end or divider."""
+    lines = _normalize_dashed(lines)
     edits: dict[str | None, ParsedEdit] = {}
     path: str | None = None
     number = previous = 0
@@ -61,31 +60,31 @@ def parse_search_replace(lines: Sequence[str]) -> list[ParsedEdit]:
         search = _SEARCH.fullmatch(lines[number])
         if search is None and _REPLACE.fullmatch(lines[number]):
             raise FormatError(
-                f"line {number + 1} is a second {lines[number].strip()!r} of one block; "
-                "a text that holds such a line can only be given as old_text and new_text"
+                f"line {number + 1} is a second {lines[number].strip()!r} in one block; "
+                "if a text contains such a line, use old_text and new_text instead"
             )
         if search is None and not _CONFLICT.fullmatch(lines[number]):
             number += 1
             continue
         label = find_path(search["path"]) if search and search["path"] else None
         path = label or find_path_above(lines[previous:number], number - previous) or path
-        end = _end(lines, number, search is not None)
-        edits.setdefault(path, ParsedEdit(path)).patches.append(_block(lines[number:end], number + 1))
+        end = _find_end(lines, number, search is not None)
+        edits.setdefault(path, ParsedEdit(path)).patches.append(_parse_block(lines[number:end], number + 1))
         number = previous = end + 1
     return list(edits.values())
 
 
-def _with_dividers(lines: Sequence[str]) -> Sequence[str]:
-    """``lines``; those that ``------- REPLACE`` both divides and ends are spelled as others are."""
+def _normalize_dashed(lines: Sequence[str]) -> Sequence[str]:
+    """Replace ``------- REPLACE`` lines that both divide and end blocks with the usual markers."""
     dashed = [number for number, line in enumerate(lines) if _DASHED.fullmatch(line)]
     if not dashed or len(dashed) % 2 or any(map(_DIVIDER.fullmatch, lines)):
         return lines
-    spelled = dict(zip(dashed, ["=======", ">>>>>>> REPLACE"] * (len(dashed) // 2), strict=True))
-    return [spelled.get(number, line) for number, line in enumerate(lines)]
+    replacements = dict(zip(dashed, ["=======", ">>>>>>> REPLACE"] * (len(dashed) // 2), strict=True))
+    return [replacements.get(number, line) for number, line in enumerate(lines)]
 
 
-def _end(lines: Sequence[str], start: int, is_search: bool) -> int:
-    """The line that closes the block whose first line is ``start``."""
+def _find_end(lines: Sequence[str], start: int, is_search: bool) -> int:
+    """Return the line that closes the block starting at ``start``."""
     following = range(start + 1, len(lines))
     next_search = next((number for number in following if _SEARCH.fullmatch(lines[number])), len(lines))
     within = range(start + 1, next_search)
@@ -100,10 +99,10 @@ def _end(lines: Sequence[str], start: int, is_search: bool) -> int:
     raise FormatError(f"a SEARCH block at line {start + 1} has no >>>>>>> REPLACE line; write the block to its end")
 
 
-def _block(body: Sequence[str], line: int) -> Hunk:
-    """The patch of a block whose lines, but for the last, are ``body``, with its other readings."""
-    readings = _readings(body[1:], has_base=_SEARCH.fullmatch(body[0]) is None)
-    found = list(islice(readings, MAX_DIVISIONS + 1))
+def _parse_block(body: Sequence[str], line: int) -> Hunk:
+    """Convert a block without its last line to a hunk with all its divisions."""
+    divisions = _divisions(body[1:], has_base=_SEARCH.fullmatch(body[0]) is None)
+    found = list(islice(divisions, MAX_DIVISIONS + 1))
     if not found:
         raise FormatError(f"a SEARCH block at line {line} has no ======= line between the old and the new text")
     if len(found) > MAX_DIVISIONS:
@@ -113,7 +112,7 @@ def _block(body: Sequence[str], line: int) -> Hunk:
     return replace(found[0], others=tuple(found[1:])) if len(found) > 1 else found[0]
 
 
-def _readings(body: Sequence[str], has_base: bool) -> Iterator[Hunk]:
+def _divisions(body: Sequence[str], has_base: bool) -> Iterator[Hunk]:
     for number, text in enumerate(body):
         if not _DIVIDER.fullmatch(text):
             continue
@@ -125,11 +124,11 @@ def _readings(body: Sequence[str], has_base: bool) -> Iterator[Hunk]:
 
 
 def _hunk(old: Sequence[str], new: Sequence[str]) -> Hunk:
-    """The two halves of a block; ``:start_line:12`` and ``-------`` may be above the old one."""
+    """Convert the two halves of a block; ``:start_line:12`` and ``-------`` may precede the old one."""
     first = 0
     start: int | None = None
     while first < len(old) and (hint := _HINT.fullmatch(old[first])):
-        if not hint["end"]:  # a rule of dashes without hints is a line of the file
+        if not hint["end"]:  # a dashed line without hints belongs to the file
             first += first > 0
             break
         start = int(hint["line"]) if hint["end"] == "start" else start

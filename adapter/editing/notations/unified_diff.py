@@ -1,4 +1,4 @@
-"""Unified diffs, as git, diff and models write them, read as patches.
+"""Parse unified diffs as written by git, diff and models.
 
 ::
 
@@ -9,11 +9,10 @@
     -old
     +new
 
-The headers, the numbers and even the ``@@`` may be missing inside a ```` ```diff ````
-fence or below a header. Counts are often wrong and are not read, with two
-exceptions: ``-3,0`` inserts after line 3, and lines that are added without
-any context are refused when the counts say that there was some. Numbers are
-only hints. Of git's own lines, those of new, deleted and renamed files are read.
+Headers, line numbers and even ``@@`` may be missing inside a ```` ```diff ```` fence or below a header. Line numbers
+are only hints. Counts are often wrong and are ignored, with two exceptions: ``-3,0`` inserts after line 3, and added
+lines without context are rejected if the counts claim that there is some. Of git's extended headers, those of new,
+deleted and renamed files are parsed.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _GIT_PREFIXES = (("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", 
 
 
 class _Head(NamedTuple):
-    """A line with ``@@``: the old text's first line and count, where it has them, and what else it says."""
+    """A line with ``@@``: first line and line count of the old text, if any, and the section heading."""
 
     written: str
     line: int | None = None
@@ -50,7 +49,7 @@ class _Head(NamedTuple):
 
 
 def parse_hunk_header(text: str) -> _Head | None:
-    """What a line that begins a hunk says, None for another line."""
+    """Parse a line that starts a hunk; None for other lines."""
     match = _HUNK.fullmatch(text)
     if match is None:
         return None
@@ -64,16 +63,16 @@ def parse_hunk_header(text: str) -> _Head | None:
 
 
 def is_unified_diff(lines: Sequence[str]) -> bool:
-    """Whether ``lines`` hold a diff: a header or a hunk with changed lines, or a fence that says so."""
+    """Return whether ``lines`` contain a diff: changed lines with a header, a hunk or a diff fence."""
     if any(map(_GIT.fullmatch, lines)) and any(map(_RENAME.fullmatch, lines)):
         return True
-    named = any(_is_header(lines, number) for number in range(len(lines)))
-    return (named or any(map(parse_hunk_header, lines)) or any(map(_opens_diff, lines))) and has_changes(lines)
+    has_header = any(_is_header(lines, number) for number in range(len(lines)))
+    return (has_header or any(map(parse_hunk_header, lines)) or any(map(_opens_diff, lines))) and has_changes(lines)
 
 
 def parse_unified_diff(lines: Sequence[str]) -> list[ParsedEdit]:
-    """The edits of a diff. Raises FormatError for a hunk that has no place."""
-    return _DiffReader(lines).read()
+    """Return the edits of a diff. Raises FormatError for a hunk without context or line number."""
+    return _DiffParser(lines).parse()
 
 
 def _is_header(lines: Sequence[str], number: int) -> bool:
@@ -86,33 +85,33 @@ def _opens_diff(line: str) -> bool:
     return fence is not None and fence["info"].strip().lower().split(" ")[0] in ("diff", "patch", "udiff")
 
 
-class _DiffReader:
+class _DiffParser:
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
-        self.asked: list[ParsedEdit] = []
+        self.edits: list[ParsedEdit] = []
         self.edit = ParsedEdit(None)
         self.hunk: list[str] | None = None
         self.head: _Head | None = None
         self.fence = ""
 
-    def read(self) -> list[ParsedEdit]:
+    def parse(self) -> list[ParsedEdit]:
         number = 0
         while number < len(self.lines):
             text = self.lines[number]
             if _is_header(self.lines, number):
-                self._header(text[4:], self.lines[number + 1][4:])
+                self._start_file(text[4:], self.lines[number + 1][4:])
                 number += 1
             elif head := parse_hunk_header(text):
-                self._close()
+                self._finish_hunk()
                 self.hunk, self.head = [], head
-            elif not self._is_git(text) and not self._is_fence(text) and self.hunk is not None:
+            elif not self._consume_git_line(text) and not self._consume_fence(text) and self.hunk is not None:
                 self.hunk.append(text)
             number += 1
-        self._finish()
-        return self.asked
+        self._finish_edit()
+        return self.edits
 
-    def _is_fence(self, text: str) -> bool:
-        """The fence around a diff; in a hunk, one with a space before it is a line of the file."""
+    def _consume_fence(self, text: str) -> bool:
+        """Handle a fence around the diff; in a hunk, an indented fence is a line of the file."""
         fence = FENCE.fullmatch(text)
         if fence is None or (self.hunk is not None and text[0] in " \t"):
             return False
@@ -120,26 +119,26 @@ class _DiffReader:
             self.fence = fence["marks"]
             self.hunk = [] if _opens_diff(text) else None
         elif self.fence and fence["marks"].startswith(self.fence) and not fence["info"].strip():
-            self._close()
+            self._finish_hunk()
             self.fence = ""
         return True
 
-    def _is_git(self, text: str) -> bool:
-        """A line of git's own, taken note of."""
+    def _consume_git_line(self, text: str) -> bool:
+        """Handle one of git's extended header lines."""
         if git := _GIT.fullmatch(text):
-            self._finish()
-            self.edit = ParsedEdit(_paths(git["old"], git["new"])[1])
+            self._finish_edit()
+            self.edit = ParsedEdit(_header_paths(git["old"], git["new"])[1])
         elif rename := _RENAME.fullmatch(text):
-            self._close()
-            path = _unquoted(rename["path"])
+            self._finish_hunk()
+            path = _unquote_path(rename["path"])
             if rename["side"] == "from":
                 if self.edit.patches or self.edit.moved_to:
-                    self._finish()
+                    self._finish_edit()
                 self.edit.path = path
             else:
                 self.edit.moved_to = path
         elif _NOISE.match(text):
-            self._close()
+            self._finish_hunk()
             if text.startswith("deleted file mode"):
                 self.edit.action = "delete"
             elif text.startswith("new file mode"):
@@ -148,12 +147,12 @@ class _DiffReader:
             return False
         return True
 
-    def _header(self, before: str, after: str) -> None:
-        """The two lines that name the file begin an edit, unless git's lines have begun it."""
-        old, new = _paths(before, after)
-        self._close()
+    def _start_file(self, before: str, after: str) -> None:
+        """Start an edit at the two header lines, unless git's lines have already started it."""
+        old, new = _header_paths(before, after)
+        self._finish_hunk()
         if self.edit.patches:
-            self._finish()
+            self._finish_edit()
         if old is None:
             self.edit.action = "add"
         elif new is None:
@@ -162,19 +161,19 @@ class _DiffReader:
             self.edit.path = new or old
         self.hunk, self.head = [], None
 
-    def _finish(self) -> None:
-        self._close()
+    def _finish_edit(self) -> None:
+        self._finish_hunk()
         edit = self.edit
         if edit.action == "add":
             edit.content = "".join(patch.new_text for patch in edit.patches)
         if edit.action != "update":
             edit.patches = []
         if edit.patches or edit.moved_to or (edit.action != "update" and edit.path):
-            self.asked.append(edit)
+            self.edits.append(edit)
         self.edit = ParsedEdit(None)
 
-    def _close(self) -> None:
-        """Add the hunk that has come to its end."""
+    def _finish_hunk(self) -> None:
+        """Add the current hunk to the edit."""
         lines, head = _without_prose(self.hunk or []), self.head or _Head("without @@")
         self.hunk = self.head = None
         if not has_changes(lines):
@@ -189,33 +188,39 @@ class _DiffReader:
 
 
 def _insertion_line(head: _Head) -> int:
-    """Where lines without context go: ``-3,0`` is after line 3."""
+    """Return the line before which lines without context are inserted: ``-3,0`` is after line 3."""
     if head.line is not None and head.old_count == 0:
         return head.line + 1
     raise FormatError(
-        f"the hunk {head.written!r} only adds lines and shows none around them: "
-        "write the lines above and below its place, each after a space"
+        f"the hunk {head.written!r} only adds lines and has no context: "
+        "write the lines above and below them, each with a leading space"
     )
 
 
 def _without_prose(lines: Sequence[str]) -> list[str]:
-    """A hunk without what follows it: blank lines, and sentences after one where every line above is marked."""
-    kept = list(lines)
-    while kept and not kept[-1]:
-        kept.pop()
-    marked = max((number for number, text in enumerate(kept) if text[:1] in ("-", "+", " ", "\\")), default=-1)
-    rest = kept[marked + 1 :]
-    if rest and not rest[0] and all(text[:1] in ("-", "+", " ", "\\") or not text for text in kept[: marked + 1]):
-        kept = kept[: marked + 1]
-    return kept
+    """Drop trailing blank lines, and prose after a blank line if every line above it is marked."""
+    lines_left = list(lines)
+    while lines_left and not lines_left[-1]:
+        lines_left.pop()
+    last_marked = max(
+        (number for number, text in enumerate(lines_left) if text[:1] in ("-", "+", " ", "\\")), default=-1
+    )
+    rest = lines_left[last_marked + 1 :]
+    if (
+        rest
+        and not rest[0]
+        and all(text[:1] in ("-", "+", " ", "\\") or not text for text in lines_left[: last_marked + 1])
+    ):
+        lines_left = lines_left[: last_marked + 1]
+    return lines_left
 
 
 # ----------------------------------------------------------------------------- paths
 
 
-def _paths(before: str, after: str) -> tuple[str | None, str | None]:
-    """The two names of a header, without git's prefixes; None for /dev/null."""
-    old, new = _unquoted(before), _unquoted(after)
+def _header_paths(before: str, after: str) -> tuple[str | None, str | None]:
+    """Return the two paths of a header without git's prefixes; None for /dev/null."""
+    old, new = _unquote_path(before), _unquote_path(after)
     for left, right in _GIT_PREFIXES:
         if old.startswith(left) and new.startswith(right):
             return old[2:], new[2:]
@@ -229,8 +234,8 @@ def _paths(before: str, after: str) -> tuple[str | None, str | None]:
     return old, new
 
 
-def _unquoted(written: str) -> str:
-    """A path as git quotes it when it has unusual characters, and without the time that diff adds."""
+def _unquote_path(written: str) -> str:
+    """Undo git's quoting of unusual characters, and drop the time that diff adds."""
     path = _TIME.sub("", written).strip()
     if len(path) < 2 or not (path.startswith('"') and path.endswith('"')):
         return path

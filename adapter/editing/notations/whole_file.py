@@ -1,11 +1,11 @@
-"""Whole files, each in a fence below its path or with the path in the fence, read as rewrites::
+"""Parse whole files in code fences, with the path above the fence or in its info string::
 
     path
     ```python
     all lines, or some with "# ... existing code ..." for those that stay
     ```
 
-A text that is nothing but a fence is the file that it is given for.
+A text that is only a fence is the whole file being edited.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _INFO_PATH = re.compile(r"(?:[\w+#-]*[: ]\s*)?(?:(?:title|file|filename|path)=)?
 
 
 MAX_UNCLOSED = 20
-"""Fences that do not close; each is sought to the end of the text."""
+"""Maximum number of unclosed fences; each is searched to the end of the text."""
 
 
 class _Fence(NamedTuple):
-    """The lines ``start:end`` inside a fence; ``path`` is None where none is named."""
+    """The lines ``start:end`` inside a fence, and its path, if any."""
 
     path: str | None
     start: int
@@ -34,47 +34,47 @@ class _Fence(NamedTuple):
 
 
 def is_whole_file(lines: Sequence[str]) -> bool:
-    """Whether ``lines`` hold a fence below a path, or are one fence."""
-    return bool(_listed(lines))
+    """Return whether ``lines`` contain a fence with a path, or are one fence."""
+    return bool(_file_fences(lines))
 
 
 def parse_whole_files(lines: Sequence[str]) -> list[ParsedEdit]:
-    """A rewrite for each fence that has a path."""
+    """Return a rewrite for each fence with a path, or for the only fence."""
     return [
         ParsedEdit(fence.path, patches=[WholeFileRewrite("", close_lines(lines[fence.start : fence.end]))])
-        for fence in _listed(lines)
+        for fence in _file_fences(lines)
     ]
 
 
 def find_fences(lines: Sequence[str]) -> list[tuple[int, int]]:
-    """The lines ``start:end`` inside each fence."""
+    """Return the range ``start:end`` of the lines inside each fence."""
     return [(fence.start, fence.end) for fence in _fences(lines)]
 
 
-def _listed(lines: Sequence[str]) -> list[_Fence]:
+def _file_fences(lines: Sequence[str]) -> list[_Fence]:
     fences = list(_fences(lines))
-    named = [fence for fence in fences if fence.path is not None]
-    if named or len(fences) != 1:
-        return named
-    around = (*lines[: fences[0].start - 1], *lines[fences[0].end + 1 :])
-    return [] if any(line.strip() for line in around) else fences
+    with_path = [fence for fence in fences if fence.path is not None]
+    if with_path or len(fences) != 1:
+        return with_path
+    outside = (*lines[: fences[0].start - 1], *lines[fences[0].end + 1 :])
+    return [] if any(line.strip() for line in outside) else fences
 
 
 def _fences(lines: Sequence[str]) -> Iterator[_Fence]:
-    """The outermost fences; one that is not closed is none."""
+    """Yield the outermost closed fences."""
     number = unclosed = 0
     while number < len(lines) and unclosed < MAX_UNCLOSED:
         opening = FENCE.fullmatch(lines[number])
-        if opening is None or (end := _end(lines, number, opening["marks"])) is None:
+        if opening is None or (end := _find_closing_fence(lines, number, opening["marks"])) is None:
             unclosed += opening is not None
             number += 1
             continue
-        yield _Fence(_path(lines, number, opening["info"].strip()), number + 1, end)
+        yield _Fence(_fence_path(lines, number, opening["info"].strip()), number + 1, end)
         number = end + 1
 
 
-def _end(lines: Sequence[str], start: int, marks: str) -> int | None:
-    """The line that closes the fence, past fences in it that say a language."""
+def _find_closing_fence(lines: Sequence[str], start: int, marks: str) -> int | None:
+    """Return the line that closes the fence, skipping nested fences, which have an info string."""
     depth = 1
     for number in range(start + 1, len(lines)):
         fence = FENCE.fullmatch(lines[number])
@@ -86,12 +86,12 @@ def _end(lines: Sequence[str], start: int, marks: str) -> int | None:
     return None
 
 
-def _path(lines: Sequence[str], number: int, info: str) -> str | None:
-    inside = _INFO_PATH.fullmatch(info)
-    if inside is not None and "." in inside["path"] and is_unambiguous_path(inside["path"]):
-        return inside["path"]
-    above = number - 1
-    if above > 0 and not lines[above].strip():
-        above -= 1
-    path = bare_path(lines[above]) if above >= 0 else None
+def _fence_path(lines: Sequence[str], number: int, info: str) -> str | None:
+    info_path = _INFO_PATH.fullmatch(info)
+    if info_path is not None and "." in info_path["path"] and is_unambiguous_path(info_path["path"]):
+        return info_path["path"]
+    line_above = number - 1
+    if line_above > 0 and not lines[line_above].strip():
+        line_above -= 1
+    path = bare_path(lines[line_above]) if line_above >= 0 else None
     return path if path is not None and is_unambiguous_path(path) else None

@@ -1,8 +1,7 @@
-"""What a model copied into its texts from how they were shown: diff marks and line numbers.
+"""Strip diff markers and line numbers that a model copied from the display of a file.
 
-Often only one of the two texts has them. Where the old text has none, its lines show what
-is a mark in the new one: what is left when the marks are taken off must be lines that were
-kept. Where that leaves a doubt nothing is written.
+Often only one of the two texts has them. If only the new text does, its stripped context lines must occur in the old
+text. If that is ambiguous, the edit is rejected.
 """
 
 from __future__ import annotations
@@ -15,112 +14,120 @@ from rapidfuzz import fuzz
 
 from adapter.editing.repairs.reindent import indent_of, indent_unit, indent_width
 
-DIFF_NOTE = "diff markers in the new text were left off"
-NUMBERS_NOTE = "line numbers in the new text were left off"
-
-
+DIFF_NOTE = "diff markers were removed from the new text"
+NUMBERS_NOTE = "line numbers were removed from the new text"
 MIN_NEW_FORM = 75.0
-"""Percent alike from which an added line is the new form of a removed one."""
+"""Minimum similarity, in percent, of an added line that replaces a removed one."""
 
 
 class AmbiguousDiffMarkers(Exception):
-    """A line of the new text begins with what may be a mark or may be meant. ``str(error)`` is the line."""
+    """A ``+`` in the new text may be a marker or content. ``str(error)`` is the line."""
 
 
 # --------------------------------------------------------------------- both texts
 
 
 def strip_diff_markers(old: str, new: str) -> Iterator[tuple[str, str]]:
-    """Both texts without diff marks, if the old one has them: of lines that are kept, too, or only of the others."""
+    """Yield both texts without diff markers, if the old one has them: with and without markers on context lines."""
     before, after = old.split("\n"), new.split("\n")
     if not has_diff_markers(before) or (has_diff_markers(after) and not any(line.startswith("+") for line in after)):
-        return  # a list of "- items" is no diff
-    bare = _side(before, "-")
-    yield "\n".join(bare), "\n".join(_new_side(bare, after))
+        return  # a list of "- items" is not a diff
+    stripped = _strip_full_markers(before, "-")
+    yield "\n".join(stripped), "\n".join(_new_side(stripped, after))
     if any(line[:1] == " " for line in before):
-        yield "\n".join(_stripped(before, "-")), "\n".join(_stripped(after, "+"))
+        yield "\n".join(_strip_partial_markers(before, "-")), "\n".join(_strip_partial_markers(after, "+"))
 
 
 def has_diff_markers(lines: Sequence[str]) -> bool:
-    """Every line begins as in a diff: with a space, ``-`` or ``+``."""
+    """Return whether every line starts with a space, ``-`` or ``+``, as in a diff."""
     return all(line[:1] in " -+" for line in lines) and any(line[:1] in ("-", "+") for line in lines)
 
 
-def _side(lines: Sequence[str], mark: str) -> list[str]:
-    """One side of a diff in which every line is marked."""
+def _strip_full_markers(lines: Sequence[str], mark: str) -> list[str]:
+    """Return one side of a diff in which every line is marked."""
     return [line[1:] for line in lines if line[:1] in ("", " ", mark)]
 
 
-def _stripped(lines: Sequence[str], mark: str, width: int = 1) -> list[str]:
-    """One side of a diff in which lines that are kept have no mark."""
+def _strip_partial_markers(lines: Sequence[str], mark: str, width: int = 1) -> list[str]:
+    """Return one side of a diff in which context lines are not marked."""
     other = "-" if mark == "+" else "+"
     return [line[width:] if line[:1] == mark else line for line in lines if line[:1] != other]
 
 
 def _new_side(old: Sequence[str], new: Sequence[str]) -> Sequence[str]:
     if has_diff_markers(new):
-        return _side(new, "+")
+        return _strip_full_markers(new, "+")
     known = set(old) - {""}
     filled = [line for line in new if line.strip()]
     is_shifted = bool(filled) and all(line[:1] == " " for line in filled)
     if is_shifted and known.issuperset(line[1:] for line in filled) and not known.intersection(filled):
-        return [line[1:] for line in new]  # lines were only taken out: the kept ones have their blank still
-    return _stripped(new, "+") if any(line[:1] == "+" for line in new) else new
+        return [line[1:] for line in new]  # only deletions: the context lines still have their space
+    return _strip_partial_markers(new, "+") if any(line[:1] == "+" for line in new) else new
 
 
 # -------------------------------------------------------------------- the new text
 
 
 def strip_new_text_markers(old: str, new: str, view: str) -> tuple[str, str] | None:
-    """The new text without marks that the old one does not have, and a note; None when it has none.
+    """Strip markers that only the new text has, and return it with a note; None if it has none.
 
-    ``view``: the document; where lines of it begin with ``+``, such lines are meant. Raises Unmarkable.
+    ``view``: the document; if its own lines start with ``+``, such lines are kept. Raises AmbiguousDiffMarkers.
     """
     before, after = old.split("\n"), new.split("\n")
     if any(line[:1] in ("+", "-") for line in after) and not has_diff_markers(before):
-        written = _without_marks(before, after, view)
-        if written is not None:
-            return "\n".join(written), DIFF_NOTE
-    bare_ways = strip_line_numbers(new)
-    if bare_ways and not strip_line_numbers(old):
-        for bare in bare_ways.values():
+        replacement = _strip_markers(before, after, view)
+        if replacement is not None:
+            return "\n".join(replacement), DIFF_NOTE
+    stripped_versions = strip_line_numbers(new)
+    if stripped_versions and not strip_line_numbers(old):
+        for stripped in stripped_versions.values():
             kept = set(before) - {""}
-            lines = bare.split("\n")
+            lines = stripped.split("\n")
             if kept.intersection(lines) and not kept.intersection(after):
-                return bare, NUMBERS_NOTE
+                return stripped, NUMBERS_NOTE
     return None
 
 
-def _without_marks(old: Sequence[str], new: Sequence[str], view: str) -> Sequence[str] | None:
+def _strip_markers(old: Sequence[str], new: Sequence[str], view: str) -> Sequence[str] | None:
     added = [line for line in new if line[:1] == "+"]
     kept = [line for line in new if line[:1] not in ("+", "-")]
     has_removed = len(added) + len(kept) < len(new)
-    if has_diff_markers(new) and _filled(_side(new, "-")) == _filled(old) and (added or has_removed):
-        return _side(new, "+")
+    if (
+        has_diff_markers(new)
+        and _nonblank_lines(_strip_full_markers(new, "-")) == _nonblank_lines(old)
+        and (added or has_removed)
+    ):
+        return _strip_full_markers(new, "+")
     if not added or "\n+" in "\n" + view:
         return None
     if has_removed:
-        widths = (width for width in (1, 2) if _filled(_stripped(new, "-", width)) == _filled(old))
-        return next((_stripped(new, "+", width) for width in widths), None)
+        widths = (
+            width
+            for width in (1, 2)
+            if _nonblank_lines(_strip_partial_markers(new, "-", width)) == _nonblank_lines(old)
+        )
+        return next((_strip_partial_markers(new, "+", width) for width in widths), None)
     if not kept or not any(line.strip() for line in kept):
         return None if _may_be_a_list(added) else [line[1:] for line in new]
-    if _is_part(_filled([line[1:] for line in kept]), old) and not _is_part(_filled(kept), old):
-        return _side(new, "+")
-    if not _is_part(_filled(kept), old):
+    if _is_subsequence(_nonblank_lines([line[1:] for line in kept]), old) and not _is_subsequence(
+        _nonblank_lines(kept), old
+    ):
+        return _strip_full_markers(new, "+")
+    if not _is_subsequence(_nonblank_lines(kept), old):
         return None
-    shift = _shift(old, new)
+    shift = _marker_width(old, new)
     if shift is None:
         raise AmbiguousDiffMarkers(added[0])
-    return [_unplussed(line, shift) if line[:1] == "+" else line for line in new]
+    return [_strip_plus(line, shift) if line[:1] == "+" else line for line in new]
 
 
-def _filled(lines: Sequence[str]) -> list[str]:
+def _nonblank_lines(lines: Sequence[str]) -> list[str]:
     return [line.rstrip() for line in lines if line.strip()]
 
 
-def _is_part(lines: Sequence[str], whole: Sequence[str]) -> bool:
-    """Whether ``lines`` stand in ``whole``, in order."""
-    rest = iter(_filled(whole))
+def _is_subsequence(lines: Sequence[str], whole: Sequence[str]) -> bool:
+    """Return whether ``lines`` occur in ``whole`` in order."""
+    rest = iter(_nonblank_lines(whole))
     return all(line in rest for line in lines)
 
 
@@ -128,9 +135,9 @@ def _may_be_a_list(added: Sequence[str]) -> bool:
     return all(line[1:2] == " " and line[2:3].strip() for line in added)
 
 
-def _shift(old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Blanks that the marks have beyond themselves: 1 for ``+ ``, -1 where the mark took the place of a
-    blank; None when neither the lines that were changed nor the indentation of all tell."""
+def _marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
+    """Return the extra width of the markers: 1 for ``+ ``, -1 if the marker replaced a space; None if neither the
+    changed lines nor the indentation determine it."""
     added = [line[1:] for line in new if line[:1] == "+" and line[1:].strip()]
     if not added or any(line[:1] == "\t" for line in added):
         return 0
@@ -139,23 +146,22 @@ def _shift(old: Sequence[str], new: Sequence[str]) -> int | None:
     widths = {indent_width(line) for line in added}
     on_grid = [shift for shift in (0, 1, -1) if all((width - shift) % unit == 0 for width in widths)]
     if votes:
-        return _sure(list(votes), on_grid)
+        return _single_choice(list(votes), on_grid)
     depths = {indent_width(line) for line in old if line.strip()}
     if depths == {0} and _may_be_a_list(["+" + line for line in added]):
-        return None  # "+ item" is an item of a list, too
+        return None  # "+ item" may be a list item
     known = [shift for shift in on_grid if any(width - shift in depths for width in widths)]
     fitting = known or [shift for shift in on_grid if shift >= 0 and unit > 1]
-    return _sure(fitting, on_grid)
+    return _single_choice(fitting, on_grid)
 
 
-def _sure(shifts: Sequence[int], on_grid: Sequence[int]) -> int | None:
-    """The only one of some shifts; none where the mark took the place of a blank, or is two wide before lines that
-    are moved."""
+def _single_choice(shifts: Sequence[int], on_grid: Sequence[int]) -> int | None:
+    """Return the only shift, unless the marker may have replaced a space or be two wide before moved lines."""
     return shifts[0] if len(shifts) == 1 and (shifts[0] >= 0 or 1 not in on_grid) else None
 
 
 def _votes(added: Sequence[str], removed: Sequence[str]) -> Iterator[int]:
-    """What the indentation of an added line says that is clearly the new form of a removed one."""
+    """Yield the shift of each added line that clearly replaces a removed one."""
     for line in added:
         same = [other for other in removed if other.split()[0] == line.split()[0]]  # "name:" is not "- name:"
         likes = [(fuzz.ratio(line.strip(), other.strip()), indent_width(other)) for other in same]
@@ -164,9 +170,9 @@ def _votes(added: Sequence[str], removed: Sequence[str]) -> Iterator[int]:
             yield indent_width(line) - best[1]
 
 
-def _unplussed(line: str, shift: int) -> str:
+def _strip_plus(line: str, shift: int) -> str:
     if line == "+ ":
-        return ""  # an empty line, however wide the marks are
+        return ""  # an empty line, at any marker width
     return " " + line[1:] if shift < 0 and line[1:].strip() else line[1 + max(shift, 0) :]
 
 
@@ -176,8 +182,10 @@ _NUMBERED = re.compile(r"[ \t]*(\d+)(?:(\t)|[ \t]?([|:\u2502\u2192])|(?=$))(.*)"
 
 
 def strip_line_numbers(text: str) -> dict[bool, str]:
-    """``12| x``, ``12: x`` or the output of ``cat -n`` on every line, counting up: the lines alone. A blank
-    behind the mark may be part of the mark or of the line: by whether it is left off, the likelier way first."""
+    """Strip ascending ``12| x``, ``12: x`` or ``cat -n`` prefixes, if every line has one.
+
+    A space after the prefix may belong to either part; the keys are True if it is stripped, the likelier one first.
+    """
     lines = text.split("\n")
     if not _NUMBERED.fullmatch(next((line for line in lines if line.strip()), "")):
         return {}
@@ -191,32 +199,36 @@ def strip_line_numbers(text: str) -> dict[bool, str]:
         return {}
     has_blank = all(match[2] or match[4][:1] in ("", " ") for match in found) and not all(match[2] for match in found)
     ways = (True, False) if has_blank else (False,)
-    return {strips: "\n".join(_numberless(match, strips) if match else "" for match in matches) for strips in ways}
+    return {strips: "\n".join(_without_number(match, strips) if match else "" for match in matches) for strips in ways}
 
 
-def _numberless(match: re.Match[str], strips: bool) -> str:
+def _without_number(match: re.Match[str], strips: bool) -> str:
     return match[4].removeprefix(" ") if strips and not match[2] else match[4]
 
 
 def strip_line_numbers_from_pair(old: str, new: str) -> Iterator[tuple[str, str, int]]:
-    """Both texts without line numbers, if the old one has them, and the first number; also where only
-    some lines of the new text are numbered."""
+    """Yield both texts without line numbers, and the first number, if the old text has them. In the new text, only some
+    lines may be numbered."""
     first = _NUMBERED.match(next((line for line in old.split("\n") if line.strip()), ""))
     of_new = strip_line_numbers(new)
-    for strips, bare in strip_line_numbers(old).items():
-        written = of_new.get(strips, next(iter(of_new.values()), None))
-        yield bare, _partly_numbered(old, new, strips) if written is None else written, int(first[1]) if first else 1
+    for strips, stripped in strip_line_numbers(old).items():
+        replacement = of_new.get(strips, next(iter(of_new.values()), None))
+        yield (
+            stripped,
+            _partly_numbered(old, new, strips) if replacement is None else replacement,
+            int(first[1]) if first else 1,
+        )
 
 
 def _partly_numbered(old: str, new: str, strips: bool) -> str:
-    """Lines that were copied with their numbers lose them; the mark must be that of the old text. Where every line
-    has one, new ones have any number: models do not know it."""
-    shown = [match for line in old.split("\n") if (match := _NUMBERED.fullmatch(line))]
-    mark = next(match[2] or match[3] for match in shown if match[2] or match[3])
-    last = int(shown[-1][1]) + new.count("\n") + 1
+    """Strip numbers from copied lines, which have the same separator as the old text. If every line is numbered, new
+    ones may have any number, because models cannot know it."""
+    numbered_old = [match for line in old.split("\n") if (match := _NUMBERED.fullmatch(line))]
+    mark = next(match[2] or match[3] for match in numbered_old if match[2] or match[3])
+    last = int(numbered_old[-1][1]) + new.count("\n") + 1
     matches = [_NUMBERED.fullmatch(line) for line in new.split("\n")]
     numbered = [match for match in matches if match and (match[2] or match[3]) == mark]
     is_every = len(numbered) == sum(bool(line.strip()) for line in new.split("\n"))
-    copied = {match for match in numbered if is_every or int(shown[0][1]) <= int(match[1]) <= last}
+    copied = {match for match in numbered if is_every or int(numbered_old[0][1]) <= int(match[1]) <= last}
     pairs = zip(new.split("\n"), matches, strict=True)
-    return "\n".join(_numberless(match, strips) if match and match in copied else line for line, match in pairs)
+    return "\n".join(_without_number(match, strips) if match and match in copied else line for line, match in pairs)

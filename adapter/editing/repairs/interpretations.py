@@ -1,8 +1,7 @@
-"""What a model may have meant by its texts, apart from what it wrote.
+"""Possible interpretations of a model's old and new text.
 
-Models wrap old and new text in a code fence, copy the line numbers or diff
-markers they were shown, or escape a text twice. Each reading takes one such
-habit off both texts alike. The text as written always comes first.
+Models wrap both texts in a code fence, copy displayed line numbers or diff markers, or escape a text twice. Each
+interpretation undoes one such habit in both texts. The text as written always comes first.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from adapter.editing.repairs.unescape import undo_double_escaping
 
 @dataclass(frozen=True, slots=True)
 class Interpretation:
-    """Old and new text, both with line feeds; ``notes`` say what was taken off.
+    """Old and new text, both with line feeds; ``notes`` describe the repairs.
 
-    ``line`` is the 1-based line that the text itself names, if any.
-    ``is_whole_lines``: the texts stand for lines, never for a part of one.
+    ``line`` is the 1-based line number found in the old text, if any.
+    ``is_whole_lines``: the texts are whole lines, never part of one.
     """
 
     old: str
@@ -31,45 +30,49 @@ class Interpretation:
     is_whole_lines: bool = False
 
 
-MAX_READINGS = 24
-"""Of one patch; each is a search of the document."""
+MAX_INTERPRETATIONS = 24
+"""Maximum number of interpretations of one patch; each is a search of the document."""
 
 
 def interpretations(written: Interpretation) -> list[Interpretation]:
-    """The texts as written, then with each habit that they show taken off, then with all of them."""
-    single = [taken for habit in _HABITS for taken in _without(habit, written)]
+    """Return the texts as written, then with each applicable repair, then with all of them."""
+    single = [stripped for repair in _REPAIRS for stripped in _apply_repair(repair, written)]
     found = [written, *single]
-    if single and any(next(_without(habit, single[-1]), None) for habit in _HABITS):
-        every = [written]
-        for habit in _HABITS:
-            every = [taken for reading in every for taken in (list(_without(habit, reading)) or [reading])]
-        found += every[:MAX_READINGS]
+    if single and any(next(_apply_repair(repair, single[-1]), None) for repair in _REPAIRS):
+        combined = [written]
+        for repair in _REPAIRS:
+            combined = [
+                stripped
+                for interpretation in combined
+                for stripped in (list(_apply_repair(repair, interpretation)) or [interpretation])
+            ]
+        found += combined[:MAX_INTERPRETATIONS]
     unique: dict[str, Interpretation] = {}
-    for reading in found:
-        if reading.old:
-            unique.setdefault(reading.old, reading)
-    return list(unique.values())[:MAX_READINGS]
+    for interpretation in found:
+        if interpretation.old:
+            unique.setdefault(interpretation.old, interpretation)
+    return list(unique.values())[:MAX_INTERPRETATIONS]
 
 
-class _Habit(NamedTuple):
-    """``take`` gives both texts without the habit, the likeliest way first, and the line that the old one names, if
-    any; nothing for texts without the habit. ``is_of_lines``: only whole lines have it."""
+class _PairRepair(NamedTuple):
+    """``strip`` yields both repaired texts, the likeliest first, and the line number in the old one, if any; nothing if
+    the repair does not apply. ``is_line_based``: it implies whole lines."""
 
     note: str
-    take: Callable[[str, str], Iterator[tuple[str, str] | tuple[str, str, int]]]
-    is_of_lines: bool
+    strip: Callable[[str, str], Iterator[tuple[str, str] | tuple[str, str, int]]]
+    is_line_based: bool
 
 
-def _without(habit: _Habit, reading: Interpretation) -> Iterator[Interpretation]:
-    notes, is_whole_lines = (*reading.notes, habit.note), reading.is_whole_lines or habit.is_of_lines
-    for old, new, *line in habit.take(reading.old, reading.new):
-        yield Interpretation(old, new, notes, reading.line or next(iter(line), None), is_whole_lines)
+def _apply_repair(repair: _PairRepair, interpretation: Interpretation) -> Iterator[Interpretation]:
+    notes, is_whole_lines = (*interpretation.notes, repair.note), interpretation.is_whole_lines or repair.is_line_based
+    for old, new, *line in repair.strip(interpretation.old, interpretation.new):
+        yield Interpretation(old, new, notes, interpretation.line or next(iter(line), None), is_whole_lines)
 
 
 _FENCE = re.compile(r"\s*(```+|~~~+)[^\n`]*\n(.*?)\n?[ \t]*\1\s*", re.DOTALL)
 
 
-def _without_fences(old: str, new: str) -> Iterator[tuple[str, str]]:
+def _strip_fences(old: str, new: str) -> Iterator[tuple[str, str]]:
     if match := _FENCE.fullmatch(old):
         inner = _FENCE.fullmatch(new)
         yield match[2], inner[2] if inner else new
@@ -78,21 +81,21 @@ def _without_fences(old: str, new: str) -> Iterator[tuple[str, str]]:
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d+|#x[0-9a-fA-F]+);")
 
 
-def _without_entities(old: str, new: str) -> Iterator[tuple[str, str]]:
+def _unescape_entities(old: str, new: str) -> Iterator[tuple[str, str]]:
     if _ENTITY.search(old):
         import html
 
         yield html.unescape(old), html.unescape(new)
 
 
-_HABITS = (
-    _Habit("the code fence around the old text was left off", _without_fences, is_of_lines=True),
-    _Habit("HTML entities in both texts were undone", _without_entities, is_of_lines=False),
-    _Habit("backslash escapes in both texts were undone", undo_double_escaping, is_of_lines=False),
-    _Habit("line numbers in the old text were left off", strip_line_numbers_from_pair, is_of_lines=True),
-    _Habit("diff markers in the old text were left off", strip_diff_markers, is_of_lines=True),
+_REPAIRS = (
+    _PairRepair("the code fence around the old text was removed", _strip_fences, is_line_based=True),
+    _PairRepair("HTML entities in both texts were unescaped", _unescape_entities, is_line_based=False),
+    _PairRepair("backslash escapes in both texts were undone", undo_double_escaping, is_line_based=False),
+    _PairRepair("line numbers were removed from the old text", strip_line_numbers_from_pair, is_line_based=True),
+    _PairRepair("diff markers were removed from the old text", strip_diff_markers, is_line_based=True),
 )
-"""In the order in which they are taken off when a text shows several."""
+"""In the order in which several are applied."""
 
 
 # ---------------------------------------------------------------------- omissions
@@ -115,13 +118,13 @@ _REST = re.compile(
 
 
 def is_elision(line: str) -> bool:
-    """A line that stands for lines left out: ``...``, ``# ...``, ``// ... existing code ...``."""
+    """Return whether a line stands for elided lines: ``...``, ``# ...``, ``// ... existing code ...``."""
     match = _ELISION.fullmatch(line)
     return (match is not None and not match["words"].strip()) or is_omission_comment(line)
 
 
 def is_omission_comment(line: str) -> bool:
-    """A line that promises code instead of being code; a bare ``...`` is Python and is none."""
+    """Return whether a line replaces code, as ``# ... existing code ...``; a bare ``...`` is valid Python."""
     match = _ELISION.fullmatch(line)
     if match is not None:
         words = match["words"].strip()
@@ -131,7 +134,7 @@ def is_omission_comment(line: str) -> bool:
 
 
 def find_omission_comments(new: str, old: str, view: str) -> Iterator[str]:
-    """The lines of ``new`` that promise code which neither ``old`` nor the document has."""
+    """Yield the omission comments of ``new`` that are neither in ``old`` nor in the document."""
     known = {line.strip() for line in old.split("\n")}
     for line in new.split("\n"):
         if line.strip() and line.strip() not in known and is_omission_comment(line) and line.strip() not in view:

@@ -1,9 +1,8 @@
-r"""Texts that were escaped once too often, undone as far as the old text needs it and no further.
+r"""Undo one level of escaping too many, only as far as the old text requires it.
 
-A model that escapes its line breaks may well have meant the ``\n`` in a string. So every
-set of escapes that the old text shows is one way to read both texts, the smallest first, and
-the document says which was meant. What only the new text has stays, unless both texts
-are spelled like the inside of a JSON string throughout.
+A model that escapes its line breaks may have meant the ``\n`` in a string. So every subset of the kinds of escapes in
+the old text is one interpretation of both texts, the smallest first, and the document decides. Escapes that only the
+new text has are kept, unless both texts look like the inside of a JSON string throughout.
 """
 
 from __future__ import annotations
@@ -19,90 +18,90 @@ _KIND = {"n": "break", "r": "break", "t": "tab", '"': "quote", "'": "quote", "`"
 _PLAIN = {"n": "\n", "r": "", "t": "\t"}
 _ALL = frozenset(_KIND.values())
 MAX_KINDS = 3
-"""Kinds up to which each set of them is a reading; of more only single ones and all of them."""
+"""Maximum number of kinds of which all subsets are tried; of more, only single ones and all of them."""
 MAX_PARTS = 3
-"""Line breaks in a string behind which a quote ends it that may as well begin another one."""
+"""Maximum number of line breaks in a string closed by a quote that may also open another one."""
 
 _QUOTED = re.compile(r'"""|\'\'\'|\'"\'|"\'"')
-"""Quotes of several lines, and a quote that is quoted."""
+"""Quotes of multi-line strings, and a quoted quote."""
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
-_REMARK = re.compile(r'\s*"(?= \w)')
-"""How comments of Vim begin."""
+_VIM_COMMENT = re.compile(r'\s*"(?= \w)')
+"""Start of a Vim comment."""
 _PREFIX = re.compile(r"(?<!\w)[a-zA-Z]{1,2}$")
-"""Of a string, as in ``f"..."``."""
+"""String prefix, as in ``f"..."``."""
 _PATTERN = re.compile(r"(?:(?<=[(\[^])|(?<=[ (=,:]/))(?:\\[nr])+(?:\|(?:\\[nr])+)*(?=[)\]|*+?]|/(?![/*]))")
-"""Line breaks that a regular expression looks for, as ``[^\\n]`` and ``(\\r\\n|\\n)``."""
+"""Line breaks in a regular expression, as in ``[^\\n]`` and ``(\\r\\n|\\n)``."""
 _DOUBLED = re.compile(r"\\\\[nrt]")
 _PAIR = re.compile(r'(?<!\w)\\"[^"\\\n]*\\"(?!\w)')
 _QUOTE = '\\"'
 _MARKUP = "&<>\"'"
-QUOTES_NOTE = "backslashes before the quotes of the new text were left off"
-ENTITIES_NOTE = "HTML entities in the new text were undone"
+QUOTES_NOTE = "backslashes before quotes were removed from the new text"
+ENTITIES_NOTE = "HTML entities in the new text were unescaped"
 
 
 def undo_double_escaping(old: str, new: str) -> Iterator[tuple[str, str]]:
-    """The ways to take escapes off both texts, the most cautious first."""
-    shown = sorted({_KIND[match[1]] for match in _ESCAPE.finditer(old) if match[1] in _KIND})
-    sizes = range(1, len(shown) + 1) if len(shown) <= MAX_KINDS else (1, len(shown))
+    """Yield the possible ways to unescape both texts, the most cautious first."""
+    found_kinds = sorted({_KIND[match[1]] for match in _ESCAPE.finditer(old) if match[1] in _KIND})
+    sizes = range(1, len(found_kinds) + 1) if len(found_kinds) <= MAX_KINDS else (1, len(found_kinds))
     is_json = _is_json(old) and _is_json(new)
-    is_quoted = is_json and '"' in old + new  # breaks in strings are escaped twice then
-    is_doubtful = bool(shown) and not is_json and _is_doubled(new) and "\\\\" not in old
+    is_quoted = is_json and '"' in old + new  # then line breaks in strings are escaped twice
+    is_doubtful = bool(found_kinds) and not is_json and _is_doubled(new) and "\\\\" not in old
     for size in sizes:
-        for some in combinations(shown, size):
+        for some in combinations(found_kinds, size):
             kinds = frozenset(some)
             if is_doubtful and "break" in kinds:
-                continue  # two backslashes may be meant, or be those of a text that was escaped as a whole
-            of_new = _ALL if is_json and size == len(shown) else kinds
-            for in_strings in (True,) if is_quoted and size == len(shown) else (False, True):
-                bare = _undone(old, kinds, in_strings)
-                yield bare, _undone(new, of_new, in_strings, frozenset(bare.split("\n")))
+                continue  # two backslashes may be intended, or the whole text may be escaped
+            new_kinds = _ALL if is_json and size == len(found_kinds) else kinds
+            for in_strings in (True,) if is_quoted and size == len(found_kinds) else (False, True):
+                unescaped_old = _unescape(old, kinds, in_strings)
+                yield unescaped_old, _unescape(new, new_kinds, in_strings, frozenset(unescaped_old.split("\n")))
 
 
 def _is_doubled(text: str) -> bool:
-    """Whether all line breaks in strings have two backslashes."""
+    """Return whether all line breaks in strings have two backslashes."""
     return _DOUBLED.search(text) is not None and not _breaks_in_strings(text, frozenset(["break"]), frozenset())
 
 
 def unescape_new_text(old: str, new: str, view: str) -> tuple[str, str] | None:
-    """The new text without escapes that only it has, and a note.
+    """Undo escapes that only the new text has, and return it with a note; None if there are none.
 
-    All of its quotes, or all that HTML escapes, are escaped, while the old text has none of these, and the document,
-    which is no markup, none that are escaped. With an old text that stands there by every character the new one is
-    meant so, too.
+    All its quotes, or all HTML special characters, must be escaped, while the old text has none of these, and the
+    document has none that are escaped and is not markup. If the old text occurs verbatim, the new text is intended as
+    written.
     """
     is_alone = _ESCAPE.search(old) is None or not (_is_json(old) and _is_json(new))
     if is_alone and '"' not in old and _QUOTE in new and _QUOTE not in view and '"' not in new.replace(_QUOTE, ""):
         is_slip = old not in view and ('"' in view or _are_pairs(new))
         return (new.replace(_QUOTE, '"'), QUOTES_NOTE) if is_slip else None
-    plain = html.unescape(new)
+    unescaped = html.unescape(new)
     is_code = "&" not in view and "</" not in view
-    if plain != new and not any(mark in old for mark in _MARKUP) and html.escape(plain) == new and is_code:
-        return None if old in view else (plain, ENTITIES_NOTE)
+    if unescaped != new and not any(mark in old for mark in _MARKUP) and html.escape(unescaped) == new and is_code:
+        return None if old in view else (unescaped, ENTITIES_NOTE)
     return None
 
 
-def _undone(text: str, kinds: frozenset[str], in_strings: bool, known: frozenset[str] = frozenset()) -> str:
-    """``text`` without the escapes of some kinds; a line break that would part a string or is in a pattern only if
-    ``in_strings``, or beside one of the lines ``known``."""
-    kept = set() if in_strings or "break" not in kinds else _breaks_in_strings(text, kinds, known)
+def _unescape(text: str, kinds: frozenset[str], in_strings: bool, known_lines: frozenset[str] = frozenset()) -> str:
+    """Undo some kinds of escapes in ``text``; a line break in a string or regular expression only if ``in_strings`` or
+    next to one of ``known_lines``."""
+    protected = set() if in_strings or "break" not in kinds else _breaks_in_strings(text, kinds, known_lines)
 
-    def plain(match: re.Match[str]) -> str:
-        if _KIND.get(match[1]) not in kinds or match.start() in kept:
+    def unescaped(match: re.Match[str]) -> str:
+        if _KIND.get(match[1]) not in kinds or match.start() in protected:
             return match[0]
         return _PLAIN.get(match[1], match[1])
 
-    return _ESCAPE.sub(plain, text)
+    return _ESCAPE.sub(unescaped, text)
 
 
-def _breaks_in_strings(text: str, kinds: frozenset[str], known: frozenset[str]) -> set[int]:
-    r"""Where a ``\n`` stands in a string, with an odd number of quotes before and an end after it, or in a pattern."""
+def _breaks_in_strings(text: str, kinds: frozenset[str], known_lines: frozenset[str]) -> set[int]:
+    r"""Return the offsets of ``\n`` in strings (an odd number of quotes before, and an end after) or in patterns."""
     found = {at for pattern in _PATTERN.finditer(text) for at in range(*pattern.span())}
     start = 0
     for line in text.split("\n"):
         breaks = [match.start() for match in _ESCAPE.finditer(line) if match[1] in "nr"]
-        parts = [_undone(line[a:b], kinds, True).removeprefix("\n") for a, b in pairwise([0, *breaks, len(line)])]
-        sure = [bool(part.strip()) and part in known for part in parts]
-        ends = [at for number, at in enumerate(breaks) if sure[number] or sure[number + 1]]
+        parts = [_unescape(line[a:b], kinds, True).removeprefix("\n") for a, b in pairwise([0, *breaks, len(line)])]
+        is_known_line = [bool(part.strip()) and part in known_lines for part in parts]
+        ends = [at for number, at in enumerate(breaks) if is_known_line[number] or is_known_line[number + 1]]
         for first, last in pairwise([0, *ends, len(line)]):
             found.update(start + first + at for at in _in_strings(line[first:last], kinds) if at or not first)
         start += len(line) + 1
@@ -113,13 +112,13 @@ def _in_strings(line: str, kinds: frozenset[str]) -> Iterator[int]:
     breaks = [match.start() for match in _ESCAPE.finditer(line) if match[1] in "nr"]
     edges = [0, *(at + 2 for at in breaks)]
     parts = [line[start:end] for start, end in zip(edges, [*breaks, len(line)], strict=True)]
-    if sum(map(bool, map(_REMARK.match, parts))) > 1:
-        parts = [_REMARK.sub("", part) for part in parts]
+    if sum(map(bool, map(_VIM_COMMENT.match, parts))) > 1:
+        parts = [_VIM_COMMENT.sub("", part) for part in parts]
     odd = [_odd_quotes(part, kinds) for part in parts]
-    closing = _closing(parts)
+    closing = _closing_quotes(parts)
     is_open = ""
     for number, at in enumerate(breaks):
-        is_open = _toggled(is_open, odd[number]) if is_open or _opens(parts[number], odd[number][:1]) else ""
+        is_open = _toggle_quote(is_open, odd[number]) if is_open or _may_open(parts[number], odd[number][:1]) else ""
         is_soon_closed = is_open and any(is_open in later for later in odd[number + 1 : number + 1 + MAX_PARTS])
         if is_soon_closed or (is_open and is_open in closing[number + 1]):
             yield at
@@ -127,30 +126,29 @@ def _in_strings(line: str, kinds: frozenset[str]) -> Iterator[int]:
             is_open = ""
 
 
-def _closing(parts: Sequence[str]) -> list[str]:
-    """For each part the quotes that end a string where they come next, in it or behind it: with nothing or no blank
-    before them and no word after."""
+def _closing_quotes(parts: Sequence[str]) -> list[str]:
+    """Return for each part the quotes whose next occurrence, in it or in later parts, may close a string."""
     found = [""] * (len(parts) + 1)
     for number in range(len(parts) - 1, -1, -1):
-        bare = _ESCAPE.sub("", parts[number])
+        unescaped_old = _ESCAPE.sub("", parts[number])
         for quote in "\"'":
-            before, is_there, after = bare.partition(quote)
-            found[number] += quote if (_ends(before, after) if is_there else quote in found[number + 1]) else ""
+            before, is_there, after = unescaped_old.partition(quote)
+            found[number] += quote if (_may_close(before, after) if is_there else quote in found[number + 1]) else ""
     return found
 
 
-def _ends(before: str, after: str) -> bool:
+def _may_close(before: str, after: str) -> bool:
     return before[-1:] not in (" ", *"([{=,:+") and not after[:1].isalnum()
 
 
-def _opens(part: str, quote: str) -> bool:
-    """Whether the last ``quote`` of a part may open a string; that of ``END;';`` closes what began before."""
+def _may_open(part: str, quote: str) -> bool:
+    """Return whether the last ``quote`` of a part may open a string; that of ``END;';`` closes an earlier one."""
     before, _, after = _ESCAPE.sub("", part).rpartition(quote) if quote else ("", "", "")
-    return not before or not _ends(before, after) or _PREFIX.search(before) is not None
+    return not before or not _may_close(before, after) or _PREFIX.search(before) is not None
 
 
 def _are_pairs(text: str) -> bool:
-    """Whether all escaped quotes stand around something, and not in a string of other quotes."""
+    """Return whether all escaped quotes are pairs and not inside a string with other quotes."""
     if _QUOTE in _PAIR.sub("", text):
         return False
     lines = (line[: match.start()] for line in text.split("\n") for match in _PAIR.finditer(line))
@@ -158,21 +156,21 @@ def _are_pairs(text: str) -> bool:
 
 
 def _odd_quotes(part: str, kinds: frozenset[str]) -> str:
-    """The kinds of quotes that stand in ``part`` an odd number of times, without those that are escaped for good."""
+    """Return the kinds of quotes that occur an odd number of times in ``part``, ignoring those that stay escaped."""
     unescaped = part if "quote" in kinds else _ESCAPE.sub("", part)
-    bare = _APOSTROPHE.sub("", _QUOTED.sub("", unescaped))
-    return "".join(quote for quote in "\"'" if bare.count(quote) % 2)
+    unescaped_old = _APOSTROPHE.sub("", _QUOTED.sub("", unescaped))
+    return "".join(quote for quote in "\"'" if unescaped_old.count(quote) % 2)
 
 
-def _toggled(is_open: str, odd: str) -> str:
-    """The quote that is open after a part; none when it closes what was open."""
+def _toggle_quote(is_open: str, odd: str) -> str:
+    """Return the quote that is open after a part, if any."""
     if is_open:
         return "" if is_open in odd else is_open
     return odd[:1]
 
 
 def _is_json(text: str) -> bool:
-    """Whether ``text`` is spelled like the inside of a JSON string."""
+    """Return whether ``text`` is valid inside a JSON string."""
     if "\\" not in text and '"' not in text and "\n" not in text:
         return True
     try:

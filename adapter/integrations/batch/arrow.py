@@ -1,6 +1,6 @@
-"""Arrow tables, of Parquet files and of datasets that Hugging Face's library saved: cut, read, and written as Parquet.
+"""Parse Arrow tables from Parquet files and saved Hugging Face datasets, and write Parquet.
 
-Needs pyarrow, which nothing imports before such a file is named.
+Needs pyarrow, which is imported only for such files.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from adapter.integrations.batch.row_parser import COLUMNS, RowParser, error_colu
 from adapter.integrations.batch.stats import BatchStats
 
 BATCH_ROWS = 256
-"""Decoded at a time: rows may be long."""
+"""Number of rows decoded at a time; rows may be long."""
 BLOCK_BYTES, BLOCK_ROWS = 4_000_000, 8_192
-"""A block ends with the batch that reaches one of these; it becomes a row group of the output."""
+"""Limits after which a block ends; it becomes a row group of the output."""
 
 _TEXT = pa.string()
 _CALL = pa.struct([("id", _TEXT), ("type", _TEXT), ("function", pa.struct([("name", _TEXT), ("arguments", _TEXT)]))])
@@ -39,46 +39,46 @@ assert tuple(TYPES) == COLUMNS
 
 
 def iter_batches(path: Path) -> Iterator[bytes]:
-    """The rows of a Parquet or Arrow file as Arrow streams; the same blocks each time. Raises UsageError for another
-    file."""
-    gathered: list[Any] = []
+    """Yield the rows of a Parquet or Arrow file as Arrow streams, in deterministic blocks. Raises UsageError if the
+    file is invalid."""
+    batches: list[Any] = []
     try:
         for batch in _batches(path):
-            gathered.append(batch)
-            if _is_full(gathered):
-                yield _as_stream(pa.Table.from_batches(gathered))
-                gathered = []
+            batches.append(batch)
+            if _is_full(batches):
+                yield _to_stream(pa.Table.from_batches(batches))
+                batches = []
     except pa.ArrowException as error:
-        raise UsageError(f"{path}: no file that Arrow reads to its end: {error}") from error
-    if gathered:
-        yield _as_stream(pa.Table.from_batches(gathered))
+        raise UsageError(f"{path} is not a valid Arrow or Parquet file: {error}") from error
+    if batches:
+        yield _to_stream(pa.Table.from_batches(batches))
 
 
-def read_block(reader: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """An Arrow stream with our columns added."""
-    table, counts = with_columns(reader, pa.ipc.open_stream(block).read_all())
-    return _as_stream(table), counts
+def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
+    """Parse an Arrow stream, and return it with the result columns."""
+    table, counts = with_columns(row_parser, pa.ipc.open_stream(block).read_all())
+    return _to_stream(table), counts
 
 
-def with_columns(reader: RowParser, table: Any) -> tuple[Any, BatchStats]:
-    """A pyarrow.Table with our columns added."""
+def with_columns(row_parser: RowParser, table: Any) -> tuple[Any, BatchStats]:
+    """Return a pyarrow.Table with the result columns."""
     counts = BatchStats()
     names = table.column_names
-    needed = {name if name in names else name.split(".")[0] for name in reader.settings.columns}
-    there = [name for name in names if name in needed]
-    rows = table.select(there).to_pylist() if there else [{}] * len(table)
-    read = []
+    needed = {name if name in names else name.split(".")[0] for name in row_parser.settings.columns}
+    present = [name for name in names if name in needed]
+    rows = table.select(present).to_pylist() if present else [{}] * len(table)
+    parsed_rows = []
     for row in rows:
-        read.append(columns := reader.columns(row))
+        parsed_rows.append(columns := row_parser.columns(row))
         counts.add(columns)
-    made = table.rename_columns([unique_column_name(name, names) for name in names])
+    result = table.rename_columns([unique_column_name(name, names) for name in names])
     for name, kind in TYPES.items():
-        made = made.append_column(name, _array([columns[name] for columns in read], kind))
-    return made.replace_schema_metadata(_metadata(table)), counts
+        result = result.append_column(name, _array([columns[name] for columns in parsed_rows], kind))
+    return result.replace_schema_metadata(_metadata(table)), counts
 
 
 def write_parquet(stream: BinaryIO, path: Path) -> None:
-    """Write what ``stream`` holds, one Arrow stream after the other, as a Parquet file with a row group for each."""
+    """Write consecutive Arrow streams to a Parquet file, one row group each."""
     writer = None
     end = stream.seek(0, 2)
     stream.seek(0)
@@ -93,13 +93,13 @@ def write_parquet(stream: BinaryIO, path: Path) -> None:
 
 
 def empty_table_like(path: Path) -> bytes:
-    """The block of a file without rows: its columns, and ours."""
+    """Return a block without rows: the columns of ``path``, and the result columns."""
     schema = pq.read_schema(path) if path.suffix == ".parquet" else _open_arrow(path).schema
     empty = error_columns("")
-    made = schema.empty_table().rename_columns([unique_column_name(name, schema.names) for name in schema.names])
+    result = schema.empty_table().rename_columns([unique_column_name(name, schema.names) for name in schema.names])
     for name in empty:
-        made = made.append_column(name, pa.array([], TYPES[name]))
-    return _as_stream(made.replace_schema_metadata(_metadata(schema)))
+        result = result.append_column(name, pa.array([], TYPES[name]))
+    return _to_stream(result.replace_schema_metadata(_metadata(schema)))
 
 
 def _batches(path: Path) -> Iterator[Any]:
@@ -113,7 +113,7 @@ def _batches(path: Path) -> Iterator[Any]:
 
 
 def _open_arrow(path: Path) -> Any:
-    """The batches of an Arrow file: datasets saves streams, others the format with a footer."""
+    """Open an Arrow file: datasets saves the stream format, others the file format with a footer."""
     source = pa.memory_map(str(path))
     try:
         return pa.ipc.open_stream(source)
@@ -125,22 +125,22 @@ def _open_arrow(path: Path) -> Any:
 
 
 def _is_full(batches: list[Any]) -> bool:
-    rows, size = sum(each.num_rows for each in batches), sum(each.nbytes for each in batches)
+    rows, size = sum(value.num_rows for value in batches), sum(value.nbytes for value in batches)
     return bool(rows >= BLOCK_ROWS or size >= BLOCK_BYTES)
 
 
-def _as_stream(table: Any) -> bytes:
+def _to_stream(table: Any) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    made: bytes = sink.getvalue().to_pybytes()
-    return made
+    result: bytes = sink.getvalue().to_pybytes()
+    return result
 
 
 def _array(values: list[Json], kind: Any) -> Any:
     try:
         return pa.array(values, kind)
-    except UnicodeEncodeError:  # a lone surrogate, which an escape in a call's name or text can make
+    except UnicodeEncodeError:  # a lone surrogate, from an escape in a call's name or text
         return pa.array(_encodable(values), kind)
 
 
@@ -148,11 +148,11 @@ def _encodable(value: Json) -> Json:
     if isinstance(value, str):
         return replace_lone_surrogates(value)
     if isinstance(value, list):
-        return [_encodable(each) for each in value]
-    return {key: _encodable(each) for key, each in value.items()} if isinstance(value, dict) else value
+        return [_encodable(value) for value in value]
+    return {key: _encodable(value) for key, value in value.items()} if isinstance(value, dict) else value
 
 
-# ------------------------------------------------------------------ what datasets keeps beside a table
+# ---------------------------------------------------------------- metadata of datasets
 
 _FEATURE: JsonObject = {"dtype": "string", "_type": "Value"}
 _FEATURES: JsonObject = {
@@ -165,16 +165,18 @@ _FEATURES: JsonObject = {
 }
 
 
-def _metadata(given: Any) -> dict[bytes, bytes] | None:
-    """Of a table or schema, with our columns among the features that datasets wrote down: it reads only those."""
-    metadata: dict[bytes, bytes] = dict((given.schema if isinstance(given, pa.Table) else given).metadata or {})
-    names = given.column_names if isinstance(given, pa.Table) else given.names
+def _metadata(table_or_schema: Any) -> dict[bytes, bytes] | None:
+    """Return the metadata with the result columns among the features; datasets reads only those."""
+    metadata: dict[bytes, bytes] = dict(
+        (table_or_schema.schema if isinstance(table_or_schema, pa.Table) else table_or_schema).metadata or {}
+    )
+    names = table_or_schema.column_names if isinstance(table_or_schema, pa.Table) else table_or_schema.names
     try:
-        told = json.loads(metadata[b"huggingface"])
-        features = told["info"]["features"]
+        info = json.loads(metadata[b"huggingface"])
+        features = info["info"]["features"]
     except (KeyError, TypeError, ValueError):
         metadata.pop(b"huggingface", None)
         return metadata or None
-    kept = {unique_column_name(name, names): feature for name, feature in features.items()}
-    told["info"]["features"] = kept | _FEATURES
-    return {**metadata, b"huggingface": json.dumps(told).encode()}
+    renamed = {unique_column_name(name, names): feature for name, feature in features.items()}
+    info["info"]["features"] = renamed | _FEATURES
+    return {**metadata, b"huggingface": json.dumps(info).encode()}

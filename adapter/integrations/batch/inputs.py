@@ -1,4 +1,4 @@
-"""What is read, and where each file's rows go."""
+"""Input files of a batch run and their targets."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Kind: TypeAlias = Literal["lines", "table"]
 
 LINES, TABLES = (".jsonl", ".ndjson"), (".parquet", ".arrow")
 STREAM = "-"
-_LEFT_OUT = ("cache-", ".", "_")
-"""Beginnings of names: files that datasets or Spark put beside the data."""
+_IGNORED_PREFIXES = ("cache-", ".", "_")
+"""Prefixes of files that datasets or Spark create next to the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,35 +25,37 @@ class Source:
     kind: Kind
 
 
-def find_sources(given: str, out: str) -> list[Source]:
-    """The files of ``given`` (a file, a folder, ``-``), each with its place in ``out``. Raises UsageError for a pair
-    that does not fit."""
-    source = Path(given)
-    if given != STREAM and source.is_dir():
+def find_sources(input_path: str, out: str) -> list[Source]:
+    """Return the input files (a file, those of a folder, ``-``) with their targets in ``out``. Raises UsageError if
+    input and output do not match."""
+    source = Path(input_path)
+    if input_path != STREAM and source.is_dir():
         return _in_folder(source, out)
-    kind: Kind = "lines" if given == STREAM else _kind(source)
+    kind: Kind = "lines" if input_path == STREAM else _kind(source)
     if kind == "lines" and out != STREAM and Path(out).suffix not in LINES:
-        raise UsageError(f"JSON lines become JSON lines: name --out FILE.jsonl, or - for standard output, not {out!r}")
+        raise UsageError(f"--out for JSON lines must be FILE.jsonl or - for standard output, got {out!r}")
     if kind == "table" and Path(out).suffix != ".parquet":
-        raise UsageError(f"{given} becomes a Parquet file: name --out FILE.parquet, not {out!r}")
-    if given != STREAM and not source.is_file():
-        raise UsageError(f"no file or folder at {given!r}")
-    return [Source(None if given == STREAM else source, None if out == STREAM else Path(out), kind)]
+        raise UsageError(f"--out for {input_path} must be FILE.parquet, got {out!r}")
+    if input_path != STREAM and not source.is_file():
+        raise UsageError(f"no file or folder at {input_path!r}")
+    return [Source(None if input_path == STREAM else source, None if out == STREAM else Path(out), kind)]
 
 
 def _in_folder(folder: Path, out: str) -> list[Source]:
     if out == STREAM or Path(out).suffix in (*LINES, *TABLES):
-        raise UsageError(f"{folder} is a folder: --out must name one, too, not {out!r}")
+        raise UsageError(f"{folder} is a folder, so --out must also be a folder, got {out!r}")
     found = sorted(
         path
         for path in folder.rglob("*")
-        if path.suffix in (*LINES, *TABLES) and path.is_file() and not path.name.startswith(_LEFT_OUT)
+        if path.suffix in (*LINES, *TABLES) and path.is_file() and not path.name.startswith(_IGNORED_PREFIXES)
     )
     if not found:
         raise UsageError(f"no {', '.join((*LINES, *TABLES))} files in {folder}")
     sources = [Source(path, _target(Path(out) / path.relative_to(folder)), _kind(path)) for path in found]
     if len({source.target for source in sources}) < len(sources):
-        raise UsageError(f"files of {folder} differ only in .arrow and .parquet, and would become one; move some away")
+        raise UsageError(
+            f"{folder} has files that differ only in .arrow and .parquet and would have the same output; move some away"
+        )
     return sources
 
 
@@ -66,4 +68,4 @@ def _kind(path: Path) -> Kind:
         return "lines"
     if path.suffix in TABLES:
         return "table"
-    raise UsageError(f"{path} is none of {', '.join((*LINES, *TABLES))}, nor a folder of such files, nor -")
+    raise UsageError(f"{path} must end with one of {', '.join((*LINES, *TABLES))}, or be a folder of such files or -")

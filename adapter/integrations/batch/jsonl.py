@@ -1,4 +1,4 @@
-"""JSON lines: a file cut into blocks of whole lines, and a block read, each line keeping its bytes as they were."""
+"""Parse JSON lines in blocks of whole lines, keeping the bytes of each line."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from adapter.integrations.batch.stats import BatchStats
 from adapter.tools.coercion import type_name
 
 BLOCK_BYTES = 4_000_000
-"""Of lines that are read at a time: seconds of work, and what a killed run does again."""
+"""Size of a block: seconds of work, which a killed run repeats."""
 LINE = "line"
-"""The column of a line that is no JSON object."""
+"""Column of a line that is not a JSON object."""
 
 
 def iter_blocks(file: BinaryIO) -> Iterator[bytes]:
-    """The file in whole lines; the same blocks each time."""
+    """Yield the file in deterministic blocks of whole lines."""
     while block := file.read(BLOCK_BYTES):
         yield block if block.endswith(b"\n") else block + file.readline()
 
 
-def read_block(reader: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """The lines of ``block`` with our columns added. Blank lines are left out."""
+def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
+    """Parse ``block``, and return its lines with the result columns, without blank lines."""
     counts = BatchStats()
-    lines = [_read_line(reader, line, counts) for line in block.split(b"\n") if line.strip()]
+    lines = [_read_line(row_parser, line, counts) for line in block.split(b"\n") if line.strip()]
     return b"".join(lines), counts
 
 
-def _read_line(reader: RowParser, line: bytes, counts: BatchStats) -> bytes:
+def _read_line(row_parser: RowParser, line: bytes, counts: BatchStats) -> bytes:
     try:
         row: Json = json.loads(line.decode().removeprefix("\ufeff"))
-        wrong = None if isinstance(row, dict) else f"the line holds JSON of type {type_name(row)}, not an object"
+        problem = None if isinstance(row, dict) else f"the line must be a JSON object, got {type_name(row)}"
     except (ValueError, RecursionError) as error:
-        wrong = f"the line is no JSON: {error}"
-    if wrong is not None:
-        counts.add(columns := error_columns(wrong))
-        return _dumped({LINE: line.decode("utf-8", "backslashreplace").rstrip("\r"), **columns}) + b"\n"
-    counts.add(columns := reader.columns(row))
+        problem = f"the line is not valid JSON: {error}"
+    if problem is not None:
+        counts.add(columns := error_columns(problem))
+        return _dump_json({LINE: line.decode("utf-8", "backslashreplace").rstrip("\r"), **columns}) + b"\n"
+    counts.add(columns := row_parser.columns(row))
     if not row or not columns.keys().isdisjoint(row):
-        return _dumped({unique_column_name(name, row): value for name, value in row.items()} | columns) + b"\n"
-    # As it was written: numbers, escapes and keys that come twice stay.
-    return line.rstrip()[:-1] + b", " + _dumped(columns)[1:] + b"\n"
+        return _dump_json({unique_column_name(name, row): value for name, value in row.items()} | columns) + b"\n"
+    # Keep the original bytes: numbers, escapes and duplicate keys.
+    return line.rstrip()[:-1] + b", " + _dump_json(columns)[1:] + b"\n"
 
 
-def _dumped(value: JsonObject) -> bytes:
+def _dump_json(value: JsonObject) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # a lone surrogate: as an escape it can be written
+    except UnicodeEncodeError:  # a lone surrogate can only be written as an escape
         return json.dumps(value).encode()

@@ -1,4 +1,4 @@
-"""The same reading on a cluster: Ray Data reads, spreads and writes, each batch through the same function."""
+"""Batch parsing on a cluster with Ray Data."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ BATCH_ROWS = 1_024
 
 
 def process_with_ray(source: str, out: str, settings: RowSettings) -> None:
-    """Read Parquet or JSON lines, a file or a folder wherever Ray reads from, and write Parquet files into ``out``.
+    """Parse Parquet or JSON lines from any file or folder that Ray can read, and write Parquet files to ``out``.
 
-    Raises UsageError for settings that no row could be read by, and where Ray is not installed.
+    Raises UsageError if the settings are invalid or Ray is not installed.
     """
     RowParser(settings)
     try:

@@ -1,4 +1,4 @@
-"""One row: the columns that reading a model's output adds to it.
+"""Parse the model output in one row, and return its result columns.
 
 ::
 
@@ -6,9 +6,9 @@
     reasoning   text
     tool_calls  a list of {"id", "type": "function", "function": {"name", "arguments"}}, arguments as JSON text
     fixes       the names of the repairs, in the order of the calls
-    invalid     a list of {"raw", "error"}: what was meant as a call and is none
-    format      how the first call is written: a format's name, "unmarked" for JSON without markers; "" without a call
-    error       why the row could not be read: then all the others are null; else null
+    invalid     a list of {"raw", "error"} for invalid calls
+    format      the format of the first call; "unmarked" for JSON without markers, "" without a call
+    error       the reason if the row could not be parsed (all others are null then), else null
 
 An input column of one of these names is kept as ``input_<name>``.
 """
@@ -36,12 +36,12 @@ UNMARKED = "unmarked"
 
 @dataclass(frozen=True, slots=True)
 class RowSettings:
-    """How rows are read; texts only, so that it can be sent to other processes, and told from another's.
+    """Settings for parsing rows; only strings, so that they can be pickled and compared.
 
-    ``column``: what the model wrote, as a column's name or a path in it (``response.choices.0.text``).
-    ``format``: a name, or None for any. ``template``: the chat template's text, for ``from-template``.
-    ``tools``: definitions as a JSON list; ``tools_column``: where rows have their own. ``finish_reason``, ``prompt``:
-    columns that may be missing; the prompt is what the answer follows, with the template's last words.
+    ``column``: the model output, as a column name or a path (``response.choices.0.text``). ``format``: a name, or None
+    for auto-detection. ``template``: the chat template's text, for ``from-template``. ``tools``: definitions as a JSON
+    list; ``tools_column``: the column with a row's own tools. ``finish_reason``, ``prompt``: optional columns; the
+    prompt includes the template's generation prompt.
     """
 
     column: str = "text"
@@ -55,12 +55,12 @@ class RowSettings:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All that are read of a row."""
+        """All input columns."""
         return tuple(filter(None, (self.column, self.tools_column, self.finish_reason, self.prompt)))
 
 
 class RowParser:
-    """Reads rows. Raises UsageError for settings that no row could be read by; `columns` raises nothing."""
+    """Parse rows. Raises UsageError if the settings are invalid; `columns` never raises."""
 
     def __init__(self, settings: RowSettings) -> None:
         get_policy(settings.policy)
@@ -69,19 +69,19 @@ class RowParser:
         self._tools = _tools_of(settings.tools)
 
     def columns(self, row: JsonObject) -> JsonObject:
-        """All of `COLUMNS` for ``row``."""
-        given = self.settings
+        """Return all `COLUMNS` for ``row``."""
+        settings = self.settings
         try:
-            tools = self._tools if given.tools_column is None else _tools_in(row, given.tools_column)
-            finish_reason = get_nested(row, given.finish_reason)
-            prompt = get_nested(row, given.prompt) if given.prompt else None
+            tools = self._tools if settings.tools_column is None else _tools_in(row, settings.tools_column)
+            finish_reason = get_nested(row, settings.finish_reason)
+            prompt = get_nested(row, settings.prompt) if settings.prompt else None
             turn = parse(
-                _text_in(row, given.column),
+                _text_in(row, settings.column),
                 tools,
                 self._format,
                 finish_reason if isinstance(finish_reason, str) else None,
                 generation_prompt=prompt if isinstance(prompt, str) else None,
-                policy=given.policy,
+                policy=settings.policy,
             )
         except (AdapterError, ValueError, RecursionError, MemoryError) as error:
             return error_columns(str(error) or type(error).__name__)
@@ -90,15 +90,15 @@ class RowParser:
             "reasoning": turn.reasoning,
             "tool_calls": to_openai_tool_calls(turn.calls),
             "fixes": [fix for call in turn.calls for fix in call.fixes],
-            "invalid": [{"raw": wrong.raw, "error": wrong.error} for wrong in turn.invalid],
+            "invalid": [{"raw": invalid_call.raw, "error": invalid_call.error} for invalid_call in turn.invalid],
             "format": detect_call_format(turn, tuple(tools), self._format),
             "error": None,
         }
 
 
-def error_columns(why: str) -> JsonObject:
-    """The columns of a row that could not be read."""
-    return {**dict.fromkeys(COLUMNS), "error": why}
+def error_columns(message: str) -> JsonObject:
+    """Return the columns of a row that could not be parsed."""
+    return {**dict.fromkeys(COLUMNS), "error": message}
 
 
 def to_openai_tool_calls(calls: Sequence[ToolCall]) -> list[Json]:
@@ -113,7 +113,7 @@ def to_openai_tool_calls(calls: Sequence[ToolCall]) -> list[Json]:
 
 
 def unique_column_name(name: str, others: Container[str]) -> str:
-    """What an input's column is called beside ours. ``others``: the input's columns."""
+    """Rename an input column that conflicts with a result column. ``others``: the input's columns."""
     while name in COLUMNS:
         name = f"input_{name}"
         while name in others:
@@ -122,7 +122,7 @@ def unique_column_name(name: str, others: Container[str]) -> str:
 
 
 def get_nested(row: Json, path: str) -> Json:
-    """What stands under ``path``, a key or keys and list places with dots between; None where nothing does."""
+    """Return the value at ``path``, a key or a dotted path of keys and list indexes, or None."""
     if isinstance(row, dict) and path in row:
         return row[path]
     for key in path.split("."):
@@ -138,16 +138,18 @@ def get_nested(row: Json, path: str) -> Json:
 def _text_in(row: JsonObject, column: str) -> str:
     text = get_nested(row, column)
     if not isinstance(text, str):
-        raise UsageError(f"column {column!r} holds {_short(text)}, no text; the row has {', '.join(row) or 'nothing'}")
+        raise UsageError(
+            f"column {column!r} must be text, got {_shorten(text)}; the row has columns: {', '.join(row) or 'none'}"
+        )
     return text
 
 
 def _tools_in(row: JsonObject, column: str) -> ToolSet:
-    """Those of the row: JSON text, or a list, in which Parquet puts a null for every key that another row has."""
-    given = get_nested(row, column)
-    if given is None:
+    """Return the tools of a row: JSON text, or a list, in which Parquet adds null for keys of other rows."""
+    settings = get_nested(row, column)
+    if settings is None:
         return _NO_TOOLS
-    text = given if isinstance(given, str) else json.dumps(_without_nulls(given))
+    text = settings if isinstance(settings, str) else json.dumps(_without_nulls(settings))
     return _tools_of(text)
 
 
@@ -156,20 +158,20 @@ _NO_TOOLS = ToolSet()
 
 @lru_cache(maxsize=256)
 def _tools_of(text: str) -> ToolSet:
-    """Raises UsageError for what is no JSON list of tool definitions."""
+    """Parse a JSON list of tool definitions. Raises UsageError."""
     try:
-        given = json.loads(text)
+        settings = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"the tools are no JSON ({reason(error)}): {_short(text)}") from error
-    if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
-        raise UsageError(f"the tools must be a JSON list of definitions, got {_short(given)}")
-    return ToolSet(given)
+        raise UsageError(f"the tools are not valid JSON ({reason(error)}): {_shorten(text)}") from error
+    if not isinstance(settings, list) or not all(isinstance(item, dict) for item in settings):
+        raise UsageError(f"the tools must be a JSON list of definitions, got {_shorten(settings)}")
+    return ToolSet(settings)
 
 
 def _without_nulls(value: Json) -> Json:
     if isinstance(value, dict):
-        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
-    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def _format_of(settings: RowSettings) -> Format | None:
@@ -180,54 +182,54 @@ def _format_of(settings: RowSettings) -> Format | None:
     return derive(settings.template)
 
 
-def _short(value: Json) -> str:
+def _shorten(value: Json) -> str:
     return "nothing" if value is None else repr(value)[:60]
 
 
-# ------------------------------------------------------------------ the format that a text is written in
+# ---------------------------------------------------------------------- format of a call
 
 
-def detect_call_format(turn: Turn, names: tuple[str, ...], told: Format | None = None) -> str:
-    """The format that the first call is written in: of those whose marker opens it, the one that begins most like it.
+def detect_call_format(turn: Turn, names: tuple[str, ...], fixed_format: Format | None = None) -> str:
+    """Return the format of the first call: among those whose marker opens it, the one with the most similar prefix.
 
-    ``told``, else ``unmarked``, where no marker opens it; "" without a call.
+    Without a marker, ``fixed_format`` or ``unmarked``; "" without a call.
     """
     first = next((event for event in turn.events if isinstance(event, ToolCall | InvalidToolCall)), None)
     if first is None:
         return ""
-    return _format_by(_lead(first.raw, first.name or ""), names, told)
+    return _match_prefix(_call_prefix(first.raw, first.name or ""), names, fixed_format)
 
 
-MAX_LEAD = 80
-"""Characters before a call's name, without white space: but for one, none of the formats has more than 60."""
+MAX_PREFIX = 80
+"""Maximum number of non-whitespace characters before a call's name; all formats but one have at most 60."""
 _PROBE = "zqname"
 
 
-def _lead(raw: str, name: str) -> str:
-    """What stands before the name, without white space."""
+def _call_prefix(raw: str, name: str) -> str:
+    """Return the text before the name without whitespace."""
     before = raw[:200].partition(name)[0] if name else raw[:200]
-    return "".join(before.split()).lower()[:MAX_LEAD]
+    return "".join(before.split()).lower()[:MAX_PREFIX]
 
 
 @lru_cache(maxsize=4096)
-def _format_by(lead: str, names: tuple[str, ...], told: Format | None) -> str:
-    found, best = told.name if told else UNMARKED, (0, 0)
-    for entry in (*([told] if told else ()), *FORMATS.all):
+def _match_prefix(prefix: str, names: tuple[str, ...], fixed_format: Format | None) -> str:
+    found, best = fixed_format.name if fixed_format else UNMARKED, (0, 0)
+    for entry in (*([fixed_format] if fixed_format else ()), *FORMATS.all):
         openers = (*entry.openers, *(entry.openers_for(names) if entry.openers_for else ()))
         markers = ("".join(opener.marker.split()).lower() for opener in openers)
-        opened = max((len(marker) for marker in markers if marker and lead.startswith(marker)), default=0)
-        if opened and (likeness := (_shared(lead, _own_lead(entry)), opened)) > best:
-            found, best = entry.name, likeness
+        marker_length = max((len(marker) for marker in markers if marker and prefix.startswith(marker)), default=0)
+        if marker_length and (score := (_shared_prefix_score(prefix, _format_prefix(entry)), marker_length)) > best:
+            found, best = entry.name, score
     return found
 
 
 @lru_cache(maxsize=256)
-def _own_lead(entry: Format) -> str:
-    return _lead(entry.encode_calls([(_PROBE, {})]), _PROBE)
+def _format_prefix(entry: Format) -> str:
+    return _call_prefix(entry.encode_calls([(_PROBE, {})]), _PROBE)
 
 
-def _shared(one: str, other: str) -> int:
-    """How many characters both begin with; all the more where that is all of both."""
+def _shared_prefix_score(one: str, other: str) -> int:
+    """Return the length of the common prefix, or more than `MAX_PREFIX` if both are equal."""
     if one == other:
-        return MAX_LEAD + 1
+        return MAX_PREFIX + 1
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

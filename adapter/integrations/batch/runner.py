@@ -1,8 +1,8 @@
-"""A run over files: blocks go to processes and come back in order, and a run that was ended goes on where it was.
+"""Process files in blocks on several processes, in order, and resume interrupted runs.
 
-What is done so far stands in ``TARGET.partial``, and how much of it counts in ``OUT.progress``, which is replaced after
-each block; a run that finds them leaves out the blocks that are done. A target appears under its name when it is whole.
-The output is the same however often the run was ended, and by how many processes it is made.
+Finished blocks are in ``TARGET.partial``; ``OUT.progress``, replaced after each block, records how much of it is valid.
+A run that finds them skips the finished blocks. A target appears under its name only when it is complete. The output
+does not depend on interruptions or the number of processes.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ if sys.platform != "win32":
     import fcntl
 
 ProgressCallback: TypeAlias = Callable[[BatchStats], object]
-"""Is told what is done so far, after each block."""
+"""Called with the totals after each block."""
 Block: TypeAlias = tuple[bytes, BatchStats]
 
 
 @dataclass(slots=True)
 class Progress:
-    """``run``: what tells this run from others. ``target``: the file that is being written, of which ``blocks`` in
-    ``size`` bytes are done. ``counts``: of all files so far."""
+    """``run`` identifies the run. ``target`` is the current file, of which ``blocks`` with ``size`` bytes are finished.
+    ``counts`` are the totals of all files so far."""
 
     run: str
     target: str = ""
@@ -54,41 +54,46 @@ class Progress:
 
 
 def process_files(
-    sources: Sequence[Source], out: str, settings: RowSettings, jobs: int = 1, told: ProgressCallback = lambda _: None
+    sources: Sequence[Source],
+    out: str,
+    settings: RowSettings,
+    jobs: int = 1,
+    on_progress: ProgressCallback = lambda _: None,
 ) -> BatchStats:
-    """Read every row of ``sources`` by ``jobs`` processes.
+    """Parse all rows of ``sources`` with ``jobs`` processes.
 
-    Raises UsageError where the output is there already, or is another run's, and AdapterError where a process dies.
+    Raises UsageError if the output exists or belongs to another run, and AdapterError if a process dies.
     """
-    told = wrap_observer(told, "told")
-    RowParser(settings)  # what is wrong with them is said before anything begins
+    on_progress = wrap_observer(on_progress, "on_progress")
+    RowParser(settings)  # raise for invalid settings before anything starts
     if sources[0].target is None:
-        return _to_stream(sources[0], settings, jobs, told)
-    place = Path(f"{out.rstrip('/')}.progress")
-    progress = _begun(sources, out, place, settings)
+        return _write_stream(sources[0], settings, jobs, on_progress)
+    progress_file = Path(f"{out.rstrip('/')}.progress")
+    progress = _load_progress(sources, out, progress_file, settings)
     with _Pool(settings, jobs) as pool:
         for source in sources:
             if source.target is not None and not source.target.exists():
-                _to_file(source, source.target, pool, progress, place, told)
-    place.unlink(missing_ok=True)
+                _write_file(source, source.target, pool, progress, progress_file, on_progress)
+    progress_file.unlink(missing_ok=True)
     return progress.counts
 
 
-def _begun(sources: Sequence[Source], out: str, place: Path, settings: RowSettings) -> Progress:
-    """The progress of an earlier run that this one goes on with, or none so far."""
+def _load_progress(sources: Sequence[Source], out: str, progress_file: Path, settings: RowSettings) -> Progress:
+    """Load the progress of an earlier run to resume, or start a new one."""
     run = _identity(sources, settings)
     try:
-        told = json.loads(place.read_bytes())
-        progress = Progress(**{**told, "counts": BatchStats(**told["counts"])})
+        on_progress = json.loads(progress_file.read_bytes())
+        progress = Progress(**{**on_progress, "counts": BatchStats(**on_progress["counts"])})
     except FileNotFoundError:
         if Path(out).exists():
-            raise UsageError(f"{out} is there already; remove it, or name another --out") from None
+            raise UsageError(f"{out} already exists; remove it, or choose another --out") from None
         return Progress(run)
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise UsageError(f"{place} cannot be read ({error}); remove it and {out} to begin anew") from error
+        raise UsageError(f"{progress_file} cannot be read ({error}); remove it and {out} to start over") from error
     if progress.run != run:
         raise UsageError(
-            f"{place} is of a run with other input, options or version; finish that one, or remove it and {out}"
+            f"{progress_file} belongs to a run with other input, options or version; "
+            f"finish that run, or remove it and {out}"
         )
     return progress
 
@@ -100,12 +105,12 @@ def _identity(sources: Sequence[Source], settings: RowSettings) -> str:
         else os.urandom(8).hex()
         for source in sources
     ]
-    told = json.dumps([__version__, asdict(settings), files], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()
+    on_progress = json.dumps([__version__, asdict(settings), files], sort_keys=True)
+    return hashlib.sha256(on_progress.encode()).hexdigest()
 
 
-def _to_file(
-    source: Source, target: Path, pool: _Pool, progress: Progress, place: Path, told: ProgressCallback
+def _write_file(
+    source: Source, target: Path, pool: _Pool, progress: Progress, progress_file: Path, on_progress: ProgressCallback
 ) -> None:
     partial = target.with_name(f"{target.name}.partial")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -122,9 +127,9 @@ def _to_file(
             progress.blocks += 1
             progress.size += len(data)
             progress.counts += counts
-            _save(progress, place)
-            told(progress.counts)
-        _save(progress, place)
+            _save_progress(progress, progress_file)
+            on_progress(progress.counts)
+        _save_progress(progress, progress_file)
         if source.kind == "lines":
             partial.replace(target)
             return
@@ -132,21 +137,21 @@ def _to_file(
 
         if not progress.blocks and source.path:
             file.write(arrow.empty_table_like(source.path))
-        whole = target.with_name(f"{target.name}.whole")
-        arrow.write_parquet(file, whole)
-        whole.replace(target)
+        complete = target.with_name(f"{target.name}.whole")
+        arrow.write_parquet(file, complete)
+        complete.replace(target)
         partial.unlink()
 
 
-def _to_stream(source: Source, settings: RowSettings, jobs: int, told: ProgressCallback) -> BatchStats:
-    done = BatchStats()
+def _write_stream(source: Source, settings: RowSettings, jobs: int, on_progress: ProgressCallback) -> BatchStats:
+    total = BatchStats()
     with _Pool(settings, jobs) as pool:
         for data, counts in pool.read(source.kind, _blocks(source)):
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
-            done += counts
-            told(done)
-    return done
+            total += counts
+            on_progress(total)
+    return total
 
 
 def _blocks(source: Source) -> Iterator[bytes]:
@@ -168,20 +173,20 @@ def _lock(file: BinaryIO, partial: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        raise UsageError(f"another run is writing {partial}; wait for it, or name another --out") from error
+        raise UsageError(f"another run is writing {partial}; wait for it, or choose another --out") from error
 
 
-def _save(progress: Progress, place: Path) -> None:
-    new = place.with_name(f"{place.name}.new")
+def _save_progress(progress: Progress, progress_file: Path) -> None:
+    new = progress_file.with_name(f"{progress_file.name}.new")
     new.write_text(json.dumps(asdict(progress)), encoding="utf-8")
-    new.replace(place)
+    new.replace(progress_file)
 
 
 # ------------------------------------------------------------------ processes
 
 
 class _Pool:
-    """Processes that read blocks; this one alone where one is enough."""
+    """A pool of processes that parse blocks; this process alone if one is enough."""
 
     def __init__(self, settings: RowSettings, jobs: int) -> None:
         self._settings, self._jobs = settings, jobs
@@ -190,7 +195,7 @@ class _Pool:
     def __enter__(self) -> _Pool:
         if self._jobs > 1:
             context = multiprocessing.get_context("spawn")
-            self._executor = ProcessPoolExecutor(self._jobs, context, _begin)
+            self._executor = ProcessPoolExecutor(self._jobs, context, _initialize_worker)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -198,22 +203,22 @@ class _Pool:
             self._executor.shutdown(cancel_futures=True)
 
     def read(self, kind: Kind, blocks: Iterable[bytes]) -> Iterator[Block]:
-        """The blocks read, in order. At most two a process are in memory."""
+        """Yield the parsed blocks in order, with at most two per process in memory."""
         if self._executor is None:
             yield from (_read(self._settings, kind, block) for block in blocks)
             return
-        waiting: deque[Future[Block]] = deque()
+        pending: deque[Future[Block]] = deque()
         try:
             for block in blocks:
-                waiting.append(self._executor.submit(_read, self._settings, kind, block))
-                if len(waiting) >= 2 * self._jobs:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+                pending.append(self._executor.submit(_read, self._settings, kind, block))
+                if len(pending) >= 2 * self._jobs:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
         except BrokenProcessPool as error:
             raise AdapterError(
-                "a process that was reading ended, most likely for want of memory; the same command goes on where "
-                "this one was, with fewer --jobs if it ends again"
+                "a worker process ended, probably out of memory; run the same command to resume, "
+                "with fewer --jobs if this happens again"
             ) from error
 
 
@@ -230,14 +235,14 @@ def make_row_parser(settings: RowSettings) -> RowParser:
     return RowParser(settings)
 
 
-def _begin() -> None:
-    """In each process: Ctrl-C is for the one that asked, and its end, however it comes, is the end of this one."""
+def _initialize_worker() -> None:
+    """Initialize a worker: ignore Ctrl-C, which the parent handles, and exit when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    asking = multiprocessing.parent_process()
-    if asking is not None:
-        threading.Thread(target=_end_after, args=(asking.sentinel,), daemon=True).start()
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_exit_with_parent, args=(parent.sentinel,), daemon=True).start()
 
 
-def _end_after(sentinel: int) -> None:
+def _exit_with_parent(sentinel: int) -> None:
     wait([sentinel])
     os._exit(1)

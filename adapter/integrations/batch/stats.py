@@ -1,4 +1,4 @@
-"""What a run is summed up as: rows by what became of them."""
+"""Totals of a batch run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from adapter.core.events import JsonObject
 
 @dataclass(slots=True)
 class BatchStats:
-    """``calls``, ``invalid``: in all rows. ``fixed``: rows with a fix. ``errors``: rows that could not be read;
-    ``first_error`` says why of the first."""
+    """``calls`` and ``invalid`` calls of all rows; rows with repairs (``fixed``) and rows that could not be parsed
+    (``errors``), with the reason for the first one."""
 
     rows: int = 0
     calls: int = 0

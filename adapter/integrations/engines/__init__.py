@@ -1,3 +1,3 @@
-"""Our reader inside other people's engines."""
+"""Parser plugins for vLLM and SGLang."""
 
 __all__ = ["sglang", "vllm"]

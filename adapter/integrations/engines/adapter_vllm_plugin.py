@@ -1,4 +1,4 @@
-"""The file for vLLM's ``--tool-parser-plugin``, which loads it under this name: registers our parsers."""
+"""Module for vLLM's ``--tool-parser-plugin``, which loads it under this name: registers the parsers."""
 
 from adapter.integrations.engines.vllm import register
 

@@ -1,7 +1,7 @@
-"""Where the engines' releases keep what a parser is made of, and how it is called there.
+"""Interfaces of the engines' releases: module locations, class names and method signatures.
 
-Read in the releases that docs/engines.md names. An interface that is none of these is an `InterfaceError`, which says
-what was tried; nothing is guessed.
+Based on the releases listed in docs/engines.md. Any other interface raises `InterfaceError` with the alternatives that
+were tried.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from adapter.core.errors import AdapterError
 
 
 class InterfaceError(AdapterError):
-    """A release of an engine has an interface that we do not know."""
+    """The installed release of an engine has an unknown interface."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleLocation:
-    """A module by its path in a release and those after it."""
+    """The path of a module since a release."""
 
     since: str
     module: str
@@ -46,11 +46,11 @@ VLLM_STREAMING = (
     "current_token_ids",
     "delta_token_ids",
 )
-"""What both kinds of parsers are given of a stream; a tool parser the request, too."""
+"""Streaming parameters of both kinds of parsers; a tool parser also gets the request."""
 VLLM_REASONING_METHODS = ("extract_reasoning", "extract_reasoning_content")
-"""Whole, and with ``_streaming`` behind it: from 0.11.1 on, and before."""
+"""Method name since 0.11.1, and before; the streaming method has the suffix ``_streaming``."""
 VLLM_REASONING_FIELDS = ("reasoning", "reasoning_content")
-"""Of a streamed message: from 0.11.1 on, and before."""
+"""Field of a streamed message since 0.11.1, and before."""
 
 SGLANG_DETECTORS = (ModuleLocation("0.5.1", "sglang.srt.function_call.base_format_detector"),)
 SGLANG_CALLS = (ModuleLocation("0.5.1", "sglang.srt.function_call.core_types"),)
@@ -62,120 +62,122 @@ SGLANG_REASONING_PARSERS = (
 
 
 class VllmCompat:
-    """vLLM's interface as the installed release has it. Raises InterfaceError for one that is not known."""
+    """Interface of the installed vLLM. Raises InterfaceError if it is unknown."""
 
     def __init__(self) -> None:
-        tools = _found("vllm", VLLM_TOOL_PARSERS)
-        reasoning = _found("vllm", VLLM_REASONING_PARSERS)
-        self.tool_parser = _named(tools, "ToolParser")
-        self.tool_parsers = _named(tools, "ToolParserManager")
-        self.reasoning_parser = _named(reasoning, "ReasoningParser")
-        self.reasoning_parsers = _named(reasoning, "ReasoningParserManager")
-        messages = _found("vllm", VLLM_MESSAGES)
-        self.message = _named(messages, "DeltaMessage")
-        self.call_delta = _named(messages, "DeltaToolCall")
-        self.function_delta = _named(messages, "DeltaFunctionCall")
-        self.call = _named(messages, "ToolCall")
-        self.function = _named(messages, "FunctionCall")
-        self.extracted = _named(messages, "ExtractedToolCallInformation")
+        tools = _import_first("vllm", VLLM_TOOL_PARSERS)
+        reasoning = _import_first("vllm", VLLM_REASONING_PARSERS)
+        self.tool_parser = _get_member(tools, "ToolParser")
+        self.tool_parsers = _get_member(tools, "ToolParserManager")
+        self.reasoning_parser = _get_member(reasoning, "ReasoningParser")
+        self.reasoning_parsers = _get_member(reasoning, "ReasoningParserManager")
+        messages = _import_first("vllm", VLLM_MESSAGES)
+        self.message = _get_member(messages, "DeltaMessage")
+        self.call_delta = _get_member(messages, "DeltaToolCall")
+        self.function_delta = _get_member(messages, "DeltaFunctionCall")
+        self.call = _get_member(messages, "ToolCall")
+        self.function = _get_member(messages, "FunctionCall")
+        self.extracted = _get_member(messages, "ExtractedToolCallInformation")
         self._check()
 
     def _check(self) -> None:
-        _takes(self.tool_parser, "extract_tool_calls", ("model_output", "request"))
-        _takes(self.tool_parser, "extract_tool_calls_streaming", (*VLLM_STREAMING, "request"))
-        _takes(self.reasoning_parser, self.reasoning_method, ("model_output", "request"))
-        _takes(self.reasoning_parser, f"{self.reasoning_method}_streaming", VLLM_STREAMING)
+        _check_parameters(self.tool_parser, "extract_tool_calls", ("model_output", "request"))
+        _check_parameters(self.tool_parser, "extract_tool_calls_streaming", (*VLLM_STREAMING, "request"))
+        _check_parameters(self.reasoning_parser, self.reasoning_method, ("model_output", "request"))
+        _check_parameters(self.reasoning_parser, f"{self.reasoning_method}_streaming", VLLM_STREAMING)
         for manager in (self.tool_parsers, self.reasoning_parsers):
-            _takes(manager, "register_module", ("name", "force", "module"))
+            _check_parameters(manager, "register_module", ("name", "force", "module"))
 
     @cached_property
     def reasoning_method(self) -> str:
-        return _one_of(self.reasoning_parser, VLLM_REASONING_METHODS, dir(self.reasoning_parser))
+        return _first_present(self.reasoning_parser, VLLM_REASONING_METHODS, dir(self.reasoning_parser))
 
     @cached_property
     def reasoning_field(self) -> str:
-        return _one_of(self.message, VLLM_REASONING_FIELDS, self.message.model_fields)
+        return _first_present(self.message, VLLM_REASONING_FIELDS, self.message.model_fields)
 
     @cached_property
-    def reads_on_at_once(self) -> bool:
-        """Whether the tool parser reads on in the piece in which reasoning ends; before, with the next one, if any."""
+    def continues_in_same_delta(self) -> bool:
+        """True if the tool parser continues in the delta in which reasoning ends; before, with the next one, if any."""
         return bool(self.tool_parser.__module__ == VLLM_TOOL_PARSERS[0].module)
 
     @cached_property
     def ends_streams(self) -> bool:
-        """Whether parsers are told of a stream's end (``finish_streaming``), and each reads one stream."""
+        """True if parsers are notified of a stream's end (``finish_streaming``), and each parses one stream."""
         return hasattr(self.tool_parser, "engine_based_streaming")
 
     @cached_property
     def ends_arguments(self) -> bool:
-        """Whether the parser is asked for arguments that were not streamed; before, the last message is made anew
-        of its first call where that has arguments."""
+        """True if vLLM requests arguments that were not streamed; before, the last message is rebuilt from
+        its first call if that has arguments."""
         return hasattr(self.tool_parser, "get_remaining_unstreamed_args")
 
 
 class SglangCompat:
-    """SGLang's interface as the installed release has it. Raises InterfaceError for one that is not known."""
+    """Interface of the installed SGLang. Raises InterfaceError if it is unknown."""
 
     def __init__(self) -> None:
-        calls = _found("sglang", SGLANG_CALLS)
-        reasoning = _found("sglang", SGLANG_REASONING_PARSERS)
-        self.detector = _named(_found("sglang", SGLANG_DETECTORS), "BaseFormatDetector")
-        self.call = _named(calls, "ToolCallItem")
-        self.result = _named(calls, "StreamingParseResult")
-        self.tool_parser = _named(_found("sglang", SGLANG_TOOL_PARSERS), "FunctionCallParser")
-        self.reasoning_detector = _named(reasoning, "BaseReasoningFormatDetector")
-        self.reasoning_result = _named(reasoning, "StreamingParseResult")
-        self.reasoning_parser = _named(reasoning, "ReasoningParser")
-        _takes(self.detector, "detect_and_parse", ("text", "tools"))
-        _takes(self.detector, "parse_streaming_increment", ("new_text", "tools"))
-        _takes(self.reasoning_detector, "detect_and_parse", ("text",))
-        _takes(self.reasoning_detector, "parse_streaming_increment", ("new_text",))
-        _one_of(self.tool_parser, ("ToolCallParserEnum",), dir(self.tool_parser))
-        _one_of(self.reasoning_parser, ("DetectorMap",), dir(self.reasoning_parser))
+        calls = _import_first("sglang", SGLANG_CALLS)
+        reasoning = _import_first("sglang", SGLANG_REASONING_PARSERS)
+        self.detector = _get_member(_import_first("sglang", SGLANG_DETECTORS), "BaseFormatDetector")
+        self.call = _get_member(calls, "ToolCallItem")
+        self.result = _get_member(calls, "StreamingParseResult")
+        self.tool_parser = _get_member(_import_first("sglang", SGLANG_TOOL_PARSERS), "FunctionCallParser")
+        self.reasoning_detector = _get_member(reasoning, "BaseReasoningFormatDetector")
+        self.reasoning_result = _get_member(reasoning, "StreamingParseResult")
+        self.reasoning_parser = _get_member(reasoning, "ReasoningParser")
+        _check_parameters(self.detector, "detect_and_parse", ("text", "tools"))
+        _check_parameters(self.detector, "parse_streaming_increment", ("new_text", "tools"))
+        _check_parameters(self.reasoning_detector, "detect_and_parse", ("text",))
+        _check_parameters(self.reasoning_detector, "parse_streaming_increment", ("new_text",))
+        _first_present(self.tool_parser, ("ToolCallParserEnum",), dir(self.tool_parser))
+        _first_present(self.reasoning_parser, ("DetectorMap",), dir(self.reasoning_parser))
 
 
-def _found(engine: str, places: tuple[ModuleLocation, ...]) -> ModuleType:
-    """The first of ``places`` that this release has."""
-    for place in places:
+def _import_first(engine: str, locations: tuple[ModuleLocation, ...]) -> ModuleType:
+    """Import the first module that this release has."""
+    for location in locations:
         try:
-            return import_module(place.module)
+            return import_module(location.module)
         except ModuleNotFoundError as error:
-            if error.name is None or not place.module.startswith(error.name):
-                raise InterfaceError(f"{_release(engine)} does not import: {error}") from error
-    tried = ", ".join(f"{place.module} ({place.since} and later)" for place in places)
-    raise InterfaceError(f"{_release(engine)} has none of {tried}. {_ADVICE}")
+            if error.name is None or not location.module.startswith(error.name):
+                raise InterfaceError(f"{_release_name(engine)} cannot be imported: {error}") from error
+    tried = ", ".join(f"{location.module} ({location.since} and later)" for location in locations)
+    raise InterfaceError(f"{_release_name(engine)} has none of {tried}. {_ADVICE}")
 
 
-def _named(module: ModuleType, name: str) -> Any:
+def _get_member(module: ModuleType, name: str) -> Any:
     if not hasattr(module, name):
-        raise InterfaceError(f"{_release(module.__name__)} has no {name} in {module.__name__}. {_ADVICE}")
+        raise InterfaceError(f"{_release_name(module.__name__)} has no {name} in {module.__name__}. {_ADVICE}")
     return getattr(module, name)
 
 
-def _one_of(owner: Any, names: tuple[str, ...], has: Any) -> str:
+def _first_present(owner: Any, names: tuple[str, ...], has: Any) -> str:
     for name in names:
         if name in has:
             return name
-    raise InterfaceError(f"{_release(owner.__module__)}: {owner.__name__} has none of {', '.join(names)}. {_ADVICE}")
+    raise InterfaceError(
+        f"{_release_name(owner.__module__)}: {owner.__name__} has none of {', '.join(names)}. {_ADVICE}"
+    )
 
 
-def _takes(owner: Any, method: str, wanted: tuple[str, ...]) -> None:
-    """Check that ``method`` is called with what we know it to be called with."""
-    given = tuple(inspect.signature(getattr(owner, method, lambda: None)).parameters)
-    if [name for name in given if name in wanted] != list(wanted):
+def _check_parameters(owner: Any, method: str, expected: tuple[str, ...]) -> None:
+    """Check that ``method`` has the expected parameters."""
+    actual = tuple(inspect.signature(getattr(owner, method, lambda: None)).parameters)
+    if [name for name in actual if name in expected] != list(expected):
         raise InterfaceError(
-            f"{_release(owner.__module__)}: {owner.__name__}.{method} takes ({', '.join(given)}), "
-            f"expected {', '.join(wanted)}. {_ADVICE}"
+            f"{_release_name(owner.__module__)}: {owner.__name__}.{method} takes ({', '.join(actual)}), "
+            f"expected {', '.join(expected)}. {_ADVICE}"
         )
 
 
-_ADVICE = "Releases that were tried stand in docs/engines.md; `adapter serve` in front of the engine works with any"
+_ADVICE = "Tested releases are listed in docs/engines.md; `adapter serve` in front of the engine works with any release"
 
 
-def _release(module: str) -> str:
-    """The engine and its version, for messages."""
+def _release_name(module: str) -> str:
+    """Return the engine and its version, for messages."""
     engine = module.partition(".")[0]
     try:
         return f"{engine} {metadata.version(engine)}"
     except metadata.PackageNotFoundError:
-        return f"{engine} (no version told)"
+        return f"{engine} (unknown version)"

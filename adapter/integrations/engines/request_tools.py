@@ -1,4 +1,4 @@
-"""What both engines are asked with: our parsers' names, and the tools of a request."""
+"""Parser names, and conversion of a request's tools, for both engines."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from adapter.parsing.formats import FORMATS
 from adapter.tools.tool import Tool, ToolSet
 
 NAME = "adapter"
-"""Of the parsers that read what the model's template and name tell; those of one format have its name behind it."""
+"""Name of the parsers that detect the format from the model's template and name; the others add a format's name."""
 
 
 def parser_names() -> dict[str, str | None]:
-    """Our parsers by name, and the format that each reads: None is the model's."""
+    """Map parser names to their formats; None means auto-detected."""
     return {NAME: None} | {f"{NAME}_{format}": format for format in FORMATS}
 
 
-def tools_from_request(given: Iterable[Any] | None) -> ToolSet:
-    """The tools of a request of any of an engine's endpoints, which are pydantic models."""
-    return _tool_set(tuple(tool.model_dump_json() for tool in given or ()))
+def tools_from_request(tools: Iterable[Any] | None) -> ToolSet:
+    """Convert the tools of an engine's request, which are pydantic models."""
+    return _tool_set(tuple(tool.model_dump_json() for tool in tools or ()))
 
 
 @lru_cache(maxsize=64)
 def _tool_set(definitions: tuple[str, ...]) -> ToolSet:
-    """Kept, because an agent offers the same tools with each request, and both of an answer's parsers ask."""
+    """Cached, because an agent sends the same tools with each request, and both parsers of a response need them."""
     return ToolSet([_tool(json.loads(definition)) for definition in definitions])
 
 
 def _tool(definition: JsonObject) -> Tool:
-    """A tool as the engine has let it pass; parameters that are no schema tell nothing."""
+    """Convert a tool definition; invalid parameters are dropped."""
     try:
         return Tool.from_definition(definition)
     except UsageError:
-        inner = definition.get("function") or definition
-        return Tool.from_definition({"name": str(inner.get("name"))})
+        function = definition.get("function") or definition
+        return Tool.from_definition({"name": str(function.get("name"))})

@@ -1,11 +1,11 @@
-"""Our reader as SGLang's tool call parsers and reasoning parsers: ``--tool-call-parser adapter``.
+"""SGLang's tool call parsers and reasoning parsers: ``--tool-call-parser adapter``.
 
-Releases that know plugins call `register` through their entry points (``sglang.srt.plugins``); before them
-``python -m adapter.integrations.engines.sglang ARGS...`` registers and then starts SGLang's server with ``ARGS``. Nothing of SGLang
-is imported before.
+Releases with plugins call `register` through an entry point (``sglang.srt.plugins``). For older ones,
+``python -m adapter.integrations.engines.sglang ARGS...`` registers the parsers and starts SGLang's server with
+``ARGS``. SGLang is not imported before.
 
-SGLang hands all of an answer to the reasoning parser, and what that gives back as normal text to the tool parser. It
-tells neither the prompt; newer releases give both the tokenizer, whose template says what the prompt ended with.
+SGLang passes a response to the reasoning parser, and the normal text that this returns to the tool parser. Neither
+knows the prompt; newer releases pass the tokenizer, whose template determines the end of the prompt.
 """
 
 from __future__ import annotations
@@ -28,18 +28,20 @@ from adapter.parsing.marker_tables import REASONING
 from adapter.tools.tool import ToolSet
 
 REASONING_ARGUMENTS = ("enable_thinking", "thinking")
-"""Of chat templates: by one of them reasoning is turned on and off."""
+"""Chat template arguments that turn reasoning on and off."""
 
 _log = logging.getLogger("sglang.adapter")
 
 
 def register() -> bool:
-    """Make our parsers known to the SGLang that is installed; a message in its log, and False, where its interface is
-    not known. May be called any number of times, in each of SGLang's processes."""
+    """Register the parsers with the installed SGLang. Log a warning and return False if its interface is unknown.
+
+    May be called any number of times, in each of SGLang's processes.
+    """
     try:
         sglang = SglangCompat()
     except InterfaceError as error:
-        _log.warning("toolcall-adapter: its parsers are not there for --tool-call-parser: %s", error)
+        _log.warning("toolcall-adapter: parsers for --tool-call-parser are not available: %s", error)
         return False
     for name, format in parser_names().items():
         tool, reasoning = parsers(sglang, format)
@@ -49,10 +51,10 @@ def register() -> bool:
 
 
 def parsers(sglang: SglangCompat, format: str | None) -> tuple[type[Any], type[Any]]:
-    """The tool parser and the reasoning parser of one format; of the model's for None."""
-    given = {"sglang": sglang, "format_name": format}
-    return type("ToolDetector", (SglangToolParser, sglang.detector), given), type(
-        "ReasoningDetector", (SglangReasoningParser, sglang.reasoning_detector), given
+    """Return the tool parser and the reasoning parser of a format; None: auto-detected."""
+    class_fields = {"sglang": sglang, "format_name": format}
+    return type("ToolDetector", (SglangToolParser, sglang.detector), class_fields), type(
+        "ReasoningDetector", (SglangReasoningParser, sglang.reasoning_detector), class_fields
     )
 
 
@@ -61,21 +63,21 @@ def _format(name: str | None, tokenizer: object) -> Format | None:
 
 
 class ContentText(str):
-    """The content of a whole answer, and all that is not reasoning in it as it was ``written``: that is what our tool
-    parser reads, and SGLang shows the content where it finds no call."""
+    """The content of a complete response, with the ``raw`` text without reasoning, which the tool parser parses. SGLang
+    shows the content of a response without calls."""
 
-    __slots__ = ("written",)
-    written: str
+    __slots__ = ("raw",)
+    raw: str
 
     @classmethod
-    def of(cls, content: str, written: str) -> ContentText:
+    def from_text(cls, content: str, raw: str) -> ContentText:
         normal = cls(content)
-        normal.written = written
+        normal.raw = raw
         return normal
 
 
 class SglangToolParser:
-    """A tool parser: goes before SGLang's own base class. One reads one answer."""
+    """Tool parser, mixed in before SGLang's base class; one instance parses one response."""
 
     sglang: ClassVar[SglangCompat]
     format_name: ClassVar[str | None]
@@ -87,81 +89,77 @@ class SglangToolParser:
         super().__init__()
         self._format = _format(self.format_name, tokenizer)
         self._prompt = generation_prompt(tokenizer, {})
-        self._answer: StreamAdapter | None = None
+        self._stream: StreamAdapter | None = None
 
     def has_tool_call(self, text: str) -> bool:
-        """Whether there is something in the text that its content is without: a call, or one that was cut off."""
-        return any(map(_is_left_out, _read(self._new_answer([]), text)))
+        """Return whether the text has a call, or one that was cut off."""
+        return any(map(_is_removed, _read_all(self._new_stream([]), text)))
 
     def detect_and_parse(self, text: str, tools: list[Any]) -> Any:
-        """The calls of a whole answer, and its content."""
-        answer = self._new_answer(tools)
-        piece = answer.emitted_calls(_read(answer, text))
-        places = {tool.function.name: at for at, tool in enumerate(tools)}
+        """Return the calls and the content of a complete response."""
+        stream = self._new_stream(tools)
+        delta = stream.emitted_calls(_read_all(stream, text))
+        indexes = {tool.function.name: at for at, tool in enumerate(tools)}
         calls = [
             self.sglang.call(
-                tool_index=places.get(call.name, -1),
+                tool_index=indexes.get(call.name, -1),
                 name=call.name,
                 parameters=json.dumps(call.arguments, ensure_ascii=False),
             )
-            for call in piece.made
+            for call in delta.completed
         ]
-        return self.sglang.result(normal_text=piece.content, calls=calls)
+        return self.sglang.result(normal_text=delta.content, calls=calls)
 
     def parse_streaming_increment(self, new_text: str, tools: list[Any]) -> Any:
-        """What ``new_text`` adds to the answer."""
-        if self._answer is None:
-            self._answer = self._new_answer(tools)
-        return self._told(self._answer, self._answer.feed(new_text))
+        """Return the delta of ``new_text``."""
+        if self._stream is None:
+            self._stream = self._new_stream(tools)
+        return self._stream_delta(self._stream, self._stream.feed(new_text))
 
     def finish(self, tools: list[Any]) -> Any:  # noqa: ARG002
-        """What the answer's end tells, for releases that ask for it."""
-        return self.sglang.result() if self._answer is None else self._told(self._answer, self._answer.close())
+        """Return the last delta, for releases that call this at the end."""
+        return self.sglang.result() if self._stream is None else self._stream_delta(self._stream, self._stream.close())
 
     def supports_structural_tag(self) -> bool:
-        """Forced calls are held to JSON, which SGLang reads itself."""
+        """Forced calls are constrained to JSON, which SGLang parses itself."""
         return False
 
     def structure_info(self) -> Any:
-        raise NotImplementedError("calls of this parser are not held to a structure")
+        raise NotImplementedError("this parser does not support structural tags")
 
     def build_ebnf(self, tools: list[Any]) -> Any:
-        raise NotImplementedError("calls of this parser are not held to a grammar")
+        raise NotImplementedError("this parser does not support grammars")
 
-    def _told(self, answer: StreamAdapter, events: list[Event]) -> Any:
-        """The events as SGLang streams them; it looks at its parser for what was called."""
-        piece: EngineDelta = answer.emitted_calls(events)
+    def _stream_delta(self, stream: StreamAdapter, events: list[Event]) -> Any:
+        """Convert events to SGLang's stream results, and update the attributes that it reads from its parser."""
+        delta: EngineDelta = stream.emitted_calls(events)
         calls = []
-        for call in piece.calls:
+        for call in delta.calls:
             if call.name is not None:
                 calls.append(self.sglang.call(tool_index=call.index, name=call.name, parameters=""))
-                self.prev_tool_call_arr.append({"name": call.name, "arguments": {}})
-                self.streamed_args_for_tool.append("")
                 self.current_tool_id = call.index
             calls.append(self.sglang.call(tool_index=call.index, parameters=call.arguments))
-            self.streamed_args_for_tool[call.index] += call.arguments
-        for made in piece.made:
-            self.prev_tool_call_arr[answer.index_of(made)]["arguments"] = made.arguments
-        return self.sglang.result(normal_text=piece.content, calls=calls)
+        stream.record_calls(delta, self.prev_tool_call_arr, self.streamed_args_for_tool)
+        return self.sglang.result(normal_text=delta.content, calls=calls)
 
-    def _new_answer(self, tools: list[Any]) -> StreamAdapter:
-        splits = SglangReasoningParser.is_asked_for
+    def _new_stream(self, tools: list[Any]) -> StreamAdapter:
+        splits_reasoning = SglangReasoningParser.is_in_use
         return StreamAdapter(
             self._format,
             tools_from_request(tools),
-            generation_prompt="" if splits else self._prompt,
+            generation_prompt="" if splits_reasoning else self._prompt,
             turn=uuid.uuid4().hex,
-            splits=splits,
+            splits_reasoning=splits_reasoning,
         )
 
 
 class SglangReasoningParser:
-    """A reasoning parser: goes before SGLang's own base class. One reads one answer."""
+    """Reasoning parser, mixed in before SGLang's base class; one instance parses one response."""
 
     sglang: ClassVar[SglangCompat]
     format_name: ClassVar[str | None]
-    is_asked_for: ClassVar[bool] = False
-    """Whether this process has made one: it then stands before the tool parser of each answer."""
+    is_in_use: ClassVar[bool] = False
+    """True once an instance was created; then each response passes through it before the tool parser."""
 
     def __init__(
         self,
@@ -171,30 +169,30 @@ class SglangReasoningParser:
         tool_call_parser_active: bool | None = None,
         **options: Any,
     ) -> None:
-        """``force_reasoning``: the request has it turned on, or off; None where SGLang does not know.
-        ``tool_call_parser_active``: a tool parser reads the normal text, None where the release does not say so."""
+        """``force_reasoning``: whether the request turns reasoning on; None if SGLang does not know.
+        ``tool_call_parser_active``: whether a tool parser gets the normal text; None in older releases."""
         self._format = _format(self.format_name, tokenizer)
-        marks = {"<think>": "</think>"} if self._format is None else self._format.reasoning
-        self._opening, closing = next(iter(marks.items()), ("<think>", "</think>"))
-        takes = inspect.signature(self.sglang.reasoning_detector.__init__).parameters
+        markers = {"<think>": "</think>"} if self._format is None else self._format.reasoning
+        self._opening, closing = next(iter(markers.items()), ("<think>", "</think>"))
+        parameters = inspect.signature(self.sglang.reasoning_detector.__init__).parameters
         is_always_on = self._format is not None and self._format.starts_in_reasoning
-        given = options | {"reasoning_default": "always" if is_always_on else None}
+        class_fields = options | {"reasoning_default": "always" if is_always_on else None}
         initialise: Any = super().__init__
         initialise(
             self._opening,
             closing,
             force_reasoning=bool(force_reasoning),
             stream_reasoning=stream_reasoning,
-            **{name: value for name, value in given.items() if name in takes},
+            **{name: value for name, value in class_fields.items() if name in parameters},
         )
-        SglangReasoningParser.is_asked_for = True
+        SglangReasoningParser.is_in_use = True
         self._prompt = self._generation_prompt(force_reasoning, tokenizer)
-        self._is_read_on = tool_call_parser_active is not False
-        self._answer: StreamAdapter | None = None
+        self._feeds_tool_parser = tool_call_parser_active is not False
+        self._stream: StreamAdapter | None = None
 
     def _generation_prompt(self, is_on: bool | None, tokenizer: Any) -> str | None:
-        """What the template puts before an answer; where there is none, what templates do: those that have ``<think>``
-        open it where reasoning is on, of others the format tells."""
+        """Return the template's generation prompt. Without a template, assume that ``<think>`` is opened if reasoning
+        is on; None leaves it to the format."""
         found = generation_prompt(tokenizer, {} if is_on is None else dict.fromkeys(REASONING_ARGUMENTS, is_on))
         if found is not None or is_on is None:
             return found
@@ -203,44 +201,44 @@ class SglangReasoningParser:
         return self._opening if self._format and self._opening in REASONING.keys() & self._format.reasoning else None
 
     def detect_and_parse(self, text: str) -> Any:
-        """The reasoning of a whole answer, and all else."""
-        answer = self._new_answer()
-        events = _read(answer, text)
-        piece = answer.told_as_text(events, with_cut_off=True)
-        content = ContentText.of(piece.content, _written(events)) if self._is_read_on else piece.content
-        return self.sglang.reasoning_result(normal_text=content, reasoning_text=piece.reasoning)
+        """Return the reasoning and the other text of a complete response."""
+        stream = self._new_stream()
+        events = _read_all(stream, text)
+        delta = stream.emitted_text(events, with_cut_off=True)
+        content = ContentText.from_text(delta.content, _raw_text(events)) if self._feeds_tool_parser else delta.content
+        return self.sglang.reasoning_result(normal_text=content, reasoning_text=delta.reasoning)
 
     def parse_streaming_increment(self, new_text: str) -> Any:
-        """What ``new_text`` adds to the reasoning, and to all else."""
-        if self._answer is None:
-            self._answer = self._new_answer()
-        return self._result(self._answer, self._answer.feed(new_text))
+        """Return the delta of ``new_text``."""
+        if self._stream is None:
+            self._stream = self._new_stream()
+        return self._result(self._stream, self._stream.feed(new_text))
 
     def finish(self) -> Any:
-        """What the answer's end tells, for releases that ask for it."""
-        if self._answer is None:
+        """Return the last delta, for releases that call this at the end."""
+        if self._stream is None:
             return self.sglang.reasoning_result()
-        return self._result(self._answer, self._answer.close())
+        return self._result(self._stream, self._stream.close())
 
-    def _result(self, answer: StreamAdapter, events: list[Event]) -> Any:
-        piece = answer.told_as_text(events, with_cut_off=True)
-        content = _written(events) if self._is_read_on else piece.content
-        return self.sglang.reasoning_result(normal_text=content, reasoning_text=piece.reasoning)
+    def _result(self, stream: StreamAdapter, events: list[Event]) -> Any:
+        delta = stream.emitted_text(events, with_cut_off=True)
+        content = _raw_text(events) if self._feeds_tool_parser else delta.content
+        return self.sglang.reasoning_result(normal_text=content, reasoning_text=delta.reasoning)
 
-    def _new_answer(self) -> StreamAdapter:
+    def _new_stream(self) -> StreamAdapter:
         return StreamAdapter(self._format, ToolSet(), generation_prompt=self._prompt, turn="")
 
 
-def _read(answer: StreamAdapter, text: str) -> list[Event]:
-    """All events of a whole answer."""
-    return [*answer.feed(getattr(text, "written", text)), *answer.close()]
+def _read_all(stream: StreamAdapter, text: str) -> list[Event]:
+    """Return all events of a complete response."""
+    return [*stream.feed(getattr(text, "raw", text)), *stream.close()]
 
 
-def _written(events: list[Event]) -> str:
+def _raw_text(events: list[Event]) -> str:
     return "".join(event.raw for event in events if not isinstance(event, ReasoningDelta))
 
 
-def _is_left_out(event: Event) -> bool:
+def _is_removed(event: Event) -> bool:
     return isinstance(event, ToolCall) or (isinstance(event, InvalidToolCall) and event.error == CUT_OFF)
 
 
@@ -251,7 +249,7 @@ def main() -> None:
     run_module("sglang.launch_server", run_name="__main__", alter_sys=True)
 
 
-if __name__ in ("__main__", "__mp_main__"):  # SGLang's other processes import what was started, and need it as well
+if __name__ in ("__main__", "__mp_main__"):  # SGLang's child processes import this module and must also register
     if not register() and __name__ == "__main__":
         sys.exit(1)
     if __name__ == "__main__":

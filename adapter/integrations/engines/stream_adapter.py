@@ -1,4 +1,4 @@
-"""One answer as an engine hands it to its parsers: pieces of text in, content, reasoning and calls out."""
+"""Parse one response of an inference engine: chunks of text in, content, reasoning and calls out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from adapter.core.events import (
     ContentReclassified,
@@ -26,12 +27,12 @@ from adapter.parsing.parser import Parser
 from adapter.tools.tool import ToolSet
 
 TAIL = 64
-"""Characters by which a stream is told from another one of the same length."""
+"""Number of final characters that distinguish streams of the same length."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineCallDelta:
-    """More of the arguments, JSON text, of the call ``index``; its first piece has ``id`` and ``name``."""
+    """A delta of the arguments (JSON text) of call ``index``; the first one has ``id`` and ``name``."""
 
     index: int
     arguments: str
@@ -41,21 +42,20 @@ class EngineCallDelta:
 
 @dataclass(slots=True)
 class EngineDelta:
-    """What some text of an answer was taken for. ``made``: the calls that it completed."""
+    """The parsed result of a chunk. ``completed``: the calls that it completes."""
 
     content: str = ""
     reasoning: str = ""
     calls: list[EngineCallDelta] = field(default_factory=list)
-    made: list[ToolCall] = field(default_factory=list)
+    completed: list[ToolCall] = field(default_factory=list)
 
 
 class StreamAdapter:
-    """Reads one answer, whole or as it streams.
+    """Parse one response, complete or streamed.
 
-    ``generation_prompt``: as of `Parser`; None where nobody knows it, and then formats that always have reasoning
-    opened there are taken to have done so, and the others not. ``splits``: reasoning is apart; else it is content, as
-    it was written. ``turn`` tells the ids of this answer's calls from all others. ``follows_reasoning``: its reasoning,
-    with what closes that, was read elsewhere.
+    ``generation_prompt``: as in `Parser`; if None, it is assumed to open reasoning for formats that always do so.
+    ``splits_reasoning``: separate reasoning; otherwise it stays in the content verbatim. ``turn`` makes call ids
+    unique. ``follows_reasoning``: the reasoning and its closing marker were parsed elsewhere.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class StreamAdapter:
         *,
         generation_prompt: str | None,
         turn: str,
-        splits: bool = True,
+        splits_reasoning: bool = True,
         stream_arguments: bool = False,
         follows_reasoning: bool = False,
     ) -> None:
@@ -75,41 +75,41 @@ class StreamAdapter:
         self._parser = Parser(
             format, tools, generation_prompt=generation_prompt, turn=turn, stream_arguments=stream_arguments
         )
-        self._marks, self._closing = _marks_of(format)
+        self._reasoning_markers, self._closing = _reasoning_markers_of(format)
         if follows_reasoning:
-            self._parser.feed(next(iter(REASONING.values())))  # which every format takes for its own
-        self._splits, self._is_closed = splits, False
-        self._reasoned: list[str] = []
+            self._parser.feed(next(iter(REASONING.values())))  # accepted by every format
+        self._splits_reasoning, self._is_closed = splits_reasoning, False
+        self._reasoning_chunks: list[str] = []
         self._indices: dict[str, int] = {}
-        self.read = 0
-        """Characters of the answer so far."""
+        self.position = 0
+        """Number of characters parsed so far."""
         self._tail = ""
 
     def feed(self, text: str) -> list[Event]:
-        self.read += len(text)
+        self.position += len(text)
         self._tail = (self._tail + text)[-TAIL:]
-        if self._is_closed:  # what was taken for its end was none
+        if self._is_closed:  # the response continues after its apparent end
             return [TextDelta(text, text)] if text else []
         return self._parser.feed(text)
 
     def close(self) -> list[Event]:
-        """The last events. Engines do not say why an answer ended, so that a call without its last marker is whole."""
+        """Return the last events. Without a finish reason, a call without its last marker counts as complete."""
         self._is_closed = True
         return self._parser.close()
 
     def has_read(self, text: str) -> bool:
-        """Whether ``text`` is what was read so far, judged by its length and end."""
-        return len(text) == self.read and text.endswith(self._tail)
+        """Return whether ``text`` equals the text so far, judged by its length and end."""
+        return len(text) == self.position and text.endswith(self._tail)
 
     def end_of_reasoning(self, events: Sequence[Event]) -> int | None:
-        """The place of the event before which reasoning is over, behind what closes it; None where it is not."""
+        """Return the index of the first event after reasoning and its closing marker; None if it has not ended."""
         for at, event in enumerate(events):
             if self._closes_reasoning(event):
                 return at + isinstance(event, MarkupDelta)
         return None
 
     def _closes_reasoning(self, event: Event) -> bool:
-        """Whether the answer has left its reasoning, or has none, once ``event`` has come."""
+        """Return whether the reasoning has ended, or is missing, after ``event``."""
         match event:
             case MarkupDelta(raw=raw):
                 return any(marker in raw.lower() for marker in self._closing)
@@ -121,59 +121,66 @@ class StreamAdapter:
                 return True
 
     def emitted_calls(self, events: Iterable[Event]) -> EngineDelta:
-        """The events as an engine's client gets them. Calls that were cut off are left out; others that can be none
-        are content, so that nothing is lost."""
-        piece = EngineDelta()
+        """Convert events for the engine's client. Truncated calls are dropped; other invalid calls become content."""
+        delta = EngineDelta()
         for event in events:
             match event:
                 case ToolCallDelta(id=id, name=name, arguments=arguments):
-                    piece.calls.append(self._piece(id, name, arguments))
+                    delta.calls.append(self._call_delta(id, name, arguments))
                 case ToolCall():
                     if event.id not in self._indices:
                         arguments = json.dumps(event.arguments, ensure_ascii=False)
-                        piece.calls.append(self._piece(event.id, event.name, arguments))
-                    piece.made.append(event)
+                        delta.calls.append(self._call_delta(event.id, event.name, arguments))
+                    delta.completed.append(event)
                 case InvalidToolCall(raw=raw, error=error):
-                    piece.content += raw if error != CUT_OFF else ""
+                    delta.content += raw if error != CUT_OFF else ""
                 case _:
-                    self._tell(event, piece)
-        return piece
+                    self._add_event(event, delta)
+        return delta
 
-    def told_as_text(self, events: Iterable[Event], *, with_cut_off: bool) -> EngineDelta:
-        """The same, with all calls as they were written."""
-        piece = EngineDelta()
+    def emitted_text(self, events: Iterable[Event], *, with_cut_off: bool) -> EngineDelta:
+        """Convert events with all calls as raw text."""
+        delta = EngineDelta()
         for event in events:
             match event:
                 case ToolCall(raw=raw):
-                    piece.content += raw
+                    delta.content += raw
                 case InvalidToolCall(raw=raw, error=error):
-                    piece.content += raw if with_cut_off or error != CUT_OFF else ""
+                    delta.content += raw if with_cut_off or error != CUT_OFF else ""
                 case _:
-                    self._tell(event, piece)
-        return piece
+                    self._add_event(event, delta)
+        return delta
 
-    def index_of(self, call: ToolCall) -> int:
-        """The place of a call that was told among all of the answer."""
-        return self._indices[call.id]
+    def record_calls(self, delta: EngineDelta, calls: list[dict[str, Any]], arguments: list[str]) -> None:
+        """Update the lists of calls and streamed arguments that engines read from their tool parsers."""
+        for call in delta.calls:
+            if call.name is not None:
+                calls.append({"name": call.name, "arguments": {}})
+                arguments.append("")
+            arguments[call.index] += call.arguments
+        for completed in delta.completed:
+            calls[self._indices[completed.id]]["arguments"] = completed.arguments
 
-    def _tell(self, event: Event, piece: EngineDelta) -> None:
+    def _add_event(self, event: Event, delta: EngineDelta) -> None:
         match event:
             case TextDelta(text=text):
-                piece.content += text
+                delta.content += text
             case ReasoningDelta(text=text, raw=raw):
-                self._reasoned.append(text)
-                if self._splits:
-                    piece.reasoning += text
+                self._reasoning_chunks.append(text)
+                if self._splits_reasoning:
+                    delta.reasoning += text
                 else:
-                    piece.content += raw
-            case MarkupDelta(raw=raw) if not self._splits and any(marker in raw.lower() for marker in self._marks):
-                piece.content += raw
-            case ContentReclassified() if self._splits:
-                piece.reasoning, piece.content = piece.reasoning + piece.content, ""
-            case ReasoningReclassified() if self._splits:
-                piece.reasoning, piece.content = "", "".join(self._reasoned) + piece.content
+                    delta.content += raw
+            case MarkupDelta(raw=raw) if not self._splits_reasoning and any(
+                marker in raw.lower() for marker in self._reasoning_markers
+            ):
+                delta.content += raw
+            case ContentReclassified() if self._splits_reasoning:
+                delta.reasoning, delta.content = delta.reasoning + delta.content, ""
+            case ReasoningReclassified() if self._splits_reasoning:
+                delta.reasoning, delta.content = "", "".join(self._reasoning_chunks) + delta.content
 
-    def _piece(self, id: str, name: str, arguments: str) -> EngineCallDelta:
+    def _call_delta(self, id: str, name: str, arguments: str) -> EngineCallDelta:
         if id in self._indices:
             return EngineCallDelta(self._indices[id], arguments)
         index = self._indices[id] = len(self._indices)
@@ -181,28 +188,27 @@ class StreamAdapter:
 
 
 @lru_cache(maxsize=128)
-def _marks_of(format: Format | None) -> tuple[frozenset[str], frozenset[str]]:
-    """All markers of reasoning, and those that close it."""
-    marks = reasoning_markers(FORMATS.all if format is None else (format,))
-    return frozenset((*marks, *marks.values())), frozenset(marks.values())
+def _reasoning_markers_of(format: Format | None) -> tuple[frozenset[str], frozenset[str]]:
+    """Return all reasoning markers, and the closing ones."""
+    markers = reasoning_markers(FORMATS.all if format is None else (format,))
+    return frozenset((*markers, *markers.values())), frozenset(markers.values())
 
 
 class ReasoningRemainder(str):
-    """What follows, or stands around, an answer's reasoning: a text for the engine, which carries it from our reasoning
-    parser to our tool parser.
+    """The text without reasoning, which the engine passes from the reasoning parser to the tool parser.
 
-    ``piece``: of a whole answer all that is to be told, of a stream what came before the text. An engine that asks
-    whether there is a text is told so where either is.
+    ``delta``: for a complete response, the entire result; for a stream, the result before the text. It is true if
+    either is not empty.
     """
 
-    __slots__ = ("piece",)
-    piece: EngineDelta
+    __slots__ = ("delta",)
+    delta: EngineDelta
 
     @classmethod
-    def of(cls, text: str, piece: EngineDelta) -> ReasoningRemainder:
+    def from_text(cls, text: str, delta: EngineDelta) -> ReasoningRemainder:
         rest = cls(text)
-        rest.piece = piece
+        rest.delta = delta
         return rest
 
     def __bool__(self) -> bool:
-        return len(self) > 0 or self.piece != EngineDelta()
+        return len(self) > 0 or self.delta != EngineDelta()

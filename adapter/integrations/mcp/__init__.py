@@ -1,3 +1,3 @@
-"""The Model Context Protocol both ways: tools of its servers for any model, and a dialect's tools for its clients."""
+"""Model Context Protocol: use the tools of MCP servers, and serve a dialect's tools to MCP clients."""
 
 __all__ = ["client", "server", "server_config"]

@@ -1,8 +1,8 @@
-"""Tools of MCP servers, for any model: each server's tools become tools of the workspace, approved like all others.
+"""Use the tools of MCP servers as tools of the workspace, with the same approval rules.
 
-A server is a command that speaks MCP on its standard input and output, or an address
-that does over HTTP. The connections live in an event loop of their own, so that tools
-are called like functions. Source: https://modelcontextprotocol.io/specification, by its own SDK.
+A server is a command that speaks MCP on its standard input and output, or a URL. The connections run in a separate
+event loop, so that tools are called like functions. Specification: https://modelcontextprotocol.io/specification; the
+official SDK implements it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotYet
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -38,27 +38,24 @@ if TYPE_CHECKING:
     from mcp import Client
 
 START_S, CALL_S, STOP_S = 30.0, 120.0, 10.0
-"""How long a server may take to begin, to answer a call, and to end."""
-
+"""Time limits for starting, calling and stopping a server."""
 MAX_NAME = 64
-"""Of a tool: what OpenAI's interface allows."""
-
+"""Maximum length of a tool name in OpenAI's API."""
 MAX_TOOLS = 5_000
-"""Of one server."""
+"""Maximum number of tools of one server."""
 MAX_PAGES = 200
-"""In which a server lists them."""
+"""Maximum number of pages in a server's tool list."""
 MAX_DEFINITION = 100_000
-"""Characters of a tool's description and parameters, as JSON."""
+"""Maximum length of a tool's definition as JSON."""
 MAX_MESSAGE = 16 << 20
-"""Bytes of one message of a server."""
+"""Maximum size of one message from a server, in bytes."""
 MAX_RESULT = 1 << 20
-"""Characters of each text in a result; the model is shown less."""
-
+"""Maximum length of each text in a result; the model gets less."""
 MAX_WORDS = 8_192
-"""Bytes at the end of what a server wrote to standard error in which its last words are sought."""
-
-FOREIGN = (
-    "a tool of somebody else's server, which says itself what it does: allowed once, it runs unasked until the end"
+"""Number of bytes at the end of a server's standard error that are searched for its last lines."""
+UNTRUSTED_NOTICE = (
+    "a tool of a third-party server, which describes its own effects; once allowed, it runs without approval until the "
+    "session ends"
 )
 INSTALL = "pip install 'toolcall-adapter[mcp]'"
 
@@ -66,26 +63,25 @@ _T = TypeVar("_T")
 
 
 class McpTools:
-    """Connections to ``servers``, from entering the ``with`` block to leaving it; ``tools`` is what they offer.
+    """Connect to ``servers`` inside a ``with`` block; ``tools`` are their tools.
 
-    ``taken``: tools that are there already. A tool whose name is taken gets its server's name before it:
-    ``git__status``. Entering raises UsageError for a server that does not begin, with what it said last.
-    ``call_s``: how long a call may take.
+    ``existing_tools``: a tool whose name is already used gets its server's name as a prefix: ``git__status``.
+    ``call_s``: time limit for a call. Entering raises UsageError if no server starts, with its last error output.
     """
 
     def __init__(
         self,
         servers: Sequence[McpServer],
-        taken: ToolSet | None = None,
+        existing_tools: ToolSet | None = None,
         *,
         call_s: float = CALL_S,
         state: str | None = None,
     ) -> None:
         self.tools: tuple[Tool, ...] = ()
         self.notes: tuple[str, ...] = ()
-        """For people: servers that did not begin, tools that were left out, definitions that changed."""
-        self._servers = _distinct(servers)
-        self._taken = taken or ToolSet()
+        """Notes for the user: servers that failed to start, omitted tools, changed definitions."""
+        self._servers = _with_distinct_names(servers)
+        self._existing_tools = existing_tools or ToolSet()
         self._call_s = call_s
         self._state = Path(state or state_home(), "mcp")
         self._closing = ExitStack()
@@ -93,21 +89,21 @@ class McpTools:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             loop = stack.enter_context(_Loop())
-            begun = [_Session(server, loop, self._call_s) for server in self._servers]
+            sessions_started = [_Session(server, loop, self._call_s) for server in self._servers]
             sessions, failures = [], []
-            for each in begun:
-                each.begin()
-                stack.push(each.close)
-            for each in begun:
+            for session in sessions_started:
+                session.start()
+                stack.push(session.close)
+            for session in sessions_started:
                 try:
-                    each.wait_until_begun()
-                    sessions.append(each)
+                    session.wait_until_started()
+                    sessions.append(session)
                 except UsageError as error:
                     failures.append(error)
             if failures and not sessions:
                 raise failures[0]
-            notes = [str(error) for error in failures] + [note for each in sessions for note in each.notes]
-            self.tools = tuple(self._made(sessions, notes))
+            notes = [str(error) for error in failures] + [note for session in sessions for note in session.notes]
+            self.tools = tuple(self._build_tools(sessions, notes))
             self.notes = tuple(notes)
             self._closing = stack.pop_all()
         return self
@@ -115,39 +111,39 @@ class McpTools:
     def __exit__(self, *_: object) -> None:
         self._closing.close()
 
-    def _made(self, sessions: Sequence[_Session], notes: list[str]) -> Iterator[Tool]:
-        """The tools of all servers, each with what whoever approves it has to know."""
-        pins = {id(each): DefinitionPins(str(each.server), self._state) for each in sessions}
-        first: dict[int, dict[str, Any]] = {}
-        for session, listed, name in _named(sessions, self._taken):
+    def _build_tools(self, sessions: Sequence[_Session], notes: list[str]) -> Iterator[Tool]:
+        """Yield the tools of all servers, each with a notice for its approval."""
+        pins = {id(session): DefinitionPins(str(session.server), self._state) for session in sessions}
+        new_definitions: dict[int, dict[str, Any]] = {}
+        for session, listed, name in _assign_names(sessions, self._existing_tools):
             definition: JsonObject = {
                 "name": name,
                 "description": listed.description or listed.title or "",
                 "parameters": listed.input_schema,
             }
-            whole = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
+            full_definition = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
             pinned = pins[id(session)]
-            change = pinned.describe_change(listed.name, whole)
+            change = pinned.describe_change(listed.name, full_definition)
             effect = _effect(listed.annotations)
             if change:
                 notes.append(f"{session.server}: {listed.name}: {change}")
             elif not pinned.is_known:
-                first.setdefault(id(session), {})[listed.name] = whole
-            notice = change or ("" if session.server.trusted or effect == "execute" else FOREIGN)
+                new_definitions.setdefault(id(session), {})[listed.name] = full_definition
+            notice = change or ("" if session.server.trusted or effect == "execute" else UNTRUSTED_NOTICE)
             function = session.function(listed.name)
             if change:
-                function = _pinning(function, pinned, listed.name, whole)
+                function = _pin_on_call(function, pinned, listed.name, full_definition)
             yield with_runner(
                 f"the MCP server {session.server.name!r}", as_tool(definition, function, effect=effect), notice
             )
-        for number, definitions in first.items():
+        for number, definitions in new_definitions.items():
             pins[number].save(definitions)
 
 
-def _pinning(
+def _pin_on_call(
     function: Callable[..., object], pins: DefinitionPins, name: str, definition: Any
 ) -> Callable[..., object]:
-    """The function; once it was allowed to be called, its tool is what it says now."""
+    """Wrap a function to pin its tool's definition when it is first called, which means that it was approved."""
 
     def call(**arguments: Json) -> object:
         pins.save({name: definition})
@@ -156,44 +152,44 @@ def _pinning(
     return call
 
 
-def _distinct(servers: Iterable[McpServer]) -> list[McpServer]:
-    """``servers`` under names of their own."""
-    named: dict[str, McpServer] = {}
+def _with_distinct_names(servers: Iterable[McpServer]) -> list[McpServer]:
+    """Return the servers with distinct names."""
+    servers_by_name: dict[str, McpServer] = {}
     for server in servers:
         name, number = server.name, 2
-        while name in named:
+        while name in servers_by_name:
             name, number = f"{server.name}{number}", number + 1
-        named[name] = replace(server, name=name)
-    return list(named.values())
+        servers_by_name[name] = replace(server, name=name)
+    return list(servers_by_name.values())
 
 
-def _named(sessions: Sequence[_Session], taken: ToolSet) -> Iterator[tuple[_Session, Any, str]]:
-    """Each tool with a name that no other has and every server takes."""
+def _assign_names(sessions: Sequence[_Session], existing_tools: ToolSet) -> Iterator[tuple[_Session, Any, str]]:
+    """Yield each tool with a unique name that is valid for every model server."""
     names: set[str] = set()
     offered = [(session, listed) for session in sessions for listed in session.listed]
     counts = Counter(sanitize_name(listed.name) for _, listed in offered)
     for session, listed in offered:
         name = sanitize_name(listed.name)
-        if counts[name] > 1 or taken.match(name) is not None:
+        if counts[name] > 1 or existing_tools.match(name) is not None:
             name = f"{session.server.name}__{name}"
         name, number = name[:MAX_NAME], 2
-        plain = name
-        while name in names or taken.match(name) is not None:
-            name = f"{plain[: MAX_NAME - 1 - len(str(number))]}_{number}"
+        base_name = name
+        while name in names or existing_tools.match(name) is not None:
+            name = f"{base_name[: MAX_NAME - 1 - len(str(number))]}_{number}"
             number += 1
         names.add(name)
         yield session, listed, name
 
 
 def _effect(hints: Any) -> Effect:
-    """By its annotations, as far as they make a tool harmless: anything else is asked for as a command is."""
+    """Return the effect that a tool's annotations claim; by default it needs approval like a command."""
     if hints is None or not hints.read_only_hint:
         return "execute"
     return "network" if hints.open_world_hint is not False else "read"
 
 
 class _Loop:
-    """An event loop in a thread of its own, for as long as there are connections."""
+    """An event loop in a separate thread, for the lifetime of the connections."""
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
@@ -215,7 +211,7 @@ class _Loop:
 
 
 class _Session:
-    """One server's connection: begun, used and ended by one task, as the SDK needs it."""
+    """The connection to one server, opened, used and closed by one task, as the SDK requires."""
 
     def __init__(self, server: McpServer, loop: _Loop, call_s: float) -> None:
         self.server = server
@@ -224,61 +220,65 @@ class _Session:
         self._loop = loop
         self._call_s = call_s
         self._client: Future[Client] = Future()
-        self._leave = asyncio.Event()
+        self._stop_requested = asyncio.Event()
         self._has_ended = threading.Event()
-        logging.getLogger("mcp").setLevel(logging.CRITICAL)  # else each line that is no message gets a traceback
+        logging.getLogger("mcp").setLevel(logging.CRITICAL)  # the SDK logs a traceback for each line that is not JSON
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  # till the end
 
-    def begin(self) -> None:
-        self._task = self._loop.start(self._live())
+    def start(self) -> None:
+        self._task = self._loop.start(self._run())
 
-    def wait_until_begun(self) -> None:
-        """Raises UsageError for a server that does not begin, with what it said last."""
+    def wait_until_started(self) -> None:
+        """Wait for the connection. Raises UsageError with the server's last error output if it fails."""
         try:
             self._client.result(START_S)
         except Exception as error:
-            reason = f"it did not answer within {START_S:g} s" if isinstance(error, NotYet) else _said(error)
-            words = self._last_words()
+            reason = (
+                f"it did not answer within {START_S:g} s"
+                if isinstance(error, FutureTimeoutError)
+                else _describe_error(error)
+            )
+            stderr_note = self._recent_stderr()
             self.close()
-            raise UsageError(f"{self.server} does not begin: {reason}.{words}") from error
+            raise UsageError(f"{self.server} failed to start: {reason}.{stderr_note}") from error
 
     def close(self, *_: object) -> None:
         if self._log.closed:
             return
-        self._loop.call(self._leave.set)
+        self._loop.call(self._stop_requested.set)
         if not self._client.done() or not self._has_ended.wait(STOP_S):
             self._task.cancel()
             self._has_ended.wait(STOP_S)
         self._log.close()
 
     def function(self, name: str) -> Callable[..., object]:
-        """Calls the tool ``name`` and waits. Raises ToolError when there is no result."""
+        """Return a function that calls the tool ``name`` and waits. It raises ToolError if the call fails."""
 
         def call(**arguments: Json) -> object:
             try:
                 client = self._client.result(0)
                 result = self._loop.start(client.call_tool(name, arguments, self._call_s)).result(self._call_s + 5)
             except Exception as error:
-                raise ToolError(self._explained(name, error)) from error
-            return _bounded(result)
+                raise ToolError(self._explain_failure(name, error)) from error
+            return _truncate_texts(result)
 
         return call
 
-    def _explained(self, name: str, error: Exception) -> str:
+    def _explain_failure(self, name: str, error: Exception) -> str:
         if self._task.done():
-            return f"{self.server} has ended; its tools cannot be used any more.{self._last_words()}"
-        said = _said(error)
-        if isinstance(error, NotYet | TimeoutError) or "timed out" in said.lower():
-            return f"{self.server} did not answer {name} within {self._call_s:g} s. It may still be at work"
-        return f"{self.server} could not do {name}: {said}.{self._last_words()}"
+            return f"{self.server} has ended; its tools can no longer be used.{self._recent_stderr()}"
+        reason = _describe_error(error)
+        if isinstance(error, FutureTimeoutError | TimeoutError) or "timed out" in reason.lower():
+            return f"{self.server} did not answer {name} within {self._call_s:g} s. It may still be running"
+        return f"{self.server} failed to run {name}: {reason}.{self._recent_stderr()}"
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         try:
             async with AsyncExitStack() as stack:
                 client = await stack.enter_async_context(self._new_client())
                 await self._list(client)
                 self._client.set_result(client)
-                await self._leave.wait()
+                await self._stop_requested.wait()
         except BaseException as error:
             if self._client.done():
                 raise
@@ -292,12 +292,12 @@ class _Session:
         if self.server.url:
             from adapter.integrations.mcp.http_transport import limited_http_client
 
-            way = limited_http_client(self.server.url, MAX_MESSAGE, self._call_s)
-            return Client(way, read_timeout_seconds=self._call_s)
-        program, *arguments = _accompanied(_limited(self.server.command))
+            transport = limited_http_client(self.server.url, MAX_MESSAGE, self._call_s)
+            return Client(transport, read_timeout_seconds=self._call_s)
+        program, *arguments = _supervised_command(_limited_command(self.server.command))
         environment = dict(self.server.environment) or None
-        started = StdioServerParameters(command=program, args=arguments, env=environment, cwd=self.server.cwd)
-        return Client(stdio_client(started, self._log), read_timeout_seconds=self._call_s)
+        parameters = StdioServerParameters(command=program, args=arguments, env=environment, cwd=self.server.cwd)
+        return Client(stdio_client(parameters, self._log), read_timeout_seconds=self._call_s)
 
     async def _list(self, client: Client) -> None:
         cursor: str | None = None
@@ -306,36 +306,36 @@ class _Session:
             seen.add(cursor)
             page = await client.list_tools(cursor=cursor)
             for listed in page.tools:
-                self._take(listed)
+                self._add_tool(listed)
             cursor = page.next_cursor
             if not cursor or len(self.listed) > MAX_TOOLS:
                 break
         if cursor:
-            self.notes.append(f"{self.server} lists its tools without end; the first {len(self.listed):,} are there")
+            self.notes.append(f"{self.server} has too many pages of tools; using the first {len(self.listed):,} tools")
         if len(self.listed) > MAX_TOOLS:
             del self.listed[MAX_TOOLS:]
-            self.notes.append(f"{self.server} has more than {MAX_TOOLS:,} tools; the others are left out")
+            self.notes.append(f"{self.server} has more than {MAX_TOOLS:,} tools; the others are omitted")
 
-    def _take(self, listed: Any) -> None:
+    def _add_tool(self, listed: Any) -> None:
         size = len(listed.model_dump_json())
         if size <= MAX_DEFINITION:
             self.listed.append(listed)
             return
         self.notes.append(
-            f"{self.server}: the tool {listed.name[:MAX_NAME]!r} is left out: its definition has {size:,} characters, "
-            f"more than {MAX_DEFINITION:,}"
+            f"{self.server}: the tool {listed.name[:MAX_NAME]!r} is omitted: its definition is too long "
+            f"({size:,} characters, limit {MAX_DEFINITION:,})"
         )
 
-    def _last_words(self) -> str:
-        """What it wrote to standard error, which else nobody sees."""
+    def _recent_stderr(self) -> str:
+        """Return the last lines of the server's standard error, for error messages."""
         size = os.fstat(self._log.fileno()).st_size
         written = os.pread(self._log.fileno(), MAX_WORDS, max(size - MAX_WORDS, 0)).decode("utf-8", "replace")
         lines = [line.strip() for line in written.splitlines() if line.strip()]
-        return f" Its last words: {' | '.join(lines[-3:])[:500]}" if lines else ""
+        return f" Its last output: {' | '.join(lines[-3:])[:500]}" if lines else ""
 
 
-def _accompanied(command: Sequence[str]) -> Sequence[str]:
-    """So that nothing of a server is left, whatever it starts and however we end."""
+def _supervised_command(command: Sequence[str]) -> Sequence[str]:
+    """Wrap a command in the supervisor, which ends the server and its child processes even if we crash."""
     if os.name != "posix":
         return command
     from adapter.workspace.sandbox import supervisor
@@ -343,22 +343,22 @@ def _accompanied(command: Sequence[str]) -> Sequence[str]:
     return (*supervisor.COMMAND, "--accompany", *command)
 
 
-def _limited(command: Sequence[str]) -> Sequence[str]:
-    """So that no message of a server takes all memory."""
+def _limited_command(command: Sequence[str]) -> Sequence[str]:
+    """Wrap a command in the line limiter, which bounds the memory for one message."""
     return (sys.executable, "-I", "-S", "-X", "utf8", line_limiter.__file__, str(MAX_MESSAGE), *command)
 
 
-def _bounded(result: Any) -> Any:
-    """``result`` with texts of bearable length."""
+def _truncate_texts(result: Any) -> Any:
+    """Truncate long texts of ``result``."""
     for block in result.content:
         text = getattr(block, "text", None)
         if isinstance(text, str) and len(text) > MAX_RESULT:
-            block.text = f"{text[:MAX_RESULT]}\n({len(text) - MAX_RESULT:,} more characters were left out)"
+            block.text = f"{text[:MAX_RESULT]}\n({len(text) - MAX_RESULT:,} more characters were omitted)"
     return result
 
 
-def _said(error: BaseException) -> str:
-    """The innermost reason, without a full stop."""
+def _describe_error(error: BaseException) -> str:
+    """Return the innermost error message without a final period."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     message = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -1,8 +1,8 @@
-"""Passes on what a server prints, a line at a time, and ends it when a line is longer than any answer should be.
+"""Forward the output of a server, and end the server if a line exceeds a limit.
 
-    python bounded.py BYTES PROGRAM [ARGUMENT ...]
+    python line_limiter.py BYTES PROGRAM [ARGUMENT ...]
 
-The SDK keeps a line whole until it has ended, however long that takes. Run by itself, without site packages.
+The SDK buffers lines of any length. This script runs standalone, without site packages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TOO_LONG = 70
 
 
 def main(limit: int, command: Sequence[str]) -> int:
-    """The server's exit code, 127 when it cannot be started, or `TOO_LONG`."""
+    """Return the server's exit code, 127 if it cannot be started, or `TOO_LONG`."""
     try:
         server = subprocess.Popen(command, stdout=subprocess.PIPE)
     except OSError as error:

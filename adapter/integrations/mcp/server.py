@@ -1,7 +1,7 @@
-"""`adapter mcp`: a dialect's tools as an MCP server, over standard input and output or over HTTP.
+"""`adapter mcp`: serve a dialect's tools as an MCP server, over standard input and output or HTTP.
 
-Whoever connects gets the tools of one workspace. Nobody can be asked here: what the
-mode and the rules do not allow is refused, and the answer says how the user can allow it.
+Clients get the tools of one workspace, without interactive approval: calls that the mode and the rules do not allow are
+refused, and the response explains how the user can allow them.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ INSTRUCTIONS = "Tools for the files below one folder. Paths are relative to it; 
 
 
 HOST = "127.0.0.1"
-"""There is no key: only this machine may connect, and the SDK checks what pages and names want in."""
+"""Loopback only, because clients need no key; the SDK checks the Host and Origin headers."""
 
 
 def serve_mcp(workspace: Workspace, port: int | None = None) -> None:
-    """Serve the workspace's tools until the client goes, or, at a ``port`` (0: any), until interrupted.
+    """Serve the workspace's tools until the client disconnects, or, on a ``port`` (0: any), until interrupted.
 
-    Raises UsageError where the port cannot be had.
+    Raises UsageError if the port is not available.
     """
     import anyio
 
@@ -55,17 +55,17 @@ async def _serve_stdio(workspace: Workspace) -> None:
 
 
 def _read_any_text() -> None:
-    """Have standard input give only JSON that the SDK can read: it does not answer a request with a lone surrogate."""
+    """Filter standard input, because the SDK does not answer a request with a lone surrogate."""
     source, (reader, writer) = os.dup(0), os.pipe()
     os.dup2(reader, 0)
     os.close(reader)
 
-    def pass_on() -> None:
+    def forward_lines() -> None:
         with os.fdopen(source, "rb") as lines, os.fdopen(writer, "wb", 0) as out, suppress(BrokenPipeError):
             for line in lines:
                 out.write(encodable_json(line.decode("utf-8", "replace")).encode() if b"\\u" in line else line)
 
-    threading.Thread(target=pass_on, name="stdin", daemon=True).start()
+    threading.Thread(target=forward_lines, name="stdin", daemon=True).start()
 
 
 def _serve_http(workspace: Workspace, port: int) -> None:
@@ -90,7 +90,7 @@ def _serve_http(workspace: Workspace, port: int) -> None:
 
 
 def build_server(workspace: Workspace) -> Server[Any]:
-    """An MCP server that runs the tools of ``workspace``."""
+    """Build an MCP server that runs the tools of ``workspace``."""
     from anyio.to_thread import run_sync
     from mcp.server.lowlevel import Server
     from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent
@@ -98,11 +98,11 @@ def build_server(workspace: Workspace) -> Server[Any]:
     async def list_tools(_context: object, _page: object) -> ListToolsResult:
         return ListToolsResult(tools=[_as_mcp(tool) for tool in workspace.tools.values()])
 
-    async def call_tool(_context: object, called: CallToolRequestParams) -> CallToolResult:
-        result = await run_sync(partial(workspace.run, called.name, called.arguments or {}))
-        fields = result.data if isinstance(result.data, dict) else None
+    async def call_tool(_context: object, request: CallToolRequestParams) -> CallToolResult:
+        result = await run_sync(partial(workspace.run, request.name, request.arguments or {}))
+        structured = result.data if isinstance(result.data, dict) else None
         return CallToolResult(
-            content=[TextContent(text=result.content)], structured_content=fields, is_error=not result.ok
+            content=[TextContent(text=result.content)], structured_content=structured, is_error=not result.ok
         )
 
     server: Server[Any] = Server(
@@ -117,7 +117,7 @@ def build_server(workspace: Workspace) -> Server[Any]:
 
 
 async def _answer_pings(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """The protocol of 2026-07-28 has no ``ping``, but clients that speak it (fastmcp 4) still send one."""
+    """Answer ``ping``, which the protocol of 2026-07-28 removed, but its clients (fastmcp 4) still send."""
     return {} if ctx.method == "ping" else await call_next(ctx)
 
 

@@ -1,4 +1,4 @@
-"""Where MCP servers are, as users name them: a command, a URL, or a file in which clients keep theirs."""
+"""Parse MCP server configuration: a command, a URL, or a client's JSON file."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from adapter.core.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """Where a server is: a ``command`` with its arguments, or a ``url``. ``environment`` is added to the few
-    variables that a server is given; none of the user's keys is among these. ``trusted``: its word counts that a tool
-    only reads; of other servers the first call of each tool is asked for."""
+    """A server: a ``command`` with its arguments, or a ``url``.
+
+    ``environment`` is added to a few safe variables, which do not include the user's keys. ``trusted``: its read-only
+    hints are believed; for other servers, the first call of each tool needs approval.
+    """
 
     name: str
     command: tuple[str, ...] = ()
@@ -33,57 +35,57 @@ class McpServer:
 
 
 def parse_servers(text: str) -> list[McpServer]:
-    """The servers that a user names: a URL, a command line, or a JSON file as Claude Desktop and Cursor have it.
+    """Parse a URL, a command line, or the path of a JSON file as used by Claude Desktop and Cursor.
 
-    Raises UsageError for what is none of these.
+    Raises UsageError if it is invalid.
     """
     if text.startswith(("http://", "https://")):
         try:
             parts = urlsplit(text)
-            is_address = bool(parts.hostname) and parts.port != 0
-        except ValueError:  # an unclosed bracket, a port that is none
-            is_address = False
-        if not is_address:
+            is_valid = bool(parts.hostname) and parts.port != 0
+        except ValueError:  # an unclosed bracket or an invalid port
+            is_valid = False
+        if not is_valid:
             raise UsageError(f"{text!r} is not the URL of an MCP server; expected one like http://127.0.0.1:8000/mcp")
         return [McpServer(sanitize_name(parts.hostname or "http"), url=text)]
     if text.endswith(".json"):
-        return _servers_in(text)
+        return _load_servers(text)
     try:
         command = tuple(shlex.split(text))
     except ValueError as error:
         raise UsageError(f"cannot read the command {text!r}: {error}") from error
     if not command:
-        raise UsageError("an MCP server is a command, a URL or a .json file; got nothing")
+        raise UsageError("an MCP server must be a command, a URL or a .json file; got an empty string")
     return [McpServer(sanitize_name(PurePath(command[0]).stem), command)]
 
 
-def _servers_in(file: str) -> list[McpServer]:
+def _load_servers(file: str) -> list[McpServer]:
     expected = 'expected {"mcpServers": {"NAME": {"command": ..., "args": [...], "env": {...}} or {"url": ...}}}'
     try:
-        config = json.loads(Path(file).read_bytes())
-        named = config["mcpServers"]
-        return [_server(name, each) for name, each in named.items()]
+        file_content = json.loads(Path(file).read_bytes())
+        servers = file_content["mcpServers"]
+        return [_parse_server(name, server) for name, server in servers.items()]
     except OSError as error:
         raise UsageError(f"cannot read {file!r}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         match error:
             case KeyError():
-                why = f"{error} is missing"
+                problem = f"{error} is missing"
             case ValueError():
-                why = reason(error)
+                problem = reason(error)
             case _:
-                why = "it has another shape"
-        raise UsageError(f"{file!r} names no MCP servers ({why}); {expected}") from error
+                problem = "unexpected structure"
+        raise UsageError(f"{file!r} has no valid MCP servers ({problem}); {expected}") from error
 
 
-def _server(name: str, given: Mapping[str, Any]) -> McpServer:
-    if "url" in given:
-        return McpServer(sanitize_name(name), url=str(given["url"]))
-    environment = {key: str(value) for key, value in (given.get("env") or {}).items()}
-    command = (str(given["command"]), *map(str, given.get("args") or ()))
-    return McpServer(sanitize_name(name), command, environment=environment, cwd=given.get("cwd"))
+def _parse_server(name: str, config: Mapping[str, Any]) -> McpServer:
+    if "url" in config:
+        return McpServer(sanitize_name(name), url=str(config["url"]))
+    environment = {key: str(value) for key, value in (config.get("env") or {}).items()}
+    command = (str(config["command"]), *map(str, config.get("args") or ()))
+    return McpServer(sanitize_name(name), command, environment=environment, cwd=config.get("cwd"))
 
 
 def sanitize_name(name: str) -> str:
-    """As a part of a tool's name."""
+    """Replace characters that are not allowed in a tool name."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", name) or "mcp"

@@ -1,4 +1,4 @@
-"""One HTTP request of an OpenAI client on its way out, and its answer on the way back: translated, or untouched."""
+"""Translate one HTTP request of an OpenAI client and its response, or pass them through."""
 
 from __future__ import annotations
 
@@ -26,136 +26,145 @@ _log = logging.getLogger("adapter")
 CHAT, RESPONSES = "/chat/completions", "/responses"
 
 
-def is_chat(sent: Any) -> bool:
-    return bool(sent.method == "POST" and sent.url.path.endswith((CHAT, RESPONSES)))
+def is_chat(http_request: Any) -> bool:
+    return bool(http_request.method == "POST" and http_request.url.path.endswith((CHAT, RESPONSES)))
 
 
 class OpenAIExchange:
-    """One HTTP request on its way out and back: ``request`` is None where nothing is translated. ``splits``: the server
-    takes reasoning out of answers by itself."""
+    """One HTTP request and its response; ``request`` is None if nothing is translated. ``splits_reasoning``: the server
+    itself separates reasoning from content."""
 
     def __init__(
-        self, http: Any, sent: Any, options: TranslationOptions, store: Callable[[], ResponseStore], *, splits: bool
+        self,
+        http: Any,
+        http_request: Any,
+        options: TranslationOptions,
+        store: Callable[[], ResponseStore],
+        *,
+        splits_reasoning: bool,
     ) -> None:
         self.request: TranslatedRequest | None = None
-        self.refused: Any = None
-        self.sent = sent
+        self.error_response: Any = None
+        self.http_request = http_request
         self._http = http
         self._response: ResponsesRequest | None = None
-        self._dropped: list[str] = []
+        self._dropped_fields: list[str] = []
         self._streamed: StreamedExchange | None = None
-        if not is_chat(sent):
+        if not is_chat(http_request):
             return
-        url = sent.url
+        url = http_request.url
         try:
-            body = json.loads(sent.content)
+            body = json.loads(http_request.content)
             if url.path.endswith(RESPONSES):
-                self._response = ResponsesRequest(body, store(), len(sent.content))
-                self.request = translate_chat_request(self._response.to_chat_request(self._dropped), options)
+                self._response = ResponsesRequest(body, store(), len(http_request.content))
+                self.request = translate_chat_request(self._response.to_chat_request(self._dropped_fields), options)
                 url = url.copy_with(path=url.path.removesuffix(RESPONSES) + CHAT)
             elif needs_translation(body):
                 self.request = translate_chat_request(body, options)
-            elif needs_reading(body, options, splits=splits):
+            elif needs_reading(body, options, splits=splits_reasoning):
                 self.request = passthrough_request(body, options)
         except RequestError as error:
-            self.refused = http.Response(error.status, json=refusal(error), request=sent)
+            self.error_response = http.Response(error.status, json=refusal(error), request=http_request)
         if self.request is not None:
             self._completed = BufferedExchange(self.request)
-            self.sent = self._asking(url, self.request.body)
+            self.http_request = self._with_body(url, self.request.body)
 
-    def fall_back_to_words(self, fault: TemplatePromptError) -> JsonObject | None:
-        """What is asked where the model's own prompt cannot be had; where that is nothing the client hears why."""
+    def fall_back_to_words(self, error: TemplatePromptError) -> JsonObject | None:
+        """Return the request body with a generated prompt if the chat template fails. If that is not allowed, set
+        ``error_response`` and return None."""
         assert self.request is not None
         if self.request.as_text is None:
-            self.refused = self.refusal(fault)
+            self.error_response = self.refusal(error)
             return None
-        _log.info("a prompt of the model's own was refused, so it went in words: %s", fault)
+        _log.info("the chat template cannot be used, so a generated prompt is sent: %s", error)
         self.request = self.request.as_text()
         self._completed = BufferedExchange(self.request)
         return self.request.body
 
-    def refusal(self, fault: TemplatePromptError) -> Any:
-        """The client's response where the model's own prompt cannot be had."""
-        error = RequestError(f"the model's chat template does not take this conversation: {fault}", "messages")
-        return self._http.Response(error.status, json=refusal(error), request=self.sent)
+    def refusal(self, error: TemplatePromptError) -> Any:
+        """Build the error response for a chat template that cannot be used."""
+        error_response = RequestError(
+            f"the model's chat template does not accept this conversation: {error}", "messages"
+        )
+        return self._http.Response(error_response.status, json=refusal(error_response), request=self.http_request)
 
     def abandoned_response(self, response: Any) -> Any:
-        """The client's response where the server took nothing more after ``response``; None where that was none."""
+        """Build the response if a retry after ``response`` failed; None if the first answer is unusable."""
         completion = self._completed.give_up()
-        return None if completion is None else self._shown(response, 200, completion)
+        return None if completion is None else self._build_response(response, 200, completion)
 
-    def streamed(self) -> StreamedExchange:
+    def start_stream(self) -> StreamedExchange:
         assert self.request is not None
         writer = None if self._response is None else self._response.writer()
         self._streamed = StreamedExchange(self.request, int(time.time()), writer)
         return self._streamed
 
     def build_request(self, post: HttpPost) -> Any:
-        """One request of ours, at the server that the client has."""
-        url = self.sent.url
+        """Build one of our own requests to the client's server."""
+        url = self.http_request.url
         base = url.path.removesuffix(CHAT)
         path = base + post.path[3:] if post.path.startswith("/v1/") else base.removesuffix("/v1") + post.path
-        return self._asking(url.copy_with(path=path), post.body)
+        return self._with_body(url.copy_with(path=path), post.body)
 
-    def _asking(self, url: Any, body: JsonObject) -> Any:
-        """The HTTP request as it came, with another body, at another address."""
-        sent = self.sent
-        headers = [(name, value) for name, value in sent.headers.multi_items() if name != "content-length"]
+    def _with_body(self, url: Any, body: JsonObject) -> Any:
+        """Copy the HTTP request with another URL and body."""
+        http_request = self.http_request
+        headers = [(name, value) for name, value in http_request.headers.multi_items() if name != "content-length"]
         return self._http.Request(
-            sent.method, url, headers=headers, content=encode_json(body), extensions=sent.extensions
+            http_request.method, url, headers=headers, content=encode_json(body), extensions=http_request.extensions
         )
 
-    def untouched(self, response: Any, pieces: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
-        return self._answered(response, response.headers, pieces)
+    def pass_through(self, response: Any, chunks: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
+        return self._streaming_response(response, response.headers, chunks)
 
-    def stream(self, response: Any, pieces: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
-        return self._answered(response, self._own_headers(response), pieces)
+    def stream(self, response: Any, chunks: Iterator[bytes] | AsyncIterator[bytes]) -> Any:
+        return self._streaming_response(response, self._response_headers(response), chunks)
 
-    def whole(self, response: Any, body: bytes) -> Any:
-        """The client's response, or the body of one more request to the server."""
+    def feed_body(self, response: Any, body: bytes) -> Any:
+        """Return the client's response, or the body of a retry."""
         answer = self._completed.feed(body)
         if not isinstance(answer, tuple):
             return answer
-        return self._shown(response, *answer)
+        return self._build_response(response, *answer)
 
-    def _shown(self, response: Any, status: int, completion: JsonObject) -> Any:
-        headers = self._own_headers(response) | asked_again_header(completion)
+    def _build_response(self, response: Any, status: int, completion: JsonObject) -> Any:
+        headers = self._response_headers(response) | asked_again_header(completion)
         if self._response is not None and status == 200:
             completion = self._response.answer(completion)
-        return self._http.Response(status, headers=headers, json=completion, request=self.sent)
+        return self._http.Response(status, headers=headers, json=completion, request=self.http_request)
 
-    def _answered(self, response: Any, headers: Any, pieces: Any) -> Any:
+    def _streaming_response(self, response: Any, headers: Any, chunks: Any) -> Any:
         return self._http.Response(
             response.status_code,
             headers=headers,
-            stream=_byte_stream(self._http, response, pieces, self._leave),
+            stream=_byte_stream(self._http, response, chunks, self._on_close),
             extensions={key: value for key, value in response.extensions.items() if key != "network_stream"},
         )
 
-    def _own_headers(self, response: Any) -> dict[str, str]:
-        """Those that still hold for a translated body, and what was left out of the request."""
-        gone = ("content-length", "content-encoding", "transfer-encoding")
-        kept = {name: value for name, value in response.headers.items() if name not in gone}
-        return kept | ({HEADER: as_header(self._dropped)} if self._dropped else {})
+    def _response_headers(self, response: Any) -> dict[str, str]:
+        """Return the headers that are valid for a translated body, and the header of dropped request fields."""
+        removed = ("content-length", "content-encoding", "transfer-encoding")
+        headers = {name: value for name, value in response.headers.items() if name not in removed}
+        return headers | ({HEADER: as_header(self._dropped_fields)} if self._dropped_fields else {})
 
-    def _leave(self) -> None:
+    def _on_close(self) -> None:
         if self._streamed is not None:
             self._streamed.cancel()
 
 
-def _byte_stream(http: Any, response: Any, pieces: Any, leave: Callable[[], None]) -> Any:
-    """``pieces`` as the HTTP library wants them; closing it closes ``response``, which stops the model."""
-    if isinstance(pieces, AsyncIterator):
+def _byte_stream(http: Any, response: Any, chunks: Any, on_close: Callable[[], None]) -> Any:
+    """Wrap chunks in the HTTP library's stream class; closing it closes ``response``, which stops the model."""
+    if isinstance(chunks, AsyncIterator):
 
         async def aclose(_: object) -> None:
-            leave()
+            on_close()
             await response.aclose()
 
-        members: dict[str, Any] = {"__aiter__": lambda _: pieces, "aclose": aclose}
+        members: dict[str, Any] = {"__aiter__": lambda _: chunks, "aclose": aclose}
         return type("_AsyncStream", (http.AsyncByteStream,), members)()
 
     def close(_: object) -> None:
-        leave()
+        on_close()
         response.close()
 
-    return type("_Stream", (http.SyncByteStream,), {"__iter__": lambda _: pieces, "close": close})()
+    return type("_Stream", (http.SyncByteStream,), {"__iter__": lambda _: chunks, "close": close})()

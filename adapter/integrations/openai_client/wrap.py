@@ -1,9 +1,8 @@
-"""An OpenAI client whose model gains tool calls: the same calls, the same types, no server between.
+"""Add tool calls to an OpenAI client: the same methods and types, without a server in between.
 
-The client stays the SDK's own class. Only its transport is ours: a chat request with
-tools is translated on its way out, the answer on its way back, as is every request
-for a response, which few model servers know; everything else passes untouched. So
-streams, helpers, raw responses and retries work as ever.
+The client keeps the SDK's own class; only its transport is replaced. Chat requests with tools and all requests to the
+Responses API, which few model servers support, are translated on the way out and back. Everything else passes through,
+so that streams, helpers, raw responses and retries work as before.
 """
 
 from __future__ import annotations
@@ -15,11 +14,12 @@ import os
 import sys
 import time
 import weakref
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
+from operator import methodcaller
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from adapter.backends.chat_client import constraint_fields
 from adapter.backends.control_token_discovery import discover_control_tokens
@@ -83,31 +83,28 @@ def wrap(
     guardrails: str = "on",
     retries: int = RETRIES,
 ) -> Client:
-    """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses take tools, whatever the
-    server can.
+    """Return a copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses support tools,
+    regardless of the server's capabilities.
 
-    ``format``: how the model writes calls; None goes by its template where the server tells that, and by the model's
-    name in each request; ``"from-template"`` takes what is derived from the template in any case. ``style``: how the
-    prompt describes the tools (see `system_prompt`); None goes by the constraint. ``policy``: which text may become a
-    call (see `Parser`).
-    ``prompt``: who describes the tools to the model: its own template (``"own"``), we (``"words"``, as a ``style``
-    means, too), or ``"auto"``, its template where the server allows that. ``template``: a file that holds it, for
-    servers that fill none (see `adapter.backends.template_files`).
-    ``stream_arguments``: hand on a call's arguments while they are written; else each call comes whole when it is
-    closed. ``constraint``: how far the model is held to valid calls (see `adapter.grammars.constraint_mode`). ``grounded``: an
-    enforced call has only values that the conversation mentions, where an argument's name tells what it is;
-    ``ground``: values that you know (see `adapter.protocols.grounding`).
-    ``guide``: whether words decide what a model calls that is too small for it: ``"auto"`` (where its server says that
-    it is small), ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist`).
-    ``max_tools``: of a request with more tools only so many are described, those most like it, and one that finds the
-    others. ``guardrails``: for which faults an answer is asked again before you see it, ``"on"``, ``"off"``, ``"all"``
-    or names (see docs/guardrails.md); ``retries``: at most how often for one request.
-    ``profile``: what `adapter probe` found to be best, where the others say nothing: ``"auto"`` for that of the model
-    that a request names, or a profile's name or file. ``record``: a file to which each exchange is added (see
-    `adapter.protocols.recorded_exchange`), without credentials.
-    The copy shares the connections of ``client``, which stays as it is.
-    Raises UsageError for an unknown format, style, policy or profile, for a record that cannot be written, and for
-    what is no such client.
+    ``format``: the format of calls. None: detected from the chat template if the server provides it, and from the model
+    name of each request. ``"from-template"``: always inferred from the template. ``style``: how the prompt describes
+    tools (see `system_prompt`); None: depends on the constraint. ``policy``: which text may become a call (see
+    `Parser`). ``prompt``: the tools are described by the chat template (``"own"``), by a generated prompt (``"words"``,
+    implied by ``style``), or by the template if the server allows it (``"auto"``). ``template``: a template file for
+    servers that do not apply one (see `adapter.backends.template_files`).
+    ``stream_arguments``: stream a call's arguments as they are generated; otherwise each call is sent when complete.
+    ``constraint``: constrained decoding of calls (see `adapter.grammars.constraint_mode`). ``grounded``: arguments of a
+    constrained call are limited to values from the conversation if their names indicate the kind; ``ground``:
+    additional candidate values (see `adapter.protocols.grounding`).
+    ``guide``: guided tool choice for very small models: ``"auto"`` (if the server reports that the model is small),
+    ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist`). ``max_tools``: of a request with more tools, only the
+    most similar ones are described, plus one that finds the others. ``guardrails``: faults that trigger a retry before
+    you see the answer: ``"on"``, ``"off"``, ``"all"`` or names (see docs/reliability.md); ``retries``: maximum number
+    per request. ``profile``: settings found by `adapter probe`, used where the other arguments are not set: ``"auto"``
+    for that of the requested model, or a profile's name or file. ``record``: a file to which each exchange is appended
+    without credentials (see `adapter.protocols.recorded_exchange`).
+    The copy shares the connections of ``client``, which stays unchanged. Raises UsageError for an unknown format,
+    style, policy or profile, a record that cannot be written, and another kind of client.
     """
     from openai import AsyncOpenAI, OpenAI
 
@@ -134,172 +131,217 @@ def wrap(
     )
     options = validate_options(options)
     validate_profile_name(profile)
-    process = TemplateWorker(load_chat_template(Path(template))) if template is not None else None
-    server = _UpstreamInfo(str(client.base_url).rstrip("/"), options, profile, process)
-    if isinstance(client, AsyncOpenAI):
-        http = http_library_of(client._client)
-        return client.copy(http_client=http.AsyncClient(transport=_AsyncTransport(http, client._client, server)))
+    worker = TemplateWorker(load_chat_template(Path(template))) if template is not None else None
+    server = _UpstreamInfo(str(client.base_url).rstrip("/"), options, profile, worker)
     http = http_library_of(client._client)
+    if isinstance(client, AsyncOpenAI):
+        return client.copy(http_client=http.AsyncClient(transport=_AsyncTransport(http, client._client, server)))
     return client.copy(http_client=http.Client(transport=_Transport(http, client._client, server)))
 
 
 def http_library_of(client: object) -> Any:
-    """httpx2 with openai 3, httpx with openai 2 or where the user brought such a client."""
+    """Return httpx2 for openai 3, and httpx for openai 2 or if the user passed such a client."""
     names = (kind.__module__.partition(".")[0] for kind in type(client).__mro__)
     return sys.modules[next(name for name in names if name in ("httpx2", "httpx"))]
 
 
 class _UpstreamInfo:
-    """What is behind the client. Asked before the first request that may need to know, and once for each model."""
+    """The server behind the client, queried before the first request that needs it, and once for each model."""
 
     def __init__(
         self, base_url: str, options: TranslationOptions, profile: str, template: TemplateWorker | None
     ) -> None:
         self._base_url, self._options, self._profile = base_url, options, profile
         self.template = template
-        self._own: PromptDiscoverer | None = None
-        self._guides: SmallModelCheck | None = None
-        self._splits = False  # reasoning off answers, by itself
+        self._prompts: PromptDiscoverer | None = None
+        self._small_models: SmallModelCheck | None = None
+        self._splits_reasoning = False  # the server separates reasoning from content
         self._is_known = options.constraints.mode == "off" and profile == "none" and not options.prompt.may_be_own
 
-    def passage(self, http: Any, sent: Any, options: TranslationOptions) -> OpenAIExchange:
-        return OpenAIExchange(http, sent, options, lambda: self._store, splits=self._splits)
+    def exchange(self, http: Any, http_request: Any, options: TranslationOptions) -> OpenAIExchange:
+        return OpenAIExchange(http, http_request, options, lambda: self._store, splits_reasoning=self._splits_reasoning)
 
     @cached_property
     def _store(self) -> ResponseStore:
-        """Of the answers that the client comes back to, in memory."""
+        """Responses that later requests refer to, in memory."""
         store = ResponseStore()
         weakref.finalize(self, store.close)
         return store
 
-    def options(self, sent: Any) -> TranslationOptions:
-        if not is_chat(sent):
+    def options(self, http_request: Any) -> TranslationOptions:
+        if not is_chat(http_request):
             return self._options
         if not self._is_known:
             if kind := detect_server_kind(self._base_url):
                 endpoint = Endpoint(self._base_url, kind)
-                self._splits = kind in ("llama.cpp", "ollama")
+                self._splits_reasoning = kind in ("llama.cpp", "ollama")
                 if self._options.constraints.mode != "off":
                     self._options = self._options.with_constraints(enforce=partial(constraint_fields, kind))
                 setup_of, notes = setup_lookup(self._profile, endpoint)
                 tokens = discover_control_tokens(endpoint, self.template)
                 self._options = replace(self._options.with_prompt(control_tokens=tokens), setup_of=setup_of)
-                self._own = PromptDiscoverer(endpoint, self.template) if self._options.prompt.may_be_own else None
-                self._guides = SmallModelCheck(endpoint, self._options.guide)
+                self._prompts = PromptDiscoverer(endpoint, self.template) if self._options.prompt.may_be_own else None
+                self._small_models = SmallModelCheck(endpoint, self._options.guide)
                 for note in notes:
                     _log.info(note)
             self._is_known = True
-        if self._own is None:
+        if self._prompts is None:
             return self._options
-        model = _model_of(sent)
-        found = self._own.discover(model)
-        small = self._guides.assists_for(model) if self._guides is not None and found.own is None else None
-        told = found.recognised
-        if told is not None and self._options.prompt.from_template:
-            told = told.from_template()
-        if told is not None and (told.by == "template" or self._options.prompt.from_template):
-            _log.info("format: %s", told)
-        recognised = told.certain if told is not None else None
+        model = _model_of(http_request)
+        found = self._prompts.discover(model)
+        small = self._small_models.assists_for(model) if self._small_models and found.own is None else None
+        detected = found.recognised
+        if detected is not None and self._options.prompt.from_template:
+            detected = detected.from_template()
+        if detected is not None and (detected.by == "template" or self._options.prompt.from_template):
+            _log.info("format: %s", detected)
+        recognised = detected.certain if detected is not None else None
         options = self._options.with_prompt(own=found.own, template=found.template, recognised=recognised)
         return replace(options, assists=small)
 
-    async def options_soon(self, sent: Any) -> TranslationOptions:
-        is_ready = self._is_known and self._own is None
-        return self._options if is_ready else await asyncio.to_thread(self.options, sent)
+    async def options_async(self, http_request: Any) -> TranslationOptions:
+        is_ready = self._is_known and self._prompts is None
+        return self._options if is_ready else await asyncio.to_thread(self.options, http_request)
 
-    def rendered(self, step: RenderTemplate) -> str:
+    def render(self, step: RenderTemplate) -> str:
         if self.template is None:
-            raise TemplatePromptError("no template was named")
+            raise TemplatePromptError("no template was given")
         try:
             return self.template.render(step.messages, step.tools, step.variables)
-        except ChatTemplateError as fault:
-            raise TemplatePromptError(str(fault)) from fault
+        except ChatTemplateError as error:
+            raise TemplatePromptError(str(error)) from error
 
 
-def _model_of(sent: Any) -> str:
+def _model_of(http_request: Any) -> str:
     try:
-        body = json.loads(sent.content)
+        body = json.loads(http_request.content)
     except ValueError:
         return ""
     return str(body.get("model") or "") if isinstance(body, dict) else ""
 
 
-class _Transport:
-    """Sends through the user's own HTTP client, with its proxies, certificates and connections."""
+_Steps: TypeAlias = Generator[Any, Any, Any]
+"""Steps that yield the result of each I/O call, or an awaitable of it, and are sent the result."""
+
+
+def _run(steps: _Steps) -> Any:
+    result = None
+    try:
+        while True:
+            result = steps.send(result)
+    except StopIteration as stop:
+        return stop.value
+
+
+async def _run_async(steps: _Steps) -> Any:
+    try:
+        awaitable = steps.send(None)
+        while True:
+            try:
+                result = await awaitable
+            except Exception as error:  # noqa: BLE001  # the steps decide
+                awaitable = steps.throw(error)
+            else:
+                awaitable = steps.send(result)
+    except StopIteration as stop:
+        return stop.value
+
+
+class _BaseTransport:
+    """Send through the user's own HTTP client, with its proxies, certificates and connections."""
+
+    _read: Callable[[Any], Any]
+    _raw_chunks: Callable[[Any], Any]
+    _render: Callable[[RenderTemplate], Any]
+    _translated_chunks: Callable[[Any, OpenAIExchange], Any]
 
     def __init__(self, http: Any, client: Any, server: _UpstreamInfo) -> None:
         self._http, self._client, self._server = http, client, server
 
-    def handle_request(self, sent: Any) -> Any:
-        passage = self._server.passage(self._http, sent, self._server.options(sent))
-        if passage.refused:
-            return passage.refused
-        response = self._sent(passage)
-        if passage.refused:
-            return passage.refused
-        if passage.request is None or response.status_code != 200:
-            return passage.untouched(response, response.iter_raw())
-        if passage.request.client.stream:
-            return passage.stream(response, self._pieces(response, passage))
+    def _respond(self, http_request: Any, options: TranslationOptions) -> _Steps:
+        exchange = self._server.exchange(self._http, http_request, options)
+        if exchange.error_response:
+            return exchange.error_response
+        response = yield from self._send_first(exchange)
+        if exchange.error_response:
+            return exchange.error_response
+        if exchange.request is None or response.status_code != 200:
+            return exchange.pass_through(response, self._raw_chunks(response))
+        if exchange.request.client.stream:
+            return exchange.stream(response, self._translated_chunks(response, exchange))
         while True:
-            body = passage.whole(response, response.read())
+            body = exchange.feed_body(response, (yield self._read(response)))
             if not isinstance(body, dict):
                 return body
-            again = self._again(passage, body)
-            if again.status_code != 200:
-                return passage.abandoned_response(response) or passage.untouched(again, again.iter_raw())
-            response = again
+            retried = yield from self._retry(exchange, body)
+            if retried.status_code != 200:
+                return exchange.abandoned_response(response) or exchange.pass_through(
+                    retried, self._raw_chunks(retried)
+                )
+            response = retried
 
-    def _sent(self, passage: OpenAIExchange) -> Any:
-        """The answer to the first request; to one in words where the model's own prompt cannot be had."""
-        if passage.request is None:
-            return self._client.send(passage.sent, stream=True)
+    def _send_first(self, exchange: OpenAIExchange) -> _Steps:
+        """Send the first request, with a generated prompt if the chat template cannot be used."""
+        if exchange.request is None:
+            return (yield self._client.send(exchange.http_request, stream=True))
         try:
-            return self._asked(passage, passage.request.body)
-        except TemplatePromptError as fault:
-            body = passage.fall_back_to_words(fault)
-            return None if body is None else self._asked(passage, body)
+            return (yield from self._send(exchange, exchange.request.body))
+        except TemplatePromptError as error:
+            body = exchange.fall_back_to_words(error)
+            return None if body is None else (yield from self._send(exchange, body))
 
-    def _again(self, passage: OpenAIExchange, body: JsonObject) -> Any:
-        """The answer to a further request; a refusal where the model's own prompt cannot be had for that."""
+    def _retry(self, exchange: OpenAIExchange, body: JsonObject) -> _Steps:
+        """Send a retry; the result is an error response if the chat template cannot be used."""
         try:
-            return self._asked(passage, body)
-        except TemplatePromptError as fault:
-            return passage.refusal(fault)
+            return (yield from self._send(exchange, body))
+        except TemplatePromptError as error:
+            return exchange.refusal(error)
 
-    def _asked(self, passage: OpenAIExchange, body: JsonObject) -> Any:
+    def _send(self, exchange: OpenAIExchange, body: JsonObject) -> _Steps:
         steps = prompt_steps(V1_CHAT, body)
         try:
             step = next(steps)
             while True:
                 if isinstance(step, RenderTemplate):
-                    step = steps.send(self._server.rendered(step))
+                    step = steps.send((yield self._render(step)))
                 else:
-                    step = steps.send(_json(self._client.send(passage.build_request(step)).content))
+                    response = yield self._client.send(exchange.build_request(step))
+                    step = steps.send(_json(response.content))
         except StopIteration as stop:
-            return self._client.send(passage.build_request(stop.value), stream=True)
+            final = stop.value
+        return (yield self._client.send(exchange.build_request(final), stream=True))
 
-    def _pieces(self, response: Any, passage: OpenAIExchange) -> Iterator[bytes]:
-        streamed = passage.streamed()
+
+class _Transport(_BaseTransport):
+    _read, _raw_chunks = methodcaller("read"), methodcaller("iter_raw")
+
+    def handle_request(self, http_request: Any) -> Any:
+        return _run(self._respond(http_request, self._server.options(http_request)))
+
+    def _render(self, step: RenderTemplate) -> str:
+        return self._server.render(step)
+
+    def _translated_chunks(self, response: Any, exchange: OpenAIExchange) -> Iterator[bytes]:
+        streamed = exchange.start_stream()
         while True:
             try:
-                for piece in response.iter_bytes():
-                    yield streamed.feed(piece)
+                for chunk in response.iter_bytes():
+                    yield streamed.feed(chunk)
                     if streamed.is_done:
                         break
             except (self._http.NetworkError, self._http.RemoteProtocolError):
-                pass  # the end of the stream says what that means
+                pass  # next_body() and close() handle an incomplete stream
             body = streamed.next_body()
             if body is None:
                 break
             response.close()
-            response = self._again(passage, body)
+            response = _run(self._retry(exchange, body))
             if response.status_code != 200:
-                before = streamed.give_up()
-                if before is None:
+                abandoned = streamed.give_up()
+                if abandoned is None:
                     yield streamed.fail(relay_error(response.status_code, response.read()))
                     return
-                yield before
+                yield abandoned
                 break
         yield streamed.close()
 
@@ -310,83 +352,39 @@ class _Transport:
         self.close()
 
     def close(self) -> None:
-        """The connections are those of the client that was wrapped: it closes them."""
+        """Do nothing: the wrapped client owns the connections."""
 
 
-class _AsyncTransport:
-    """As `_Transport`."""
+class _AsyncTransport(_BaseTransport):
+    _read, _raw_chunks = methodcaller("aread"), methodcaller("aiter_raw")
 
-    def __init__(self, http: Any, client: Any, server: _UpstreamInfo) -> None:
-        self._http, self._client, self._server = http, client, server
+    async def handle_async_request(self, http_request: Any) -> Any:
+        return await _run_async(self._respond(http_request, await self._server.options_async(http_request)))
 
-    async def handle_async_request(self, sent: Any) -> Any:
-        passage = self._server.passage(self._http, sent, await self._server.options_soon(sent))
-        if passage.refused:
-            return passage.refused
-        response = await self._sent(passage)
-        if passage.refused:
-            return passage.refused
-        if passage.request is None or response.status_code != 200:
-            return passage.untouched(response, response.aiter_raw())
-        if passage.request.client.stream:
-            return passage.stream(response, self._pieces(response, passage))
-        while True:
-            body = passage.whole(response, await response.aread())
-            if not isinstance(body, dict):
-                return body
-            again = await self._again(passage, body)
-            if again.status_code != 200:
-                return passage.abandoned_response(response) or passage.untouched(again, again.aiter_raw())
-            response = again
+    def _render(self, step: RenderTemplate) -> Any:
+        return asyncio.to_thread(self._server.render, step)
 
-    async def _sent(self, passage: OpenAIExchange) -> Any:
-        if passage.request is None:
-            return await self._client.send(passage.sent, stream=True)
-        try:
-            return await self._asked(passage, passage.request.body)
-        except TemplatePromptError as fault:
-            body = passage.fall_back_to_words(fault)
-            return None if body is None else await self._asked(passage, body)
-
-    async def _again(self, passage: OpenAIExchange, body: JsonObject) -> Any:
-        try:
-            return await self._asked(passage, body)
-        except TemplatePromptError as fault:
-            return passage.refusal(fault)
-
-    async def _asked(self, passage: OpenAIExchange, body: JsonObject) -> Any:
-        steps = prompt_steps(V1_CHAT, body)
-        try:
-            step = next(steps)
-            while True:
-                if isinstance(step, RenderTemplate):
-                    step = steps.send(await asyncio.to_thread(self._server.rendered, step))
-                else:
-                    step = steps.send(_json((await self._client.send(passage.build_request(step))).content))
-        except StopIteration as stop:
-            return await self._client.send(passage.build_request(stop.value), stream=True)
-
-    async def _pieces(self, response: Any, passage: OpenAIExchange) -> AsyncIterator[bytes]:
-        streamed = passage.streamed()
+    async def _translated_chunks(self, response: Any, exchange: OpenAIExchange) -> AsyncIterator[bytes]:
+        streamed = exchange.start_stream()
         while True:
             try:
-                async for piece in response.aiter_bytes():
-                    yield streamed.feed(piece)
+                async for chunk in response.aiter_bytes():
+                    yield streamed.feed(chunk)
                     if streamed.is_done:
                         break
             except (self._http.NetworkError, self._http.RemoteProtocolError):
-                pass  # the end of the stream says what that means
+                pass  # next_body() and close() handle an incomplete stream
             body = streamed.next_body()
             if body is None:
                 break
             await response.aclose()
-            response = await self._again(passage, body)
+            response = await _run_async(self._retry(exchange, body))
             if response.status_code != 200:
-                before = streamed.give_up()
-                if before is None:
+                abandoned = streamed.give_up()
+                if abandoned is None:
                     yield streamed.fail(relay_error(response.status_code, await response.aread()))
                     return
-                yield before
+                yield abandoned
                 break
         yield streamed.close()
 
@@ -397,7 +395,7 @@ class _AsyncTransport:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """The connections are those of the client that was wrapped: it closes them."""
+        """Do nothing: the wrapped client owns the connections."""
 
 
 def _json(content: bytes) -> Json:

@@ -1,4 +1,4 @@
-"""For tests of programs that call tools: recorded answers in the place of a model, and what was called compared."""
+"""Pytest integration: replay recorded model responses, and compare tool calls with expected ones."""
 
 from adapter.integrations.pytest.assertions import assert_calls as assert_calls
 

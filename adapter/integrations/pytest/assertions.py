@@ -1,4 +1,4 @@
-"""The calls of an answer against those that a test expects, with a difference that can be read."""
+"""Compare the calls of a response with expected ones, and show a readable diff."""
 
 from __future__ import annotations
 
@@ -7,54 +7,56 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 ExpectedCalls: TypeAlias = "str | tuple[str, Mapping[str, Any] | str]"
-"""A call by its name, whatever its arguments, or with them; a custom tool has a text. A value may be
-``unittest.mock.ANY``, or whatever else compares as equal to what is meant."""
-
-MAX_SAID = 300
-"""Characters of an answer without calls that are shown."""
-
+"""A call by name with any arguments, or by name and arguments; a custom tool has a text. A value may be
+``unittest.mock.ANY`` or any other object that compares equal."""
+MAX_SHOWN_TEXT = 300
+"""Maximum length of the text shown for a response without calls."""
 _Call: TypeAlias = "tuple[str, Any]"
-"""A name, and the arguments; ``...`` for any."""
+"""Name and arguments; ``...`` for any arguments."""
 
 
 def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: bool = False) -> None:
-    """Raises AssertionError unless ``answer`` makes exactly the ``expected`` calls, in their order.
+    """Raise AssertionError unless ``answer`` makes exactly the ``expected`` calls, in order.
 
     ``answer``: a completion, a message or a response of the openai SDK, one of these as a dict, a `Turn`, or a list of
-    calls. ``partial``: it may give more arguments than are expected. Raises TypeError for an answer of another kind.
+    calls. ``partial``: calls may have more arguments than expected. Raises TypeError for other answers.
     """
     __tracebackhide__ = True
-    wanted: list[_Call] = [(each, ...) if isinstance(each, str) else (each[0], each[1]) for each in expected]
-    answer = _plain(answer)
-    made = [_call(_plain(each)) for each in _listed(answer)]
-    pairs = [_alike(one, other, partial) for one, other in zip(made, wanted, strict=False)]
-    if len(made) == len(wanted) and all(one == other for one, other in pairs):
+    expected_calls: list[_Call] = [(item, ...) if isinstance(item, str) else (item[0], item[1]) for item in expected]
+    answer = _to_plain(answer)
+    actual = [_call(_to_plain(item)) for item in _calls_of(answer)]
+    pairs = [_normalize_pair(one, other, partial) for one, other in zip(actual, expected_calls, strict=False)]
+    if len(actual) == len(expected_calls) and all(one == other for one, other in pairs):
         return
-    calls = [one for one, _ in pairs] + made[len(pairs) :]
-    likes = [other for _, other in pairs] + wanted[len(pairs) :]
-    said = "" if calls else f"\nIt makes no call, and says: {_said(answer)}"
-    raise AssertionError(f"other calls than expected (- expected, + made):\n{_difference(likes, calls)}{said}")
+    calls = [one for one, _ in pairs] + actual[len(pairs) :]
+    comparable_expected = [other for _, other in pairs] + expected_calls[len(pairs) :]
+    content_note = "" if calls else f"\nNo calls were made; the content is {_describe_content(answer)}"
+    raise AssertionError(
+        f"unexpected calls (- expected, + actual):\n{_difference(comparable_expected, calls)}{content_note}"
+    )
 
 
-def _alike(made: _Call, wanted: _Call, partial: bool) -> tuple[_Call, _Call]:
-    """Both without what does not matter: arguments that are as expected are the same values, in the same order."""
-    name, arguments = made
-    if name != wanted[0]:
-        return made, wanted
-    if wanted[1] is ...:
-        return made, made
-    if not isinstance(arguments, dict) or not isinstance(wanted[1], Mapping):
-        return made, wanted
-    kept = {key: value for key, value in arguments.items() if key in wanted[1] or not partial}
-    order = [*(key for key in kept if key in wanted[1]), *(key for key in wanted[1] if key not in kept)]
-    like = {key: kept[key] if key in kept and wanted[1][key] == kept[key] else wanted[1][key] for key in order}
-    return (name, kept), (name, like)
+def _normalize_pair(actual: _Call, expected: _Call, partial: bool) -> tuple[_Call, _Call]:
+    """Normalize a pair of calls for the diff: equal arguments get the same value and order."""
+    name, arguments = actual
+    if name != expected[0]:
+        return actual, expected
+    if expected[1] is ...:
+        return actual, actual
+    if not isinstance(arguments, dict) or not isinstance(expected[1], Mapping):
+        return actual, expected
+    kept = {key: value for key, value in arguments.items() if key in expected[1] or not partial}
+    order = [*(key for key in kept if key in expected[1]), *(key for key in expected[1] if key not in kept)]
+    comparable = {
+        key: kept[key] if key in kept and expected[1][key] == kept[key] else expected[1][key] for key in order
+    }
+    return (name, kept), (name, comparable)
 
 
-def _difference(wanted: Sequence[_Call], made: Sequence[_Call]) -> str:
+def _difference(expected_calls: Sequence[_Call], actual: Sequence[_Call]) -> str:
     from difflib import ndiff
 
-    before, after = ([line for call in calls for line in _lines(call)] for calls in (wanted, made))
+    before, after = ([line for call in calls for line in _lines(call)] for calls in (expected_calls, actual))
     return "\n".join(line for line in ndiff(before, after) if not line.startswith("?"))
 
 
@@ -64,18 +66,18 @@ def _lines(call: _Call) -> list[str]:
         return [f"{name}({'...' if arguments is ... else repr(arguments)})"]
     if not arguments:
         return [f"{name}()"]
-    return [f"{name}(", *(f"    {key}={_shown(value)}," for key, value in arguments.items()), ")"]
+    return [f"{name}(", *(f"    {key}={_render_value(value)}," for key, value in arguments.items()), ")"]
 
 
-def _shown(value: Any) -> str:
+def _render_value(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):  # something that only compares
+    except (TypeError, ValueError):  # an object that only implements comparison
         return repr(value)
 
 
-def _plain(value: Any) -> Any:
-    """A value of the SDK's classes as a dict, and one of ours as the dict of its fields."""
+def _to_plain(value: Any) -> Any:
+    """Convert an SDK model or a dataclass to a dict."""
     if hasattr(value, "model_dump"):
         return value.model_dump(warnings=False)
     if hasattr(value, "__dataclass_fields__"):
@@ -83,12 +85,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _listed(answer: Any) -> Sequence[Any]:
+def _calls_of(answer: Any) -> Sequence[Any]:
     match answer:
         case list() | tuple():
             return answer
         case {"choices": [{"message": message}, *_]}:
-            return _listed(message)
+            return _calls_of(message)
         case {"object": "response", "output": output}:
             return [item for item in output if item["type"] in ("function_call", "custom_tool_call")]
         case {"tool_calls": [*calls]} | {"calls": [*calls]}:
@@ -103,13 +105,13 @@ def _call(call: Any) -> _Call:
         case {"function": {} as inner} | {"custom": {} as inner}:
             return _call(inner)
         case {"name": str(name), "arguments": arguments} | {"name": str(name), "input": arguments}:
-            return name, _decoded(arguments)
+            return name, _decode_arguments(arguments)
         case (str(name), arguments):
             return name, arguments
     raise TypeError(f"expected a call with a name and arguments, got {call!r:.200}")
 
 
-def _decoded(arguments: Any) -> Any:
+def _decode_arguments(arguments: Any) -> Any:
     if not isinstance(arguments, str):
         return arguments
     try:
@@ -118,11 +120,11 @@ def _decoded(arguments: Any) -> Any:
         return arguments
 
 
-def _said(answer: Any) -> str:
+def _describe_content(answer: Any) -> str:
     match answer:
         case {"choices": [{"message": {"content": str(text)}}, *_]} | {"content": str(text)}:
-            return repr(text if len(text) <= MAX_SAID else f"{text[:MAX_SAID]}...")
+            return repr(text if len(text) <= MAX_SHOWN_TEXT else f"{text[:MAX_SHOWN_TEXT]}...")
         case {"output": [*items]}:
             parts = [part for item in items for part in item.get("content") or ()]
-            return _said({"content": "".join(part.get("text") or "" for part in parts)})
+            return _describe_content({"content": "".join(part.get("text") or "" for part in parts)})
     return "nothing"

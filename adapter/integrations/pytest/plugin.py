@@ -1,7 +1,7 @@
-"""The pytest plugin: fixtures that answer from a recording in the place of a model, or record one anew.
+"""The pytest plugin: fixtures that replay a recording in place of a model, or record a new one.
 
-pytest loads this in each run that has the package installed: what a run without these fixtures needs is here, and
-nothing else is imported before a test asks for one.
+pytest loads this module in every run with the package installed. So it has only the code that a run without these
+fixtures needs; everything else is imported when a test uses one.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("toolcall-adapter").addoption(
         OPTION,
         metavar="URL[#MODEL]",
-        help="record the answers of tests that use `replayed` anew, from the model server at URL (its key: "
-        "OPENAI_API_KEY), with MODEL in the place of the one that they name",
+        help="record new responses for tests that use `replayed`, from the model server at URL (key: "
+        "OPENAI_API_KEY), with MODEL instead of the model that they name",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     if config.getoption(OPTION) and config.getoption("numprocesses", None):
-        raise pytest.UsageError(f"{OPTION} records one test after the other: leave out -n")
+        raise pytest.UsageError(f"{OPTION} records one test at a time; remove -n")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -52,7 +52,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def _run(request: pytest.FixtureRequest) -> int:
-    """Which of several recorded answers the test runs on."""
+    """Index of the recorded answer that the test runs on."""
     return int(getattr(request, "param", 0))
 
 
@@ -60,24 +60,24 @@ def _run(request: pytest.FixtureRequest) -> int:
 def replayed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, _run: int
 ) -> Iterator[Callable[..., OpenAI]]:
-    """``replayed("tests/said.jsonl")``: an ``OpenAI`` client whose model is a recording; see docs/pytest.md."""
+    """Create an ``OpenAI`` client that replays a recording: ``replayed("tests/said.jsonl")``; see docs/pytest.md."""
     from openai import OpenAI
 
     replays = _Replays(request, tmp_path_factory, _run)
     yield partial(replays.client, OpenAI)
-    replays.keep()
+    replays.save_recordings()
 
 
 @pytest.fixture
 def async_replayed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, _run: int
 ) -> Iterator[Callable[..., AsyncOpenAI]]:
-    """As `replayed`: an ``AsyncOpenAI`` client."""
+    """Like `replayed`, but create an ``AsyncOpenAI`` client."""
     from openai import AsyncOpenAI
 
     replays = _Replays(request, tmp_path_factory, _run)
     yield partial(replays.client, AsyncOpenAI)
-    replays.keep()
+    replays.save_recordings()
 
 
 class _Replays:
@@ -87,51 +87,51 @@ class _Replays:
         self._node, self._root, self._run = request.node.nodeid, request.config.rootpath, run
         self._folders = folders
         self._url: str | None = request.config.getoption(OPTION)
-        self._anew: dict[Path, Path] = {}
-        """Where each file is recorded until the test is over."""
+        self._new_recordings: dict[Path, Path] = {}
+        """Temporary file of each new recording until the test ends."""
 
     def client(self, kind: type[Client], file: str | Path, *, in_order: bool = False, **options: Any) -> Client:
-        """``file``: relative to pytest's root folder. ``in_order``: each request gets the next answer, whatever it
-        asks. ``options``: how an answer is recorded, as of `adapter.wrap`."""
+        """Create a client. ``file``: relative to pytest's root folder. ``in_order``: each request gets the next answer,
+        regardless of its content. ``options``: those of `adapter.wrap`, for recording."""
         from adapter.core.errors import UsageError
 
         try:
             if self._url:
-                return self._recording(kind, self._root / file, self._url, options)
-            return self._replaying(kind, self._root / file, in_order, options)
+                return self._recording_client(kind, self._root / file, self._url, options)
+            return self._replaying_client(kind, self._root / file, in_order, options)
         except UsageError as error:
             self._fail(str(error))
 
-    def _replaying(self, kind: type[Client], file: Path, in_order: bool, options: dict[str, Any]) -> Client:
+    def _replaying_client(self, kind: type[Client], file: Path, in_order: bool, options: dict[str, Any]) -> Client:
         from adapter.core.text.redaction import Redactor
         from adapter.integrations.pytest.recording_files import load_exchanges
         from adapter.integrations.pytest.replay_clients import replay_client
         from adapter.integrations.pytest.replay_matching import ReplayModel
 
-        exchanges, is_own = load_exchanges(file, self._node)
-        run = 0 if is_own else self._run
+        exchanges, has_own_exchanges = load_exchanges(file, self._node)
+        run = 0 if has_own_exchanges else self._run
         recorded = ReplayModel(exchanges, file.name, Redactor(os.environ), run=run, in_order=in_order)
         return replay_client(recorded, kind, self._fail, stream_arguments=options.get("stream_arguments", False))
 
-    def _recording(self, kind: type[Client], file: Path, url: str, options: dict[str, Any]) -> Client:
+    def _recording_client(self, kind: type[Client], file: Path, url: str, options: dict[str, Any]) -> Client:
         from adapter.backends.endpoint_discovery import api_url
         from adapter.integrations.openai_client.wrap import wrap
         from adapter.integrations.pytest.replay_clients import renamed_model_client
 
         address, _, model = url.partition("#")
-        if file not in self._anew:
-            self._anew[file] = self._folders.mktemp("recorded") / file.name
-        plain = kind(base_url=api_url(address), api_key=os.environ.get("OPENAI_API_KEY") or "none")
-        client = wrap(plain, record=self._anew[file], **options)
+        if file not in self._new_recordings:
+            self._new_recordings[file] = self._folders.mktemp("recorded") / file.name
+        unwrapped = kind(base_url=api_url(address), api_key=os.environ.get("OPENAI_API_KEY") or "none")
+        client = wrap(unwrapped, record=self._new_recordings[file], **options)
         return renamed_model_client(client, model) if model else client
 
-    def keep(self) -> None:
-        """Put what was recorded anew into its files."""
+    def save_recordings(self) -> None:
+        """Save new recordings to their files."""
         from adapter.integrations.pytest.recording_files import replace_conversation
 
-        for file, recorded in self._anew.items():
+        for file, recorded in self._new_recordings.items():
             replace_conversation(file, self._node, recorded)
 
     def _fail(self, message: str) -> NoReturn:
-        anew = f"To record it anew: pytest '{self._node}' {OPTION} URL[#MODEL]"
-        raise pytest.fail.Exception(f"{message}\n{anew}", pytrace=False) from None
+        hint = f"To record it again: pytest '{self._node}' {OPTION} URL[#MODEL]"
+        raise pytest.fail.Exception(f"{message}\n{hint}", pytrace=False) from None

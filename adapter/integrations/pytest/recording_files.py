@@ -1,4 +1,4 @@
-"""Recordings as files that tests own: read for a test, and its part written anew."""
+"""Load a test's exchanges from a recording file, and replace them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ from adapter.protocols.recorded_exchange import RecordedExchange, holds_exchange
 
 
 def load_exchanges(file: Path, conversation: str) -> tuple[list[RecordedExchange], bool]:
-    """Those of ``conversation``, where ``file`` has any, and True; else all. Raises UsageError for another file."""
+    """Return the exchanges of ``conversation`` and True, or all and False if it has none. Raises UsageError if the file
+    is not a recording."""
     exchanges = _read(file)
-    own = [each for each in exchanges if each.conversation == conversation]
-    return (own, True) if own else (exchanges, False)
+    own_exchanges = [exchange for exchange in exchanges if exchange.conversation == conversation]
+    return (own_exchanges, True) if own_exchanges else (exchanges, False)
 
 
 def replace_conversation(file: Path, conversation: str, recorded: Path) -> None:
-    """Put what ``recorded`` holds in the place of what ``file`` has of ``conversation``; the rest stays."""
-    kept = [each for each in _read(file) if each.conversation != conversation] if file.exists() else []
-    own = [each.model_copy(update={"conversation": conversation}) for each in _read(recorded)]
+    """Replace the exchanges of ``conversation`` in ``file`` with those of ``recorded``."""
+    others = [exchange for exchange in _read(file) if exchange.conversation != conversation] if file.exists() else []
+    own_exchanges = [exchange.model_copy(update={"conversation": conversation}) for exchange in _read(recorded)]
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_name(f"{file.name}.new")
-    new.write_text("".join(f"{json.dumps(each.model_dump(mode='json'))}\n" for each in [*kept, *own]), encoding="utf-8")
+    new.write_text(
+        "".join(f"{json.dumps(exchange.model_dump(mode='json'))}\n" for exchange in [*others, *own_exchanges]),
+        encoding="utf-8",
+    )
     new.replace(file)
 
 
@@ -30,9 +34,9 @@ def _read(file: Path) -> list[RecordedExchange]:
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise UsageError(f"there is no recording {str(file)!r}") from error
+        raise UsageError(f"recording {str(file)!r} not found") from error
     if text.strip() and not holds_exchanges(text):
         raise UsageError(
-            f"{file.name} is no recording; `adapter serve --record` and `wrap(client, record=...)` write those"
+            f"{file.name} is not a recording; create one with `adapter serve --record` or `wrap(client, record=...)`"
         )
     return read_exchanges(text, file.name)

@@ -57,21 +57,21 @@ OLD = """\
 """
 
 
-def test_a_mark_is_changed_between_lines_that_say_where_it_is():
-    """``*/`` stands three times; the line below it and those further up stand once."""
+def test_short_line_is_changed_between_distinctive_lines():
+    """``*/`` occurs three times; the line below it and those further up are unique."""
     expected = STYLES.replace("    */\n    readonly dim", "    */ // rare\n    readonly dim")
     assert patched(STYLES, OLD, OLD.replace("*/", "*/ // rare")) == expected
 
 
-def test_a_rough_match_says_so():
+def test_anchored_change_has_a_note():
     """Lines around the change may read differently, and none of them is written."""
     result = patch_text(STYLES, {"old_text": OLD, "new_text": OLD.replace("    */\n", "    -/\n")})
     assert result.matches[0].strictness == "aligned"
-    assert "only the changed lines were looked for" in result.matches[0].notes[0]
+    assert "only the changed lines were matched" in result.matches[0].notes[0]
 
 
-def test_a_mark_with_lines_on_one_side_alone_may_have_gone():
-    """What is shown above it stands nowhere, so the mark above the line below may be another one."""
+def test_short_line_with_context_on_one_side_is_not_located():
+    """The context above does not occur in the file, so the line above the context below may be a different one."""
     old = "    readonly gone: this;\n    Emits light.\n    */\n    readonly dim: this;\n"
     assert "not found" in refusal(STYLES, old, old.replace("*/", "-/"))
 
@@ -89,8 +89,8 @@ CLOSED = """\
 """
 
 
-def test_of_equal_lines_that_follow_one_another_the_right_ones_are_changed():
-    """Of four brackets the second and third, found by their depth and not by their words."""
+def test_correct_lines_of_consecutive_equal_lines_are_changed():
+    """The second and third of four brackets are located by their indentation."""
     old = CLOSED.split("\n", 1)[1] + "#[derive(Clone)]\n"
     assert patched(FILLING + CLOSED, old, old.replace("        }\n    }\n", "        }\n        x\n    }\n")) == (
         FILLING + CLOSED.replace("        }\n    }\n", "        }\n        x\n    }\n")
@@ -110,7 +110,7 @@ OVERLOADS = f"""\
 
 
 def test_a_bracket_belongs_to_the_line_that_opens_it():
-    """The function shown is gone; the one that stands in its place has a bracket, too, and is another one."""
+    """The function was replaced by another one, which also has a bracket."""
     old = """\
     public Factory createFactory(int style) {
       return createFactory(new Adapter<>(this, style));
@@ -139,7 +139,7 @@ def test_a_function_with_another_parameter_is_the_same_function():
     assert "not found" in refusal(FILLING + RECEIVE.replace("receive", "send"), old, new)
 
 
-def test_lines_beyond_the_block_are_no_lines_around_the_change():
+def test_lines_outside_the_block_are_not_context():
     """``path`` of one function is gone, that of the next is another one, however alike the parameters are."""
     text = f"""\
 {FILLING}
@@ -185,7 +185,7 @@ def back(x):
 """
 
 
-def test_a_patch_of_what_another_patch_brings_in_is_no_rough_match():
+def test_patch_of_text_from_another_patch_is_not_fuzzy_matched():
     """Though the file has a twin that it would fit."""
     old = TWINS.split("def back")[0]
     new = old.replace("old_level)", "new_level)")
@@ -201,14 +201,14 @@ def applied_both(old, new, second):
         return None
 
 
-def test_a_long_text_that_stands_in_many_places_is_not_compared_with_all():
+def test_long_text_with_many_matches_is_not_compared_with_all():
     """The cost of a comparison is known before, and linear in the places."""
     old = [f"line {number}" for number in range(60)]
     context = ContextScorer(DocumentIndex(TextDocument("\n".join(old))), old)
     assert context.cost(range(30, 31)) <= 2 * 40 * (40 + 15)
 
 
-def test_a_change_that_is_far_from_the_line_that_was_named_is_not_sure():
+def test_change_far_from_the_hint_is_not_located():
     """The hint may be off by some lines."""
     patch = {"old_text": OLD, "new_text": OLD.replace("*/", "*/ // rare")}
     assert patch_text(STYLES, {**patch, "start_line": 290}).text != STYLES
@@ -216,20 +216,20 @@ def test_a_change_that_is_far_from_the_line_that_was_named_is_not_sure():
         patch_text(STYLES, {**patch, "start_line": 20})
 
 
-def test_what_would_cost_too_much_is_not_sure(monkeypatch):
+def test_change_is_not_located_above_the_cost_limit(monkeypatch):
     """A change that is found is refused where fewer comparisons are allowed."""
     monkeypatch.setattr(anchors, "MAX_COMPARISONS", 100)
     assert "not found" in refusal(STYLES, OLD, OLD.replace("*/", "*/ // rare"))
 
 
-def test_short_lines_around_a_mark_say_too_little():
-    """Even if they stand nowhere else."""
+def test_short_context_lines_are_not_enough():
+    """Even if they are unique."""
     text = f"{FILLING}    aa = 1\n    }}\n    bb = 2\n"
     old = "    cc = 3\n    aa = 1\n    }\n    bb = 2\n    dd = 4\n"
     assert "not found" in refusal(text, old, old.replace("}", ")"))
 
 
-def test_a_block_of_which_each_line_is_only_alike_is_a_twin():
+def test_block_of_similar_lines_is_a_twin():
     """The block that has the lines as they are shown is gone."""
     text = f"""\
 {FILLING}
@@ -248,7 +248,7 @@ def test_a_block_of_which_each_line_is_only_alike_is_a_twin():
     assert "not found" in refusal(text, old, old.replace("    if (JavaVersion", "    if (!JavaVersion"))
 
 
-def test_where_the_old_text_has_a_line_more_often_than_the_file_one_of_them_is_another_line_by_now():
+def test_line_more_frequent_in_old_text_than_in_file_is_not_located():
     """And that may be the one to change."""
     text = f"{FILLING}    begin_of_block()\n    finish()\n    end_of_block()\n    rest_of_block()\n"
     old = (
@@ -260,15 +260,15 @@ def test_where_the_old_text_has_a_line_more_often_than_the_file_one_of_them_is_a
 
 
 @pytest.mark.parametrize(("line", "least", "most"), [("}", 2, 2), ("end", 4, 5), ("value_7 = compute(7)", 8, 9)])
-def test_a_line_says_more_the_rarer_and_longer_it_is(line, least, most):
+def test_rarer_and_longer_lines_have_more_bits(line, least, most):
     """In bits."""
     text = FILLING + "}\nend\n"
     assert least <= ContextScorer(DocumentIndex(TextDocument(text)), [line]).bits([0]) <= most
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_drift_all_around_a_change_leaves_it_or_makes_it(seed):
-    """Every second line around reads differently, and a twin of the block stands at the end."""
+def test_change_with_drifted_context_is_applied_or_rejected(seed):
+    """Every second context line differs, and the file ends with a twin of the block."""
     random = Random(seed)
     edit = made(seed)
     lines = list(edit.lines)

@@ -1,4 +1,4 @@
-"""Parquet files and saved datasets: typed columns, row groups, what was there before."""
+"""Parquet files and saved datasets: typed columns, row groups, existing columns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def given(tmp_path, monkeypatch):
 
 
 def test_columns_keep_their_types(given, tmp_path):
-    """Those of the input all of them, beside ours; a row group a block."""
+    """All input columns next to ours; one row group per block."""
     counts = run(given, tmp_path / "out.parquet", column="text", tools=json.dumps(TOOLS))
     file = pq.ParquetFile(tmp_path / "out.parquet")
     before, after = pq.read_table(given), file.read()
@@ -49,11 +49,11 @@ def test_columns_keep_their_types(given, tmp_path):
     assert (row["content"], row["fixes"], row["invalid"], row["error"]) == ("5", [], [], None)
     last = after.slice(99, 1).to_pylist()[0]
     assert (last["content"], last["tool_calls"]) == (None, None)
-    assert "holds nothing" in last["error"]
+    assert "must be text, got nothing" in last["error"]
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
-def test_a_run_that_was_ended_goes_on(given, tmp_path, blocks):
+def test_interrupted_run_is_resumed(given, tmp_path, blocks):
     """To the same bytes, by one process or two."""
     run(given, tmp_path / "whole.parquet")
     with pytest.raises(Ended):
@@ -62,8 +62,8 @@ def test_a_run_that_was_ended_goes_on(given, tmp_path, blocks):
     assert (tmp_path / "out.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
 
 
-def test_a_dataset_is_read_and_its_features_are_said(tmp_path):
-    """Splits in folders, files as datasets saves them: Arrow streams, with features that name ours, too."""
+def test_dataset_is_parsed_and_features_are_updated(tmp_path):
+    """Splits in folders, as saved by datasets: Arrow streams, whose features include our columns."""
     folder = tmp_path / "data"
     (folder / "train").mkdir(parents=True)
     told = {"info": {"features": {"text": {"dtype": "string", "_type": "Value"}}}}
@@ -82,7 +82,7 @@ def test_a_dataset_is_read_and_its_features_are_said(tmp_path):
 
 
 def test_a_file_without_rows_has_the_columns(tmp_path):
-    """So that whoever joins files finds them alike."""
+    """So that files can be concatenated."""
     pq.write_table(pa.table({"text": pa.array([], pa.string())}), tmp_path / "in.parquet")
     run(tmp_path / "in.parquet", tmp_path / "out.parquet")
     pq.write_table(pa.table({"text": [CALL]}), tmp_path / "one.parquet")
@@ -90,7 +90,7 @@ def test_a_file_without_rows_has_the_columns(tmp_path):
     assert pq.read_schema(tmp_path / "out.parquet") == pq.read_schema(tmp_path / "one-out.parquet")
 
 
-def test_what_is_no_such_file_is_refused(tmp_path):
+def test_invalid_files_are_rejected(tmp_path):
     """And named; so is one that was cut."""
     (tmp_path / "in.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(UsageError, match=r"in\.parquet"):
@@ -106,7 +106,7 @@ def test_a_lone_surrogate_becomes_the_replacement(tmp_path):
 
 
 def test_a_path_leads_into_a_struct():
-    """Of which nothing else is read; where the column is missing, every row says so."""
+    """Nothing else of it is read; if the column is missing, every row has an error."""
     table = pa.table({"a": [{"b": [CALL]}], "big": ["x"]})
     _, counts = arrow.with_columns(RowParser(RowSettings(column="a.b.0")), table)
     assert counts.calls == 1

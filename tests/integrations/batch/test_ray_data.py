@@ -1,4 +1,4 @@
-"""The same rows by Ray Data; only where Ray is installed, and asked for: pytest -m clients tests/integrations/batch."""
+"""The same rows by Ray Data; needs Ray and `pytest -m clients tests/integrations/batch`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra batch: pip i
 
 
 @pytest.mark.filterwarnings("default")
-def test_ray_reads_what_one_machine_reads(tmp_path):
+def test_ray_gives_the_same_rows_as_one_machine(tmp_path):
     """The same columns for the same rows, of JSON lines and of Parquet."""
     rows = [{"id": number, "text": f"{number} {CALL}"} for number in range(50)]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -1,4 +1,4 @@
-"""What one row's columns are, and why a row could not be read."""
+"""The columns of one row, and the errors of rows that cannot be parsed."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def test_an_answer_has_all_columns():
     assert columns({"text": '<tool_call>\n{"name": 5}\n</tool_call>'})["invalid"][0]["raw"].startswith("<tool_call>")
 
 
-def test_a_call_that_was_cut_is_none():
-    """The row's own finish reason says so, under whichever name it has."""
+def test_truncated_call_is_invalid():
+    """The row's finish reason indicates it, under any column name."""
     cut = CALL.removesuffix("\n</tool_call>")
     assert columns({"text": cut})["tool_calls"]
     assert columns({"text": cut, "finish_reason": "length"})["tool_calls"] == []
@@ -46,7 +46,7 @@ def test_the_prompt_may_have_opened_reasoning():
 
 
 @pytest.mark.parametrize("tools", [json.dumps(TOOLS), [{**TOOLS[0], "strict": None}]], ids=["text", "list"])
-def test_a_row_brings_its_own_tools(tools):
+def test_row_may_have_its_own_tools(tools):
     """As JSON text, or as Parquet gives them, with nulls."""
     text = CALL.replace('"a.py"', '"a.py", "line": "3"')
     read = columns({"text": text, "tools": tools}, tools_column="tools")
@@ -56,16 +56,16 @@ def test_a_row_brings_its_own_tools(tools):
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        ({"answer": "x"}, "column 'text' holds nothing, no text; the row has answer"),
-        ({"text": None}, "holds nothing"),
-        ({"text": 5}, "holds 5, no text"),
-        ({"text": "x", "tools": "["}, "the tools are no JSON"),
+        ({"answer": "x"}, "column 'text' must be text, got nothing; the row has columns: answer"),
+        ({"text": None}, "must be text, got nothing"),
+        ({"text": 5}, "must be text, got 5"),
+        ({"text": "x", "tools": "["}, "the tools are not valid JSON"),
         ({"text": "x", "tools": "5"}, "must be a JSON list"),
         ({"text": "x", "tools": [{"name": 5}]}, "a tool definition needs a name"),
         ({"text": "x", "tools": "[" * 100_000}, "nested too deeply"),
     ],
 )
-def test_a_row_that_cannot_be_read_says_why(row, why):
+def test_unparsable_row_has_an_error(row, why):
     """And nothing else."""
     read = columns(row, tools_column="tools")
     assert why in read.pop("error")
@@ -73,8 +73,8 @@ def test_a_row_that_cannot_be_read_says_why(row, why):
 
 
 @pytest.mark.parametrize("settings", [{"format": "hermse"}, {"policy": "kind"}, {"tools": "{}"}])
-def test_wrong_settings_are_refused_before_any_row(settings):
-    """With what there is instead."""
+def test_invalid_settings_are_rejected_before_any_row(settings):
+    """The error lists the alternatives."""
     with pytest.raises(UsageError):
         RowParser(RowSettings(**settings))
 
@@ -88,7 +88,7 @@ def test_a_path_leads_into_a_row():
     assert get_nested([], "a.b") is None
 
 
-def test_a_column_of_ours_makes_way():
+def test_conflicting_input_column_is_renamed():
     """The input's is kept under a name that is free."""
     assert unique_column_name("id", ["id"]) == "id"
     assert unique_column_name("content", ["content"]) == "input_content"
@@ -97,7 +97,7 @@ def test_a_column_of_ours_makes_way():
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_format_is_recognised(name):
-    """Of a call as the format itself writes it, by that format's name, or another's that writes the same."""
+    """A call written by a format has its name, or that of a format with the same output."""
     call = ("read_file", {"path": "a.py"})
     text = FORMATS[name].encode_calls([call])
     found = columns({"text": text}, tools=json.dumps(TOOLS))["format"]

@@ -1,4 +1,4 @@
-"""Whole files: what is kept of the input, and that a run which was ended goes on to the same output."""
+"""Whole files: preserved input, and interrupted runs that resume to the same output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.integrations.batch.test_row_parser import CALL
 
 
 class Ended(Exception):
-    """Stands for whatever ends a run in the middle."""
+    """Simulates an interruption of a run."""
 
 
 def run(given: Path, out: Path, *, jobs: int = 1, blocks: int | None = None, **settings):
@@ -56,8 +56,8 @@ def test_lines_keep_their_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("line", [b"{", b"[1]", b"5", b"\xff\xfe", b"[" * 100_000, b'{"text": 5}', b"9" * 5_000, b"{}"])
-def test_no_line_ends_a_run(line):
-    """Each is there with its error, and with its text where it is no object; the next is read."""
+def test_invalid_lines_do_not_stop_a_run(line):
+    """Each has its error, and its text if it is not an object; the next line is parsed."""
     block, counts = jsonl.read_block(_reader(), line + b'\n{"text": "x"}\n')
     first, second = (json.loads(each) for each in block.splitlines())
     assert first["error"]
@@ -80,8 +80,8 @@ def test_a_column_of_the_input_is_never_replaced():
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 7])
-def test_a_run_that_was_ended_goes_on(given, tmp_path, blocks):
-    """To the same bytes and the same sums, and without doing again what is done."""
+def test_interrupted_run_is_resumed(given, tmp_path, blocks):
+    """To the same bytes and totals, without repeating finished blocks."""
     whole = run(given, tmp_path / "whole.jsonl")
     out = tmp_path / "out.jsonl"
     with pytest.raises(Ended):
@@ -95,15 +95,15 @@ def test_a_run_that_was_ended_goes_on(given, tmp_path, blocks):
     assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "out.jsonl", "whole.jsonl"}
 
 
-def test_processes_make_the_same(given, tmp_path):
+def test_output_does_not_depend_on_processes(given, tmp_path):
     """Two of them, in order."""
     one, two = run(given, tmp_path / "one.jsonl"), run(given, tmp_path / "two.jsonl", jobs=2)
     assert one == two
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
 
 
-def test_another_run_is_not_gone_on_with(given, tmp_path):
-    """Other options, another input; nor is what is there written over."""
+def test_progress_of_another_run_is_not_resumed(given, tmp_path):
+    """With other options or input; existing output is not overwritten."""
     out = tmp_path / "out.jsonl"
     with pytest.raises(Ended):
         run(given, out, blocks=1)
@@ -113,13 +113,13 @@ def test_another_run_is_not_gone_on_with(given, tmp_path):
     with pytest.raises(UsageError, match="remove it"):
         run(given, out)
     (tmp_path / "there.jsonl").write_text("mine")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         run(given, tmp_path / "there.jsonl")
     assert (tmp_path / "there.jsonl").read_text() == "mine"
 
 
 def test_a_folder_becomes_a_folder(given, tmp_path):
-    """Each file under its name; what was ended between two goes on."""
+    """Each file under its name; a run interrupted between two is resumed."""
     folder = tmp_path / "data"
     (folder / "train").mkdir(parents=True)
     given.rename(folder / "train" / "a.jsonl")
@@ -135,22 +135,22 @@ def test_a_folder_becomes_a_folder(given, tmp_path):
 @pytest.mark.parametrize(
     ("given", "out", "why"),
     [
-        ("in.jsonl", "out.parquet", "become JSON lines"),
+        ("in.jsonl", "out.parquet", "for JSON lines must be"),
         ("no.jsonl", "out.jsonl", "no file or folder"),
-        ("in.csv", "out.jsonl", "is none of"),
-        (".", "out.jsonl", "must name one, too"),
-        ("no.parquet", "out.jsonl", "becomes a Parquet file"),
+        ("in.csv", "out.jsonl", "must end with one of"),
+        (".", "out.jsonl", "must also be a folder"),
+        ("no.parquet", "out.jsonl", "must be FILE.parquet"),
     ],
 )
-def test_a_pair_that_does_not_fit_is_refused(given, out, why, tmp_path, monkeypatch):
-    """With what does."""
+def test_mismatched_input_and_output_are_rejected(given, out, why, tmp_path, monkeypatch):
+    """The error shows the expected form."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.jsonl").write_text("")
     with pytest.raises(UsageError, match=why):
         find_sources(given, out)
 
 
-def test_the_command_reads_a_pipe(tmp_path):
+def test_command_reads_standard_input(tmp_path):
     """Lines in, lines out, the sums on standard error and nothing else."""
     done = adapter(
         "read", "-", "--out", "-", "--column", "a.b", text=json.dumps({"a": {"b": CALL}}) + "\n5\n", cwd=tmp_path
@@ -162,7 +162,7 @@ def test_the_command_reads_a_pipe(tmp_path):
     assert done.returncode == 0
 
 
-def test_no_row_read_is_no_success(tmp_path):
+def test_exit_code_is_nonzero_if_no_row_was_parsed(tmp_path):
     """The wrong column, mostly: the rows are written with their errors, and the exit code fails."""
     done = adapter("read", "-", "--out", "-", "--column", "b", text='{"a": "x"}\n{"a": "y"}\n', cwd=tmp_path)
     assert done.returncode == 1

@@ -124,8 +124,8 @@ def install_vllm(patch: Any, release: dict[str, Any]) -> None:
 
 
 def install_sglang(patch: Any, *, tells_more: bool) -> None:
-    """Put an SGLang where imports find it. ``tells_more``: it is one that gives parsers what newer ones do: the
-    tokenizer, whether a tool parser reads on, and the end of a stream."""
+    """Install a fake SGLang. ``tells_more``: like newer releases, it passes parsers the tokenizer, whether a tool
+    parser is active, and the end of a stream."""
 
     class ToolCallItem(BaseModel):
         tool_index: int

@@ -1,4 +1,4 @@
-"""``adapter plugin`` names what an engine can load, and the package says where its entry points find us."""
+"""``adapter plugin`` prints the file for an engine, and the package declares entry points."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ ROOT = Path(__file__).parents[3]
 GROUPS = ("vllm.general_plugins", "sglang.srt.plugins")
 
 
-def test_each_engines_file_is_there():
+def test_plugin_file_of_each_engine_exists():
     """vLLM loads it under its own file name, which must not be that of vLLM."""
-    assert all((ROOT / "adapter" / "engines" / name).is_file() for name in PLUGINS.values())
+    assert all((ROOT / "adapter" / "integrations" / "engines" / name).is_file() for name in PLUGINS.values())
     assert Path(PLUGINS["vllm"]).stem != "vllm"
 
 
-def test_another_engine_is_told_of_these():
+def test_unknown_engine_error_lists_known_engines():
     with pytest.raises(UsageError, match="expected vllm, sglang"):
         plugin("llama.cpp")
 
 
-def test_the_entry_points_lead_to_functions():
+def test_entry_points_are_callable():
     """As `pyproject.toml` declares them."""
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
     for group in GROUPS:

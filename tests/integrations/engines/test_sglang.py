@@ -31,7 +31,7 @@ class _Tool:
 def tells_more(request, monkeypatch):
     """An SGLang with each interface, in which our parsers are registered."""
     install_sglang(monkeypatch, tells_more=request.param == "newer")
-    monkeypatch.setattr(sglang.SglangReasoningParser, "is_asked_for", False)
+    monkeypatch.setattr(sglang.SglangReasoningParser, "is_in_use", False)
     assert sglang.register()
     return request.param == "newer"
 
@@ -44,7 +44,7 @@ def _parsers(tells_more: bool, *, name: str = "adapter_hermes", is_on: bool, tok
 
 
 def _whole(tool: Any, reasoning: Any, text: str) -> tuple[str, str, list[tuple[str, str]]]:
-    """As SGLang makes it: the tool parser is asked only where it says that there is a call."""
+    """Imitate SGLang: the tool parser is used only if it detects a call."""
     read = reasoning.detect_and_parse(text)
     content, calls = read.normal_text, []
     if tool.has_tool_call(content):
@@ -93,21 +93,21 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_is_split_and_read(tells_more, name):
+def test_response_is_split_and_parsed(tells_more, name):
     """Whole and streamed come to the same."""
     pieces, is_on = ANSWERS[name]
     assert _whole(*_parsers(tells_more, is_on=is_on), "".join(pieces)) == EXPECTED[name]
     assert _streamed(*_parsers(tells_more, is_on=is_on), pieces) == EXPECTED[name]
 
 
-def test_reasoning_that_is_turned_off_is_none_in_formats_that_always_reason(tells_more):
-    """GLM 4.7's prompt ends in ``</think>`` where reasoning is turned off, of which only that flag tells."""
+def test_disabled_reasoning_is_not_assumed_in_always_reasoning_formats(tells_more):
+    """GLM 4.7's prompt ends in ``</think>`` if reasoning is off, which only that flag indicates."""
     answer = "Checking.<tool_call>get_weather</tool_call>"
     parsers = _parsers(tells_more, name="adapter_glm47", is_on=False)
     assert _whole(*parsers, answer) == ("", "Checking.", [("get_weather", "{}")])
 
 
-def test_the_tokenizer_tells_what_the_prompt_opened(monkeypatch):
+def test_tokenizer_determines_whether_the_prompt_opens_reasoning(monkeypatch):
     """A template that opens reasoning, and closes it at once where the request turned it off."""
     install_sglang(monkeypatch, tells_more=True)
     sglang.register()
@@ -123,8 +123,8 @@ def test_reasoning_that_is_on_is_opened_by_the_model_in_gpt_oss(tells_more):
     assert _whole(*parsers, "<|channel|>final<|message|>Sunny.") == ("", "Sunny.", [])
 
 
-def test_json_that_is_content_is_no_call(tells_more):
-    """gpt-oss says by its channel that it is none; without that channel its text looks like one."""
+def test_json_content_is_not_a_call(tells_more):
+    """gpt-oss marks it by its channel; without the channel its text looks like a call."""
     content = '{"name": "get_weather", "arguments": {}}'
     text = f"<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>{content}"
     assert _whole(*_parsers(tells_more, name="adapter_harmony", is_on=False), text) == ("Hm.", content, [])
@@ -132,7 +132,7 @@ def test_json_that_is_content_is_no_call(tells_more):
 
 @pytest.mark.usefixtures("tells_more")
 def test_the_command_registers_before_the_server_starts(monkeypatch):
-    """``python -m adapter.integrations.engines.sglang ARGS...``: SGLang reads its arguments, which name our parsers, after that."""
+    """``python -m adapter.integrations.engines.sglang ARGS...`` registers first: SGLang validates names."""
     seen: list[Any] = []
     parser = sys.modules["sglang.srt.function_call.function_call_parser"]
 
@@ -145,7 +145,7 @@ def test_the_command_registers_before_the_server_starts(monkeypatch):
     assert seen == [("sglang.launch_server", True)]
 
 
-def test_an_unknown_interface_is_said(monkeypatch, caplog):
+def test_unknown_interface_is_logged(monkeypatch, caplog):
     """And the command ends, instead of a server that knows none of the names."""
     install_sglang(monkeypatch, tells_more=True)
     monkeypatch.delattr(sys.modules["sglang.srt.function_call.function_call_parser"], "FunctionCallParser")

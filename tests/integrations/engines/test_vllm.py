@@ -33,7 +33,7 @@ class _Tool:
 def release(request, monkeypatch):
     """A vLLM with each interface, in which our parsers are registered."""
     install_vllm(monkeypatch, RELEASES[request.param])
-    monkeypatch.setattr(vllm.VllmReasoningParser, "is_asked_for", False)
+    monkeypatch.setattr(vllm.VllmReasoningParser, "is_in_use", False)
     vllm.register()
     return VllmCompat()
 
@@ -48,13 +48,13 @@ def _parsers(release: VllmCompat, name: str = "adapter_hermes") -> tuple[Any, An
 
 
 def test_every_format_is_registered(release):
-    """By its name, and ``adapter`` for what the model tells."""
+    """By its name, and ``adapter`` for auto-detection."""
     assert {"adapter", "adapter_hermes", "adapter_glm45"} <= set(release.tool_parsers.parsers)
     assert set(release.reasoning_parsers.parsers) == set(release.tool_parsers.parsers)
 
 
-def test_a_whole_answer_is_split_and_read(release):
-    """Reasoning first, then what follows it."""
+def test_complete_response_is_split_and_parsed(release):
+    """Reasoning first, then the rest."""
     tool, reasoning = _parsers(release)
     request = tool.adjust_request(_request())
     assert request.skip_special_tokens is False
@@ -77,8 +77,8 @@ def test_without_our_reasoning_parser_reasoning_is_content(release):
 
 
 def _streamed(release: VllmCompat, pieces: list[str]) -> tuple[str, str, list[tuple[str, str]]]:
-    """Reasoning, content and calls of a stream as vLLM makes it: its pieces go to the reasoning parser until that says
-    that reasoning is over, the rest to the tool parser, with the same piece or (0.10 to 0.12) the next one."""
+    """Return reasoning, content and calls of a stream as in vLLM: its deltas go to the reasoning parser until reasoning
+    ends, the rest to the tool parser, with the same delta or (0.10 to 0.12) the next one."""
     tool, reasoning = _parsers(release)
     request, tokenizer = _request(), Tokenizer()
     streaming = getattr(reasoning, f"{release.reasoning_method}_streaming")
@@ -107,7 +107,7 @@ def _streamed(release: VllmCompat, pieces: list[str]) -> tuple[str, str, list[tu
                 continue
             previous, text, message.content = "", message.content or "", None
             reasoned_now = message if release.ends_streams else None
-            if not release.reads_on_at_once:
+            if not release.continues_in_same_delta:
                 rest, previous = text, ""
                 take(message)
                 continue
@@ -126,12 +126,12 @@ def _look_up(city: str) -> list[tuple[str, str]]:
     return [("get_weather", json.dumps({"city": city}))]
 
 
-def test_a_stream_is_handed_from_one_parser_to_the_other(release):
+def test_stream_is_passed_from_reasoning_to_tool_parser(release):
     """Nothing is lost on the way, and nothing comes twice."""
     assert _streamed(release, PIECES) == ("Rome, they say", "I look.", _look_up("Rome"))
 
 
-def test_reasoning_that_ends_in_the_piece_that_tells_it_is_not_lost(release):
+def test_reasoning_in_its_final_delta_is_not_lost(release):
     """vLLM 0.13 to 0.20 forget that piece's message where the tool parser reads on."""
     assert _streamed(release, ["<think>", "Rome</think>I look.", TEXT.partition("I look.")[2]]) == (
         "Rome",
@@ -141,19 +141,19 @@ def test_reasoning_that_ends_in_the_piece_that_tells_it_is_not_lost(release):
 
 
 def test_reasoning_that_is_known_when_it_ends_is_not_lost(release):
-    """A marker in it had to wait for the end; nothing but that stands in the last piece."""
+    """A marker in it is buffered until the end; the last delta has nothing else."""
     pieces = ["<think>", "Rome ", "<tool_call>", " is a marker.", "</think>", "\n\n", "I look."]
     assert _streamed(release, pieces) == ("Rome <tool_call> is a marker.", "I look.", [])
 
 
-def test_a_call_in_reasoning_that_is_never_closed_is_made(release):
+def test_call_in_unclosed_reasoning_is_emitted(release):
     """It is known at the answer's end; releases that read on with the next piece have none, and it stays as written."""
     call = f"<tool_call>{CALL}</tool_call>"
-    expected = ("Rome.", "", _look_up("Rome")) if release.reads_on_at_once else ("Rome.", call, [])
+    expected = ("Rome.", "", _look_up("Rome")) if release.continues_in_same_delta else ("Rome.", call, [])
     assert _streamed(release, ["<think>", "Rome.", call]) == expected
 
 
-def test_a_piece_that_never_came_is_read_from_the_text_so_far(release):
+def test_missed_delta_is_taken_from_the_previous_text(release):
     """And an instance that is given another stream begins anew."""
     (tool,) = (release.tool_parsers.parsers["adapter_hermes"](Tokenizer()),)
     request = _request()
@@ -164,7 +164,7 @@ def test_a_piece_that_never_came_is_read_from_the_text_so_far(release):
 
 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "get_weather"}}])
-def test_what_a_forced_call_is_written_as_stays_as_it_was(release, choice):
+def test_forced_call_text_stays_verbatim(release, choice):
     """vLLM holds the model to JSON then, and reads that itself: markers in it are only text."""
     _, reasoning = _parsers(release)
     request = _request()
@@ -182,8 +182,8 @@ def test_what_a_forced_call_is_written_as_stays_as_it_was(release, choice):
     assert message.content == written
 
 
-def test_a_marker_that_was_left_out_of_the_text_is_no_end(release):
-    """Of a request that keeps no special tokens: what comes after it is read on."""
+def test_marker_missing_from_the_text_does_not_end_the_response(release):
+    """For a request that skips special tokens; the text after it is parsed."""
     _, reasoning = _parsers(release)
     reasoning.model_tokenizer.all_special_ids = tuple(range(1, len(Tokenizer.MARKS) + 1))
     streaming = getattr(reasoning, f"{release.reasoning_method}_streaming")
@@ -192,7 +192,7 @@ def test_a_marker_that_was_left_out_of_the_text_is_no_end(release):
     assert "".join(message.content or "" for message in told if message) == "I look."
 
 
-def test_text_after_what_was_taken_for_the_end_is_content(release):
+def test_text_after_an_apparent_end_is_content(release):
     """An answer may go on behind a token that ends others."""
     (tool,) = (release.tool_parsers.parsers["adapter_hermes"](Tokenizer()),)
     request, end = _request(), Tokenizer().encode("<|im_end|>")
@@ -200,7 +200,7 @@ def test_text_after_what_was_taken_for_the_end_is_content(release):
     assert tool.extract_tool_calls_streaming("", "More.", "More.", [], [], [77], request).content == "More."
 
 
-def test_special_tokens_stay_out_where_no_call_can_be(release):
+def test_special_tokens_are_skipped_without_tools(release):
     """With ``tool_choice: "none"`` the text goes to the client as it is."""
     tool, _ = _parsers(release)
     request = _request()
@@ -208,7 +208,7 @@ def test_special_tokens_stay_out_where_no_call_can_be(release):
     assert tool.adjust_request(request).skip_special_tokens is True
 
 
-def test_reasoning_is_over_by_tokens(release):
+def test_reasoning_end_is_detected_by_tokens(release):
     """The engine asks with the tokens of a prompt, and of an answer so far."""
     _, reasoning = _parsers(release)
     tokens = Tokenizer().get_vocab()
@@ -219,8 +219,8 @@ def test_reasoning_is_over_by_tokens(release):
     assert reasoning.is_reasoning_end_streaming([opened, 65, closed], [closed])
 
 
-def test_an_interface_that_is_not_known_is_said_and_nothing_breaks(monkeypatch, caplog):
-    """The message names what was tried, and what to do."""
+def test_unknown_interface_is_logged_without_failing(monkeypatch, caplog):
+    """The message lists the alternatives tried, and the next step."""
     install_vllm(monkeypatch, NEWEST | {"tools": "vllm.somewhere.else"})
     with caplog.at_level(logging.WARNING):
         vllm.register()
@@ -229,7 +229,7 @@ def test_an_interface_that_is_not_known_is_said_and_nothing_breaks(monkeypatch, 
     assert "adapter serve" in record.message
 
 
-def test_a_changed_signature_is_not_guessed_at(monkeypatch):
+def test_changed_signature_is_an_interface_error(monkeypatch):
     """It is an error that names both."""
     install_vllm(monkeypatch, NEWEST)
     parser = sys.modules[str(NEWEST["tools"])].ToolParser
@@ -238,8 +238,8 @@ def test_a_changed_signature_is_not_guessed_at(monkeypatch):
         VllmCompat()
 
 
-def test_nothing_of_an_engine_is_imported_before(tmp_path):
-    """Neither vLLM nor SGLang, whoever imports ours."""
+def test_engine_is_not_imported_early(tmp_path):
+    """Importing our modules imports neither vLLM nor SGLang."""
     code = (
         "import sys, adapter.integrations.engines.vllm, adapter.integrations.engines.sglang; "
         "print([name for name in sys.modules if name in ('vllm', 'sglang', 'torch')])"
@@ -250,5 +250,5 @@ def test_nothing_of_an_engine_is_imported_before(tmp_path):
 
 @pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="vLLM is not installed here")
 def test_the_real_vllm_has_a_known_interface():
-    """Where it is installed: every check of the table passes."""
+    """If it is installed, every check passes."""
     assert VllmCompat().tool_parser.__name__ == "ToolParser"

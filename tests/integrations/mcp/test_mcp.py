@@ -65,7 +65,7 @@ def workspace(connected: McpTools, tmp_path: Path) -> Iterator[Workspace]:
 # ------------------------------------------------------------ a server's tools for a model
 
 
-def test_the_tools_are_there_beside_the_dialects(workspace):
+def test_mcp_tools_are_added_to_the_dialect(workspace):
     """Described as the server does; a name that is taken has the server's before it."""
     tools = workspace.tools
     assert tools["add"].description == "Add two numbers."
@@ -75,15 +75,15 @@ def test_the_tools_are_there_beside_the_dialects(workspace):
     assert not workspace.run("read_file", {"path": "a"}).ok
 
 
-def test_no_sandbox_is_claimed_for_them(workspace):
-    """They run in their server, read-only ones too, and that is what the result and the session say."""
+def test_mcp_tools_do_not_claim_a_sandbox(workspace):
+    """They run in their server, including read-only ones, and the result and the session report that."""
     result = workspace.run("add", {"first": 2})
     assert result.sandbox.startswith("sandbox: NONE, it runs in the MCP server 'example'")
     assert "sandbox: NONE for add (the MCP server 'example')" in workspace.sandbox
 
 
 def test_results_come_as_text(workspace):
-    """Numbers, and of what a model cannot read what it is."""
+    """Numbers, and the type of content that a model cannot read."""
     assert workspace.run("add", {"first": 2, "second": 3}).content == "5"
     shown = workspace.run("show", {}).content
     assert shown == (
@@ -91,7 +91,7 @@ def test_results_come_as_text(workspace):
     )
 
 
-def test_what_a_model_gets_wrong_is_told(workspace):
+def test_invalid_arguments_are_reported_to_the_model(workspace):
     """By the definition, before the server is asked, and by the server."""
     assert "first" in (workspace.run("add", {}).error or "")
     assert "expected integer" in (workspace.run("add", {"first": "x"}).error or "")
@@ -100,8 +100,8 @@ def test_what_a_model_gets_wrong_is_told(workspace):
     assert "the disk is full" in failed.content
 
 
-def test_what_may_change_something_is_asked_for(connected, tmp_path):
-    """Only a tool that says it merely reads runs unasked."""
+def test_tools_with_side_effects_need_approval(connected, tmp_path):
+    """Only a tool with a read-only hint runs without approval."""
     asked: list[ApprovalRequest] = []
 
     def refuse(approval: ApprovalRequest) -> bool:
@@ -116,8 +116,8 @@ def test_what_may_change_something_is_asked_for(connected, tmp_path):
         assert workspace.run("erase", {"what": "all"}).content == "all erased"
 
 
-def test_a_server_is_not_believed_that_its_tools_only_read(tmp_path):
-    """The first call of each is asked for, whatever its hints say; a yes holds for that tool, and a no for nothing."""
+def test_read_only_hint_of_an_untrusted_server_needs_approval(tmp_path):
+    """The first call of each needs approval regardless of its hints; approval applies to that tool only."""
     asked: list[ApprovalRequest] = []
     answers = iter([False, True, True])
 
@@ -133,7 +133,7 @@ def test_a_server_is_not_believed_that_its_tools_only_read(tmp_path):
             assert workspace.run("add", {"first": 2}).ok
             assert workspace.run("secrets", {}).ok
         assert [each.tool for each in asked] == ["add", "add", "secrets"]
-        assert all("somebody else's server" in each.caution for each in asked)
+        assert all("third-party server" in each.caution for each in asked)
         with Workspace(tmp_path, approve="auto-edit", tools=connected.tools) as workspace:
             assert "needs the user's approval" in (workspace.run("add", {"first": 1}).error or "")
         with Workspace(tmp_path, approve="yolo", tools=connected.tools) as workspace:
@@ -149,8 +149,8 @@ serve(lambda cursor: {"tools": [look, tool("other", annotations=READS)]}, lambda
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-def test_a_definition_that_changes_is_shown_and_asked_for_again(tmp_path, trusted):
-    """Also of a trusted server: what differs stands in the notes and in the question, until a call was allowed."""
+def test_changed_definition_is_shown_and_needs_approval(tmp_path, trusted):
+    """Also for a trusted server: the notes and the prompt show the difference until a call is allowed."""
     told = tmp_path / "description"
     server = McpServer("changing", (sys.executable, "-c", CHANGING, str(told)), cwd=str(ROOT), trusted=trusted)
     (tmp_path / "w").mkdir()
@@ -211,15 +211,15 @@ def listing(kind: str, number: int = 1) -> McpServer:
 @pytest.mark.parametrize(
     ("server", "count", "note"),
     [
-        (listing("pages"), 20, "without end"),
-        (listing("circle"), 2, "without end"),
+        (listing("pages"), 20, "too many pages"),
+        (listing("circle"), 2, "too many pages"),
         (listing("many", 70), 50, "more than 50 tools"),
-        (listing("large", 200_000), 1, "is left out: its definition has 200,"),
+        (listing("large", 200_000), 1, "is omitted: its definition is too long (200,"),
     ],
     ids=["pages", "circle", "many", "large"],
 )
-def test_what_a_server_lists_is_bounded(monkeypatch, tmp_path, server, count, note):
-    """In pages, tools and characters; what is left out is said. Equal names are told apart."""
+def test_tool_list_of_a_server_is_bounded(monkeypatch, tmp_path, server, count, note):
+    """In pages, tools and characters, with notes. Equal names are made distinct."""
     monkeypatch.setattr(tools, "MAX_PAGES", 20)
     monkeypatch.setattr(tools, "MAX_TOOLS", 50)
     with McpTools([server], state=str(tmp_path)) as connected:
@@ -229,7 +229,7 @@ def test_what_a_server_lists_is_bounded(monkeypatch, tmp_path, server, count, no
 
 
 @pytest.mark.parametrize("kind", ["message", "text"])
-def test_what_a_server_answers_is_bounded(monkeypatch, tmp_path, kind):
+def test_results_of_a_server_are_bounded(monkeypatch, tmp_path, kind):
     """A long text is cut; a message without an end ends its server, and the others go on."""
     monkeypatch.setattr(tools, "MAX_MESSAGE", 100_000)
     monkeypatch.setattr(tools, "MAX_RESULT", 1_000)
@@ -242,7 +242,7 @@ def test_what_a_server_answers_is_bounded(monkeypatch, tmp_path, kind):
         result = workspace.run("answer", {})
         assert result.ok is (kind == "text")
         if kind == "text":
-            assert "49,000 more characters were left out" in result.content
+            assert "49,000 more characters were omitted" in result.content
         else:
             assert "more than 100,000 bytes" in (result.error or "")
         assert workspace.run("add", {"first": 1}).content == "2"
@@ -251,8 +251,8 @@ def test_what_a_server_answers_is_bounded(monkeypatch, tmp_path, kind):
 @pytest.mark.parametrize(
     "program", ["print('garbage', flush=True); input()", "print('{}' * 9); print('[]')", "import time; time.sleep(60)"]
 )
-def test_a_server_that_answers_garbage_or_nothing_ends_only_itself(monkeypatch, tmp_path, program):
-    """The tools of the others are there, and a note says which is not."""
+def test_garbage_from_a_server_fails_only_its_call(monkeypatch, tmp_path, program):
+    """The tools of the other servers work, and a note names the failed one."""
     monkeypatch.setattr(tools, "START_S", 10.0)
     broken = McpServer("broken", (sys.executable, "-c", program))
     (tmp_path / "w").mkdir()
@@ -262,10 +262,10 @@ def test_a_server_that_answers_garbage_or_nothing_ends_only_itself(monkeypatch, 
     ):
         assert workspace.run("answer", {}).content == "y"
         assert "'broken'" in connected.notes[0]
-        assert "does not begin" in connected.notes[0]
+        assert "failed to start" in connected.notes[0]
 
 
-def test_the_users_keys_are_not_the_servers(monkeypatch, tmp_path):
+def test_server_does_not_get_the_users_keys(monkeypatch, tmp_path):
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     server = McpServer("example", PLAIN, environment={"OWN": "1"}, cwd=str(ROOT), trusted=True)
     with McpTools([server], BLADE) as connected, Workspace(tmp_path, tools=connected.tools) as workspace:
@@ -274,7 +274,7 @@ def test_the_users_keys_are_not_the_servers(monkeypatch, tmp_path):
     assert "OPENAI_API_KEY" not in given
 
 
-def test_two_servers_have_names_of_their_own():
+def test_two_servers_have_distinct_names():
     """Also when they are the same."""
     with McpTools([example(), example()]) as connected:
         names = [tool.name for tool in connected.tools]
@@ -282,7 +282,7 @@ def test_two_servers_have_names_of_their_own():
     assert len(set(names)) == len(names)
 
 
-def test_a_call_has_its_time(tmp_path):
+def test_call_has_a_timeout(tmp_path):
     """And the server can be used after it."""
     with (
         McpTools([example()], BLADE, call_s=1.0) as connected,
@@ -294,8 +294,8 @@ def test_a_call_has_its_time(tmp_path):
         eventually(lambda: workspace.run("add", {"first": 1}).ok)
 
 
-def test_a_server_that_dies_is_told(tmp_path):
-    """With its last words; what it was asked for has no result."""
+def test_dead_server_is_reported(tmp_path):
+    """With its last output; its call has no result."""
     with McpTools([example()], BLADE) as connected, Workspace(tmp_path, tools=connected.tools) as workspace:
         assert "out of cheese" in (workspace.run("die", {}).error or "")
         again = workspace.run("add", {"first": 1})
@@ -351,7 +351,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a daemo
 
 
 def forking(told: Path, *arguments: str) -> tuple[str, ...]:
-    """A server that starts a process and a daemon; the ids of all three stand in ``told``."""
+    """Command of a server that starts a process and a daemon, and writes all three ids to ``told``."""
     return (sys.executable, "-c", FORKING, str(told), *arguments)
 
 
@@ -361,7 +361,7 @@ def pids(told: Path) -> list[int]:
 
 @on_linux
 @pytest.mark.parametrize("arguments", [(), ("stubborn",)], ids=["obedient", "stubborn"])
-def test_nothing_of_a_server_is_left(tmp_path, arguments):
+def test_server_leaves_no_processes(tmp_path, arguments):
     """When its tools are not needed any more, also of one that does not mind."""
     told = tmp_path / "pids"
     with McpTools([McpServer("example", forking(told, *arguments), cwd=str(ROOT))]):
@@ -372,7 +372,7 @@ def test_nothing_of_a_server_is_left(tmp_path, arguments):
 
 
 @on_linux
-def test_nothing_is_left_of_a_server_that_does_not_begin(tmp_path, monkeypatch):
+def test_failed_server_leaves_no_processes(tmp_path, monkeypatch):
     """It had its time."""
     monkeypatch.setattr("adapter.integrations.mcp.client.START_S", 3.0)
     told = tmp_path / "pids"
@@ -386,7 +386,7 @@ def test_nothing_is_left_of_a_server_that_does_not_begin(tmp_path, monkeypatch):
 
 @on_linux
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_of_a_server_outlives_us(scripted, tmp_path, number):
+def test_server_does_not_outlive_the_adapter(scripted, tmp_path, number):
     """In the middle of a call, whether we are asked to end or killed."""
     call = '<tool_call>\n{"name": "sleep", "arguments": {"seconds": 60}}\n</tool_call>'
     scripted.on(MODELS, as_json(200, {"data": [{"id": "m", "object": "model"}]}))
@@ -407,16 +407,19 @@ def test_nothing_of_a_server_outlives_us(scripted, tmp_path, number):
     [
         (("no-such-program",), "No such file"),
         ((sys.executable, "-c", "import sys; sys.exit('no licence')"), "no licence"),
-        ((sys.executable, "-c", "print('hello')"), "does not begin"),
+        ((sys.executable, "-c", "print('hello')"), "failed to start"),
     ],
 )
-def test_a_server_that_does_not_begin_says_why(command, reason):
+def test_failed_server_start_gives_the_reason(command, reason):
     with pytest.raises(UsageError, match=reason), McpTools([McpServer("broken", command)]):
         pass
 
 
-def test_an_address_that_nobody_answers_says_so():
-    with pytest.raises(UsageError, match="does not begin"), McpTools([McpServer("gone", url="http://127.0.0.1:9/mcp")]):
+def test_unreachable_url_gives_the_reason():
+    with (
+        pytest.raises(UsageError, match="failed to start"),
+        McpTools([McpServer("gone", url="http://127.0.0.1:9/mcp")]),
+    ):
         pass
 
 
@@ -436,7 +439,7 @@ def test_a_server_over_http(tmp_path):
 
 
 @pytest.mark.parametrize("size", [50_000, 300_000])
-def test_what_a_server_answers_over_http_is_bounded(monkeypatch, tmp_path, size):
+def test_http_responses_of_a_server_are_bounded(monkeypatch, tmp_path, size):
     """A message that is too large fails its call, and the next one is answered."""
     monkeypatch.setattr(tools, "MAX_MESSAGE", 100_000)
     texts = iter(["y" * size, "short"])
@@ -458,7 +461,7 @@ def test_what_a_server_answers_over_http_is_bounded(monkeypatch, tmp_path, size)
     assert second.content == "short"
 
 
-def test_servers_are_named_as_users_do(tmp_path):
+def test_parse_servers_accepts_urls_commands_and_files(tmp_path):
     """A command, an address, or the file that other programs have."""
     file = tmp_path / "mcp.json"
     servers = {
@@ -477,7 +480,7 @@ def test_servers_are_named_as_users_do(tmp_path):
 @pytest.mark.parametrize(
     "content", ["", "[]", "{}", '{"mcpServers": []}', '{"mcpServers": {"a": {}}}', '{"mcpServers": {"a": 1}}']
 )
-def test_a_file_that_names_none_says_what_it_should(tmp_path, content):
+def test_invalid_server_file_error_shows_the_expected_form(tmp_path, content):
     file = tmp_path / "mcp.json"
     file.write_text(content, encoding="utf-8")
     with pytest.raises(UsageError, match="mcpServers"):
@@ -485,7 +488,7 @@ def test_a_file_that_names_none_says_what_it_should(tmp_path, content):
 
 
 @pytest.mark.parametrize("text", ["", "'open", "/nowhere/mcp.json"])
-def test_what_is_no_server_is_refused(text):
+def test_invalid_servers_are_rejected(text):
     with pytest.raises(UsageError):
         parse_servers(text)
 
@@ -523,7 +526,7 @@ def test_a_clients_own_definition_is_a_tool(tmp_path):
 
 
 def with_client(work: Callable[[Client], Any], root: Path, *options: str) -> Any:
-    """What ``work`` gives with the official client before `adapter mcp`."""
+    """Return the result of ``work`` with the official client connected to `adapter mcp`."""
     arguments = ["-m", "adapter", "mcp", "--root", str(root), *options]
 
     async def run() -> Any:
@@ -548,7 +551,7 @@ def beside_client(work: Callable[[Client], Any], root: Path, approve: str, *rule
 
 
 def test_a_dialects_tools_are_listed(tmp_path):
-    """All that the session has, with what they do to the world."""
+    """All tools of the session, with their effects."""
 
     async def listed(client: Client) -> Any:
         return (await client.list_tools()).tools
@@ -576,13 +579,13 @@ async def read_and_write(client: Client) -> Any:
      ("yolo", (), True), ("yolo", (PermissionRule.parse("deny", "write_file(*.txt)"),), False)],
     ids=["ask", "auto-edit", "rule", "yolo", "denied"],
 )  # fmt: skip
-def test_the_policy_holds(tmp_path, approve, rules, is_written):
-    """Nobody can be asked, so what is not allowed is refused with how to allow it; reading is free."""
+def test_policy_applies_to_mcp_clients(tmp_path, approve, rules, is_written):
+    """Without an approver, other calls are refused with a hint; reading is allowed."""
     (tmp_path / "a.txt").write_text("alpha\n", encoding="utf-8")
     check_policy(tmp_path, is_written, beside_client(read_and_write, tmp_path, approve, *rules))
 
 
-def test_the_policy_is_what_the_command_says(tmp_path):
+def test_policy_is_set_by_the_command(tmp_path):
     """The mode and the rules of its options."""
     (tmp_path / "a.txt").write_text("alpha\n", encoding="utf-8")
 
@@ -646,7 +649,7 @@ def test_a_request_with_a_lone_surrogate_is_answered(tmp_path):
     assert "alpha" in said[3]["result"]["content"][0]["text"]
 
 
-def test_our_tools_over_http(tmp_path):
+def test_workspace_tools_are_served_over_http(tmp_path):
     """On a port of this machine."""
     (tmp_path / "a.txt").write_text("alpha\n", encoding="utf-8")
     command = [sys.executable, "-m", "adapter", "mcp", "--root", str(tmp_path), "--port", "0"]

@@ -1,4 +1,4 @@
-"""`assert_calls`: what it takes for the same, and what its difference shows."""
+"""`assert_calls`: equality and the diff."""
 
 from __future__ import annotations
 
@@ -50,31 +50,31 @@ RESPONSE = {
     ],
     ids=["completion", "message", "calls", "dict", "pairs", "turn"],
 )
-def test_every_kind_of_answer_is_taken(answer):
+def test_every_kind_of_answer_is_accepted(answer):
     """Whatever a program has in hand, and its calls by name or whole."""
     assert_calls(answer, [READ])
     assert_calls(answer, ["read_file"])
     assert_calls(answer, [("read_file", {"limit": ANY, "path": "a.py"})])
     assert_calls(answer, [("read_file", {"limit": 20})], partial=True)
     for other in ([], [READ, READ], ["read"], [("read_file", {"path": "a.py"})], [("read_file", {**READ[1], "x": 1})]):
-        with pytest.raises(AssertionError, match="other calls than expected"):
+        with pytest.raises(AssertionError, match="unexpected calls"):
             assert_calls(answer, other)
 
 
 def test_a_response_has_calls_among_its_items():
     """Functions and custom tools, whose input is text."""
     assert_calls(RESPONSE, [READ, ("patch", "*** Begin")])
-    with pytest.raises(AssertionError, match=r"says: 'I look\.'"):
+    with pytest.raises(AssertionError, match=r"the content is 'I look\.'"):
         assert_calls({**RESPONSE, "output": RESPONSE["output"][:1]}, ["read_file"])
 
 
 def test_the_difference_shows_only_what_differs():
-    """What `ANY` stands for, what else was given, and the order of arguments are no differences."""
+    """Values matched by `ANY`, additional arguments and their order are not shown."""
     answer = completion(("search", {"query": "x", "where": "a"}), READ)
     with pytest.raises(AssertionError) as caught:
         assert_calls(answer, [("search", {"where": ANY}), ("read_file", {"limit": 20, "path": "b.py"})], partial=True)
     assert str(caught.value) == "\n".join([
-        "other calls than expected (- expected, + made):",
+        "unexpected calls (- expected, + actual):",
         "  search(",
         '      where="a",',
         "  )",
@@ -87,14 +87,14 @@ def test_the_difference_shows_only_what_differs():
 
 
 def test_calls_that_are_missing_and_too_many_are_shown():
-    """With what the answer says in their place."""
-    with pytest.raises(AssertionError, match=r"(?s)- search\(\.\.\.\)\n.*says: 'I cannot\.'"):
+    """With the content of the answer."""
+    with pytest.raises(AssertionError, match=r"(?s)- search\(\.\.\.\)\n.*the content is 'I cannot\.'"):
         assert_calls(completion(content="I cannot."), ["search"])
     with pytest.raises(AssertionError, match=r"(?s)  search\(\)\n\+ search\(\)$"):
         assert_calls(completion(("search", {}), ("search", {})), ["search"])
 
 
-def test_what_is_no_answer_is_said():
+def test_invalid_answers_raise_type_error():
     """Rather than taken for one without calls."""
     with pytest.raises(TypeError, match="expected a completion"):
         assert_calls("read_file", ["read_file"])
@@ -102,7 +102,7 @@ def test_what_is_no_answer_is_said():
         assert_calls([3], ["read_file"])
 
 
-def test_arguments_that_are_no_object_are_compared_as_they_came():
+def test_arguments_that_are_not_an_object_are_compared_verbatim():
     """A server that reads calls itself may hand on broken JSON."""
     broken = {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": '{"a": '}}]}
     with pytest.raises(AssertionError, match=r"\+ f\('\{\"a\": '\)"):

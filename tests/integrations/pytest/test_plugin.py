@@ -1,4 +1,4 @@
-"""The pytest plugin in runs of its own: replayed, recorded anew, and what it says where a recording does not fit."""
+"""The pytest plugin in separate runs: replay, recording, and errors for missing answers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def completion(content: str) -> dict[str, Any]:
 
 
 def record(scripted: ScriptedServer, file: Path, *asked: tuple[str, str]) -> None:
-    """What a model answered to a first message, each in a conversation of its own."""
+    """Record answers to first messages, each in a separate conversation."""
     scripted.on(CHAT, *(as_json(200, completion(answer)) for _, answer in asked))
     with openai.OpenAI(base_url=f"{scripted.url}/v1", api_key="k", max_retries=0) as plain:
         client = wrap(plain, record=file)
@@ -64,7 +64,7 @@ def record(scripted: ScriptedServer, file: Path, *asked: tuple[str, str]) -> Non
 
 @pytest.fixture(autouse=True)
 def _libraries_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an inner run imports first stays imported: later tests would have each of its classes twice."""
+    """Keep modules that an inner run imports; later tests would otherwise have duplicate classes."""
 
     def restore(_: object) -> None:
         for name in ("test_it", "test_agent", "my_agent"):
@@ -123,7 +123,7 @@ def test_each_answer_to_its_request(replayed):
 """
 
 
-def test_a_recording_answers_in_every_way_that_a_model_does(run, scripted, pytester):
+def test_recording_supports_every_kind_of_request(run, scripted, pytester):
     """Whole and streamed, chat and responses, both clients; by request, and in order."""
     said = pytester.path / "said.jsonl"
     record(scripted, said, ("Read a.py", f"I look.\n{call('a.py')}"), ("Read b.py", call("b.py")))
@@ -155,21 +155,21 @@ def test_another_route(replayed):
 """
 
 
-def test_what_a_recording_does_not_hold_fails_the_test_and_says_why(run, scripted, pytester):
-    """The nearest request with what differs, and how to record: no error of the SDK's, no second try."""
+def test_missing_answer_fails_the_test_with_the_difference(run, scripted, pytester):
+    """Shows the nearest request, the difference and the recording command, without SDK errors or retries."""
     record(scripted, pytester.path / "said.jsonl", ("Read a.py", call("a.py")), ("What's up?", "Nothing."))
     result = run(MISSING)
     result.assert_outcomes(failed=6)
     result.stdout.fnmatch_lines([
-        "said.jsonl holds no answer to request 1. Nearest is its exchange 1 (- recorded, + asked):",
+        "said.jsonl has no answer to request 1. The nearest is exchange 1 (- recorded, + requested):",
         '-  "content": "Read a.py"',
         '+  "content": "Read c.py"',
-        "To record it anew: pytest 'test_it.py::test_another_question' --record-model URL?#MODEL]",
-        "said.jsonl holds no more answers: request 2 was asked, and there are 1 answers to this request",
-        "said.jsonl holds no more answers: request 3 was asked, and there are 2 answers",
-        "there is no recording '*other.jsonl'",
-        "test_it.py is no recording; *",
-        "GET /v1/models: a recording answers chat completions and responses",
+        "To record it again: pytest 'test_it.py::test_another_question' --record-model URL?#MODEL]",
+        "said.jsonl has no more answers for request 2: it has 1 answer to this request",
+        "said.jsonl has no more answers for request 3: it has 2 answers",
+        "recording '*other.jsonl' not found",
+        "test_it.py is not a recording; *",
+        "GET /v1/models: a recording only answers chat completions and responses",
     ])  # fmt: skip
 
 
@@ -188,7 +188,7 @@ def test_another(async_replayed):
 """
 
 
-def test_recorded_anew_it_replays(run, scripted, pytester, monkeypatch):
+def test_new_recording_replays(run, scripted, pytester, monkeypatch):
     """A conversation with results, whose calls get other ids; a test's part of a file is replaced, the rest stays."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-verysecretindeed000000")
     answers = [call("a.py"), "It prints sk-verysecretindeed000000.", call("b.py")]
@@ -245,12 +245,12 @@ def test_answers_are_for_tests_that_replay(run):
     result.stdout.fnmatch_lines(["*takes the number of answers, got ('all',)*"])
 
 
-def test_recording_in_several_processes_is_refused(pytester, scripted):
+def test_recording_with_xdist_is_rejected(pytester, scripted):
     """Models that serve one at a time, and one file."""
     pytest.importorskip("xdist")
     pytester.makepyfile("def test_it(): pass")
     result = pytester.runpytest_inprocess("-p", "adapter.testing.plugin", "-n2", "--record-model", scripted.url)
-    result.stderr.fnmatch_lines(["*--record-model records one test after the other: leave out -n"])
+    result.stderr.fnmatch_lines(["*--record-model records one test at a time; remove -n"])
 
 
 def test_old_recordings_are_read(run, pytester, scripted):
@@ -263,7 +263,7 @@ def test_old_recordings_are_read(run, pytester, scripted):
     run(tests).assert_outcomes(passed=1)
 
 
-def test_a_run_that_does_not_use_it_loads_nothing():
+def test_unused_plugin_imports_nothing():
     """Every run of pytest imports it, wherever the package is installed."""
     plugin = "adapter.integrations.pytest.plugin"
     code = f"import sys, pytest; had = {{*sys.modules}}; import {plugin}; print(*{{*sys.modules}} - had)"
@@ -287,8 +287,8 @@ def test_other_calls(replayed):
 """
 
 
-def test_the_page_is_true(pytester, scripted):
-    """Its test is recorded and replayed, and what it shows of failures is what they say."""
+def test_documentation_page_examples_work(pytester, scripted):
+    """Its test is recorded and replayed, and the shown failures are real."""
     (test,) = re.findall(r"<!-- test: \S+ -->\n```python\n(.*?)```", PAGE, re.DOTALL)
     edit = {"path": "settings.ini", "old_text": "port = 8000", "new_text": "port = 9000"}
     said = json.dumps({"name": "apply_edit", "arguments": edit})
