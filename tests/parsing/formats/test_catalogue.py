@@ -29,7 +29,7 @@ from adapter.core.turn import Turn
 from tests.each import each
 from tests.parsing.checks import read
 
-FOLDER = Path(__file__).parents[2] / "fixtures" / "catalogue"
+FOLDER = Path(__file__).parents[3] / "fixtures" / "catalogue"
 README = FOLDER / "README.md"
 TOOLS = json.loads((FOLDER.parent / "cases" / "tools.json").read_text(encoding="utf-8"))
 FILES: dict[str, list[dict[str, Any]]] = {
