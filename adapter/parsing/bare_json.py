@@ -10,7 +10,7 @@ from adapter.core.json.decode import decode_json
 from adapter.core.json.strict import DecodedJson as Value
 from adapter.core.json.strict import decode_strict
 from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, ReadContext
 from adapter.parsing.json_scanner import (
     BRACKETS,
     MAX_ATTEMPTS,
@@ -59,7 +59,7 @@ class UntaggedJson:
         offset = sum(map(len, span))
         values, error = yield from self._take_values(source, span, context)
         if not values and not self.after_marker and source.final and _names_tool("".join(span), context):
-            return BodyResult(error=CUT_OFF)
+            return CUT
         if not values or (not self.after_marker and not all(self._is_call(value, context) for value in values)):
             return BodyResult(error=error or CUT_OFF) if self.after_marker else TEXT
         try:

@@ -6,13 +6,14 @@ between them, an encoder, and the facts by which it is recognised.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from adapter.core.events import JsonObject
 from adapter.parsing.encoding import content_alone
-from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
+from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, peek_match
 from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.tool import ToolSet
 
@@ -42,7 +43,8 @@ class ReadContext:
     expected_format: str | None = None
     """The name of the one format that is read, None when any may come."""
     tool_call_body: str | None = None
-    """That of the format that is read, see `Format`."""
+    body_variants: frozenset[str] = frozenset()
+    """Both as in the expected `Format`."""
     at_line_start: bool = True
     after_call: bool = False
     close_at_first_marker: bool = False
@@ -100,11 +102,22 @@ class BodyResult(NamedTuple):
         """The same with more fixes, if it has calls."""
         return self.adding(*fixes) if self.calls else self
 
-    def without_fix(self, fix: str) -> BodyResult:
-        return self._replace(fixes=tuple(other for other in self.fixes if other != fix))
+    def without_fixes(self, *names: str) -> BodyResult:
+        """Return the result without repairs that are the format's own way of writing."""
+        calls = (call._replace(fixes=_without(call.fixes, names)) for call in self.calls)
+        return self._replace(calls=tuple(calls), fixes=_without(self.fixes, names))
+
+    def calls_known_tools(self, tools: ToolSet) -> bool:
+        """Return whether there are calls, all of tools of the session."""
+        return bool(self.calls) and all(tools.match(call.name) for call in self.calls)
+
+
+def _without(fixes: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(fix for fix in fixes if fix not in names)
 
 
 TEXT = BodyResult(not_a_call=True)
+CUT = BodyResult(error=CUT_OFF)
 
 BodyReader: TypeAlias = Callable[[StreamBuffer, list[str], ReadContext], Reader[BodyResult]]
 """Reads what follows an opener and appends all it takes to the span (the list of str)."""
@@ -123,6 +136,36 @@ def try_readers(*readers: BodyReader) -> BodyReader:
         return reading
 
     return read
+
+
+def distinct_readers(readers: Iterable[BodyReader | None]) -> tuple[BodyReader, ...]:
+    return tuple(dict.fromkeys(read for read in readers if read is not None))
+
+
+def peek_call(
+    source: StreamBuffer,
+    context: ReadContext,
+    pattern: re.Pattern[str],
+    limit: int,
+    may_continue: Callable[[str], object],
+) -> Reader[re.Match[str] | None]:
+    """Return the match that `peek_match` finds, unless its first group names no tool of the session.
+
+    Until it is found, the text may still be plain text.
+    """
+    may_be_text, context.may_be_text = context.may_be_text, True
+    found = yield from peek_match(source, pattern, limit, may_continue)
+    context.may_be_text = may_be_text
+    return None if found is None or (found[1] and context.tools.match(found[1]) is None) else found
+
+
+def end_in_head(source: StreamBuffer, span: list[str], limit: int) -> BodyResult:
+    """No arguments follow: return an error where the text ends within one word, else the marker was only mentioned."""
+    rest = source.text[source.position :]
+    if not source.final or len(rest) > limit or any(char.isspace() for char in rest.strip()):
+        return TEXT
+    span.append(source.rest())
+    return CUT
 
 
 class CallOpener(NamedTuple):
@@ -163,7 +206,9 @@ class Format:
     read_bare: BodyReader | None = None
     """Reads calls that stand without markers where a message or paragraph begins."""
     tool_call_body: str | None = None
-    """What this format writes in the ``<tool_call>`` envelope, which several share: json, function or pairs."""
+    """Content of the ``<tool_call>`` envelope, which several formats share: json, function or pairs."""
+    body_variants: frozenset[str] = frozenset()
+    """Variants of shared bodies that this format writes, by the names that their parsers give them."""
     marks_plain_text: bool = False
     """Its opening marker also stands before plain text, so that it announces no call."""
     read_header: BodyReader | None = None

@@ -9,7 +9,15 @@ from typing import NamedTuple
 
 from adapter.parsing.bare_json import CALL_KEYS, UntaggedJson
 from adapter.parsing.fallback_readers import FallbackReader, FallbackReaders, merge_openers
-from adapter.parsing.format import BodyReader, BodyResult, CallOpener, Format, ReadContext, try_readers
+from adapter.parsing.format import (
+    BodyReader,
+    BodyResult,
+    CallOpener,
+    Format,
+    ReadContext,
+    distinct_readers,
+    try_readers,
+)
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, first_two, markers_for
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
@@ -34,8 +42,6 @@ CALL_FENCES = ("", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", 
 class MarkerTables(NamedTuple):
     """The markers of some formats by what they do, in lower case, and what finds them in a text."""
 
-    told: str | None
-    """The name of the one format that is read, None when any may come."""
     openers: Mapping[str, CallOpener]
     heads: tuple[BodyReader, ...]
     stripped: tuple[BodyReader, ...]
@@ -117,15 +123,14 @@ def _tables(formats: tuple[Format, ...], others: FallbackReaders | None) -> Mark
         *openers, *strays, *foreign_strays, *reasoning, *reasoning.values(), *answers, *answers.values(), *ends,
         *next_turns, *results,
     )  # fmt: skip
-    own_bare = [*_own_bare(formats), *_foreign_bare(formats, others)]
+    bare = _bare(formats, others)
     return MarkerTables(
-        told=formats[0].name if len(formats) == 1 else None,
         openers=openers,
         # Heads are of the told format alone: one may be any word, which would be held back from every answer.
-        heads=tuple(dict.fromkeys(entry.read_header for entry in formats if entry.read_header is not None)),
-        stripped=tuple(_stripped(formats, others)),
-        bare=try_readers(*own_bare, _read_loose_json),
-        fenced=try_readers(*own_bare, _bare_json),
+        heads=distinct_readers(entry.read_header for entry in formats),
+        stripped=_stripped(formats, others),
+        bare=try_readers(*bare, _read_loose_json),
+        fenced=try_readers(*bare, _bare_json),
         strays=strays,
         foreign_strays=foreign_strays,
         reasoning=reasoning,
@@ -157,15 +162,16 @@ def _lowered(markers: Iterable[str]) -> frozenset[str]:
     return frozenset(marker.lower() for marker in markers)
 
 
-def _own_bare(formats: Sequence[Format]) -> list[BodyReader]:
-    """How these formats call without markers. Where no format is told, bare JSON is nobody's own way."""
-    own = list(dict.fromkeys(entry.read_bare for entry in formats if entry.read_bare is not None))
-    return own if len(formats) == 1 else [read for read in own if not isinstance(read, UntaggedJson)]
+def _bare(formats: Sequence[Format], others: FallbackReaders | None) -> tuple[BodyReader, ...]:
+    """Return the parsers of calls without markers; bare JSON is an own way to call only of an expected format."""
+    own = distinct_readers(entry.read_bare for entry in formats)
+    fallback = [FallbackReader(None, read) for read in (others.bare if others else ()) if read not in own]
+    return (*(read for read in own if len(formats) == 1 or not isinstance(read, UntaggedJson)), *fallback)
 
 
-def _stripped(formats: Sequence[Format], others: FallbackReaders | None) -> list[BodyReader]:
-    own = list(dict.fromkeys(entry.read_without_markers for entry in formats if entry.read_without_markers is not None))
-    return own + [_undecided(read) for read in _not_among(own, others.stripped if others else ())]
+def _stripped(formats: Sequence[Format], others: FallbackReaders | None) -> tuple[BodyReader, ...]:
+    own = distinct_readers(entry.read_without_markers for entry in formats)
+    return (*own, *(_undecided(read) for read in (others.stripped if others else ()) if read not in own))
 
 
 def _undecided(read: BodyReader) -> BodyReader:
@@ -177,16 +183,6 @@ def _undecided(read: BodyReader) -> BodyReader:
         return (yield from read_foreign(source, span, context))
 
     return read_undecided
-
-
-def _foreign_bare(formats: Sequence[Format], others: FallbackReaders | None) -> list[BodyReader]:
-    """How the ``others`` call without markers; bare JSON is read in any case."""
-    own = [entry.read_bare for entry in formats if entry.read_bare is not None]
-    return [FallbackReader(None, read) for read in _not_among(own, others.bare if others else ())]
-
-
-def _not_among(own: Sequence[BodyReader], others: Sequence[BodyReader]) -> list[BodyReader]:
-    return [read for read in others if read not in own]
 
 
 _bare_json = UntaggedJson("arguments", after_marker=False)

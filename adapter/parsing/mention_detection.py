@@ -10,7 +10,7 @@ import re
 
 from adapter.parsing.format import BodyResult, ReadContext
 from adapter.parsing.parse_state import ParseState
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, wait_for_character
 
 LIMIT = 400
 """Characters that a failed reader may have taken of what is prose: they are read again."""
@@ -55,6 +55,5 @@ def is_stray_closer(source: StreamBuffer, state: ParseState) -> Reader[bool]:
 
 def begins_block(source: StreamBuffer) -> Reader[bool]:
     """Whether a marker, just taken, begins something and is not a word in a sentence."""
-    while source.is_empty and not source.final:
-        yield
+    yield from wait_for_character(source)
     return not source.is_empty and source.text[source.position] in "\r\n<"

@@ -10,7 +10,7 @@ from adapter.parsing.event_buffer import EventBuffer
 from adapter.parsing.format import OpaqueSection
 from adapter.parsing.marker_set import MarkerSet, markers_for
 from adapter.parsing.parse_state import CONTENT
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_after_space, skip_space
 
 
 def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
@@ -47,10 +47,7 @@ def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: Ev
 
 def _ends(section: OpaqueSection, source: StreamBuffer) -> Reader[bool]:
     """Whether nothing stands here but what may follow the section's end. Takes nothing."""
-    ahead: list[str] = []
-    char = yield from skip_space(source, ahead)
-    following = yield from take_marker(source, markers_for(*section.ends, *section.before))
-    source.push_back("".join(ahead) + following)
+    char, following = yield from peek_after_space(source, markers_for(*section.ends, *section.before))
     return bool(following) or not char
 
 

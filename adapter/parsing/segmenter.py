@@ -88,8 +88,10 @@ class Segmenter:
         self._verdicts = CallEventFactory(formats[0], tools, normalise, policy, id_seed=id_seed)
         self._tables = build_marker_tables(tuple(formats), tuple(tools), others)
         self._plain_end = self._tables.text_markers.plain_end
-        own_body = formats[0].tool_call_body if len(formats) == 1 else None
-        self._context = ReadContext(tools, expected_format=self._tables.told, tool_call_body=own_body)
+        self._context = ReadContext(tools)
+        if len(formats) == 1:
+            only = formats[0]
+            self._context = ReadContext(tools, only.name, only.tool_call_body, only.body_variants)
 
         self._source = StreamBuffer()
         self._state = ParseState()
@@ -385,15 +387,13 @@ class Segmenter:
         char = yield from skip_space(self._source, span)
         if char and char in "{[":
             return "", self._tables.fenced
-        marker = yield from take_marker(self._source, self._tables.opening_markers)
-        span.append(marker)
+        marker = yield from take_marker(self._source, self._tables.opening_markers, span)
         return marker, self._tables.openers[marker.lower()].read if marker else None
 
     def _closes_fence(self, span: list[str]) -> Reader[bool]:
         """Whether nothing else stands in the code fence; the text's end closes it, too."""
         yield from skip_space(self._source, span)
-        closing = yield from take_marker(self._source, _closing_fence)
-        span.append(closing)
+        closing = yield from take_marker(self._source, _closing_fence, span)
         return bool(closing) or (self._source.is_empty and not self._source.was_cut)
 
     def _read_body(

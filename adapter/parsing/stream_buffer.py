@@ -164,6 +164,14 @@ def read_until(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Rea
         yield from sink.wait(source)
 
 
+def take_through(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[tuple[str, str]]:
+    """Take text and the next marker into ``span``. Return both; the marker is "" at the end."""
+    value: list[str] = []
+    marker = yield from read_until(source, markers, value)
+    span.extend([*value, marker])
+    return "".join(value), marker
+
+
 def skip_to(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[str]:
     """Take text into ``span`` up to the next marker, which is not taken. Returns it; "" at the end."""
     marker = yield from read_until(source, markers, span)
@@ -185,17 +193,34 @@ def skip_space(source: StreamBuffer, span: list[str]) -> Reader[str]:
         yield
 
 
-def take_marker(source: StreamBuffer, markers: MarkerSet) -> Reader[str]:
-    """Take the marker that stands right here. Returns "" when there is none."""
+def wait_for_character(source: StreamBuffer) -> Reader[None]:
+    """Wait until there is a character to look at, or the text has ended."""
+    while source.is_empty and not source.final:
+        yield
+
+
+def take_marker(source: StreamBuffer, markers: MarkerSet, span: list[str] | None = None) -> Reader[str]:
+    """Take the marker at this position, into ``span`` if given. Return it, or "" if there is none."""
     while True:
         found = markers.match(source.text, source.position)
         if found is not None and not source.may_go_on(found, markers):
             begin, source.position = found
+            if span is not None:
+                span.append(source.text[begin : source.position])
             return source.text[begin : source.position]
         ahead = source.text[source.position : source.position + markers.longest]
         if source.final or (ahead and not markers.may_start_with(ahead)):
             return ""
         yield
+
+
+def peek_after_space(source: StreamBuffer, markers: MarkerSet) -> Reader[tuple[str, str]]:
+    """Return the character and the marker that come after whitespace, "" where there is none. Takes nothing."""
+    ahead: list[str] = []
+    char = yield from skip_space(source, ahead)
+    marker = yield from take_marker(source, markers, ahead)
+    source.push_back("".join(ahead))
+    return char, marker
 
 
 def is_next(source: StreamBuffer, markers: MarkerSet) -> Reader[bool]:
@@ -240,11 +265,24 @@ def take_match(source: StreamBuffer, found: re.Match[str], span: list[str]) -> N
     source.position += len(found.group())
 
 
-def take_cut_marker(source: StreamBuffer, literal: str, span: list[str]) -> None:
-    """Take the beginning of ``literal`` into ``span`` where the text ends within it."""
+def take_cut_marker(source: StreamBuffer, literal: str, span: list[str]) -> bool:
+    """Take the beginning of ``literal`` into ``span`` where the text ends within it. Return whether it does."""
     rest = source.text[source.position :]
-    if source.final and rest and literal.startswith(rest.lower()):
+    is_cut = source.final and rest != "" and literal.startswith(rest.lower())
+    if is_cut:
         span.append(source.rest())
+    return is_cut
+
+
+def take_cut_tags(source: StreamBuffer, limit: int, span: list[str]) -> bool:
+    """Take the rest into ``span`` if it begins with a tag and was cut within ``limit`` characters.
+
+    The rest may be a call in other tags, which are parsed only outside these.
+    """
+    rest = source.text[source.position : source.position + limit + 1]
+    is_cut = source.was_cut and rest.startswith("<") and len(rest) <= limit
+    span.append(source.rest() if is_cut else "")
+    return is_cut
 
 
 def take_until(source: StreamBuffer, stop: str, limit: int, span: list[str]) -> Reader[str | None]:

@@ -14,7 +14,7 @@ from adapter.core.events import Json
 from adapter.core.json.decode import decode_values
 from adapter.core.json.strict import DecodedJson as Value
 from adapter.core.json.strict import UnterminatedError, decode_strict
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, ReadContext
 from adapter.parsing.json_scanner import (
     BRACKETS,
     MAX_ATTEMPTS,
@@ -179,7 +179,7 @@ class TaggedJson:
             source.push_back(marker)
         elif source.was_cut and _CUT_TAG.fullmatch(source.text, source.position):
             span.append(source.rest())
-            return BodyResult(error=CUT_OFF)
+            return CUT
         return reading.adding("missing-close-tag")
 
     def _fall_back(self, source: StreamBuffer, span: list[str], start: int, context: ReadContext) -> BodyResult:
@@ -200,7 +200,7 @@ class TaggedJson:
                 source.push_back(body[end:])
                 return reading
         if source.final and source.is_empty:
-            return BodyResult(error=CUT_OFF)
+            return CUT
         return self._decode(span, start, True, context)
 
     def _decode(self, span: list[str], start: int, closed: bool, context: ReadContext) -> BodyResult:
@@ -238,13 +238,24 @@ class TaggedJson:
         return f"the text in {self.opening} is not a call: {error}. Write exactly one JSON object there: {shape}"
 
 
+def spell_out_name(value: Json) -> Json:
+    """Return ``{"NAME": {...}}``, or a list of such objects, in the common shape; anything else unchanged."""
+    if isinstance(value, list):
+        return [spell_out_name(item) for item in value]
+    if isinstance(value, dict) and len(value) == 1:
+        (name, arguments), *_ = value.items()
+        if isinstance(arguments, dict):
+            return {"name": name, "arguments": arguments}
+    return value
+
+
 def require_json(read: BodyReader) -> BodyReader:
     """Reads where JSON follows; else the marker before it is a word in prose."""
 
     def read_json(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         char = yield from skip_space(source, span)
         if not char:
-            return BodyResult(error=CUT_OFF) if context.at_line_start else TEXT
+            return CUT if context.at_line_start else TEXT
         return (yield from read(source, span, context)) if char in "{[" else TEXT
 
     return read_json

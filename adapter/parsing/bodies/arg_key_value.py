@@ -21,9 +21,19 @@ from dataclasses import dataclass
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.argument_collection import BodyError, PendingCall, encode_unescaped, reads_as_null
 from adapter.parsing.bodies.raw_value import RawValue, without_broken_close, without_line_end
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, skip_to, take_marker, take_until
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    peek_after_space,
+    peek_match,
+    skip_space,
+    skip_to,
+    take_marker,
+    take_through,
+    take_until,
+)
 from adapter.parsing.tagged_json import TaggedJson
 
 NAME_LIMIT = 200
@@ -51,6 +61,18 @@ class KeyValueTags:
     separator: str = ""
     section_close: str = ""
     type: tuple[str, str] | None = None
+
+    @classmethod
+    def with_affixes(
+        cls, prefix: str = "", suffix: str = "", *, section_close: str, separator: str = "", type: str = ""
+    ) -> KeyValueTags:
+        """Return the common tags with ``prefix`` and ``suffix`` around each word; ``type``: the word for a type."""
+
+        def pair(word: str) -> tuple[str, str]:
+            return f"<{prefix}{word}{suffix}>", f"</{prefix}{word}{suffix}>"
+
+        (call, key, value), type_tags = map(pair, ("tool_call", "arg_key", "arg_value")), pair(type) if type else None
+        return cls(*call, *key, *value, separator, section_close, type_tags)
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -116,7 +138,7 @@ class KeyValueReader:
         """The call, as JSON too; anything else is text. A `BodyReader`, for tags that no other family shares."""
         char = yield from skip_space(source, span)
         if not char:
-            return BodyResult(error=CUT_OFF) if context.at_line_start or source.was_cut else TEXT
+            return CUT if context.at_line_start or source.was_cut else TEXT
         if char in "{[":
             return (yield from self._read_json(source, span, context))
         reading = yield from self(source, span, context)
@@ -131,16 +153,11 @@ class KeyValueReader:
             return None
         call = PendingCall(name, context.tools.match(name))
         is_meant = call.tool is not None or context.at_line_start or self._is_own(context)
-        stray = yield from take_marker(source, _end_of_thought)
-        if stray:
-            ahead.append(stray)
+        if (yield from take_marker(source, _end_of_thought, ahead)):
             call.fix("text-in-tag")
             char = yield from skip_space(source, ahead)
-        if self._separator is not None:
-            separator = yield from take_marker(source, self._separator)
-            if separator:
-                ahead.append(separator)
-                char = yield from skip_space(source, ahead)
+        if self._separator is not None and (yield from take_marker(source, self._separator, ahead)):
+            char = yield from skip_space(source, ahead)
         if char == "{":
             return call if is_meant else None
         tag = yield from take_marker(source, self._tags)
@@ -174,14 +191,10 @@ class KeyValueReader:
         return None
 
     def _key_ahead(self, source: StreamBuffer) -> Reader[str]:
-        """The key that stands here with its closing tag, nothing taken; "" when none does."""
-        while True:
-            found = self._key_before_close.match(source.text, source.position)
-            if found is not None:
-                return found.group(1).strip()
-            if source.final or len(source.text) - source.position > NAME_LIMIT + len(self._key_end):
-                return ""
-            yield
+        """Return the key that comes next with its closing tag, or "". Takes nothing."""
+        limit = NAME_LIMIT + len(self._key_end) + 1
+        found = yield from peek_match(source, self._key_before_close, limit, lambda _: True)
+        return found[1].strip() if found else ""
 
     def _read_pairs(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[BodyResult]:
         while True:
@@ -200,7 +213,7 @@ class KeyValueReader:
                 case "call" if not (yield from self._key_ahead(source)):
                     is_cut = source.was_cut and self._tags.search(source.text, source.position) is None
                     source.push_back(tag)  # a key's tag misspelt, or the next call: where the text is cut, who knows
-                    return BodyResult(error=CUT_OFF) if is_cut else call.result("missing-close-tag")
+                    return CUT if is_cut else call.result("missing-close-tag")
                 case "call":
                     span.append(tag)
                     call.fix("misspelt-inner-tag")
@@ -209,7 +222,7 @@ class KeyValueReader:
                     call.fix("missing-inner-tag")
                     yield from self._read_pair(source, span, call)
                 case _ if not char:
-                    return BodyResult(error=CUT_OFF)
+                    return CUT
                 case _:
                     span.append(tag)
                     yield from skip_to(source, self._tags, span)
@@ -218,17 +231,15 @@ class KeyValueReader:
     def _read_pair(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
         """Read a pair after the key's opening tag."""
         while True:
-            written: list[str] = []
-            tag = yield from read_until(source, self._tags, written)
-            span.extend([*written, tag])
-            if self._kind[tag.lower()] != "key" or "".join(written).strip():
+            written, tag = yield from take_through(source, self._tags, span)
+            if self._kind[tag.lower()] != "key" or written.strip():
                 break
             call.fix("text-in-tag")  # the key's tag written twice
-        key, type = "".join(written).strip(), ""
+        key, type = written.strip(), ""
         match self._kind[tag.lower()]:
             case "key close":
                 opened, type = yield from self._read_value_open(source, span, call)
-                if not opened and (yield from self._is_at(source, self._no_value)):
+                if not opened and (yield from peek_after_space(source, self._no_value))[1]:
                     call.fix("key-without-value")
                     return
             case "value":
@@ -287,14 +298,6 @@ class KeyValueReader:
                 type = (yield from take_until(source, self.tags.type[1], NAME_LIMIT, span)) or ""
                 continue
             call.fix("text-in-tag")
-
-    def _is_at(self, source: StreamBuffer, markers: MarkerSet) -> Reader[bool]:
-        """Whether one of ``markers`` stands here, white space aside. Takes nothing."""
-        gap: list[str] = []
-        yield from skip_space(source, gap)
-        gap.append((yield from take_marker(source, markers)))
-        source.push_back("".join(gap))
-        return gap[-1] != ""
 
 
 def _take_word(source: StreamBuffer) -> Reader[str]:

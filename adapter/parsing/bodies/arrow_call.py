@@ -21,7 +21,7 @@ from adapter.core.errors import FormatError
 from adapter.core.json.decode import decode_json
 from adapter.core.json.strict import decode_strict, excerpt
 from adapter.parsing.bodies.argument_collection import PendingCall
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, ReadContext
 from adapter.parsing.json_scanner import BRACKETS, scan_json_value
 from adapter.parsing.marker_set import markers_for
 from adapter.parsing.stream_buffer import (
@@ -60,11 +60,10 @@ def read_arrow_call(source: StreamBuffer, span: list[str], context: ReadContext)
     if not context.at_line_start or (yield from skip_space(source, span)) != "{":
         return TEXT
     context.may_be_text = True
-    head = yield from _take_head(source)
+    head = yield from peek_match(source, _HEAD, HEAD_LIMIT, lambda ahead: "}" not in ahead)
     if head is None:
         reading = yield from _read_json(source, span, context)
-        is_known = reading.calls and all(context.tools.match(call.name) for call in reading.calls)
-        return reading.adding("misspelt-open-tag") if is_known else TEXT
+        return reading.adding("misspelt-open-tag") if reading.calls_known_tools(context.tools) else TEXT
     tool = context.tools.match(head[2])
     if tool is None:
         return TEXT
@@ -73,10 +72,10 @@ def read_arrow_call(source: StreamBuffer, span: list[str], context: ReadContext)
     bracket = yield from scan_json_value(source, body, _tokens)
     span.extend([*body, *([] if bracket in BRACKETS else [bracket])])
     if not bracket:
-        return BodyResult(error=CUT_OFF)
+        return CUT
     is_closed = yield from _take_end(source, span)
     if not is_closed and source.was_cut and source.is_empty:
-        return BodyResult(error=CUT_OFF)
+        return CUT
     call = PendingCall(tool.name, tool)
     call.fix("misspelt-open-tag")
     try:
@@ -86,22 +85,14 @@ def read_arrow_call(source: StreamBuffer, span: list[str], context: ReadContext)
     return call.result() if is_closed else call.result("missing-close-tag")
 
 
-def _take_head(source: StreamBuffer) -> Reader[re.Match[str] | None]:
-    """What stands before the arguments, not taken; None where it is not of this form."""
-    return (yield from peek_match(source, _HEAD, HEAD_LIMIT, lambda ahead: "}" not in ahead))
-
-
 def _take_end(source: StreamBuffer, span: list[str]) -> Reader[bool]:
     """Take the brace that ends the call, others after it and the closing marker: whether that is there."""
     gap: list[str] = []
     while True:
         yield from skip_space(source, gap)
-        brace = yield from take_marker(source, _brace)
-        gap.append(brace)
-        if not brace:
+        if not (yield from take_marker(source, _brace, gap)):
             break
-    closing = yield from take_marker(source, _close)
-    gap.append(closing)
+    closing = yield from take_marker(source, _close, gap)
     if not closing:
         take_cut_marker(source, CLOSE.lower(), gap)
     text = "".join(gap)

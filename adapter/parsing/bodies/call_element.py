@@ -39,8 +39,7 @@ def read_call_element(source: StreamBuffer, span: list[str], context: ReadContex
     if named[2] == "{":
         reading = yield from _read_pairs(source, span, context)
         if "missing-close-tag" in reading.fixes:
-            closing = yield from take_marker(source, markers_for(">", "</call>", f"</call:{named[1]}>"))
-            span.append(closing)
+            yield from take_marker(source, markers_for(">", "</call>", f"</call:{named[1]}>"), span)
     else:
         take_match(source, named, span)
         if (yield from skip_space(source, span)) != "{":

@@ -14,9 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space, take_marker
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    peek_marker,
+    read_until,
+    skip_space,
+    take_cut_tags,
+    take_marker,
+    take_through,
+)
 from adapter.parsing.tagged_json import TaggedJson
 
 NOISE_LIMIT = 200
@@ -68,13 +77,11 @@ class CallSection:
         fixes = self._fixes(opening)
         at_line_start = context.at_line_start
         while char := (yield from skip_space(source, span)):
-            again = yield from take_marker(source, self._opens)
-            if not again:
+            if not (yield from take_marker(source, self._opens, span)):
                 break
-            span.append(again)
             fixes.append("text-in-tag")  # the marker written twice
         if not char:
-            return BodyResult(error=CUT_OFF) if at_line_start or source.was_cut else TEXT
+            return CUT if at_line_start or source.was_cut else TEXT
         if char in "{[" and opening.lower() in self._close_of:
             read_json = TaggedJson(opening, self._close_of[opening.lower()], may_list=True)
             return (yield from read_json(source, span, context)).adding("foreign-body", *fixes)
@@ -97,7 +104,7 @@ class CallSection:
         reading = yield from self._read_call(source, span, context)
         if reading.not_a_call and source.final and len(source.text[source.position :].split()) < 2:
             span.append(source.rest())
-            return BodyResult(error=CUT_OFF)  # within the first word: the section says that a call was meant
+            return CUT  # within the first word: the section says that a call was meant
         return reading.repaired(*fixes)
 
     def read_alone(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -116,18 +123,12 @@ class CallSection:
         if not at_line_start:
             return TEXT
         found = yield from peek_marker(source, self._inner, ERROR_LIMIT)
-        rest = source.text[source.position : source.position + ERROR_LIMIT + 1]
-        if not found and source.was_cut and rest.startswith("<") and len(rest) <= ERROR_LIMIT:
-            span.append(source.rest())
-            return BodyResult(
-                error=CUT_OFF
-            )  # a call in other tags, which are read only where these are not around them
+        if not found and take_cut_tags(source, ERROR_LIMIT, span):
+            return CUT
         if not self._closes.match(found, 0):
             return TEXT
-        text: list[str] = []
-        marker = yield from read_until(source, self._inner, text)
-        span.extend([*text, marker])
-        return self._without_call("".join(text), at_line_start)
+        text, _ = yield from take_through(source, self._inner, span)
+        return self._without_call(text, at_line_start)
 
     def _without_call(self, text: str, at_line_start: bool) -> BodyResult:
         """A section that closes before any call: nothing was called, or what stands in it is no call."""

@@ -17,9 +17,16 @@ from __future__ import annotations
 from adapter.core.errors import FormatError
 from adapter.core.json.decode import decode_json
 from adapter.parsing.bodies.argument_collection import PendingCall
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, take_marker, take_until
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    skip_space,
+    take_marker,
+    take_through,
+    take_until,
+)
 
 OPEN = "TOOL_NAME:"
 
@@ -49,18 +56,16 @@ def read_labelled_block(source: StreamBuffer, span: list[str], context: ReadCont
         if not begins:
             if source.was_cut and (not char or _begin.may_start_with(source.text[source.position :])):
                 span.extend([*gap, source.rest()])
-                return BodyResult(error=CUT_OFF)
+                return CUT
             source.push_back("".join(gap))
             is_call = call.arguments or (char == "`" and not tool.required)
             return call.result() if is_call else TEXT
         span.extend([*gap, begins])
         key = yield from _take_line(source, span)
-        value: list[str] = []
-        ends = yield from read_until(source, _end, value)
-        span.extend([*value, ends])
+        value, ends = yield from take_through(source, _end, span)
         if not key or not ends:
-            return TEXT if ends else BodyResult(error=CUT_OFF)
-        _add(call, key, "".join(value).removeprefix("\n"))
+            return TEXT if ends else CUT
+        _add(call, key, value.removeprefix("\n"))
 
 
 def _take_line(source: StreamBuffer, span: list[str]) -> Reader[str]:

@@ -22,13 +22,24 @@ from __future__ import annotations
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, ReadContext, end_in_head
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space, take_marker
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    peek_marker,
+    skip_space,
+    skip_to,
+    take_marker,
+    take_through,
+)
 from adapter.parsing.tagged_json import TaggedJson
 
 HEAD_LIMIT = 300
 """Characters of a call before its arguments; more is prose with a stray token in it."""
+
+TYPED_HEADS, UNTYPED_HEADS = "deepseek typed heads", "deepseek untyped heads"
+"""Body variants: DeepSeek V3 writes ``function`` and a separator before the name, V3.1 only the name."""
 
 TYPED_NAME = "function="
 """What distilled models put before the name, from the word that V3 has in its place."""
@@ -62,53 +73,35 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
     """A call after ``<｜tool▁call▁begin｜>``."""
     opening = span[-1]
     yield from skip_space(source, span)
-    invoke = yield from take_marker(source, _step_invoke)
-    if invoke:
-        span.append(invoke)
+    if (yield from take_marker(source, _step_invoke, span)):
         return (yield from _read_step_invoke(source, span, context)).adding("missing-inner-tag")
     marker = yield from peek_marker(source, _in_head, HEAD_LIMIT)
     if not marker or not _separator.match(marker, 0):
-        return _without_arguments(source, span, marker)
-    head: list[str] = []
-    marker = yield from read_until(source, _separator, head)
-    span.extend([*head, marker])
-    name = "".join(head).strip()
+        return TEXT if marker else end_in_head(source, span, HEAD_LIMIT)
+    head, _ = yield from take_through(source, _separator, span)
+    name = head.strip()
     is_typed = name.lower() == "function"
     if is_typed:
         yield from skip_space(source, span)
-        invoke = yield from take_marker(source, _step_invoke)
-        if invoke:
-            span.append(invoke)
+        if (yield from take_marker(source, _step_invoke, span)):
             return (yield from _read_step_invoke(source, span, context))
         marker = yield from peek_marker(source, _after_name, HEAD_LIMIT)
         if not marker:
-            return _without_arguments(source, span, marker)
-        typed: list[str] = []
-        marker = yield from read_until(source, _after_name, typed)
-        span.extend(typed)
-        source.push_back(marker)
-        name = "".join(typed).strip()
+            return end_in_head(source, span, HEAD_LIMIT)
+        start = len(span)
+        yield from skip_to(source, _after_name, span)
+        name = "".join(span[start:]).strip()
     if name.lower().startswith(TYPED_NAME) and context.tools.match(name) is None:
         name = name[len(TYPED_NAME) :]
     if not name or any(char.isspace() for char in name):
         return BodyResult(error=f"the call has no name: {name[:60]!r} stands in its place")
     yield from skip_space(source, span)
-    fence = yield from take_marker(source, _fence)
-    span.append(fence)
+    yield from take_marker(source, _fence, span)
     reading = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, span, context)
     if is_typed:  # the fence is the format's own
-        reading = reading.without_fix("code-fence")
-    is_foreign = reading.calls and context.expected_format == ("deepseek_v31" if is_typed else "deepseek_v3")
-    return reading.adding("foreign-body") if is_foreign else reading
-
-
-def _without_arguments(source: StreamBuffer, span: list[str], marker: str) -> BodyResult:
-    """No arguments follow: the text ends before them, or the token was only mentioned."""
-    rest = source.text[source.position :]
-    if marker or not source.final or any(char.isspace() for char in rest.strip()):
-        return TEXT
-    span.append(source.rest())
-    return BodyResult(error=CUT_OFF)
+        reading = reading.without_fixes("code-fence")
+    other = UNTYPED_HEADS if is_typed else TYPED_HEADS
+    return reading.repaired("foreign-body") if other in context.body_variants else reading
 
 
 SECTION = CallSection(

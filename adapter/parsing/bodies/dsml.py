@@ -108,10 +108,9 @@ def _read_function(
     context.may_be_text = True
     ahead: list[str] = []
     yield from skip_space(source, ahead)
-    ahead.append((yield from take_marker(source, _name_opens)))
-    name = (yield from take_until(source, "<", NAME_LIMIT, ahead)) if ahead[-1] else None
-    closes = yield from take_marker(source, _name_closes)
-    ahead.append(closes)
+    opens = yield from take_marker(source, _name_opens, ahead)
+    name = (yield from take_until(source, "<", NAME_LIMIT, ahead)) if opens else None
+    closes = yield from take_marker(source, _name_closes, ahead)
     yield from skip_space(source, ahead)
     parameter = yield from take_marker(source, _parameter)
     source.push_back(parameter)

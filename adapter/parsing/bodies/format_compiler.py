@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -35,7 +35,7 @@ from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
 from adapter.parsing.format import BodyReader, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
-from adapter.parsing.tagged_json import TaggedJson, require_json
+from adapter.parsing.tagged_json import TaggedJson, require_json, spell_out_name
 from adapter.tools.call_shapes import extract_calls
 
 _NAME, _KEY = "name_of_tool", "key_of_it"
@@ -114,7 +114,7 @@ def _json(description: FormatSpec) -> CompiledReaders:
     written = description.encode_calls([(_NAME, {_KEY: "value"})])
     start, end, value = json_around(written, _NAME)
     key = description.arguments_key or "arguments"
-    reshape = None if description.arguments_key else _name_as_key
+    reshape = None if description.arguments_key else spell_out_name
     is_list = isinstance(value, list)
     opening, closing, section = written[:start].strip(), written[end:].strip(), ("", "")
     if start >= len(description.section[0]) and description.section[0].strip():
@@ -167,17 +167,6 @@ def json_around(text: str, word: str) -> tuple[int, int, Json]:
     raise UnsupportedLayoutError("no JSON stands around the name")
 
 
-def _name_as_key(value: Json) -> Json:
-    """``{"NAME": {...}}`` in the common shape; anything else as it is."""
-    if isinstance(value, list):
-        return [_name_as_key(item) for item in value]
-    if isinstance(value, dict) and len(value) == 1:
-        (name, arguments), *_ = value.items()
-        if isinstance(arguments, dict):
-            return {"name": name, "arguments": arguments}
-    return value
-
-
 def _own_fixes(value: Json, key: str) -> set[str]:
     """What would be named a repair of calls that are written as the family writes them."""
     try:
@@ -189,13 +178,8 @@ def _own_fixes(value: Json, key: str) -> set[str]:
 def _without(read: BodyReader, fixes: set[str]) -> BodyReader:
     """Reads as ``read``: ``fixes`` are this format's own ways."""
 
-    def kept(names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(name for name in names if name not in fixes)
-
     def read_own(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        reading = yield from read(source, span, context)
-        calls = tuple(call._replace(fixes=kept(call.fixes)) for call in reading.calls)
-        return reading._replace(calls=calls, fixes=kept(reading.fixes))
+        return (yield from read(source, span, context)).without_fixes(*fixes)
 
     return read_own
 

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies import gemma_call, python_encoder
+from adapter.tools.coercion import type_name
 
 Body: TypeAlias = Literal[
     "json", "named json", "labels", "function", "pairs", "elements", "python", "gemma", "channels"
@@ -120,7 +121,7 @@ class FormatSpec:
         if is_ambiguous and pairs.in_place is not None:
             return json.dumps(arguments, ensure_ascii=False).join(pairs.in_place)
         written = [
-            f"{key}{pairs.opening(json_type_of(value))}{value if isinstance(value, str) else self._json(value)}"
+            f"{key}{pairs.opening(type_name(value))}{value if isinstance(value, str) else self._json(value)}"
             for key, value in arguments.items()
         ]
         return f"{pairs.first}{pairs.following.join(written)}{pairs.last}"
@@ -146,25 +147,6 @@ class FormatSpec:
 
 _WORD = re.compile(r"<[^<>\s=\"']+[>=]?|\[+/?[^\[\]\s=\"']+\]*|[^\s<\[\"']{3,}")
 _IS_MARKER = re.compile(r"^[^\w\s].*\w", re.DOTALL)
-
-
-def json_type_of(value: Json) -> str:
-    """The JSON type of ``value``."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
 
 
 def _numbered(text: str, number: int) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from functools import partial
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
@@ -27,13 +28,12 @@ from adapter.core.json.strict import (
     is_encodable,
     replace_surrogates,
 )
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, ReadContext, peek_call
 from adapter.parsing.marker_set import markers_for
 from adapter.parsing.stream_buffer import (
     Reader,
     StreamBuffer,
     peek_marker,
-    peek_match,
     read_until,
     skip_space,
     take_cut_marker,
@@ -65,14 +65,14 @@ class GemmaCall:
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         char = yield from skip_space(source, span)
         if not char:
-            return BodyResult(error=CUT_OFF)
+            return CUT
         if char in "{[":
             return (yield from self._read_json(source, span, context)).adding("foreign-body")
         end = yield from peek_marker(source, self._head_ends, NAME_LIMIT)
         rest = source.text[source.position : source.position + NAME_LIMIT + 1]
         if not end and len(rest) <= NAME_LIMIT and _HEAD.fullmatch(rest):
             span.append(source.rest())
-            return BodyResult(error=CUT_OFF)
+            return CUT
         head = _HEAD.match(rest)
         if head is None or not end:
             return TEXT
@@ -87,16 +87,13 @@ class GemmaCall:
 
         Without ``call:`` its name is the tool's own, and its first argument one of the tool's.
         """
-        undecided, context.may_be_text = context.may_be_text, True
-        found = yield from peek_match(source, _BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
-        is_call = found is not None and context.tools.match(found[1]) is not None
+        found = yield from peek_call(source, context, _BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
         if found is None:
-            named = yield from peek_match(source, _NAMED_HEAD, NAME_LIMIT, lambda ahead: _may_be_named(ahead, context))
-            tool = context.tools.get(named[1]) if named is not None else None
-            is_call = named is not None and tool is not None and named[2] in tool.properties
-        context.may_be_text = undecided
-        if not is_call:
-            return TEXT
+            may_continue = partial(_may_be_named, context=context)
+            found = yield from peek_call(source, context, _NAMED_HEAD, NAME_LIMIT, may_continue)
+            tool = context.tools.get(found[1]) if found is not None else None
+            if found is None or tool is None or found[2] not in tool.properties:
+                return TEXT
         return (yield from self(source, span, context)).repaired("missing-open-tag")
 
     def _take_body(self, source: StreamBuffer, body: list[str]) -> Reader[str]:
@@ -130,7 +127,7 @@ class GemmaCall:
             source.push_back(text[reader.position :] + marker)
             take_cut_marker(source, self.closing, span)
             if source.was_cut and (source.is_empty or not marker):
-                return BodyResult(error=CUT_OFF)
+                return CUT
             fixes.append("missing-close-tag")
         else:
             span.extend([text, marker])

@@ -16,18 +16,19 @@ import re
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies import invoke_tags
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, OpaqueSection, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, OpaqueSection, ReadContext, peek_call
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import (
     Reader,
     StreamBuffer,
     peek_marker,
     peek_match,
-    read_until,
     skip_space,
+    skip_to,
     take_cut_marker,
     take_marker,
     take_match,
+    wait_for_character,
 )
 from adapter.tools.call_shapes import DecodedCall
 
@@ -38,6 +39,9 @@ ENDS = (END, CALL, RETURN, "<|eom|>", "<|eot|>")
 
 ASSISTANT = START + "assistant"
 SPACED = START + " assistant"
+
+HEADER_WORDS = "header words"
+"""Body variant: headers whose tokens were stripped are plain words."""
 
 HEADER_LIMIT = 400
 """Characters of a header; more is prose that names a marker."""
@@ -74,8 +78,8 @@ _STRIPPED = re.compile(r"\s*(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w
 _MAY_BE_STRIPPED = re.compile(r"\s*+(?:(?:commentary|analysis) )?to=[\w.-]*+\s*+\w*+\s*+")
 _FINAL_WORDS, _CALL_WORDS = "assistantfinal", "assistantcommentary to="
 _WITHOUT_TOKENS = re.compile(
-    rf"\s*(?:(?P<reasoning>analysis)(?=[A-Z\"'“])|(?P<final>{_FINAL_WORDS})(?=\S)"
-    rf"|{_CALL_WORDS}(?:functions\.)?(?P<name>[\w.-]+)\s*(?:code|json)?\s*(?=\{{))"
+    rf"\s*(?:{_CALL_WORDS}(?:functions\.)?(?P<name>[\w.-]+)\s*(?:code|json)?\s*(?=\{{)"
+    rf"|(?P<reasoning>analysis)(?=[A-Z\"'“])|(?P<final>{_FINAL_WORDS})(?=\S))"
 )
 _MAY_BE_CALL_WORDS = re.compile(rf"{_CALL_WORDS}[\w.-]*+\s*+\w*+\s*+")
 _HEADER_WORDS = re.compile(r"\bto=[^\s<]+|<\|channel\|>|analysis|commentary|final", re.IGNORECASE)
@@ -107,7 +111,7 @@ def read_message(source: StreamBuffer, span: list[str], context: ReadContext) ->
         return _read_broken_header(source, span, "", "")
     else:  # a header that is cut off, so that its message never began
         span.append(source.rest())
-        return BodyResult(error=CUT_OFF) if _RECIPIENT.search(opening + text) else BodyResult(section=_CONTENT)
+        return CUT if _RECIPIENT.search(opening + text) else BodyResult(section=_CONTENT)
     span.append(text + source.text[source.position + len(text) :][: len(end)])
     source.position += len(text) + len(end)
     if any(name.lower() == "self" for name in _RECIPIENT.findall(opening + text)):
@@ -127,8 +131,7 @@ def read_message(source: StreamBuffer, span: list[str], context: ReadContext) ->
 
 def _take_space(source: StreamBuffer, span: list[str]) -> Reader[None]:
     """The one space that a tokenizer put after the header."""
-    while source.is_empty and not source.final:
-        yield
+    yield from wait_for_character(source)
     if source.text.startswith(" ", source.position):
         span.append(" ")
         source.position += 1
@@ -165,12 +168,10 @@ def read_without_tokens(source: StreamBuffer, span: list[str], context: ReadCont
     ``assistantfinal`` and ``assistantcommentary to=NAME`` end such reasoning. Where Harmony is not told, the first
     word may be a name: ``analysisResult is a list.``
     """
-    if context.expected_format != "harmony":
+    if HEADER_WORDS not in context.body_variants:
         return TEXT
-    undecided, context.may_be_text = context.may_be_text, True
-    found = yield from peek_match(source, _WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
-    context.may_be_text = undecided
-    if found is None or (found["name"] and context.tools.match(found["name"]) is None):
+    found = yield from peek_call(source, context, _WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
+    if found is None:
         return TEXT
     take_match(source, found, span)
     if found["reasoning"]:
@@ -216,24 +217,20 @@ def _read_broken_header(source: StreamBuffer, span: list[str], closed: str, end:
 
 def _read_call(name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     char = yield from skip_space(source, span)
-    elements = (yield from take_marker(source, _elements)) if char == "<" else ""
-    if elements:
-        span.append(elements)
+    if char == "<" and (yield from take_marker(source, _elements, span)):
         return (yield from invoke_tags.SECTION.read(source, span, context))
     if char in ("{", "["):
         read = UntaggedJson("arguments", after_marker=True, name=name, ends=(*ENDS, *_BEFORE))
         reading = yield from read(source, span, context)
     else:
-        body: list[str] = []
-        following = yield from read_until(source, _next_message, body)
-        source.push_back(following)
-        span.extend(body)
-        if not following and not "".join(body).strip():
-            return BodyResult(error=CUT_OFF)
-        if not "".join(body).strip():
+        start = len(span)
+        following = yield from skip_to(source, _next_message, span)
+        if "".join(span[start:]).strip():
+            reading = BodyResult(error=f"the text to {name!r} must be its arguments as one JSON object")
+        elif following:
             reading = BodyResult((DecodedCall(name, {}),), ("no-arguments",))
         else:
-            reading = BodyResult(error=f"the text to {name!r} must be its arguments as one JSON object")
+            return CUT
     ahead: list[str] = []
     yield from skip_space(source, ahead)
     closing = yield from take_marker(source, _body_end)
@@ -244,7 +241,7 @@ def _read_call(name: str, source: StreamBuffer, span: list[str], context: ReadCo
         span.extend([*ahead, closing])
     else:
         source.push_back("".join(ahead))
-    return BodyResult(error=CUT_OFF) if is_cut else reading
+    return CUT if is_cut else reading
 
 
 OPENERS = tuple(CallOpener(marker, read_message) for marker in (CHANNEL, ASSISTANT, SPACED))

@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, ReadContext, end_in_head
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space
 from adapter.parsing.tagged_json import TaggedJson
@@ -58,12 +58,12 @@ class NameThenJsonReader:
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         char = yield from skip_space(source, span)
         if not char:
-            return BodyResult(error=CUT_OFF) if context.at_line_start or source.was_cut else TEXT
+            return CUT if context.at_line_start or source.was_cut else TEXT
         if char in "{[":
             return (yield from self._whole(source, span, context)).adding("foreign-body")
         head: list[str] = []
         if not (yield from peek_marker(source, self._brace, HEAD_LIMIT)):
-            return self._cut(source, span)
+            return end_in_head(source, span, HEAD_LIMIT)
         marker = yield from read_until(source, self._first, head)
         name = self._name("".join(head))
         if not name:
@@ -97,14 +97,6 @@ class NameThenJsonReader:
             name = re.sub(r":\d+\Z", "", name)
         return name if _NAME.fullmatch(name) else ""
 
-    def _cut(self, source: StreamBuffer, span: list[str]) -> BodyResult:
-        """No arguments follow: the text ends before them, or the marker was only mentioned."""
-        rest = source.text[source.position :]
-        if not source.final or any(char.isspace() for char in rest.strip()) or len(rest) > HEAD_LIMIT:
-            return TEXT
-        span.append(source.rest())
-        return BodyResult(error=CUT_OFF)
-
 
 def after_word(read: BodyReader) -> BodyReader:
     """Reads after a marker that is a plain word: within a line only calls of tools of the session."""
@@ -114,7 +106,6 @@ def after_word(read: BodyReader) -> BodyReader:
             return (yield from read(source, span, context))
         context.may_be_text = True
         reading = yield from read(source, span, context)
-        is_known = all(context.tools.match(call.name) for call in reading.calls)
-        return reading if reading.calls and is_known else TEXT
+        return reading if reading.calls_known_tools(context.tools) else TEXT
 
     return read_after_word

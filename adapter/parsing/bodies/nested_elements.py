@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import MAX_DEPTH, decode_strict
 from adapter.parsing.bodies.argument_collection import encode_unescaped
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, take_until
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, read_until, skip_space, take_until
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.coercion import coerce_text, schema_types, select_branch
@@ -117,7 +117,7 @@ class NestedElements:
             span.extend(text)
             nested[-1].text.extend(text)
             if not token:
-                return BodyResult(error=CUT_OFF)
+                return CUT
             taken: list[str] = []
             tag = yield from take_until(source, ">", TAG_LIMIT, taken)
             found = _TAG.fullmatch(tag) if tag is not None else None
@@ -162,11 +162,8 @@ class NestedElements:
 
     def _closes_next(self, source: StreamBuffer, key: str) -> Reader[bool]:
         """Whether the next tag closes the element ``key``. Takes nothing."""
-        while True:
-            found = self._next_tag.match(source.text, source.position)
-            if found is not None or source.final or len(source.text) - source.position > VALUE_LIMIT + TAG_LIMIT:
-                return found is not None and found[1] == f"/{key}"
-            yield
+        found = yield from peek_match(source, self._next_tag, VALUE_LIMIT + TAG_LIMIT + 1, lambda _: True)
+        return found is not None and found[1] == f"/{key}"
 
     def _cut(self, source: StreamBuffer, span: list[str]) -> BodyResult:
         """Where the text ends within a tag, the rest is taken; else this was no tag."""
@@ -174,7 +171,7 @@ class NestedElements:
         if not source.final or len(rest) >= TAG_LIMIT or "\n" in rest or ">" in rest:
             return TEXT
         span.append(source.rest())
-        return BodyResult(error=CUT_OFF)
+        return CUT
 
 
 def _close(nested: list[_Element]) -> str:

@@ -12,7 +12,7 @@ from adapter.core.errors import FormatError
 from adapter.core.json.strict import UnterminatedError
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies.python_parser import NAME, read_calls
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext, try_readers
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext, try_readers
 from adapter.parsing.json_scanner import skip_string
 from adapter.parsing.marker_set import MarkerSet, markers_for
 from adapter.parsing.stream_buffer import (
@@ -23,8 +23,12 @@ from adapter.parsing.stream_buffer import (
     skip_space,
     take_marker,
     take_until,
+    wait_for_character,
 )
 from adapter.parsing.tagged_json import TaggedJson
+
+BARE_LISTS = "bare lists"
+"""Body variant: lists without markers are the format's own calls, so a malformed one is an error."""
 
 OPENING_LIMIT = 200
 """Characters from a list's bracket to the parenthesis of its first call; more is no list of calls."""
@@ -45,19 +49,28 @@ _WITH_ARGUMENTS = re.compile(r"([\w.-]+) with (?:the )?arguments:?\s*", re.IGNOR
 
 def read_list(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """A list of calls where one may begin: it ends where its brackets balance. Takes nothing of other text."""
-    name = yield from _first_name(source)
-    if name is None or (context.tools and not context.tools.match(name)):
+    found = yield from peek_match(
+        source, _LIST_BEGINS, OPENING_LIMIT, lambda ahead: not ahead or _LIST_MAY_BEGIN.fullmatch(ahead)
+    )
+    if found is None or (context.tools and not context.tools.match(found[1])):
         return TEXT
-    start = sum(map(len, span))
-    is_whole = yield from _take_code(source, span, markers_for(*_SYNTAX), stops_balanced=True)
-    text = "".join(span)[start:]
-    if not is_whole:
-        return BodyResult(error=CUT_OFF) if context.tools else TEXT
+    start = len(span)
+    result = yield from _read_balanced(source, span, context)
+    if result is CUT:
+        return CUT if context.tools else TEXT
+    is_own = BARE_LISTS in context.body_variants and _NAMES_ARGUMENT.match("".join(span[start:]))
+    return TEXT if result.error and not is_own else result
+
+
+def _read_balanced(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """Take code until its brackets balance, and parse its calls."""
+    start = len(span)
+    if not (yield from _take_code(source, span, markers_for(*_SYNTAX), stops_balanced=True)):
+        return CUT
     try:
-        return read_calls(text, context, start)
+        return read_calls("".join(span[start:]), context, sum(map(len, span[:start])))
     except FormatError as error:
-        is_meant = context.expected_format == "pythonic" and _NAMES_ARGUMENT.match(text)
-        return BodyResult(error=_explain(error)) if is_meant else TEXT
+        return BodyResult(error=_explain(error))
 
 
 class PythonBlock:
@@ -122,14 +135,7 @@ def read_method(source: StreamBuffer, span: list[str], context: ReadContext) -> 
     name = yield from called_first(source)
     if context.tools.match(name) is None and context.tools.match(name.removesuffix(".call")) is None:
         return TEXT
-    start = sum(map(len, span))
-    is_whole = yield from _take_code(source, span, markers_for(*_SYNTAX), stops_balanced=True)
-    if not is_whole:
-        return BodyResult(error=CUT_OFF)
-    try:
-        return read_calls("".join(span)[start:], context, start)
-    except FormatError as error:
-        return BodyResult(error=_explain(error))
+    return (yield from _read_balanced(source, span, context))
 
 
 def called_first(source: StreamBuffer) -> Reader[str]:
@@ -142,10 +148,12 @@ read_after_python_tag = try_readers(read_list, UntaggedJson("parameters", after_
 """Reads what follows ``<|python_tag|>``, in any of the ways in which Llama goes on."""
 
 
-def python_or_json(opening: str, closing: str, arguments_key: str = "arguments") -> BodyReader:
+def python_or_json(
+    opening: str, closing: str, arguments_key: str = "arguments", *, has_fence: bool = False
+) -> BodyReader:
     """Reads Python calls up to ``closing``, or the list of JSON objects that some models write in their place.
 
-    Calls in a fence are MiniCPM's.
+    ``has_fence``: the format writes the calls in a code fence.
     """
     read_python, read_json = PythonBlock(closing), TaggedJson(opening, closing, arguments_key, may_list=True)
     read_fenced = PythonBlock(closing, fence="```")
@@ -157,9 +165,7 @@ def python_or_json(opening: str, closing: str, arguments_key: str = "arguments")
         if fence:
             span.extend([*ahead, fence])
             reading = yield from read_fenced(source, span, context)
-            return (
-                reading if not reading.calls or context.expected_format == "minicpm" else reading.adding("foreign-body")
-            )
+            return reading if has_fence else reading.repaired("foreign-body")
         if char == "[":
             ahead.append(char)
             source.position += 1
@@ -172,18 +178,6 @@ def python_or_json(opening: str, closing: str, arguments_key: str = "arguments")
 
 def _explain(error: FormatError) -> str:
     return f"the call cannot be read: {error}. Write one call with literal values: NAME(ARGUMENT=VALUE)"
-
-
-def _first_name(source: StreamBuffer) -> Reader[str | None]:
-    """The name of the first call of the list that stands here, None when it is no list of calls. Takes nothing."""
-    while True:
-        ahead = source.text[source.position : source.position + OPENING_LIMIT]
-        found = _LIST_BEGINS.match(ahead)
-        if found is not None:
-            return found.group(1)
-        if source.final or len(ahead) == OPENING_LIMIT or (ahead and not _LIST_MAY_BEGIN.fullmatch(ahead)):
-            return None
-        yield
 
 
 def _take_code(source: StreamBuffer, span: list[str], tokens: MarkerSet, *, stops_balanced: bool) -> Reader[str]:
@@ -210,8 +204,7 @@ def _take_code(source: StreamBuffer, span: list[str], tokens: MarkerSet, *, stop
 def _skip_quoted(source: StreamBuffer, span: list[str], quote: str) -> Reader[None]:
     while True:
         yield from skip_string(source, span, quote)
-        while source.is_empty and not source.final:
-            yield
+        yield from wait_for_character(source)
         if source.is_empty or not source.text[source.position].isalnum():
             return
 
@@ -234,24 +227,14 @@ def read_named_call(source: StreamBuffer, span: list[str], context: ReadContext)
     if not NAME.fullmatch(name) or (context.tools and not context.tools.match(name)):
         source.push_back("".join(ahead))
         return (yield from _read_with_arguments(source, span, context))
-    start = sum(map(len, span))
-    source.push_back("(")
-    span.extend([*ahead[:-1], ahead[-1][:-1]])
-    is_whole = yield from _take_code(source, span, markers_for(*_SYNTAX), stops_balanced=True)
-    if not is_whole:
-        return BodyResult(error=CUT_OFF)
-    text = "".join(span)[start:]
+    source.push_back("".join(ahead))
+    reading = yield from _read_balanced(source, span, context)
     yield from skip_space(source, span)
-    closing = yield from take_marker(source, _bracket)
-    span.append(closing)
-    try:
-        reading = read_calls(text, context, start)
-    except FormatError as error:
-        return BodyResult(error=_explain(error))
-    if not closing and source.was_cut:
-        return BodyResult(error=CUT_OFF)
-    fixes = [fix for fix in reading.fixes if fix != "positional-arguments"]  # one object is this form's own way
-    return reading._replace(fixes=(*fixes, "misspelt-open-tag", *(() if closing else ("missing-close-tag",))))
+    closing = yield from take_marker(source, _bracket, span)
+    if not reading.calls or (not closing and source.was_cut):
+        return reading if reading.error else CUT
+    reading = reading.without_fixes("positional-arguments")  # one object is this form's own way
+    return reading.adding("misspelt-open-tag", *(() if closing else ("missing-close-tag",)))
 
 
 def _read_with_arguments(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -267,5 +250,5 @@ def _read_with_arguments(source: StreamBuffer, span: list[str], context: ReadCon
     span.extend([*ahead[:-1], ahead[-1][:-1]])
     reading = yield from UntaggedJson("arguments", after_marker=True, name=worded[1])(source, span, context)
     yield from skip_space(source, span)
-    span.append((yield from take_marker(source, _bracket)))
+    yield from take_marker(source, _bracket, span)
     return reading.repaired("misspelt-open-tag")

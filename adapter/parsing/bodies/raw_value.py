@@ -79,8 +79,7 @@ class RawValue:
         """Whether the closing tag before this place ends the value."""
         ahead: list[str] = []
         char = yield from skip_space(source, ahead)
-        tag = yield from take_marker(source, self._after_value)
-        ahead.append(tag)
+        tag = yield from take_marker(source, self._after_value, ahead)
         ends = bool(tag) or not char
         if holds_call and tag.lower() in self._next_opens:
             ends = yield from may_begin(source, tag)
@@ -95,8 +94,7 @@ class RawValue:
         """Whether the end of a call, met in a value, is meant: where another call follows, or nothing."""
         ahead: list[str] = []
         char = yield from skip_space(source, ahead)
-        following = yield from take_marker(source, self._after_call)
-        ahead.append(following)
+        following = yield from take_marker(source, self._after_call, ahead)
         ends = not char or (bool(following) and not (yield from self._value_closes_next(source, ahead)))
         if self._is_cut(source):
             ends = False  # the value may have gone on
@@ -112,11 +110,9 @@ class RawValue:
         """Whether a value's closing tag follows the end of a call, which then stood in that value."""
         yield from skip_space(source, ahead)
         if self._outer_closes is not None:
-            ahead.append((yield from take_marker(source, self._outer_closes)))
+            yield from take_marker(source, self._outer_closes, ahead)
             yield from skip_space(source, ahead)
-        closing = yield from take_marker(source, self._closing)
-        ahead.append(closing)
-        return bool(closing)
+        return bool((yield from take_marker(source, self._closing, ahead)))
 
 
 def has_ambiguous_end(value: str, opens: Sequence[str], closes: Sequence[str]) -> str:

@@ -42,10 +42,8 @@ def labelled_reader(arguments: str, result: str) -> BodyReader:
         if named is None or (context.tools and not context.tools.match(named.group(1))):
             return TEXT
         yield from skip_space(source, span)
-        marker = yield from take_marker(source, label)
-        if not marker:
+        if not (yield from take_marker(source, label, span)):
             return TEXT
-        span.append(marker)
         read_json = UntaggedJson("arguments", after_marker=True, name=named.group(1), ends=("\n" + result,))
         reading = yield from read_json(source, span, context)
         if not reading.not_a_call:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.format import CUT_OFF, BodyResult, ReadContext
+from adapter.parsing.format import CUT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_to
 
 NAME_LIMIT = 200
 """Characters of a name; more is prose."""
@@ -49,7 +49,7 @@ def cut_name(source: StreamBuffer, span: list[str]) -> BodyResult | None:
     if not source.final or found is None or found.end() < len(source.text):
         return None
     span.append(source.rest())
-    return BodyResult(error=CUT_OFF)
+    return CUT
 
 
 def read_arguments(
@@ -59,10 +59,8 @@ def read_arguments(
     reading = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=ends)(source, span, context)
     if not reading.not_a_call:
         return reading
-    body: list[str] = []
-    following = yield from read_until(source, markers_for(*ends), body)
-    source.push_back(following)
-    span.extend(body)
-    if not following and not "".join(body).strip():
-        return BodyResult(error=CUT_OFF)
+    start = len(span)
+    following = yield from skip_to(source, markers_for(*ends), span)
+    if not following and not "".join(span[start:]).strip():
+        return CUT
     return BodyResult(error=f"the text to {name!r} must be its arguments as one JSON object")

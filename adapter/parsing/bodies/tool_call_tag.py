@@ -18,17 +18,18 @@ from adapter.parsing.bodies import unknown_tags
 from adapter.parsing.bodies.arg_key_value import GLM, KeyValueReader
 from adapter.parsing.bodies.python_scanner import PythonBlock, called_first, read_named_call
 from adapter.parsing.bodies.xml_function import find_open_name, read_xml_function
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import (
     Reader,
     StreamBuffer,
     peek_marker,
     peek_match,
-    read_until,
     skip_space,
+    take_cut_tags,
     take_marker,
     take_match,
+    take_through,
     take_until,
 )
 from adapter.parsing.tagged_json import TaggedJson
@@ -64,12 +65,11 @@ def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) 
         char = yield from skip_space(source, span)
         if not char:
             # An opener with nothing after it, used as the closer of the call before.
-            return BodyResult() if context.after_call and not source.was_cut else BodyResult(error=CUT_OFF)
+            return BodyResult() if context.after_call and not source.was_cut else CUT
         if char in "{[":
             fixes += _foreign("json", context)
             return (yield from _read_json(source, span, context)).adding(*fixes)
-        marker = yield from take_marker(source, _inner)
-        span.append(marker)
+        marker = yield from take_marker(source, _inner, span)
         match marker.lower():
             case "<function=" | "<function ":
                 fixes += _foreign("function", context)
@@ -131,7 +131,7 @@ def _close(reading: BodyResult, source: StreamBuffer, span: list[str]) -> Reader
         take_match(source, found, span)
         return reading.adding("text-in-tag")
     if source.was_cut and source.is_empty:
-        return BodyResult(error=CUT_OFF)
+        return CUT
     return reading.adding("missing-close-tag")
 
 
@@ -145,22 +145,17 @@ def _read_unknown(source: StreamBuffer, span: list[str], context: ReadContext) -
         return (yield from _close(reading, source, span)).adding(*_foreign("function", context))
     marker = yield from peek_marker(source, _after_prose, PROSE_LIMIT)
     if marker.lower() == "<function=" and context.at_line_start:
-        yield from read_until(source, _function, span)
-        span.append(marker)
+        yield from take_through(source, _function, span)
         context.may_be_text = True
         reading = yield from read_xml_function(source, span, context)
         return (yield from _close(reading, source, span)).adding("text-in-tag") if reading.calls else TEXT
-    rest = source.text[source.position : source.position + PROSE_LIMIT + 1]
-    if not marker and source.was_cut and rest.startswith("<") and len(rest) <= PROSE_LIMIT and context.at_line_start:
-        span.append(source.rest())
-        return BodyResult(error=CUT_OFF)  # a call in other tags, which are read only where these are not around them
+    if not marker and context.at_line_start and take_cut_tags(source, PROSE_LIMIT, span):
+        return CUT
     if marker.lower() != CLOSE or not context.at_line_start:
         return TEXT
-    text: list[str] = []
-    span_end = yield from read_until(source, _closing, text)
-    span.extend([*text, span_end])
+    text, _ = yield from take_through(source, _closing, span)
     return BodyResult(
-        error=f"the text in {OPEN} is not a call: {''.join(text).strip()[:60]!r}. Write one JSON object there: "
+        error=f"the text in {OPEN} is not a call: {text.strip()[:60]!r}. Write one JSON object there: "
         '{"name": "TOOL", "arguments": {...}}'
     )
 

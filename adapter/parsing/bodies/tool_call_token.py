@@ -33,5 +33,5 @@ def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> R
     call = yield from _gemma.read_bare(source, span, context)
     if not call.not_a_call:
         return call.repaired("foreign-body")
-    span.append((yield from take_marker(source, _tag)))
+    yield from take_marker(source, _tag, span)
     return (yield from read_list(source, span, context))

@@ -51,22 +51,18 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
         char = yield from skip_space(source, span)
         if char in ("{", "[") and not name:
             reading = yield from read_json(source, span, context)
-            if "missing-close-tag" in reading.fixes and (stray := (yield from take_marker(source, _strays))):
-                span.append(stray)
+            if "missing-close-tag" in reading.fixes and (yield from take_marker(source, _strays, span)):
                 yield from _take_closing(source, span, closing)
         elif char == "{" and context.tools.match(name):
             reading = yield from TaggedJson(f"<{tag}>", closing, name=name)(source, span, context)
-        elif char == "<" and not name and (function := (yield from take_marker(source, _function))):
-            span.append(function)
+        elif char == "<" and not name and (yield from take_marker(source, _function, span)):
             reading = yield from read_xml_function(source, span, context)
             yield from _take_closing(source, span, closing)
         elif char == "<" and not name:
             reading = yield from read_elements(source, span, context, closing)
         else:
             return TEXT
-        if not reading.calls or not all(context.tools.match(call.name) for call in reading.calls):
-            return TEXT
-        return reading.adding("misspelt-open-tag")
+        return reading.adding("misspelt-open-tag") if reading.calls_known_tools(context.tools) else TEXT
 
     return read
 
@@ -74,8 +70,7 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
 def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, closing: str) -> Reader[BodyResult]:
     """``<name>NAME</name><input>{...}</input>``, or ``<NAME>{...}</NAME>``."""
     ahead: list[str] = []
-    opened = yield from take_marker(source, _name_tags)
-    ahead.append(opened)
+    opened = yield from take_marker(source, _name_tags, ahead)
     name = yield from take_until(source, "<" if opened else ">", HEAD_LIMIT, ahead)
     name = (name or "").lstrip("<").strip()
     if not name or context.tools.match(name) is None:
@@ -85,8 +80,7 @@ def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, c
     if opened:
         yield from take_until(source, ">", HEAD_LIMIT, ahead)
         yield from skip_space(source, ahead)
-        argument = yield from take_marker(source, _argument_tags)
-        ahead.append(argument)
+        argument = yield from take_marker(source, _argument_tags, ahead)
         inner = argument[1:-1]
     char = yield from skip_space(source, ahead)
     span.extend(ahead)
@@ -99,7 +93,7 @@ def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, c
 
 def _take_closing(source: StreamBuffer, span: list[str], closing: str) -> Reader[None]:
     yield from skip_space(source, span)
-    span.append((yield from take_marker(source, markers_for(closing))))
+    yield from take_marker(source, markers_for(closing), span)
 
 
 OPENERS = tuple(

@@ -37,14 +37,15 @@ from adapter.parsing.stream_buffer import (
     take_marker,
     take_match,
     take_until,
+    wait_for_character,
 )
 from adapter.parsing.tagged_json import TaggedJson
 
 NAME_LIMIT = 200
 """Characters of a name; more is prose with a stray marker in it."""
 
-INLINE_FORMATS = ("mimo",)
-"""Formats in Qwen's tags that have values on the line of their tags."""
+INLINE_VALUES = "inline values"
+"""Body variant: values are on the line of their tags."""
 
 _FUNCTION_TAGS = ("<function=", "<function ", "</function>", "<tool_call>", "</tool_call>")
 _PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
@@ -105,7 +106,7 @@ class _Function(PendingCall):
 
 def read_xml_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """A call after ``<function=`` or ``<function ``, with the closing ``</tool_call>`` if there is one."""
-    return (yield from _read_following(source, span, context, is_inline=context.expected_format in INLINE_FORMATS))
+    return (yield from _read_following(source, span, context, is_inline=INLINE_VALUES in context.body_variants))
 
 
 def read_inline_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -158,8 +159,7 @@ def _begins_block(source: StreamBuffer) -> Reader[bool]:
     """Whether ``NAME>`` is followed as in a call, by a new line or JSON, and not as in a sentence."""
     ahead: list[str] = []
     name = yield from _take_name(source, ahead)
-    while source.is_empty and not source.final:
-        yield
+    yield from wait_for_character(source)
     following = source.text[source.position : source.position + 1]
     source.push_back("".join(ahead))
     return name is not None and following != "" and following in "\r\n{"
@@ -194,7 +194,7 @@ def _read_arguments(
     while True:
         char = yield from skip_space(source, span)
         if char == "`" and not function.arguments:
-            span.append((yield from take_marker(source, _FENCE)))
+            yield from take_marker(source, _FENCE, span)
             char = yield from skip_space(source, span)
         if char == "{" and not function.arguments:
             result = yield from TaggedJson("<function=", "</function>", name=function.name)(source, span, context)
@@ -349,8 +349,7 @@ def find_open_name(source: StreamBuffer, context: ReadContext) -> Reader[re.Matc
 def _take_close(source: StreamBuffer, span: list[str]) -> Reader[None]:
     gap: list[str] = []
     yield from skip_space(source, gap)
-    while stray := (yield from take_marker(source, _STRAY_CLOSES)):
-        gap.append(stray)
+    while (yield from take_marker(source, _STRAY_CLOSES, gap)):
         yield from skip_space(source, gap)
     marker = yield from take_marker(source, _CLOSE)
     if marker:

@@ -21,9 +21,17 @@ from adapter.core.json.decode import decode_json
 from adapter.parsing.bodies.argument_collection import BodyError, PendingCall, without_cdata
 from adapter.parsing.bodies.raw_value import RawValue, without_broken_close, without_line_end
 from adapter.parsing.bodies.xml_invoke_tags import ATTRIBUTES_LIMIT, XmlInvokeTags
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, skip_to, take_marker, take_until
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    skip_space,
+    skip_to,
+    take_marker,
+    take_through,
+    take_until,
+)
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.coercion import coerce_text
 
@@ -31,7 +39,6 @@ _ATTRIBUTE = r"\s+([A-Za-z_][\w:.-]*)\s*=\s*(?:[\"“]([^\"“”]*)[\"”]|'([^
 _ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE})*\s*(/?)")
 _each_attribute = re.compile(_ATTRIBUTE)
 _CUT_ATTRIBUTE = re.compile(r"(?:\s+[\w:.-]*)?")
-_CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 _ELEMENT = re.compile(r"<([\w-]{1,100})>")
 _ABOUT = frozenset({"id", "index", "type", "string"})
 """Attributes that say something of a call or a value, and are none."""
@@ -70,7 +77,7 @@ class XmlInvokeReader:
         attributes = yield from self._take_attributes(source, span)
         name = attributes.get(self.tags.name)
         if not name:
-            return BodyResult(error=CUT_OFF) if self._ends_in_attributes(source, span) else TEXT
+            return CUT if self._ends_in_attributes(source, span) else TEXT
         call = PendingCall(name, context.tools.match(name))
         is_empty = self._is_empty_element(span)
         for key, text in attributes.items():
@@ -117,7 +124,7 @@ class XmlInvokeReader:
                         source.final and self._markers.may_start_with(source.text[source.position :])
                     ):
                         span.append(source.rest())
-                        return BodyResult(error=CUT_OFF)
+                        return CUT
                     case None if key := (yield from self._take_element(source, span, call)):
                         yield from self._read_element(source, span, call, key, f"</{key}>")
                     case None if not call.arguments:
@@ -164,9 +171,10 @@ class XmlInvokeReader:
             text = without_line_end(without_broken_close(text, key, self.tags.parameter_close))
         else:
             call.check_end(key, text, self.tags.parameter, self.tags.parameter_close)
-        if self.tags.has_cdata and (data := _CDATA.fullmatch(text)):
-            text, attributes["string"] = data[1], "true"
-        decoded, fixes = _decode(without_cdata(text, call.fixes), attributes, call.schema_of(key))
+        content = without_cdata(text, {} if self.tags.has_cdata else call.fixes)
+        if self.tags.has_cdata and content is not text:
+            attributes["string"] = "true"
+        decoded, fixes = _decode(content, attributes, call.schema_of(key))
         call.fix(*fixes)
         call.add_value(key, decoded)
 
@@ -185,13 +193,11 @@ class XmlInvokeReader:
         self, source: StreamBuffer, span: list[str], call: PendingCall, key: str, *closes: str
     ) -> Reader[None]:
         """Read the value of ``key`` up to one of ``closes``."""
-        value: list[str] = []
-        closing = yield from read_until(source, markers_for(*closes), value)
-        span.extend([*value, closing])
+        value, closing = yield from take_through(source, markers_for(*closes), span)
         if not closing:
             raise BodyError
         call.fix("misspelt-inner-tag")
-        call.add_text(key, "".join(value))
+        call.add_text(key, value)
 
     def _read_misnamed(
         self, marker: str, source: StreamBuffer, span: list[str], context: ReadContext, call: PendingCall

@@ -27,6 +27,9 @@ TAGS = XmlInvokeTags(
     has_cdata=True,
 )
 
+PARAM_ELEMENTS = "param elements"
+"""Body variant: the parameters are ``<param>`` elements."""
+
 LOOK_AHEAD = 300
 """Characters within which the first parameter must come."""
 
@@ -40,7 +43,7 @@ def read_function_tag(source: StreamBuffer, span: list[str], context: ReadContex
     is_empty = (
         marker == "</function>" and context.expected_format is None and (context.at_line_start or context.after_call)
     )
-    if marker != "<param " and not is_empty and (marker == "<parameter" or context.expected_format != "minicpm5"):
+    if marker != "<param " and not is_empty and (marker == "<parameter" or PARAM_ELEMENTS not in context.body_variants):
         return (yield from read_bare_function(source, span, context))
     source.push_back(span[-1][len(TAGS.call[0]) :])
     span[-1] = span[-1][: len(TAGS.call[0])]

@@ -26,10 +26,8 @@ _read_labelled = TaggedJson(LABEL, FENCE, "parameters", may_list=True)
 
 
 def read_actions(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The actions; ``tool_name`` is this format's own key for the name."""
-    reading = yield from _read_json(source, span, context)
-    calls = [call._replace(fixes=tuple(fix for fix in call.fixes if fix != "name-key")) for call in reading.calls]
-    return reading._replace(calls=tuple(calls))
+    """Parse the actions; ``tool_name`` is this format's own key for the name."""
+    return (yield from _read_json(source, span, context)).without_fixes("name-key")
 
 
 def read_labelled(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -39,8 +37,7 @@ def read_labelled(source: StreamBuffer, span: list[str], context: ReadContext) -
     reading = yield from _read_labelled(source, span, context)
     if reading.error is not None or not all(context.tools.match(call.name) for call in reading.calls):
         return TEXT
-    calls = [call._replace(fixes=tuple(fix for fix in call.fixes if fix != "name-key")) for call in reading.calls]
-    return reading._replace(calls=tuple(calls))
+    return reading.without_fixes("name-key")
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

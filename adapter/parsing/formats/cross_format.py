@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.format import BodyReader, CallOpener
+from adapter.parsing.format import BodyReader, CallOpener, distinct_readers
 from adapter.parsing.formats import FORMATS
 
 
@@ -19,16 +19,12 @@ class CrossFormatReaders:
 
     @cached_property
     def stripped(self) -> tuple[BodyReader, ...]:
-        return tuple(
-            dict.fromkeys(
-                format.read_without_markers for format in FORMATS.all if format.read_without_markers is not None
-            )
-        )
+        return distinct_readers(format.read_without_markers for format in FORMATS.all)
 
     @cached_property
     def bare(self) -> tuple[BodyReader, ...]:
         """Bare JSON is read in any case, and by the caller."""
-        readers = dict.fromkeys(format.read_bare for format in FORMATS.all if format.read_bare is not None)
+        readers = distinct_readers(format.read_bare for format in FORMATS.all)
         return tuple(read for read in readers if not isinstance(read, UntaggedJson))
 
     def openers(self, names: Sequence[str]) -> dict[str, CallOpener]:

@@ -25,7 +25,6 @@ from adapter.parsing.formats import hermes
 
 RESULT = "<tool_output>"
 
-
 FORMAT = replace(
     hermes.FORMAT,
     name="ernie45",

@@ -18,7 +18,7 @@ from adapter.parsing.bodies.recipient import cut_name, read_arguments, take_name
 from adapter.parsing.encoding import calls_encoder, json_arguments
 from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, take_marker
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, take_marker, wait_for_character
 
 OPEN, OPEN_V25 = ">>>", "<|reserved_special_token_249|>"
 ALL = "all\n"
@@ -35,8 +35,7 @@ def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) 
     name = yield from take_name(source, span, context, _line_end, any_name=is_meant)
     if not name:
         return (cut_name(source, span) if is_meant else None) or TEXT
-    while source.is_empty and not source.final:
-        yield
+    yield from wait_for_character(source)
     is_json = source.text.startswith("{", source.position)
     if not is_json and not (is_meant and (name in context.tools or (source.final and source.is_empty))):
         return TEXT
@@ -45,13 +44,10 @@ def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) 
 
 def read_first_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The recipient at the very beginning: ``>>>`` stood in the prompt."""
-    if context.expected_format == "functionary":
-        marker = yield from take_marker(source, _all)
-        if marker:
-            span.append(marker)
-            return BodyResult()
-    is_known = context.expected_format != "functionary" or bool(context.tools)
-    name = yield from take_name(source, span, context, _json_below, any_name=not is_known)
+    is_own = context.expected_format == "functionary"
+    if is_own and (yield from take_marker(source, _all, span)):
+        return BodyResult()
+    name = yield from take_name(source, span, context, _json_below, any_name=is_own and not context.tools)
     if not name:
         return TEXT
     span[-1] = span[-1][:-1]

@@ -15,7 +15,6 @@ from adapter.parsing.format import CallOpener, Format
 OPEN, CLOSE, QUOTE = "<start_function_call>", "<end_function_call>", "<escape>"
 RESULT, TURN, END = "<start_function_response>", "<start_of_turn>", "<end_of_turn>"
 
-
 FORMAT = Format(
     name="functiongemma",
     aliases=("function_gemma",),

@@ -39,9 +39,7 @@ def read_element(source: StreamBuffer, span: list[str], context: ReadContext) ->
         return TEXT
     context.may_be_text = True
     reading = yield from _read_element(source, span, context)
-    if not reading.calls or not all(context.tools.match(call.name) for call in reading.calls):
-        return TEXT
-    return reading.adding("misspelt-open-tag")
+    return reading.adding("misspelt-open-tag") if reading.calls_known_tools(context.tools) else TEXT
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

@@ -33,16 +33,12 @@ def _read_json(source: StreamBuffer, span: list[str], context: ReadContext) -> R
     span.extend(ahead)
     context.may_be_text = True
     reading = yield from _read_after_closing(source, span, context)
-    is_known = reading.calls and all(context.tools.match(call.name) for call in reading.calls)
-    return reading.adding("misspelt-open-tag") if is_known else TEXT
+    return reading.adding("misspelt-open-tag") if reading.calls_known_tools(context.tools) else TEXT
 
 
 FORMAT = Format(
     name="gemma4",
-    aliases=(
-        "gemma4_no_thinking",
-        "gemma_4",
-    ),
+    aliases=("gemma4_no_thinking", "gemma_4"),
     openers=(CallOpener(OPEN, _read_call, keeps_space=True), call_element.OPENER, CallOpener(CLOSE, _read_json)),
     read_without_markers=_read_call.read_bare,
     encode_calls=calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),

@@ -33,7 +33,7 @@ _read_bare = UntaggedJson("arguments", after_marker=False)
 
 def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """The call after its marker; without JSON the marker was only named."""
-    span.append((yield from take_marker(source, _nul)))
+    yield from take_marker(source, _nul, span)
     return (yield from _read_json(source, span, context))
 
 

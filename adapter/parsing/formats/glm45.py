@@ -22,7 +22,6 @@ from adapter.parsing.format import Format
 
 PAIR_TOKENS = (GLM.key_open, GLM.key_close, GLM.value_open, GLM.value_close)
 
-
 FORMAT = Format(
     name="glm45",
     tool_call_body="pairs",

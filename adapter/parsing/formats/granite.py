@@ -14,7 +14,6 @@ from adapter.parsing.tagged_json import require_json
 
 END = "<|end_of_text|>"
 
-
 FORMAT = Format(
     name="granite",
     aliases=("granite3", "granite_3"),

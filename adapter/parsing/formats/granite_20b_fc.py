@@ -16,7 +16,6 @@ OPEN, CLOSE, RESULT, END = "<function_call>", "</function_call>", "<function_res
 
 _read_json = require_json(UntaggedJson("arguments", after_marker=True, ends=(OPEN, CLOSE, RESULT, END)))
 
-
 FORMAT = Format(
     name="granite_20b_fc",
     aliases=("granite_20b",),

@@ -23,15 +23,8 @@ from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.encoding import calls_encoder, result_encoder
 from adapter.parsing.format import Format
 
-TAGS = KeyValueTags(
-    open="<tool_call:opensource>",
-    close="</tool_call:opensource>",
-    key_open="<arg_key:opensource>",
-    key_close="</arg_key:opensource>",
-    value_open="<arg_value:opensource>",
-    value_close="</arg_value:opensource>",
-    separator="<tool_sep:opensource>",
-    section_close="</tool_calls:opensource>",
+TAGS = KeyValueTags.with_affixes(
+    suffix=":opensource", separator="<tool_sep:opensource>", section_close="</tool_calls:opensource>"
 )
 OPEN, RESULT = "<tool_calls:opensource>", "<tool_response:opensource>"
 END = "<｜hy_eos:opensource｜>"
@@ -42,7 +35,6 @@ _section = CallSection(
     call_opens=(TAGS.open,),
     read_call=KeyValueReader(TAGS, own=("hy_v3", "hy_v4")).read,
 )
-
 
 FORMAT = Format(
     name="hy_v3",

@@ -41,8 +41,7 @@ def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -
 
 def read_head(source: StreamBuffer, span: list[str], _context: ReadContext) -> Reader[BodyResult]:
     """``/think`` on a line of its own begins reasoning."""
-    span.append((yield from take_marker(source, _think)))
-    return BodyResult(section=_REASONING) if span[-1] else TEXT
+    return BodyResult(section=_REASONING) if (yield from take_marker(source, _think, span)) else TEXT
 
 
 FORMAT = Format(

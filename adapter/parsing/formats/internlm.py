@@ -16,7 +16,6 @@ SPACED = "<|action_start|> <|plugin|>"
 
 _read_json = require_json(TaggedJson(OPEN, CLOSE, "parameters"))
 
-
 FORMAT = Format(
     name="internlm",
     aliases=("internlm2", "internlm3", "interns1", "intern_s1"),

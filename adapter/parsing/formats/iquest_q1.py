@@ -16,7 +16,6 @@ from adapter.parsing.format import CallOpener, Format
 
 TAGS = KeyValueTags(open="<iquest_tool_call>", close="</iquest_tool_call>")
 
-
 FORMAT = Format(
     name="iquest_q1",
     aliases=("iquest",),

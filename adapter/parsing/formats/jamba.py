@@ -12,7 +12,6 @@ from adapter.parsing.format import Format
 
 RESULT = "<tool_response>"
 
-
 FORMAT = Format(
     name="jamba",
     openers=OPENERS,

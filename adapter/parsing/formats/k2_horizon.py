@@ -23,16 +23,7 @@ from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.encoding import calls_encoder
 from adapter.parsing.format import Format
 
-TAGS = KeyValueTags(
-    open="<ifm|tool_call>",
-    close="</ifm|tool_call>",
-    key_open="<ifm|arg_key>",
-    key_close="</ifm|arg_key>",
-    value_open="<ifm|arg_value>",
-    value_close="</ifm|arg_value>",
-    section_close="</ifm|tool_calls>",
-    type=("<ifm|arg_type>", "</ifm|arg_type>"),
-)
+TAGS = KeyValueTags.with_affixes("ifm|", section_close="</ifm|tool_calls>", type="arg_type")
 OPEN, END = "<ifm|tool_calls>", "<|ifm|im_end|>"
 THINK = {f"<ifm|{word}>": f"</ifm|{word}>" for word in ("think", "think_fast", "think_faster")}
 
@@ -42,7 +33,6 @@ _section = CallSection(
     call_opens=(TAGS.open,),
     read_call=KeyValueReader(TAGS, own=("k2_horizon",)).read,
 )
-
 
 FORMAT = Format(
     name="k2_horizon",

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.encoding import result_encoder
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, Format, ReadContext
+from adapter.parsing.format import TEXT, BodyResult, Format, ReadContext, end_in_head, peek_call
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, peek_match, read_until, skip_space
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import NAME_KEYS, DecodedCall
 from adapter.tools.tool import ToolSet
@@ -49,7 +50,7 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
     """A call after ``<|tool_call_begin|>``."""
     marker = yield from peek_marker(source, _after_id, ID_LIMIT)
     if not marker:
-        return _cut_in_id(source, span)
+        return end_in_head(source, span, ID_LIMIT)
     ahead: list[str] = []
     yield from read_until(source, _after_id, ahead)
     id_text = "".join(ahead).strip()
@@ -73,15 +74,6 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
             return TEXT
     reading = yield from TaggedJson(CALL_OPEN, CALL_CLOSE, name=name)(source, span, context)
     return _named(reading, context.tools).adding(*fixes) if reading.calls else reading
-
-
-def _cut_in_id(source: StreamBuffer, span: list[str]) -> BodyResult:
-    """No marker follows: the text ends in the id, or the call's marker was only mentioned."""
-    rest = source.text[source.position :]
-    if not source.final or any(char.isspace() for char in rest.strip()):
-        return TEXT
-    span.append(source.rest())
-    return BodyResult(error=CUT_OFF)
 
 
 def _name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
@@ -145,10 +137,8 @@ _section = CallSection(
 
 def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """A call at the very beginning whose openers the server stripped: its id and the arguments' marker are left."""
-    undecided, context.may_be_text = context.may_be_text, True
-    found = yield from peek_match(source, _STRIPPED, ID_LIMIT, lambda ahead: _may_be_stripped(ahead, context))
-    context.may_be_text = undecided
-    if found is None or context.tools.match(found["name"]) is None:
+    may_continue = partial(_may_be_stripped, context=context)
+    if (yield from peek_call(source, context, _STRIPPED, ID_LIMIT, may_continue)) is None:
         return TEXT
     return (yield from read_call(source, span, context)).adding("missing-open-tag")
 

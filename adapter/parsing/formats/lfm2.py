@@ -15,7 +15,6 @@ from adapter.parsing.formats import pythonic
 
 OPEN, CLOSE, RESULT = "<|tool_call_start|>", "<|tool_call_end|>", "<|tool_response_start|>"
 
-
 FORMAT = Format(
     name="lfm2",
     aliases=("lfm", "liquid", "lfm2_thinking"),

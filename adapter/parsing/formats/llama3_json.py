@@ -15,7 +15,6 @@ from adapter.parsing.format import CallOpener, Format
 
 PYTHON_TAG = "<|python_tag|>"
 
-
 FORMAT = Format(
     name="llama3_json",
     aliases=("llama3", "llama", "llama3_1", "llama3_2", "llama3_3", "llama_json", "llama4_json"),

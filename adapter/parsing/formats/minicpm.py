@@ -23,11 +23,10 @@ from adapter.parsing.format import CallOpener, Format
 OPEN, CLOSE = "<|tool_call_start|>", "<|tool_call_end|>"
 THINK, END_THINK = "<|thought_start|>", "<|thought_end|>"
 
-
 FORMAT = Format(
     name="minicpm",
     aliases=("minicpm3", "minicpm4"),
-    openers=(CallOpener(OPEN, python_or_json(OPEN, CLOSE)),),
+    openers=(CallOpener(OPEN, python_or_json(OPEN, CLOSE, has_fence=True)),),
     encode_calls=calls_encoder(encode_call, between="\n", opening=f"{OPEN}\n```python\n", closing=f"\n```\n{CLOSE}"),
     reasoning={THINK: END_THINK, "<think>": "</think>"},
     stray_closers=(CLOSE,),

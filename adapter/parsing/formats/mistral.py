@@ -13,16 +13,16 @@ markers, its first release between ``<think>`` tags.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, CallOpener, Format, ReadContext, peek_call
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import (
     Reader,
     StreamBuffer,
     peek_marker,
-    peek_match,
     read_until,
     skip_space,
     take_marker,
@@ -50,13 +50,11 @@ def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext)
     fixes: list[str] = []
     while True:
         char = yield from skip_space(source, span)
-        again = (yield from take_marker(source, _again)) if char == OPEN[0] else ""
-        if not again:
+        if char != OPEN[0] or not (yield from take_marker(source, _again, span)):
             break
-        span.append(again)
         fixes.append("text-in-tag")  # the marker written twice
     if not char:
-        return BodyResult(error=CUT_OFF)
+        return CUT
     if char in "{[":
         return (yield from _read_list(source, span, context)).adding(*fixes)
     head: list[str] = []
@@ -80,7 +78,7 @@ def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext)
         fixes.append("missing-inner-tag")
     else:
         source.push_back(marker)
-        return BodyResult(error=CUT_OFF) if source.final and source.is_empty else TEXT
+        return CUT if source.final and source.is_empty else TEXT
     arguments = UntaggedJson("arguments", after_marker=True, name=name, ends=_ENDS)
     reading = yield from arguments(source, span, context)
     if reading.not_a_call:
@@ -91,10 +89,9 @@ def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext)
 
 def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """``NAME[ARGS]{...}`` of a tool of the session at the very beginning: the server stripped the marker."""
-    undecided, context.may_be_text = context.may_be_text, True
-    found = yield from peek_match(source, _STRIPPED, HEAD_LIMIT, lambda ahead: _may_be_stripped(ahead, context))
-    context.may_be_text = undecided
-    if found is None or context.tools.match(found[1]) is None:
+    may_continue = partial(_may_be_stripped, context=context)
+    found = yield from peek_call(source, context, _STRIPPED, HEAD_LIMIT, may_continue)
+    if found is None:
         return TEXT
     take_match(source, found, span)
     read = UntaggedJson("arguments", after_marker=True, name=found[1], ends=_ENDS)

@@ -19,7 +19,6 @@ from adapter.parsing.format import CallOpener, Format
 
 OPEN, ARGUMENTS, RESULT, ANSWER = "✿FUNCTION✿:", "✿ARGS✿:", "✿RESULT✿", "✿RETURN✿"
 
-
 FORMAT = Format(
     name="qwen_agent",
     aliases=("qwen_fncall",),

@@ -21,7 +21,6 @@ from adapter.parsing.format import CallOpener, Format
 
 OPEN, INPUT, RESULT = "Action:", "Action Input:", "Observation:"
 
-
 FORMAT = Format(
     name="react",
     openers=(CallOpener(OPEN, labelled_reader(INPUT, RESULT)), continue_block.OPENER),

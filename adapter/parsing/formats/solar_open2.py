@@ -28,7 +28,6 @@ TAGS = KeyValueTags(
 )
 THINK, END_THINK, END, START = "<|think:start|>", "<|think:end|>", "<|im:end|>", "<|im:start|>"
 
-
 FORMAT = Format(
     name="solar_open2",
     aliases=("solar", "solar_open", "solar_pro4"),

@@ -26,9 +26,9 @@ from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies.argument_collection import BodyError, PendingCall, encode_unescaped
 from adapter.parsing.bodies.raw_value import RawValue, without_line_end
 from adapter.parsing.encoding import calls_encoder, result_encoder
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_until
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_until, wait_for_character
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool
@@ -60,8 +60,7 @@ def _read_tag(name: str, source: StreamBuffer, span: list[str], context: ReadCon
     context.may_be_text = True
     tool, taken = context.tools[name], list[str]()
     written = (yield from take_until(source, "/>", ATTRIBUTES_LIMIT, taken)) or ""
-    while source.is_empty and not source.final:
-        yield
+    yield from wait_for_character(source)
     is_alone = source.is_empty or source.text[source.position] in "\r\n<"
     call = PendingCall(tool.name, tool)
     call.fix("value-in-attribute")
@@ -88,13 +87,11 @@ def _reader_of(name: str) -> BodyReader:
             if char == "{" and not call.arguments:
                 return (yield from TaggedJson(opening, closing, name=tool.name)(source, span, context))
             closers = (closing, _FUNCTION_CLOSE) if call.arguments else (closing,)
-            close = yield from take_marker(source, markers_for(*closers))
-            if close:
-                span.append(close)
+            if (yield from take_marker(source, markers_for(*closers), span)):
                 return call.result()
             if source.final and _BEGINS_TAG.fullmatch(source.text, source.position):
                 span.append(source.rest())
-                return BodyResult(error=CUT_OFF)
+                return CUT
             key = yield from _take_key(source, span, tool)
             if not key and not call.arguments and char:
                 return TEXT  # the tag was only mentioned, or is part of the answer

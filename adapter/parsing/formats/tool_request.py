@@ -12,7 +12,6 @@ from adapter.parsing.tagged_json import TaggedJson, require_json
 
 OPEN, CLOSE = "[TOOL_REQUEST]", "[END_TOOL_REQUEST]"
 
-
 FORMAT = Format(
     name="tool_request",
     aliases=("lmstudio", "lm_studio"),
