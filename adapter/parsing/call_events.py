@@ -1,4 +1,4 @@
-"""From a reading to events: which calls count under the policy, and what the model hears of those that do not."""
+"""Turn body results into events: apply the policy, and explain rejected calls to the model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _placeholder = re.compile(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")
 
 
 class CallEventFactory:
-    """Those of one turn. ``id_seed`` makes the ids of its calls differ from other turns'."""
+    """Build the call events of one turn. ``id_seed`` makes its call ids differ from those of other turns."""
 
     def __init__(
         self, format: Format, tools: ToolSet, normalise: Normalise, policy: ParsePolicy, *, id_seed: str
@@ -33,7 +33,7 @@ class CallEventFactory:
         self._count = 0
 
     def events_for(self, reading: BodyResult, raw: str) -> list[Event]:
-        """What ``raw``, which stands in its format's markers, amounts to."""
+        """Return the events for ``raw``, which has its format's markers."""
         if reading.error is not None:
             return [InvalidToolCall(raw, reading.error)]
         if not reading.calls:
@@ -49,10 +49,10 @@ class CallEventFactory:
         return events
 
     def rejection_reason(self, reading: BodyResult, *, is_marked: bool, is_first: bool) -> str:
-        """Why what looks like calls is text all the same: a key of `REJECTION_REASONS`, "" when it may be calls.
+        """Return why apparent calls are text: a key of `REJECTION_REASONS`, or "" if they may be calls.
 
-        ``is_first``: nothing stands before it. Then a call of no tool of the session whose name could be a
-        tool's is no text, so that the model hears that there is no such tool.
+        ``is_first``: nothing precedes it. A call of an unknown tool whose name could be a tool's is then not text, so
+        that the model learns that there is no such tool.
         """
         if not is_marked and self._policy.unmarked == "none":
             return "no-markers"
@@ -62,7 +62,7 @@ class CallEventFactory:
         return "unknown-tool" if unknown and not (is_first and _TOOL_NAME.fullmatch(unknown)) else ""
 
     def held_events(self, reading: BodyResult, raw: str, *, is_marked: bool) -> list[Event]:
-        """What ``raw``, where `why_text` has no objection, amounts to if nothing but calls follows."""
+        """Return the events for ``raw``, which `rejection_reason` accepted, if nothing but calls follows."""
         unknown = self._unknown(reading)
         if unknown:
             return [InvalidToolCall(raw, self._tools.explain_unknown(unknown), unknown)]
@@ -72,16 +72,16 @@ class CallEventFactory:
         return [self._demanding_markers(event) for event in events]
 
     def next_id(self, raw: str) -> str:
-        """The id of the next call, if ``raw`` is its text."""
+        """Return the id of the next call, if ``raw`` is its text."""
         return make_call_id(self._id_seed, self._count + 1, raw)
 
     def _unknown(self, reading: BodyResult) -> str:
-        """The first name that is no tool of this session; "" when all are, or when it is not known what there is."""
+        """Return the first name that is not a tool of this session; "" if all are, or if no tools are known."""
         names = (call.name for call in reading.calls if self._tools and self._tools.match(call.name) is None)
         return next(names, "")
 
     def _demanding_markers(self, event: Event) -> Event:
-        """``event``, or where it calls a tool that changes something, how to write that call."""
+        """Return ``event``, or the correct spelling of a call if it changes something and lacks its markers."""
         if not isinstance(event, ToolCall):
             return event
         tool = self._tools.match(event.name)
@@ -94,7 +94,7 @@ class CallEventFactory:
     def _tool_call(
         self, call: DecodedCall, fixes: tuple[str, ...], raw: str, has_surrogates: bool
     ) -> ToolCall | InvalidToolCall:
-        """``raw`` is empty where calls share a value: ``has_surrogates`` is said of all of it."""
+        """``raw`` is empty where calls share a value; ``has_surrogates`` refers to the whole text."""
         name, arguments, more = self.normalise(call.name, call.arguments)
         self._count += 1
         unique = dict.fromkeys((*fixes, *call.fixes, *more))
@@ -108,9 +108,9 @@ class CallEventFactory:
 
 
 def make_call_id(seed: str, number: int, raw: str) -> str:
-    """``call_`` and 24 letters or digits, the form of OpenAI's ids: the same for the same turn, number and text.
+    """Return ``call_`` and 24 letters or digits, like OpenAI's ids: the same for the same turn, number and text.
 
-    Of a long text its ends and length stand for all of it.
+    A long text is represented by its two ends and its length.
     """
     if len(raw) > 4096:
         raw = f"{raw[:2048]}{len(raw)}{raw[-2048:]}"
@@ -128,7 +128,7 @@ _PAIRS = len(_TWO_DIGITS)
 
 
 def _is_example(reading: BodyResult) -> bool:
-    """Whether a call without markers only shows how one looks: with placeholders where values go."""
+    """Return whether a call without markers is only an example, with placeholders as values."""
     if not {"no-markers", "code-fence"} & {*reading.fixes}:
         return False  # the told format's own way to call
     arguments = [item for call in reading.calls for item in call.arguments.items()]
@@ -136,6 +136,6 @@ def _is_example(reading: BodyResult) -> bool:
 
 
 def _is_placeholder(key: str, value: str) -> bool:
-    """``...``, ``{{path}}``, ``<your command>``, or ``<path>`` for a path; not ``<br>`` or another tag."""
+    """Match ``...``, ``{{path}}``, ``<your command>``, or ``<path>`` for a path; not ``<br>`` or another tag."""
     found = _placeholder.fullmatch(value)
     return found is not None and (found[1] is None or " " in found[1] or found[1].lower() in key.lower())

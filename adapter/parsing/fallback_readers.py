@@ -1,4 +1,4 @@
-"""Calls of another family than the one told: read where the told format has no marker, or can make nothing of it."""
+"""Fallback to other formats' readers, where the expected format has no marker or cannot parse the body."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from adapter.parsing.format import BodyReader, BodyResult, CallOpener, ReadConte
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, give_back, take_again
 
 MAX_GIVEN_BACK = 100_000
-"""Characters that foreign readers may take and give back in one answer: without a bound cost grew with the square."""
+"""Maximum number of characters that fallback readers may take and give back in one answer; unbounded, the cost would be
+quadratic."""
 
 
 class FallbackReaders(Protocol):
-    """The formats whose calls, but nothing else of them, are read beside those of the told one."""
+    """The formats that are parsed in addition to the expected one; only their calls are."""
 
     @property
     def strays(self) -> frozenset[str]: ...
@@ -22,16 +23,17 @@ class FallbackReaders(Protocol):
     @property
     def bare(self) -> Sequence[BodyReader]: ...
     def openers(self, names: Sequence[str]) -> Mapping[str, CallOpener]:
-        """By their markers in lower case. ``names``: those of the session's tools."""
+        """Return the openers by their markers in lower case. ``names``: the session's tools."""
         ...
 
     def __hash__(self) -> int: ...
 
 
 class FallbackReader:
-    """Reads a body in the format that is told (``own``), if it has this marker, else as another format (``other``).
+    """Parse a body with the expected format's reader (``own``), if it has one here, else with ``other``.
 
-    Where ``own`` makes no call of the body, ``other`` may. A call that ``other`` reads is marked as foreign.
+    If ``own`` finds no call in the body, ``other`` is tried. A call that ``other`` finds gets the repair
+    ``foreign-body``.
     """
 
     def __init__(self, own: BodyReader | None, other: BodyReader) -> None:
@@ -58,7 +60,7 @@ class FallbackReader:
 
 
 def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener]) -> dict[str, CallOpener]:
-    """``own`` openers by their markers, and those of ``others``; at a marker of both the own reader comes first."""
+    """Merge ``own`` openers and ``others`` by their markers; at a shared marker the own reader comes first."""
     openers = dict(own)
     for marker, other in others.items():
         mine = own.get(marker)

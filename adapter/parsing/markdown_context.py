@@ -1,7 +1,7 @@
-"""What a marker in an answer must know of the text before it, to tell quoted ones from meant ones.
+"""Track the current Markdown line and code fence, to tell quoted markers from effective ones.
 
-Text is only kept until somebody asks: most of an answer is looked at once, when a marker
-comes, and an answer without markers not at all.
+Text is buffered until the state is needed: most of an answer is examined once, at a marker, and an answer without
+markers not at all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from adapter.parsing.stream_buffer import SPACE
 
 FENCE, TILDE_FENCE = "```", "~~~"
 FENCE_KIND = 39
-"""Characters that may follow the opening of a code fence on its line."""
+"""Maximum number of characters after the opening of a code fence on its line."""
 
 _MARGIN = SPACE.replace("\n", "")
 _OPENING = rf"[{_MARGIN}]*+(?:{FENCE}(?=[^\n]{{0,{FENCE_KIND}}}\n)(?P<more>`*)[^`\n]*\n|(?P<tilde>{TILDE_FENCE}))"
@@ -23,22 +23,23 @@ _HEAD_LENGTH = 40
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 MANY = 256
-"""Pieces after which they are looked at all the same: a stream's piece of four characters takes sixty bytes."""
+"""Number of pieces after which they are processed anyway; a four-character piece of a stream takes sixty bytes."""
 LONG = 100
-"""Characters of a line that show whether it is a code fence."""
+"""Number of characters of a line that show whether it is a code fence."""
 
 
 @lru_cache(maxsize=16)
 def _next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Finds what closes ``fence``, or opens one when that is empty, where a text begins and on any later line of it."""
+    """Return patterns for a line that closes ``fence``, or opens one if it is empty: at the start of a text, and later.
+    """
     pattern = rf"[{_MARGIN}]*+{fence}" if fence else _OPENING
     return re.compile(pattern), re.compile("\n" + pattern)
 
 
 class MarkdownContext:
-    """The line so far, and the code fence around it, given in pieces of any size. It forgets the lines before.
+    """The current line and the code fence around it. Previous lines are forgotten.
 
-    ``has_fences``: whether code fences quote what is in them; in reasoning they are nothing but backticks.
+    ``has_fences``: code fences quote their content; in reasoning they are only backticks.
     """
 
     __slots__ = ("_fence", "_goes_on", "_has_fences", "_head", "_is_blank", "_is_quote", "_opened", "_pieces", "_run")
@@ -61,19 +62,19 @@ class MarkdownContext:
 
     @property
     def is_quote(self) -> bool:
-        """Whether it begins with ``>``, or is indented and begins with who speaks, as a quoted transcript does."""
+        """True if the line begins with ``>``, or is indented and begins with a speaker, as in a quoted transcript."""
         self._look()
         return self._is_quote
 
     @property
     def is_fenced(self) -> bool:
-        """Whether it stands in a code fence."""
+        """True inside a code fence."""
         self._look()
         return bool(self._fence)
 
     @property
     def quote_reason(self) -> str:
-        """What would quote a call that follows, as `REJECTION_REASONS` has it: "" when nothing would."""
+        """The key of `REJECTION_REASONS` that quotes a call at this point; "" if nothing does."""
         self._look()
         if self._fence:
             return "code-fence"
@@ -82,7 +83,7 @@ class MarkdownContext:
         return "quotation" if self._is_quote else ""
 
     def quoted_after(self, text: str) -> str:
-        """`quoted_by`, if ``text`` came next."""
+        """Return `quote_reason` as it would be after ``text``."""
         from copy import copy
 
         ahead = copy(self)
@@ -90,12 +91,12 @@ class MarkdownContext:
         return ahead.quote_reason
 
     def advance_past_tick(self) -> None:
-        """The inline code quotes a marker, so it may go on over line breaks, to the end of its paragraph."""
+        """Note that the inline code quotes a marker: it may span lines, to the end of its paragraph."""
         self._look()
         self._goes_on = True
 
     def end_quotation(self) -> None:
-        """What quoted the text so far, in backticks or a fence, has ended here."""
+        """End the quotation by backticks or a fence here."""
         self._look()
         self._fence = ""
         self._forget_ticks()
@@ -112,7 +113,7 @@ class MarkdownContext:
             self._take(text)
 
     def _look_at_lines(self) -> None:
-        """Look at as much as no later text can show in another light: what is a fence shows at the end of its line."""
+        """Process all text that later text cannot reinterpret: a fence is certain at the end of its line."""
         text = "".join(self._pieces)
         end = text.rfind("\n") + 1
         if len(text[end:].lstrip(SPACE)) > LONG:
@@ -130,7 +131,7 @@ class MarkdownContext:
             self._add(text[at:] if at else text)
 
     def _pass_fences(self, text: str) -> int:
-        """Open and close the code fences of ``text``. Returns where the last that opens or closes one ends, or 0."""
+        """Open and close the code fences of ``text``. Return the end of the last fence line, or 0."""
         at = 0
         while True:
             first, later = _next_border(self._fence)
@@ -160,7 +161,7 @@ class MarkdownContext:
         self._count_ticks(text)
 
     def _goes_on_after(self, line: str) -> bool:
-        """Whether the inline code is still open after ``line``, the end of the present line."""
+        """Return whether the inline code is still open after ``line``, the end of the current line."""
         if not self._goes_on:
             return False
         self._begin(line[:-1])

@@ -1,4 +1,4 @@
-"""What the segmenter looks for, put together once for a set of formats and tools."""
+"""The segmenter's markers and parsers, built once for each set of formats and tools."""
 
 from __future__ import annotations
 
@@ -23,52 +23,52 @@ from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, first_two, mark
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 
 REASONING = {"<think>": "</think>", "<thinking>": "</thinking>"}
-"""Reasoning markers that models write whatever their family."""
+"""Reasoning markers that models of any family write."""
 
 END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>")
 """Tokens that a server should have stripped."""
 
 NEXT_TURN = ("<|im_start|>", "<|start_header_id|>")
 INVENTED_RESULT = ("<tool_response>",)
-"""What a model writes when it goes on by itself: the rest is not its turn any more."""
+"""Tags of a result that the model invents; the rest is not part of its turn."""
 
 BARE_STARTS = ("\n{", "\n[")
-"""Where JSON without markers may begin."""
+"""Possible beginnings of JSON without markers."""
 
 CALL_FENCES = ("", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", "xml")
-"""What code fences that may hold a call say of their language."""
+"""Languages of code fences that may hold a call."""
 
 
 class MarkerTables(NamedTuple):
-    """The markers of some formats by what they do, in lower case, and what finds them in a text."""
+    """The markers of some formats by their function, in lower case, and the sets that find them."""
 
     openers: Mapping[str, CallOpener]
     heads: tuple[BodyReader, ...]
     stripped: tuple[BodyReader, ...]
-    """Read calls whose openers are missing, where an answer begins."""
+    """Parsers of calls whose opening markers are missing, at the beginning of an answer."""
     bare: BodyReader
-    """Reads calls that stand without markers where a line begins."""
+    """Parser of calls without markers at the beginning of a line."""
     fenced: BodyReader
-    """Reads what a code fence holds."""
+    """Parser of the content of a code fence."""
     strays: frozenset[str]
     foreign_strays: frozenset[str]
-    """Closing markers of the formats that are not told: they belong to nothing but a call right before them."""
+    """Closing markers of formats other than the expected one: they are markup only right after a call."""
     reasoning: Mapping[str, str]
     answers: Mapping[str, str]
     ends: frozenset[str]
     next_turns: frozenset[str]
     results: frozenset[str]
     text_markers: WeakMarkerSet
-    """All that matters in an answer."""
+    """All markers that are effective in an answer."""
     reasoning_ends: MarkerSet
     reasoning_markers: MarkerSet
-    """All that matters in reasoning."""
+    """All markers that are effective in reasoning."""
     opening_markers: MarkerSet
 
 
 @lru_cache(maxsize=128)
 def reasoning_markers(formats: tuple[Format, ...]) -> Mapping[str, str]:
-    """The closing marker of reasoning by its opening one, for these formats."""
+    """Map the opening markers of reasoning to the closing ones, for these formats."""
     own = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.reasoning.items()}
     return REASONING | own
 
@@ -77,9 +77,9 @@ def reasoning_markers(formats: tuple[Format, ...]) -> Mapping[str, str]:
 def build_marker_tables(
     formats: tuple[Format, ...], names: tuple[str, ...], others: FallbackReaders | None = None
 ) -> MarkerTables:
-    """``names``: those of the session's tools, which some formats use as markers.
+    """Build the tables. ``names``: the session's tools, which some formats use as markers.
 
-    ``others``: those whose calls, but nothing else of them, are read where none of ``formats`` has its own.
+    ``others``: further formats; only their calls are parsed, at markers that ``formats`` do not have.
     """
     if not names:
         return _tables(formats, others)
@@ -146,7 +146,7 @@ def _tables(formats: tuple[Format, ...], others: FallbackReaders | None) -> Mark
 
 
 def _weak(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
-    """Patterns of what follows a code fence, or a bracket at a line's beginning, where that can begin no call."""
+    """Return patterns of text after a code fence, or a bracket at the beginning of a line, that cannot begin a call."""
     keys = "|".join(map(re.escape, sorted({*CALL_KEYS, *names})))
     idle_object = rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
     idle_list = rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]"
@@ -175,7 +175,7 @@ def _stripped(formats: Sequence[Format], others: FallbackReaders | None) -> tupl
 
 
 def _undecided(read: BodyReader) -> BodyReader:
-    """Reads a call of another family that is known to be one only when it is whole."""
+    """Return a reader for another family's call that is certain only once it is complete."""
     read_foreign = FallbackReader(None, read)
 
     def read_undecided(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -189,6 +189,6 @@ _bare_json = UntaggedJson("arguments", after_marker=False)
 
 
 def _read_loose_json(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """JSON calls that lack their format's markers."""
+    """Parse JSON calls that lack their format's markers."""
     reading = yield from _bare_json(source, span, context)
     return reading.adding("no-markers")

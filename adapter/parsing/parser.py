@@ -1,4 +1,4 @@
-"""Reads a model's text, whole or as it streams: the public face of the formats engine."""
+"""The public parser: turn a model's text, whole or streamed, into events."""
 
 from __future__ import annotations
 
@@ -19,23 +19,20 @@ from adapter.tools.tool import ToolDefinitions, ToolSet
 
 
 class Parser:
-    """Takes text in any pieces and gives events.
+    """Turn text that arrives in pieces into events.
 
-    ``format``: the format to read, by its name or as `adapter.derive` gives it, or None to recognise every one. Where
-    one is told, calls in the markers of the others are read, too, unless the policy is ``strict``.
-    ``tools``: what may be called; with it, names, argument names and types are
-    matched to their definitions. ``generation_prompt``: what the chat template put
-    before the output, None when that is not known; it may have opened reasoning. A format that
-    always has it opened is then taken to have done so, until an answer that ends without closing it
-    says that it was one. ``turn``: any text that tells this turn from others of the conversation, so
-    that call ids differ. ``policy``: which text may become a call, ``strict``, ``safe`` or ``lenient``,
-    or a `ParsePolicy`. ``stream_arguments``: also give each call's
-    arguments as `ToolCallDelta` events, as they are written where that is possible, at the latest before
-    the call itself; a call whose arguments had to be mended after that is invalid.
+    ``format``: the expected format, by name or as returned by `adapter.derive`; None accepts every format. With an
+    expected format, calls in other formats' markers are also parsed, unless the policy is ``strict``. ``tools``: the
+    callable tools; names, argument names and types are matched to their definitions. ``generation_prompt``: the chat
+    template's text before the output, which may have opened reasoning; None if unknown. A format that always opens
+    reasoning in the prompt is then assumed to have done so, until an answer ends without closing it. ``turn``: any text
+    that distinguishes this turn from others of the conversation, so that call ids differ. ``policy``: the text that may
+    become a call: ``strict``, ``safe``, ``lenient``, or a `ParsePolicy`. ``stream_arguments``: also emit each call's
+    arguments as `ToolCallDelta` events, while they are written if possible, at the latest before the call itself; a
+    call whose arguments needed a repair after that is invalid.
 
-    `feed` and `close` never raise on any text, and the events do not depend on how
-    the text was split (adjacent deltas joined). Raises UsageError for an unknown
-    format, and when fed after it was closed, or something else than text.
+    `feed` and `close` never raise on any text, and the events do not depend on how the text was split (adjacent deltas
+    joined). Raises UsageError for an unknown format, for text after `close`, and for anything that is not a str.
     """
 
     def __init__(
@@ -66,7 +63,7 @@ class Parser:
         self._is_closed = False
 
     def feed(self, text: str) -> list[Event]:
-        """The events that ``text`` completes. A call comes whole, the moment it is closed."""
+        """Return the events that ``text`` completes. A call is returned whole, as soon as it is closed."""
         if self._is_closed:
             raise UsageError("this parser is closed; make a new Parser for the next turn")
         if not isinstance(text, str):
@@ -74,7 +71,8 @@ class Parser:
         return self._segmenter.feed(text)
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
-        """The last events. ``finish_reason``: the server's, so that a call cut for length is never taken as whole."""
+        """Return the last events. ``finish_reason``: the server's, so that a call cut off by a length limit is not
+        accepted."""
         if self._is_closed:
             return []
         self._is_closed = True
@@ -91,13 +89,13 @@ def parse(
     turn: str = "",
     policy: str | ParsePolicy = SAFE,
 ) -> Turn:
-    """One whole answer, read. The arguments are those of `Parser`; so are the promises."""
+    """Parse one complete answer. Arguments and guarantees are those of `Parser`."""
     parser = Parser(format, tools, generation_prompt=generation_prompt, turn=turn, policy=policy)
     return Turn.from_events([*parser.feed(text), *parser.close(finish_reason)])
 
 
 def _no_text(given: object) -> str:
-    """What a developer should have passed."""
+    """Explain to the developer which value to pass."""
     match given:
         case None:
             advice = "an answer without content has None there: pass message.content or ''"
@@ -112,7 +110,7 @@ def _no_text(given: object) -> str:
 
 
 def _opens_reasoning(generation_prompt: str | None, formats: tuple[Format, ...]) -> bool:
-    """Whether the output begins inside reasoning: by the prompt where it is known, else by the told format's habit."""
+    """Return whether the output begins inside reasoning, by the prompt if known, else by the format's default."""
     if generation_prompt is None:
         return len(formats) == 1 and formats[0].starts_in_reasoning
     prompt = generation_prompt.lower()

@@ -1,11 +1,11 @@
-"""Cuts a model's text into answer, reasoning and calls: one machine for every format.
+"""Split a model's text into answer, reasoning and calls: one state machine for every format.
 
 The machine is a generator that reads a `StreamBuffer`, keeps a `ParseState` and fills an `EventBuffer`; formats
-contribute markers and body readers through their tables. Where a call may be is decided here:
+contribute markers and body readers through their tables. It decides where a call may appear:
 
 - at a format's marker, unless it is quoted in inline code or a code fence;
 - as bare or fenced JSON that begins a line, when nothing but calls follows it
-  until the end of the message: until then it is held, and becomes text otherwise;
+  until the end of the message: until then it is buffered, and becomes text otherwise;
 - never in reasoning, unless reasoning never closes and the call is its end, of a tool that only reads
   (Qwen3.5 forgets ``</think>`` before a call).
 """
@@ -45,24 +45,22 @@ from adapter.tools.call_shapes import Normalise
 from adapter.tools.tool import ToolSet
 
 MAX_PIECE = 1 << 17
-"""Characters taken at once. Some steps look at all that has come (json's errors count its lines): a longer text
-is read in pieces, so that their number does not multiply with its length."""
+"""Maximum number of characters processed at once. Some steps scan all buffered text (json's errors count lines), so
+longer text is split to keep the total cost linear."""
 
 _closing_fence = markers_for(FENCE)
 _BEGINS_STRIPPED = re.compile(r"\s*+(?:[\w.-]*+(?:[:\[{]|\Z)|analysis[^a-z\s]|assistant[cf])")
-"""How an answer without its markers begins: with a word and a colon, bracket or brace, with what has come of them, or
-with the words of Harmony's headers."""
+"""The beginning of an answer without its markers: a word and a colon, bracket or brace (or part of them), or the words
+of Harmony's headers."""
 
 
 class Segmenter:
-    """Feed it text, take events. Never raises on any text; cost is linear in the text.
+    """Turn text into events. Never raises on any text; the cost is linear in the text.
 
-    ``normalise`` matches a decoded call to the session's tools, as far as that is
-    certain. ``id_seed`` makes the ids of this turn differ from other turns'.
-    ``assumes_reasoning``: that the text begins in reasoning is the format's habit, which the prompt did not confirm.
-    ``drafts_count``: whether calls that end unclosed reasoning are meant.
-    ``stream_arguments``: whether a call's arguments are handed on while they are being written.
-    ``others``: those whose calls are read, too, where they have markers of their own.
+    ``normalise`` matches a decoded call to the session's tools. ``id_seed`` makes the ids of this turn differ from
+    those of other turns. ``assumes_reasoning``: the format's default, not the prompt, places the beginning in
+    reasoning. ``drafts_count``: accept calls that end unclosed reasoning. ``stream_arguments``: emit a call's arguments
+    while they are being written. ``others``: formats whose calls are also parsed, at markers of their own.
     """
 
     def __init__(
@@ -164,7 +162,7 @@ class Segmenter:
         output.flush_whitespace(as_text=state.last in (NOTHING, CONTENT))
 
     def _read_head(self) -> Reader[None]:
-        """What can only stand where an answer begins."""
+        """Parse text that is only valid at the beginning of an answer."""
         header = yield from skip_echoed_header(self._source)
         if header:
             self._output.add_markup(header)
@@ -193,13 +191,13 @@ class Segmenter:
             yield from self._at_part(kind, marker)
 
     def _why_quoted(self, kind: str) -> str:
-        """Why a marker means nothing here: a key of `REJECTION_REASONS`, "" when it means what it says."""
+        """Return why a marker here is only quoted: a key of `REJECTION_REASONS`, or "" if it is effective."""
         line = self._state.line
         reason = line.quoted_after("\n") if kind[0] == "\n" else line.quote_reason
         return "" if reason == "quotation" and kind not in self._tables.openers else reason
 
     def _at_part(self, kind: str, marker: str) -> Reader[None]:
-        """At a marker that begins or ends reasoning, an answer or a turn, where it stands as one does."""
+        """Handle a marker that begins or ends reasoning, an answer or a turn; elsewhere it is text."""
         state, output, tables = self._state, self._output, self._tables
         if kind in tables.reasoning and (
             state.line.is_blank or state.has_calls or (yield from begins_block(self._source))
@@ -237,14 +235,14 @@ class Segmenter:
             output.add_text(marker)
 
     def _reject(self, reason: str, length: int) -> None:
-        """Say why the last ``length`` characters taken are no call."""
+        """Record why the last ``length`` characters are not a call."""
         end = self._source.offset
         self._output.reject(reason, end - length, end)
 
     # --------------------------------------------------------------- reasoning
 
     def _read_unopened_reasoning(self) -> Reader[None]:
-        """The text begins in reasoning, or with the marker that opens it."""
+        """Parse text that begins in reasoning, or with the marker that opens it."""
         yield from skip_space(self._source, self._state.space)
         repeated = yield from take_marker(self._source, markers_for(*self._tables.reasoning))
         if repeated:
@@ -279,7 +277,7 @@ class Segmenter:
         output.end_section()
 
     def _read_draft(self, opener: str) -> Reader[str]:
-        """A call drafted in reasoning is reasoning; one that ends a text whose reasoning never closes is meant.
+        """Parse a call in reasoning: it is reasoning, unless the reasoning never closes and the call ends the text.
 
         Returns the closing marker, "" at the end.
         """
@@ -297,7 +295,7 @@ class Segmenter:
         return closing
 
     def _calls_alone(self, text: str) -> list[Event]:
-        """The events of ``text`` if it is calls of tools that only read, and nothing else; else none."""
+        """Return the events of ``text`` if it consists of calls of tools that only read; else nothing."""
         inner = self._again(in_reasoning=False, drafts_count=False)
         events = [*inner.feed(text), *inner.close(None)]
         alone = all(isinstance(event, ToolCall | MarkupDelta | ToolCallProgress) for event in events)
@@ -337,7 +335,8 @@ class Segmenter:
             self._output.add_empty(events, keeps_space=opener.keeps_space)
 
     def _read_first(self) -> Reader[None]:
-        """Where an answer begins, at the very start or right after reasoning: a call without its opener, or JSON."""
+        """Parse the beginning of an answer, at the start or after reasoning: a call without its opening marker, or
+        JSON."""
         yield from self._read_stripped()
         space = self._state.space
         char = yield from skip_space(self._source, space)
@@ -346,13 +345,13 @@ class Segmenter:
             yield from self._read_bare()
 
     def _read_stripped(self) -> Reader[None]:
-        """What the server left of a call, or of a header, without its markers."""
+        """Parse a call or a header whose markers the server stripped."""
         if self._tables.stripped and _BEGINS_STRIPPED.match(self._source.text, self._source.position):
             for read in self._tables.stripped:
                 yield from self._read_call(CallOpener("", read), "")
 
     def _read_bare(self) -> Reader[None]:
-        """JSON where a line begins: a call if nothing but calls follows."""
+        """Parse JSON at the beginning of a line: a call if nothing but calls follows."""
         span: list[str] = []
         result, _ = yield from self._read_body(self._tables.bare, span)
         raw = "".join(span)
@@ -363,7 +362,7 @@ class Segmenter:
             self._output.add_calls(self._verdicts.events_for(result, raw))
 
     def _read_fence(self) -> Reader[None]:
-        """A code fence: a call if it holds one and nothing else, and nothing but calls follows; else text."""
+        """Parse a code fence: a call if it holds only that and nothing but calls follows; else text."""
         span = [FENCE]
         kind = yield from take_until(self._source, "\n", FENCE_KIND + 1, span)
         is_closed, marker, result = False, "", TEXT
@@ -383,7 +382,7 @@ class Segmenter:
             self._state.line.end_quotation()
 
     def _fenced_reader(self, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
-        """What reads the call that begins a code fence, if one does, and the marker that opens it."""
+        """Return the opening marker of a call that begins the code fence, and its reader; None if there is no call."""
         char = yield from skip_space(self._source, span)
         if char and char in "{[":
             return "", self._tables.fenced
@@ -391,7 +390,7 @@ class Segmenter:
         return marker, self._tables.openers[marker.lower()].read if marker else None
 
     def _closes_fence(self, span: list[str]) -> Reader[bool]:
-        """Whether nothing else stands in the code fence; the text's end closes it, too."""
+        """Return whether nothing else follows in the code fence. The end of the text also closes it."""
         yield from skip_space(self._source, span)
         closing = yield from take_marker(self._source, _closing_fence, span)
         return bool(closing) or (self._source.is_empty and not self._source.was_cut)
@@ -410,7 +409,7 @@ class Segmenter:
         return result, progress
 
     def _hold(self, result: BodyResult, raw: str, *, is_marked: bool) -> None:
-        """Keep calls that count only if nothing but calls follows; text stays text."""
+        """Buffer calls that count only if nothing but calls follows; text stays text."""
         is_first = self._state.last is NOTHING
         reason = self._verdicts.rejection_reason(result, is_marked=is_marked, is_first=is_first) if result.calls else ""
         if reason:

@@ -1,10 +1,8 @@
-"""Text that arrives in pieces, and the few ways in which readers take it.
+"""Buffer for text that arrives in pieces, and the functions that take text from it.
 
-A reader is a generator: it takes text from a `StreamBuffer` and yields when it needs
-more. It is resumed when more has come, or when none will (``source.final``).
-Every decision depends on the text alone, never on where it was split, because
-a piece that may still become a marker is waited for; and every character is
-looked at a bounded number of times.
+A reader is a generator: it takes text from a `StreamBuffer` and yields when it needs more. It is resumed when more has
+arrived, or when the text has ended (``source.final``). Every decision depends only on the text, never on its split,
+because a piece that may still become a marker is waited for; each character is examined a bounded number of times.
 """
 
 from __future__ import annotations
@@ -17,17 +15,20 @@ from adapter.parsing.marker_set import Found, MarkerSet
 
 T = TypeVar("T")
 Reader: TypeAlias = Generator[None, None, T]
-"""Yields when it needs more text; returns what it read."""
+"""A generator that yields when it needs more text, and returns its result."""
 
 SPACE = " \t\r\n\f\v\ufeff\u200b\u200c\u200d\u2060"
-"""White space between tokens, with the invisible characters that some models emit."""
+"""Whitespace between tokens, including the invisible characters that some models emit."""
 
 _spaces = re.compile(f"[{SPACE}]+")
 
 
 class ValueSink:
-    """Takes a long value into ``span``. While its reader waits, pieces at whose beginning ``matters`` does not match,
-    which could not change what the reader does, may be put into it without asking the reader."""
+    """Collect a long value into ``span``.
+
+    While its reader waits, a piece whose beginning does not match ``matters`` cannot change the reader's state; it may
+    be added without resuming the reader.
+    """
 
     __slots__ = ("_start", "matters", "span")
 
@@ -42,7 +43,7 @@ class ValueSink:
             self._start += 1
 
     def wait(self, source: StreamBuffer) -> Reader[None]:
-        """Yield for more text than what went into the sink."""
+        """Yield for text that did not go into the sink."""
         if source.is_empty:
             source.sink = self
         yield
@@ -65,16 +66,16 @@ class StreamBuffer:
 
     @property
     def offset(self) -> int:
-        """How many characters have been taken since the text began."""
+        """Number of characters taken since the text began."""
         return self._before + self.position
 
     @property
     def end(self) -> int:
-        """How many characters have come since the text began."""
+        """Number of characters received since the text began."""
         return self._before + len(self.text)
 
     def since(self, offset: int) -> str:
-        """What has come from ``offset`` on, of a place that was reached with the last piece."""
+        """Return the text from ``offset`` on; the offset must lie in the last piece."""
         return self.text[max(0, offset - self._before) :]
 
     def feed(self, piece: str) -> None:
@@ -83,11 +84,11 @@ class StreamBuffer:
         self.position = 0
 
     def skip(self, piece: str) -> None:
-        """Take ``piece``, which comes after all else was taken, without looking at it."""
+        """Take ``piece``, the next text after everything else was taken, without examining it."""
         self._before += len(piece)
 
     def push_back(self, text: str) -> None:
-        """Put text back in front of what is left."""
+        """Put text back in front of the rest."""
         start = self.position - len(text)
         if start >= 0 and self.text.startswith(text, start):
             self.position = start
@@ -97,13 +98,13 @@ class StreamBuffer:
             self.position = 0
 
     def rest(self) -> str:
-        """Take all that is there."""
+        """Take all buffered text."""
         rest = self.text[self.position :]
         self.position = len(self.text)
         return rest
 
     def scan(self, markers: MarkerSet) -> tuple[str, str]:
-        """Take the text up to the next marker, and the marker; "" for it when none has come (yet)."""
+        """Take the text up to the next marker, and the marker; "" for it if none has arrived (yet)."""
         found = markers.search(self.text, self.position)
         start = self.position
         if found is not None and (
@@ -117,9 +118,10 @@ class StreamBuffer:
         return self.text[start : self.position], ""
 
     def search(self, markers: MarkerSet, end: int) -> Found | None:
-        """The first marker that begins here or later and ends by ``end``, nothing taken.
+        """Return the first marker from here on that ends by ``end``. Takes nothing.
 
-        Where none was, none is looked for again, so that openers in a row do not each look through all that follows.
+        Ranges already searched are remembered, so that a row of opening markers does not search all the following text
+        repeatedly.
         """
         here = self.offset
         begin, clear = self._clear.get(markers, (here, here))
@@ -132,28 +134,28 @@ class StreamBuffer:
         return found
 
     def may_go_on(self, found: Found, markers: MarkerSet) -> bool:
-        """Whether a longer marker may still be arriving in this one's place."""
+        """Return whether a longer marker may still be arriving in place of this one."""
         if self.final or len(self.text) - found[0] >= markers.longest or not markers.overlap:
             return False
         return markers.may_start_with(self.text[found[0] :])
 
     def is_within(self, found: Found, markers: MarkerSet) -> bool:
-        """Whether a marker that began before this one, and holds it, may still be arriving."""
+        """Return whether a marker that began earlier and contains this one may still be arriving."""
         return markers.nests and markers.held(self.text, self.position) < found[0]
 
     @property
     def is_empty(self) -> bool:
-        """Whether all that has come was taken."""
+        """True if all buffered text was taken."""
         return self.position >= len(self.text)
 
     @property
     def was_cut(self) -> bool:
-        """Whether the server said that the text ended too early."""
+        """True if the server reported that the text ended too early."""
         return self.finish_reason in ("length", "incomplete", "content_filter", "error", "cancelled")
 
 
 def read_until(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[str]:
-    """Take text into ``span`` up to the next marker. Returns the marker, taken but not in ``span``; "" at the end."""
+    """Take text into ``span`` up to the next marker. Return the marker, taken but not in ``span``; "" at the end."""
     sink = ValueSink(span, markers.matters)
     while True:
         plain, marker = source.scan(markers)
@@ -173,14 +175,14 @@ def take_through(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> R
 
 
 def skip_to(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[str]:
-    """Take text into ``span`` up to the next marker, which is not taken. Returns it; "" at the end."""
+    """Take text into ``span`` up to the next marker, which is not taken. Return it; "" at the end."""
     marker = yield from read_until(source, markers, span)
     source.push_back(marker)
     return marker
 
 
 def skip_space(source: StreamBuffer, span: list[str]) -> Reader[str]:
-    """Take white space into ``span``. Returns the character after it, not taken; "" at the end."""
+    """Take whitespace into ``span``. Return the character after it, not taken; "" at the end."""
     while True:
         found = _spaces.match(source.text, source.position)
         if found is not None:
@@ -224,14 +226,14 @@ def peek_after_space(source: StreamBuffer, markers: MarkerSet) -> Reader[tuple[s
 
 
 def is_next(source: StreamBuffer, markers: MarkerSet) -> Reader[bool]:
-    """Whether one of ``markers`` comes next. Takes nothing."""
+    """Return whether one of ``markers`` comes next. Takes nothing."""
     marker = yield from take_marker(source, markers)
     source.push_back(marker)
     return bool(marker)
 
 
 def give_back(source: StreamBuffer, span: list[str], start: int) -> list[str]:
-    """Put back all that was taken into ``span`` from ``start`` on. Returns it, for `take_again`."""
+    """Put back all text taken into ``span`` from ``start`` on. Return it, for `take_again`."""
     taken = span[start:]
     del span[start:]
     source.push_back("".join(taken))
@@ -247,9 +249,9 @@ def take_again(source: StreamBuffer, span: list[str], taken: list[str]) -> None:
 def peek_match(
     source: StreamBuffer, pattern: re.Pattern[str], limit: int, may_go_on: Callable[[str], object]
 ) -> Reader[re.Match[str] | None]:
-    """The match of ``pattern`` with the next ``limit`` characters, which are not taken.
+    """Return the match of ``pattern`` with the next ``limit`` characters, which are not taken.
 
-    It is waited for as long as ``may_go_on`` says of what has come that it may yet become one.
+    Waits for more text as long as ``may_go_on`` accepts the text so far as a possible beginning.
     """
     while True:
         ahead = source.text[source.position : source.position + limit]
@@ -260,7 +262,7 @@ def peek_match(
 
 
 def take_match(source: StreamBuffer, found: re.Match[str], span: list[str]) -> None:
-    """Take the text of a match that `match_ahead` found."""
+    """Take the text of a match that `peek_match` found."""
     span.append(found.group())
     source.position += len(found.group())
 
@@ -286,9 +288,9 @@ def take_cut_tags(source: StreamBuffer, limit: int, span: list[str]) -> bool:
 
 
 def take_until(source: StreamBuffer, stop: str, limit: int, span: list[str]) -> Reader[str | None]:
-    """Take text up to and with the character ``stop`` into ``span``; returns it without ``stop``.
+    """Take text up to and including the string ``stop`` into ``span``; return it without ``stop``.
 
-    Returns None, nothing taken, when ``stop`` does not come within ``limit`` characters or the text ends first.
+    Returns None, with nothing taken, if ``stop`` does not occur within ``limit`` characters or the text ends first.
     """
     while True:
         end = source.text.find(stop, source.position, source.position + limit)
@@ -303,7 +305,7 @@ def take_until(source: StreamBuffer, stop: str, limit: int, span: list[str]) -> 
 
 
 def peek_marker(source: StreamBuffer, markers: MarkerSet, limit: int) -> Reader[str]:
-    """The marker that comes within ``limit`` characters, nothing taken; "" when none does."""
+    """Return the marker that begins within ``limit`` characters, or "". Takes nothing."""
     while True:
         found = source.search(markers, source.position + limit + markers.longest)
         if found is not None:

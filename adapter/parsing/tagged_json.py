@@ -1,7 +1,7 @@
-"""Reads calls written as JSON between markers.
+"""Parse calls written as JSON between markers.
 
-A stray quote would hide every marker from a reader that follows quotes: when the text ends that way,
-it falls back to the first marker at which the body can be read.
+A stray quote would hide every marker from a reader that tracks quotes: if the text ends that way, it falls back to the
+first marker at which the body can be parsed.
 """
 
 from __future__ import annotations
@@ -42,12 +42,11 @@ _MISSPELT_CLOSE = re.compile(r"<[/|\\]{0,2}[a-z_ |]*(?:tool|call)[a-z_ |]*>", re
 
 
 class TaggedJson:
-    """Reads ``JSON<close>`` after its opening marker has been taken. An instance is a `BodyReader`.
+    """Parse ``JSON<closing>`` after its opening marker. An instance is a `BodyReader`.
 
-    ``arguments_key``: where this format puts the arguments. ``name``: what is called, where
-    the marker says it; the JSON is then the arguments alone. ``may_list``: the format has
-    several calls between one pair of markers. ``reshape``: puts a value in which the format
-    has a shape of its own into the common one.
+    ``arguments_key``: this format's key for the arguments. ``name``: the tool, if the marker names it; the JSON is then
+    only the arguments. ``may_list``: the format puts several calls between one pair of markers. ``reshape``: convert a
+    value in a shape of the format's own to the common one.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class TaggedJson:
         return (yield from self._read_in_pieces(source, span, context))
 
     def _read_at_once(self, source: StreamBuffer, span: list[str], context: ReadContext) -> BodyResult | None:
-        """The usual case, when all of it is there: one valid value and then the closing marker."""
+        """Parse the usual case, with all of it present: one valid value and then the closing marker."""
         value = decode_strict(source.text, source.position, before=self.closing)
         if value is None:
             return None
@@ -111,9 +110,9 @@ class TaggedJson:
         return self._fall_back(source, span, start, context)
 
     def _take_values(self, source: StreamBuffer, span: list[str]) -> Reader[tuple[bool, str]]:
-        """Take values, following quotes: whether they are complete and valid, and the marker that ended them.
+        """Take values, tracking quotes: return whether they are complete and valid, and the marker that ended them.
 
-        (False, "") means that stray quotes or brackets deceived the count, or that the text ended.
+        (False, "") means that stray quotes or brackets misled the count, or that the text ended.
         """
         while True:
             start = len(span)
@@ -130,7 +129,7 @@ class TaggedJson:
                 return True, after
 
     def _after_value(self, source: StreamBuffer, span: list[str]) -> Reader[str | None]:
-        """After a valid value: the marker that ends the call, "" if it ends without, None if a value follows."""
+        """Return the marker after a valid value; "" if the call ends without one, None if another value follows."""
         while True:
             char = yield from skip_space(source, span)
             if char and char in "{[":
@@ -158,7 +157,7 @@ class TaggedJson:
         return ""
 
     def _swallows_a_call(self, span: Sequence[str], start: int, reading: BodyResult) -> bool:
-        """Whether a string that a stray quote left open goes on over this call's end and the beginning of another."""
+        """Return whether a string that a stray quote left open spans this call's end and the beginning of another."""
         if not reading.calls or "unescaped-quote" not in reading.fixes:
             return False
         after_close = "".join(span[start:]).lower().split(self.closing.lower())[1:]
@@ -168,7 +167,7 @@ class TaggedJson:
         return marker.lower() == self.closing.lower()
 
     def _ended_by(self, marker: str, reading: BodyResult, source: StreamBuffer, span: list[str]) -> BodyResult:
-        """``reading`` with what the end of the body says: closed, closed oddly, or not at all."""
+        """Return ``reading`` with the repairs that its end needs: closed, misspelt, or not closed at all."""
         if self._is_close(marker):
             span.append(marker)
             return reading
@@ -183,7 +182,7 @@ class TaggedJson:
         return reading.adding("missing-close-tag")
 
     def _fall_back(self, source: StreamBuffer, span: list[str], start: int, context: ReadContext) -> BodyResult:
-        """No end was found while following quotes: take the first marker at which the body can be read."""
+        """Use the first marker at which the body can be parsed, after tracking quotes found no end."""
         body = "".join(span[start:])
         end = 0
         for _ in range(MAX_ATTEMPTS):
@@ -215,7 +214,7 @@ class TaggedJson:
         return self._reading(values, context, sum(map(len, span[:start]))).adding(*fixes)
 
     def _encoded(self, text: str) -> Value | None:
-        """The string that ``text`` is, where it stands in the place of arguments."""
+        """Return the string that ``text`` is, if it takes the place of arguments."""
         start = len(text) - len(text.lstrip())
         if self.name is None or not text.startswith('"', start):
             return None
@@ -250,7 +249,7 @@ def spell_out_name(value: Json) -> Json:
 
 
 def require_json(read: BodyReader) -> BodyReader:
-    """Reads where JSON follows; else the marker before it is a word in prose."""
+    """Return a reader that requires JSON; otherwise the marker before it is a word in prose."""
 
     def read_json(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         char = yield from skip_space(source, span)

@@ -1,14 +1,13 @@
-"""Reads calls written as a name and pairs of keys and values, after the call's opening tag has been taken.
+"""Parse calls written as a name and pairs of keys and values, after the call's opening tag.
 
 ::
 
     NAME                                     NAME<arg_key>KEY</arg_key><arg_value>value</arg_value>
     <arg_key>KEY</arg_key>
-    <arg_value>value, as it is, over any number of lines</arg_value>
+    <arg_value>value, unescaped, over any number of lines</arg_value>
 
-Families spell the tags differently, and some put a marker after the name or
-leave out the tag that closes a key (`KeyValueTags`). Values are not escaped;
-`bare_value` finds their ends. A name alone is a call without arguments; a name
+Families spell the tags differently, and some put a marker after the name or leave out the tag that closes a key
+(`KeyValueTags`). Values are not escaped; `raw_value` finds their ends. A name alone is a call without arguments; a name
 before ``{`` has its arguments as one JSON object.
 """
 
@@ -37,7 +36,7 @@ from adapter.parsing.stream_buffer import (
 from adapter.parsing.tagged_json import TaggedJson
 
 NAME_LIMIT = 200
-"""Characters of a name or key; more is prose with a stray marker in it."""
+"""Maximum length of a name or key; longer text is prose with a stray marker in it."""
 
 _end_of_thought = MarkerSet("</think>")
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
@@ -45,11 +44,11 @@ _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 @dataclass(frozen=True, slots=True)
 class KeyValueTags:
-    """How one family spells the tags of a call and its pairs.
+    """One family's tags of a call and its pairs.
 
-    ``separator``: what may stand between the name and the pairs. ``key_close``: "" where the
-    value's opening tag ends the key. ``type``: the tags around the value's type, which may stand
-    before the value. ``section_close``: what may follow the last call.
+    ``separator``: an optional marker between the name and the pairs. ``key_close``: "" if the value's opening tag ends
+    the key. ``type``: the tags around the value's type, which may precede the value. ``section_close``: a tag that may
+    follow the last call.
     """
 
     open: str = "<tool_call>"
@@ -81,12 +80,15 @@ class KeyValueTags:
 
 
 GLM = KeyValueTags(separator="<tool_sep>", section_close="</tool_calls>")
-"""The tags of GLM and of all who took them over; Hunyuan 3 has the separator and the section."""
+"""The tags of GLM and of the families that adopted them; Hunyuan 3 has the separator and the section."""
 
 
 class KeyValueReader:
-    """Reads a call after its opening tag. ``own``: the formats that write the tags so, beside those whose
-    ``tool_call_body`` is pairs where the tags are those of the shared envelope."""
+    """Parse a call after its opening tag.
+
+    ``own``: names of the formats that write these tags; the shared envelope's tags are also own where the format's
+    ``tool_call_body`` is pairs.
+    """
 
     def __init__(self, tags: KeyValueTags, own: tuple[str, ...] = ()) -> None:
         self.tags, self.own = tags, own
@@ -120,7 +122,7 @@ class KeyValueReader:
         return context.expected_format in self.own or (self.tags is GLM and context.tool_call_body == "pairs")
 
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult | None]:
-        """The call; None, with nothing taken, when no name in this format's way stands there."""
+        """Return the call; None, with nothing taken, if no name in this layout comes next."""
         ahead: list[str] = []
         call = yield from self._take_name(source, ahead, context)
         if call is None:
@@ -135,7 +137,7 @@ class KeyValueReader:
             return error.result
 
     def read(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        """The call, as JSON too; anything else is text. A `BodyReader`, for tags that no other family shares."""
+        """Parse the call, also as JSON; anything else is text. A `BodyReader`, for tags that no other family shares."""
         char = yield from skip_space(source, span)
         if not char:
             return CUT if context.at_line_start or source.was_cut else TEXT
@@ -145,7 +147,7 @@ class KeyValueReader:
         return TEXT if reading is None else reading
 
     def _take_name(self, source: StreamBuffer, ahead: list[str], context: ReadContext) -> Reader[PendingCall | None]:
-        """Take a name if what follows it can: a tag of a pair, JSON, or the call's end."""
+        """Take a name if a pair's tag, JSON, or the call's end follows it."""
         name = yield from _take_word(source)
         ahead.append(name)
         char = yield from skip_space(source, ahead)
@@ -181,7 +183,7 @@ class KeyValueReader:
     def _unglued(
         self, call: PendingCall, ahead: list[str], source: StreamBuffer, context: ReadContext
     ) -> PendingCall | None:
-        """The call whose name a key was glued to, its opening tag missing; the key is given back."""
+        """Return the call whose name was glued to a key, its opening tag missing; the key is given back."""
         for tool in sorted(context.tools.values(), key=lambda tool: -len(tool.name)):
             key = call.name.removeprefix(tool.name)
             if key != call.name and key in tool.properties:
@@ -229,7 +231,7 @@ class KeyValueReader:
                     call.fix("text-in-tag")
 
     def _read_pair(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
-        """Read a pair after the key's opening tag."""
+        """Parse a pair after the key's opening tag."""
         while True:
             written, tag = yield from take_through(source, self._tags, span)
             if self._kind[tag.lower()] != "key" or written.strip():
@@ -257,7 +259,7 @@ class KeyValueReader:
         value: list[str] = []
 
         def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
-            """Only the tool's own keys, not yet given, can begin a pair where the value before has no end."""
+            """Accept only the tool's own keys, not yet given, as the next pair where the value has no end."""
             return call.expects((yield from self._key_ahead(source)))
 
         closing = yield from self._value.take(source, value, may_begin)
@@ -277,9 +279,10 @@ class KeyValueReader:
         call.add_text(key, text, {"type": type} if type else None)
 
     def _read_value_open(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[tuple[bool, str]]:
-        """Take the value's opening tag, with doubled tags and its type before it: whether it is there, and the type.
+        """Take the value's opening tag, and doubled tags or its type before it. Return whether it is present, and the
+        type.
 
-        Where the opening tag is missing the value begins at once.
+        If the opening tag is missing, the value begins at once.
         """
         type = ""
         while True:
@@ -313,9 +316,9 @@ def _take_word(source: StreamBuffer) -> Reader[str]:
 def encode_call(
     tags: KeyValueTags, name: str, arguments: JsonObject, *, gap: str = "", key_end: str = "", value_end: str = ""
 ) -> str:
-    """A call: ``gap`` follows its name, ``key_end`` and ``value_end`` the tags that close a key and a value.
+    """Encode a call. ``gap`` follows its name, ``key_end`` and ``value_end`` the tags that close a key and a value.
 
-    One JSON object stands in place of the pairs where a pair would not be read back, since nothing can be escaped.
+    One JSON object replaces the pairs if a pair could not be parsed back, since nothing can be escaped.
     """
     if any(_is_ambiguous(tags, key, value) for key, value in arguments.items()):
         body = json.dumps(arguments, ensure_ascii=False) + value_end
@@ -329,7 +332,7 @@ def encode_call(
 
 
 def _is_ambiguous(tags: KeyValueTags, key: str, value: Json) -> bool:
-    """Whether a pair would not be read back."""
+    """Return whether a pair could not be parsed back."""
     text = encode_unescaped(value).lower()
     return (
         any(tag in text for tag in tags.all)

@@ -1,4 +1,4 @@
-"""Reads calls written with arrows and options, as MiniMax M2 and others slip into where their own tags are stripped.
+"""Parse calls written with arrows and options, a fallback of MiniMax M2 and others when their own tags are stripped.
 
 ::
 
@@ -9,8 +9,8 @@
     }}
     [/TOOL_CALL]
 
-Values are JSON, or words without quotes; the arguments may also be one JSON object, or ``KEY => value`` like the rest.
-The marker is plain text, so it counts only at the beginning of a line and before a call of a tool of the session.
+Values are JSON, or words without quotes; the arguments may also be one JSON object, or ``KEY => value``. The marker is
+plain text, so it counts only at the beginning of a line and before a call of a tool of the session.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from adapter.tools.tool import Tool
 OPEN, CLOSE = "[TOOL_CALL]", "[/TOOL_CALL]"
 
 HEAD_LIMIT = 200
-"""Characters up to the arguments; more is prose after the marker."""
+"""Maximum number of characters before the arguments; longer text is prose after the marker."""
 
 _HEAD = re.compile(
     r"\{\s*[\"']?(?:tool|tool_name|name)[\"']?\s*(=>|:)\s*[\"']([\w.:/-]+)[\"']\s*,?\s*"
@@ -56,7 +56,7 @@ _read_json = TaggedJson(OPEN, CLOSE, may_list=True)
 
 
 def read_arrow_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """What follows ``[TOOL_CALL]``."""
+    """Parse the body after ``[TOOL_CALL]``."""
     if not context.at_line_start or (yield from skip_space(source, span)) != "{":
         return TEXT
     context.may_be_text = True
@@ -86,7 +86,8 @@ def read_arrow_call(source: StreamBuffer, span: list[str], context: ReadContext)
 
 
 def _take_end(source: StreamBuffer, span: list[str]) -> Reader[bool]:
-    """Take the brace that ends the call, others after it and the closing marker: whether that is there."""
+    """Take the brace that ends the call, further braces and the closing marker. Return whether the marker is present.
+    """
     gap: list[str] = []
     while True:
         yield from skip_space(source, gap)
@@ -102,7 +103,7 @@ def _take_end(source: StreamBuffer, span: list[str]) -> Reader[bool]:
 
 
 def _add_arguments(call: PendingCall, text: str) -> None:
-    """Add those of ``text``, which begins with their brace. Raises FormatError."""
+    """Add the arguments in ``text``, which begins with their brace. Raises FormatError."""
     whole = decode_strict(text)
     if whole is not None and isinstance(whole.value, dict):
         call.arguments = whole.value
@@ -117,7 +118,7 @@ def _add_arguments(call: PendingCall, text: str) -> None:
 
 
 def _add(call: PendingCall, key: str, text: str, position: int) -> int:
-    """Add the value at ``position`` and return where it ends; an option without one is true. Raises FormatError."""
+    """Add the value at ``position`` and return its end; an option without a value is true. Raises FormatError."""
     if _NEXT.match(text, position):
         call.add_value(key, True)
         return position

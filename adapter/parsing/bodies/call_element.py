@@ -1,4 +1,4 @@
-"""Reads a call in one tag that begins with ``<call:``, as Gemma and Gemini write where their own tokens do not reach.
+"""Parse a call in one ``<call:`` tag, which Gemma and Gemini write where their own tokens do not reach.
 
 ::
 
@@ -21,7 +21,7 @@ from adapter.parsing.tagged_json import TaggedJson
 OPEN = "<call:"
 
 NAME_LIMIT = 200
-"""Characters of a name; more is prose."""
+"""Maximum length of a name; longer text is prose."""
 
 _NAME = re.compile(r"([\w.:-]+)\s*([{>])")
 _MAY_BE_NAME = re.compile(r"[\w.:-]*+\s*+")
@@ -29,7 +29,7 @@ _read_pairs = GemmaCall(OPEN, "/>", '<|"|>')
 
 
 def read_call_element(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """What follows ``<call:``."""
+    """Parse the body after ``<call:``."""
     if not (context.at_line_start or context.after_call):
         return TEXT
     context.may_be_text = True

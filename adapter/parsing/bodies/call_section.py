@@ -1,13 +1,12 @@
-"""Calls in a section: the section has markers of its own, and each call in it has too.
+"""Parse calls inside a section: the section has markers of its own, and so has each call in it.
 
 ::
 
     <section> <call>...</call> <call>...</call> </section>
 
-A call is handed on when it is closed, so the section is no body to be read as a
-whole: its opening marker is read together with the first call, further calls
-open for themselves, and its closing marker is a stray. A section marker with
-anything else after it was only mentioned.
+A call is emitted as soon as it is closed, so the section is not parsed as a whole: its opening marker is parsed
+together with the first call, further calls open on their own, and its closing marker is a stray closer. A section
+marker followed by anything else was only mentioned.
 """
 
 from __future__ import annotations
@@ -29,19 +28,18 @@ from adapter.parsing.stream_buffer import (
 from adapter.parsing.tagged_json import TaggedJson
 
 NOISE_LIMIT = 200
-"""Characters of text between a section's marker and its first call."""
+"""Maximum number of characters between a section's marker and its first call."""
 
 ERROR_LIMIT = 2_000
-"""Characters within which a section without a call must be closed, to be taken as a failed call."""
+"""Maximum length of a closed section without a call that counts as a failed call."""
 
 
 class CallSection:
     """The markers of a section and of the calls in it.
 
-    ``read_call`` reads a call after any of ``call_opens`` has been taken.
-    ``misspelt``: spellings of the opening markers that the format does not have.
-    ``calls_anywhere``: whether a call without a section counts in the middle of a line too.
-    ``may_be_json``: JSON in place of such calls is read too; each of ``closes`` then belongs to its opening marker.
+    ``read_call`` parses a call after any of ``call_opens``. ``misspelt``: spellings of the opening markers that the
+    format does not have. ``calls_anywhere``: a call without a section also counts in the middle of a line.
+    ``may_be_json``: JSON in place of such calls is also parsed; each of ``closes`` then belongs to its opening marker.
     """
 
     def __init__(
@@ -72,7 +70,7 @@ class CallSection:
         )
 
     def read(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        """What follows the section's opening marker, up to the end of its first call."""
+        """Parse the body after the section's opening marker, up to the end of its first call."""
         opening = span[-1]
         fixes = self._fixes(opening)
         at_line_start = context.at_line_start
@@ -108,7 +106,7 @@ class CallSection:
         return reading.repaired(*fixes)
 
     def read_alone(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        """A call after its own opening marker: the next of a section, or one without a section."""
+        """Parse a call after its own opening marker: the next of a section, or one without a section."""
         if not (self._calls_anywhere or context.at_line_start or context.after_call):
             return TEXT
         fixes = self._fixes(span[-1])
@@ -131,7 +129,7 @@ class CallSection:
         return self._without_call(text, at_line_start)
 
     def _without_call(self, text: str, at_line_start: bool) -> BodyResult:
-        """A section that closes before any call: nothing was called, or what stands in it is no call."""
+        """Return the result of a section that closes before any call: empty, or not a call."""
         if not text.strip():
             return BodyResult()
         if not at_line_start:

@@ -1,4 +1,4 @@
-"""Reads the block in which Continue teaches models without tools of their own to call, with its code fence or without.
+"""Parse the block that Continue teaches to models without native tool calls, with or without its code fence.
 
 Format: core/tools/systemMessageTools/toolCodeblocks of continuedev/continue::
 
@@ -9,7 +9,7 @@ Format: core/tools/systemMessageTools/toolCodeblocks of continuedev/continue::
     END_ARG
     ```
 
-A value is JSON or text as it is, on lines of its own.
+A value is JSON or unescaped text, on lines of its own.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from adapter.parsing.stream_buffer import (
 OPEN = "TOOL_NAME:"
 
 LINE_LIMIT = 200
-"""Characters of a label's line; more is prose."""
+"""Maximum length of a label's line; longer text is prose."""
 
 _begin, _end = markers_for("BEGIN_ARG:"), markers_for("\nEND_ARG")
 
 
 def read_labelled_block(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """What follows ``TOOL_NAME:`` at the beginning of a line: a call of a tool of the session."""
+    """Parse the body after ``TOOL_NAME:`` at the beginning of a line: a call of a tool of the session."""
     if not context.at_line_start:
         return TEXT
     context.may_be_text = True
@@ -69,8 +69,7 @@ def read_labelled_block(source: StreamBuffer, span: list[str], context: ReadCont
 
 
 def _take_line(source: StreamBuffer, span: list[str]) -> Reader[str]:
-    """Take the rest of the line, which is returned without the space around it, but not its end; "" when there is
-    none in reach."""
+    """Take the rest of the line without its end, and return it without surrounding spaces; "" if it is too long."""
     line: list[str] = []
     text = yield from take_until(source, "\n", LINE_LIMIT, line)
     if text is None:

@@ -1,4 +1,4 @@
-"""The control tokens around calls that DeepSeek V3, R1 and V3.1 and Step 3 share, with different bodies.
+"""Parse calls in the control tokens that DeepSeek V3, R1 and V3.1 and Step 3 share, with different bodies.
 
 ::
 
@@ -12,9 +12,8 @@
     <steptml:invoke name="NAME">...</steptml:invoke><｜tool_call_end｜>
     <｜tool▁calls▁end｜>
 
-Which release wrote a call shows in it, so every body is read, whatever the told
-format is. Distilled and quantised models write the tokens with ASCII bars and
-other gaps too.
+The call shows which release wrote it, so every body is parsed, with any expected format. Distilled and quantized models
+also write the tokens with ASCII bars and other gaps.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ from adapter.parsing.stream_buffer import (
 from adapter.parsing.tagged_json import TaggedJson
 
 HEAD_LIMIT = 300
-"""Characters of a call before its arguments; more is prose with a stray token in it."""
+"""Maximum number of characters of a call before its arguments; longer text is prose with a stray token in it."""
 
 TYPED_HEADS, UNTYPED_HEADS = "deepseek typed heads", "deepseek untyped heads"
 """Body variants: DeepSeek V3 writes ``function`` and a separator before the name, V3.1 only the name."""
 
 TYPED_NAME = "function="
-"""What distilled models put before the name, from the word that V3 has in its place."""
+"""Prefix of a name in distilled models: the word that V3 writes before the separator."""
 
 STEP_TAGS = XmlInvokeTags(
     call=("<steptml:invoke",),
@@ -53,7 +52,7 @@ STEP_TAGS = XmlInvokeTags(
 
 
 def _spellings(words: str) -> tuple[str, ...]:
-    """A token as DeepSeek's tokenizer has it, as Step's has it, and then as models misspell it."""
+    """Return a token as DeepSeek's tokenizer spells it, as Step's does, and then as models misspell it."""
     return tuple(f"<{bar}{words.replace(' ', gap)}{bar}>" for bar in "｜|" for gap in "▁_ ")
 
 
@@ -70,7 +69,7 @@ _read_step_invoke = XmlInvokeReader(STEP_TAGS)
 
 
 def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """A call after ``<｜tool▁call▁begin｜>``."""
+    """Parse a call after ``<｜tool▁call▁begin｜>``."""
     opening = span[-1]
     yield from skip_space(source, span)
     if (yield from take_marker(source, _step_invoke, span)):
@@ -117,7 +116,7 @@ STRAYS = (*CALLS_END, *CALL_END)
 
 
 def read_step_invoke(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Step's element without the tokens around it, at the beginning of a line."""
+    """Parse Step's element without the tokens around it, at the beginning of a line."""
     if not context.at_line_start:
         return TEXT
     reading = yield from _read_step_invoke(source, span, context)

@@ -1,4 +1,4 @@
-"""DSML, the elements in which DeepSeek V3.2 and later write calls; the releases differ in a few words.
+"""Parse DSML, the elements in which DeepSeek V3.2 and later write calls; the releases differ in a few words.
 
 ::
 
@@ -8,12 +8,11 @@
     </｜DSML｜invoke>
     </｜DSML｜function_calls>
 
-``string="false"`` says that the value is JSON. All spellings are read, whatever
-the told release is. Models also leave out the underscore, double the bars or
-write ASCII ones. GigaChat 3.5 writes the same elements as GCML.
+``string="false"`` marks a JSON value. All spellings are parsed, whichever release is expected. Models also leave out
+the underscore, double the bars or write ASCII ones. GigaChat 3.5 writes the same elements as GCML.
 
-In place of the section and the call's tag DeepSeek V4 writes ``<function>`` with the name in an element now and then,
-which counts at the beginning of a line, for a tool of the session.
+Sometimes DeepSeek V4 writes ``<function>`` with the name in an element in place of the section and the call's tag. This
+counts at the beginning of a line, for a tool of the session.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ END_OF_SENTENCE = "<｜end▁of▁sentence｜>"
 FUNCTION = "<function>"
 
 NAME_LIMIT = 200
-"""Characters of a name in an element; more is prose."""
+"""Maximum length of a name in an element; longer text is prose."""
 
 _name_opens, _name_closes, _parameter = map(markers_for, ("<name>", "/name>", "<parameter name="))
 _BARS = ("｜", "｜｜", "|", "||", "‖")
@@ -86,7 +85,7 @@ def _openers(language: str) -> tuple[CallOpener, ...]:
 
 @lru_cache
 def _function_body(language: str) -> XmlInvokeReader:
-    """Reads the parameters after ``<function>`` and a name, whichever closing tags they have."""
+    """Return a parser of the parameters after ``<function>`` and a name, with any of the closing tags."""
     tags = _all_tags(language)
     return XmlInvokeReader(
         tags._replace(
@@ -122,7 +121,7 @@ def _read_function(
 
 
 def _first(tags: Sequence[str], word: str) -> tuple[str, ...]:
-    """``tags`` with the spelling of ``word`` in front, which is the one to write."""
+    """Return ``tags`` with the spelling of ``word``, which is the one to write, in front."""
     own = next(tag for tag in tags if tag.removesuffix(">").endswith(f"｜{word}"))
     return (own, *(tag for tag in tags if tag != own))
 
@@ -137,10 +136,10 @@ def dsml_format(
     result: str,
     language: str = "DSML",
 ) -> Format:
-    """The format of one release: ``section`` names what holds its calls, ``gap`` stands before the other words.
+    """Build the format of one release. ``section``: name of the section; ``gap`` precedes the other words.
 
-    ``result``: what a tool's result is written in, with ``{}`` for it and ``{name}`` for the tool.
-    ``language``: the word between the bars.
+    ``result``: the text around a tool's result, with ``{}`` for it and ``{name}`` for the tool. ``language``: the word
+    between the bars.
     """
     known = _all_tags(language)
     tags = XmlInvokeTags(

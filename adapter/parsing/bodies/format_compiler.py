@@ -1,7 +1,7 @@
-"""Makes a format of a description: a table over the readers of this folder.
+"""Compile a `FormatSpec` to a `Format`: a table over the body parsers of this folder.
 
-Where several families share a marker, the reader that knows all of them is taken, with what it knows of the slips of
-models. Else one is made with the description's own markers.
+If several families share a marker, the parser that knows all of them is used, with its knowledge of the models' typical
+errors. Otherwise a parser is built with the spec's own markers.
 """
 
 from __future__ import annotations
@@ -41,21 +41,23 @@ from adapter.tools.call_shapes import extract_calls
 _NAME, _KEY = "name_of_tool", "key_of_it"
 
 MAX_MARKER = 200
-"""Characters of a marker; more is text that stands beside calls."""
+"""Maximum length of a marker; longer text is content next to calls."""
 
 
 MAX_BRACKETS = 50
-"""Brackets at which the JSON around a name is looked for."""
+"""Maximum number of brackets at which the JSON around a name is searched."""
 
 
 class UnsupportedLayoutError(Exception):
-    """``str(error)`` says which piece of the description no reader explains."""
+    """``str(error)`` names the part of the spec that no parser supports."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledReaders:
-    """What the table of a format has of its body. ``closers``: markers that are never content on their own; ``tokens``:
-    others that must not be stripped."""
+    """The body-dependent parts of a format's table.
+
+    ``closers``: markers that are never content on their own; ``tokens``: further markers that must not be stripped.
+    """
 
     openers: tuple[CallOpener, ...] = ()
     bare: BodyReader | None = None
@@ -65,7 +67,7 @@ class CompiledReaders:
 
 
 def compile_format(description: FormatSpec) -> Format:
-    """The format. Raises NoReaderError."""
+    """Return the format. Raises UnsupportedLayoutError."""
     readers = _MAKERS[description.body](description)
     closers = tuple(dict.fromkeys(marker for marker in readers.closers if is_marker(marker)))
     openers = readers.openers
@@ -101,7 +103,7 @@ def compile_format(description: FormatSpec) -> Format:
 
 
 def is_marker(text: str) -> bool:
-    """Whether nobody writes ``text`` as words: it has a bracket, a bar or the like."""
+    """Return whether ``text`` is unlikely in prose: it has a bracket, a bar or the like."""
     return (
         len(text) > 2 and re.search(r"[^\w\s.,:;!?'\"(){}-]", text) is not None and re.search(r"\w", text) is not None
     )
@@ -151,9 +153,9 @@ _SHARED_JSON = {
 
 
 def json_around(text: str, word: str) -> tuple[int, int, Json]:
-    """Where the outermost JSON object or list with ``word`` in it begins and ends, and what it is.
+    """Return start, end and value of the outermost JSON object or list that contains ``word``.
 
-    Raises NoReaderError.
+    Raises UnsupportedLayoutError.
     """
     decoder = json.JSONDecoder()
     place = text.index(word)
@@ -168,7 +170,7 @@ def json_around(text: str, word: str) -> tuple[int, int, Json]:
 
 
 def _own_fixes(value: Json, key: str) -> set[str]:
-    """What would be named a repair of calls that are written as the family writes them."""
+    """Return the repairs that calls in the family's own spelling would be reported with."""
     try:
         return {fix for call in extract_calls(value, key) for fix in call.fixes}
     except FormatError:
@@ -176,7 +178,7 @@ def _own_fixes(value: Json, key: str) -> set[str]:
 
 
 def _without(read: BodyReader, fixes: set[str]) -> BodyReader:
-    """Reads as ``read``: ``fixes`` are this format's own ways."""
+    """Return a reader like ``read`` that does not report ``fixes``, which are this format's own spelling."""
 
     def read_own(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         return (yield from read(source, span, context)).without_fixes(*fixes)
@@ -227,7 +229,7 @@ def _named_json(description: FormatSpec) -> CompiledReaders:
 
 
 def _marker_and_prefix(head: str) -> tuple[str, str]:
-    """``head`` as the marker before a name and the word that belongs to the name (``functions.``)."""
+    """Split ``head`` into the marker before a name and the word that belongs to the name (``functions.``)."""
     found = re.fullmatch(r"(.*\W)?([A-Za-z_]+\.)", head, re.DOTALL)
     return (found[1].rstrip(), found[2]) if found and found[1] and found[1].strip() else (head, "")
 
@@ -305,7 +307,7 @@ def _pairs(description: FormatSpec) -> CompiledReaders:
 
 
 def _tags_in(text: str) -> list[str]:
-    """The tags that ``text`` consists of, white space aside; what is no tag is one, too."""
+    """Return the tags of which ``text`` consists, without whitespace; other words count as tags."""
     return re.findall(r"<[^<>]*>|\[\[[^\[\]]*\]\]|\[[^\[\]]*\]|[^\s<\[]+", text)
 
 

@@ -1,8 +1,8 @@
-"""How a family writes calls, in words that say it whole: what stands around names, keys and values, as text.
+"""`FormatSpec`: a declarative description of how a family writes calls, as the text around names, keys and values.
 
-`adapter.prompting.deriving` finds a description by having a chat template filled;
-`adapter.parsing.bodies.format_compiler` makes the format of it. In ``head``, ``middle`` and ``tail`` ``{number}`` stands for
-the call's number, from 0, and ``{id}`` for an id.
+`adapter.prompting.deriving` infers a spec by rendering a chat template; `adapter.parsing.bodies.format_compiler`
+compiles it to a format. In ``head``, ``middle`` and ``tail`` ``{number}`` is the call's number, from 0, and ``{id}`` an
+id.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from adapter.tools.coercion import type_name
 Body: TypeAlias = Literal[
     "json", "named json", "labels", "function", "pairs", "elements", "python", "gemma", "channels"
 ]
-"""Which reader: an object with the name in it; the name and then the arguments, after a marker or after labels;
+"""The body parser: an object with the name in it; the name and then the arguments, after a marker or after labels;
 ``<function=NAME>`` with parameters; keys and values between tags; elements with attributes; Python; Gemma's objects;
 messages with the recipient in their headers."""
 
@@ -29,11 +29,11 @@ NUMBER, ID = "{number}", "{id}"
 
 @dataclass(frozen=True, slots=True)
 class KeyValueLayout:
-    """What stands around keys and values: ``first`` key opening value ``following`` key opening value ``last``.
+    """The text around keys and values: ``first`` key opening value ``following`` key opening value ``last``.
 
-    ``openings``: by the value's JSON type, with "string" at least; others are as for "other". Strings stand as they
-    are, all else as JSON. ``none``: what follows the name where there are no arguments. ``in_place``: what stands
-    around one JSON object with all arguments, which is read in place of pairs: nothing in a pair can be escaped.
+    ``openings``: by the value's JSON type, at least for "string"; "other" is the default. Strings are unescaped, all
+    else is JSON. ``none``: the text after the name if there are no arguments. ``in_place``: the text around one JSON
+    object with all arguments, which is also parsed, since nothing in a pair can be escaped.
     """
 
     first: str
@@ -49,13 +49,14 @@ class KeyValueLayout:
 
 @dataclass(frozen=True, slots=True)
 class FormatSpec:
-    """``section`` around all calls, ``between`` two; one call is ``head`` name ``middle`` arguments ``tail``.
+    """``section`` surrounds all calls, ``between`` separates two; one call is ``head`` name ``middle`` arguments
+    ``tail``.
 
-    ``arguments_key``: the key in an object with the name in it, "" where the name is the key. ``colon``, ``comma`` and
-    ``indent``: of the JSON. ``is_text``: the arguments are JSON in a JSON string. ``pairs``: of the bodies that have
-    them, ``head`` then ends where the name begins and ``middle`` and ``tail`` are empty. ``quote``: around Gemma's
-    strings. ``keeps_space``: the space before a call is the answer's. ``result``: what a result stands in, ``{}`` for
-    it. The rest is as of `Format`.
+    ``arguments_key``: the key in an object with the name in it, "" if the name is the key. ``colon``, ``comma`` and
+    ``indent``: of the JSON. ``is_text``: the arguments are JSON in a JSON string. ``pairs``: for bodies with pairs,
+    ``head`` then ends before the name, and ``middle`` and ``tail`` are empty. ``quote``: around Gemma's strings.
+    ``keeps_space``: the space before a call belongs to the answer. ``result``: the text around a result, with ``{}``
+    for it. The rest is as in `Format`.
     """
 
     name: str
@@ -86,7 +87,7 @@ class FormatSpec:
         return f"{self.section[0]}{self.between.join(each)}{self.section[1]}"
 
     def encode_call(self, name: str, arguments: JsonObject, number: int = 0) -> str:
-        """One call, without what stands around all of them."""
+        """Encode one call, without the text around all of them."""
         if self.body == "gemma":
             return f"{self.head}{gemma_call.encode_call(name, arguments, self.quote)}{self.tail}"
         if self.body == "python":
@@ -105,7 +106,7 @@ class FormatSpec:
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """In lower case: the words with brackets of what stands around names, keys and values."""
+        """The markers, in lower case, in the text around names, keys and values."""
         pairs = (
             (*self.pairs.openings.values(), self.pairs.first, self.pairs.following, self.pairs.last)
             if self.pairs

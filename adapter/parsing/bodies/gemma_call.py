@@ -1,4 +1,4 @@
-"""Reads ``call:NAME{key:value,...}``, in which Gemma 4 and FunctionGemma write a call after their opening token.
+"""Parse ``call:NAME{key:value,...}``, which Gemma 4 and FunctionGemma write after their opening token.
 
 ::
 
@@ -7,8 +7,8 @@
     value  = string | number | true | false | null | "[" (value ("," value)*)? "]" | object
     string = QUOTE any text QUOTE | a JSON string
 
-QUOTE is a token of the family's own (``<|"|>``, ``<escape>``), so that strings need no
-escapes; one that holds the token itself can only be a JSON string, in which no token is followed.
+QUOTE is a token of the family's own (``<|"|>``, ``<escape>``), so that strings need no escapes; a string that contains
+the token itself can only be a JSON string, in which tokens are not tracked.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import DecodedCall
 
 NAME_LIMIT = 200
-"""Characters of a name; more is prose that names the marker."""
+"""Maximum length of a name; longer text is prose that mentions the marker."""
 
 _BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(]")
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
@@ -53,7 +53,7 @@ _HEAD = re.compile(r"\s*(?:call\s*:)?\s*([\w.:/-]+)\s*", re.IGNORECASE)
 
 
 class GemmaCall:
-    """Reads what follows the ``opening`` token, with ``closing``. An instance is a `BodyReader`."""
+    """Parse the body after the ``opening`` token, up to ``closing``. An instance is a `BodyReader`."""
 
     def __init__(self, opening: str, closing: str, quote: str) -> None:
         self.closing, self.quote = closing, quote
@@ -83,9 +83,10 @@ class GemmaCall:
         return self._decode(head.group(1), text, marker, source, span)
 
     def read_bare(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        """A call of a tool of the session without its opening token, which a server stripped or the model left out.
+        """Parse a call of a tool of the session without its opening token, which a server stripped or the model left
+        out.
 
-        Without ``call:`` its name is the tool's own, and its first argument one of the tool's.
+        Without ``call:`` its name must be the tool's own, and its first argument one of the tool's.
         """
         found = yield from peek_call(source, context, _BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
         if found is None:
@@ -97,7 +98,7 @@ class GemmaCall:
         return (yield from self(source, span, context)).repaired("missing-open-tag")
 
     def _take_body(self, source: StreamBuffer, body: list[str]) -> Reader[str]:
-        """Take text up to a marker that stands outside strings, which is returned; "" at the end."""
+        """Take text up to a marker outside strings, and return the marker; "" at the end."""
         while True:
             token = yield from read_until(source, self._tokens, body)
             if token.lower() == self.quote:
@@ -138,7 +139,7 @@ class GemmaCall:
 
 
 def _may_be_named(ahead: str, context: ReadContext) -> bool:
-    """Whether ``ahead`` may go on as the name of a tool of the session and its first argument."""
+    """Return whether ``ahead`` may continue as the name of a tool of the session and its first argument."""
     name = ahead.lstrip().partition("{")[0]
     return any(tool.startswith(name) for tool in context.tools) and _MAY_BE_NAMED.fullmatch(ahead) is not None
 
@@ -204,7 +205,7 @@ class _GemmaReader:
         return items
 
     def ends(self, closing: str) -> bool:
-        """Whether the container ends here; adds the bracket that is missing."""
+        """Return whether the container ends here; add the bracket if it is missing."""
         char = self.peek()
         if char == closing:
             self.position += 1

@@ -1,4 +1,4 @@
-"""Reads messages whose headers say who is spoken to and on which channel, as gpt-oss and Muse Glimmer write them.
+"""Parse messages whose headers name a recipient and a channel, as gpt-oss and Muse Glimmer write them.
 
 ::
 
@@ -6,8 +6,8 @@
     <|start|>assistant<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{...}<|call|>
     <|start|>assistant to=functions.NAME<|channel|>commentary json<|message|>{...}<|call|>
 
-The prompt ends with ``<|start|>assistant``, so that an answer begins within a header. What a message holds, its
-header says, whatever it quotes.
+The prompt ends with ``<|start|>assistant``, so that an answer begins inside a header. The header alone determines the
+kind of its message, even if the text quotes markers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from adapter.tools.call_shapes import DecodedCall
 START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"
 END, CALL, RETURN = "<|end|>", "<|call|>", "<|return|>"
 ENDS = (END, CALL, RETURN, "<|eom|>", "<|eot|>")
-"""What ends a message, the last two in Muse Glimmer."""
+"""Tokens that end a message, the last two in Muse Glimmer."""
 
 ASSISTANT = START + "assistant"
 SPACED = START + " assistant"
@@ -44,7 +44,7 @@ HEADER_WORDS = "header words"
 """Body variant: headers whose tokens were stripped are plain words."""
 
 HEADER_LIMIT = 400
-"""Characters of a header; more is prose that names a marker."""
+"""Maximum length of a header; longer text is prose that mentions a marker."""
 
 _BEFORE = (START, CHANNEL)
 _FINAL = CHANNEL + "final" + MESSAGE
@@ -95,7 +95,8 @@ _elements = MarkerSet(*invoke_tags.SECTION.opens)
 
 
 def read_message(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """What follows ``<|channel|>``, ``<|start|>assistant`` or ``to=``: the rest of the header, and a call's text."""
+    """Parse the text after ``<|channel|>``, ``<|start|>assistant`` or ``to=``: the rest of the header, and a call's
+    text."""
     opening = "".join(span)
     if not context.at_line_start and opening == CHANNEL:
         return TEXT
@@ -130,7 +131,7 @@ def read_message(source: StreamBuffer, span: list[str], context: ReadContext) ->
 
 
 def _take_space(source: StreamBuffer, span: list[str]) -> Reader[None]:
-    """The one space that a tokenizer put after the header."""
+    """Take the single space that a tokenizer put after the header."""
     yield from wait_for_character(source)
     if source.text.startswith(" ", source.position):
         span.append(" ")
@@ -138,7 +139,7 @@ def _take_space(source: StreamBuffer, span: list[str]) -> Reader[None]:
 
 
 def read_rest_of_header(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """`` to=NAME...`` at the very beginning: ``<|start|>assistant`` stood in the prompt."""
+    """Parse `` to=NAME...`` at the very beginning: the prompt contained ``<|start|>assistant``."""
     ahead: list[str] = []
     yield from skip_space(source, ahead)
     marker = yield from take_marker(source, _to)
@@ -152,7 +153,7 @@ def read_rest_of_header(source: StreamBuffer, span: list[str], context: ReadCont
 
 
 def _read_without_message(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """``to=NAME {...}`` at the very beginning, all tokens stripped, for a tool of the session."""
+    """Parse ``to=NAME {...}`` at the very beginning, all tokens stripped, for a tool of the session."""
     found = yield from peek_match(source, _STRIPPED, HEADER_LIMIT, _MAY_BE_STRIPPED.fullmatch)
     if found is None or context.tools.match(found[1]) is None:
         return TEXT
@@ -163,9 +164,9 @@ def _read_without_message(source: StreamBuffer, span: list[str], context: ReadCo
 
 
 def read_without_tokens(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """What begins with ``analysisWe need ...``: all tokens were stripped, so that headers are words in the text.
+    """Parse ``analysisWe need ...``: all tokens were stripped, so that headers are words in the text.
 
-    ``assistantfinal`` and ``assistantcommentary to=NAME`` end such reasoning. Where Harmony is not told, the first
+    ``assistantfinal`` and ``assistantcommentary to=NAME`` end such reasoning. With another expected format the first
     word may be a name: ``analysisResult is a list.``
     """
     if HEADER_WORDS not in context.body_variants:
@@ -189,17 +190,18 @@ def _may_be_without_tokens(ahead: str) -> bool:
 
 
 def _calls_tool(text: str, end: str, context: ReadContext) -> bool:
-    """Whether ``text`` is the rest of a whole header that calls a tool of the session: then it is no quotation."""
+    """Return whether ``text`` is the rest of a complete header that calls a tool of the session, and so not a
+    quotation."""
     header = text[: text.lower().find(end.lower())] if end.lower() == MESSAGE else ""
     names = _RECIPIENT.findall(header) if _HEADER.fullmatch(header) else []
     return any(context.tools.match(name.removeprefix("functions.")) for name in names)
 
 
 def _read_broken_header(source: StreamBuffer, span: list[str], closed: str, end: str) -> BodyResult:
-    """A header without ``<|message|>``: where it names a channel, the text after the name is meant for that.
+    """Parse a header without ``<|message|>``: after a channel's name, the text belongs to that channel.
 
-    ``closed``: the header's text where ``end`` closes the message, as gpt-oss begins about one turn in 25 at
-    temperature 1 (``<|channel|>??<|end|>``): what is no word is dropped, words are reasoning.
+    ``closed``: the header's text if ``end`` closes the message, as gpt-oss begins about one turn in 25 at temperature 1
+    (``<|channel|>??<|end|>``): words are reasoning, other text is dropped.
     """
     named = _KNOWN_CHANNEL.match(source.text, source.position)
     if span[-1].lower() == CHANNEL and closed and not _WORD.search(_HEADER_WORDS.sub("", closed)):

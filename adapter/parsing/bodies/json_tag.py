@@ -1,4 +1,4 @@
-"""Formats that write calls as JSON in a pair of tags, and differ in nothing else.
+"""Parse calls written as JSON in a pair of tags, for formats that differ in nothing else.
 
 ::
 
@@ -7,7 +7,7 @@
     {"name": ..., "arguments": {...}}
     </longcat_tool_call>
 
-The tags are read by `tagged_json`; without JSON after it an opening tag is text.
+The body is parsed by `tagged_json`; without JSON after it an opening tag is text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from adapter.parsing.tagged_json import TaggedJson
 
 
 def json_tag_reader(opening: str, closing: str) -> BodyReader:
-    """Reads one call, or a list of them, after ``opening``; several are what these tags are for."""
+    """Return a parser of one call or a list of calls after ``opening``; a list is these tags' normal use."""
     read_json = TaggedJson(opening, closing)
 
     def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:

@@ -1,4 +1,4 @@
-"""Reads calls whose arguments are elements of their own names, nested as deep as the value, a token before each tag.
+"""Parse calls whose arguments are nested elements with names of their own, a token before each tag.
 
 ::
 
@@ -8,9 +8,8 @@
     T<KEY>T<INNER>valueT</INNER>T</KEY>                     an object
     T</invoke>
 
-No tag without the token counts, so that values need no escaping. The tool's
-definition says what a value is; where it does not, text that is a number, true,
-false or null is that. In place of elements there may be one JSON object.
+Only a tag with the token counts, so that values need no escaping. The tool's definition declares a value's type;
+without one, text that is a number, true, false or null is converted. One JSON object may replace the elements.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.coercion import coerce_text, schema_types, select_branch
 
 TAG_LIMIT = 300
-"""Characters of a tag; more is text after a stray token."""
+"""Maximum length of a tag; longer text follows a stray token."""
 
 VALUE_LIMIT = 2_000
-"""Characters of a value after a tag of a call in it."""
+"""Maximum length of the rest of a value after a call's tag in it."""
 
 ITEM = "item"
 
@@ -45,7 +44,7 @@ _RESERVED = ("invoke", "tool_call", "parameter")
 
 @dataclass(slots=True)
 class _Element:
-    """An element read so far: text, or elements of their own."""
+    """An element so far: text, or child elements."""
 
     key: str
     schema: Mapping[str, Json]
@@ -53,7 +52,7 @@ class _Element:
     children: list[tuple[str, Json]] = field(default_factory=list)
 
     def child(self, key: str) -> _Element:
-        """The element that ``key`` opens in this one, with what the schema says of it."""
+        """Return the element that ``key`` opens in this one, with its part of the schema."""
         inner = select_branch(self.schema, "array").get("items") if key == ITEM and self.may_be_list else None
         inner = inner or (select_branch(self.schema, "object").get("properties") or {}).get(key)
         return _Element(key, inner if isinstance(inner, dict) else {})
@@ -81,7 +80,7 @@ class _Element:
 
 
 class NestedElements:
-    """Reads a call after ``T<invoke``. An instance is a `BodyReader`."""
+    """Parse a call after ``T<invoke``. An instance is a `BodyReader`."""
 
     def __init__(self, token: str) -> None:
         self.token = token
@@ -161,12 +160,12 @@ class NestedElements:
                 fixes["text-in-tag"] = None
 
     def _closes_next(self, source: StreamBuffer, key: str) -> Reader[bool]:
-        """Whether the next tag closes the element ``key``. Takes nothing."""
+        """Return whether the next tag closes the element ``key``. Takes nothing."""
         found = yield from peek_match(source, self._next_tag, VALUE_LIMIT + TAG_LIMIT + 1, lambda _: True)
         return found is not None and found[1] == f"/{key}"
 
     def _cut(self, source: StreamBuffer, span: list[str]) -> BodyResult:
-        """Where the text ends within a tag, the rest is taken; else this was no tag."""
+        """Take the rest if the text ends within a tag; otherwise it is not a tag."""
         rest = source.text[source.position :]
         if not source.final or len(rest) >= TAG_LIMIT or "\n" in rest or ">" in rest:
             return TEXT
@@ -181,14 +180,14 @@ def _close(nested: list[_Element]) -> str:
 
 
 def _guessed(text: str) -> Json:
-    """A value that no schema declares: a number, true, false or null where the text is just that."""
+    """Convert a value without a schema: a number, true, false or null if the text is exactly that."""
     bare = text.strip()
     found = decode_strict(bare) if bare[:1] not in ("", '"', "{", "[") else None
     return found.value if found is not None and found.end == len(bare) else text
 
 
 def encode_call(token: str, name: str, arguments: JsonObject) -> str:
-    """A call as elements; as one JSON object in ``<invoke>`` where elements would not be read back."""
+    """Encode a call as elements; as one JSON object in ``<invoke>`` if elements could not be parsed back."""
     try:
         body = "".join(_encode(token, key, value, at_top=True) for key, value in arguments.items())
     except ValueError:
@@ -197,7 +196,7 @@ def encode_call(token: str, name: str, arguments: JsonObject) -> str:
 
 
 def _encode(token: str, key: str, value: Json, *, at_top: bool = False) -> str:
-    """One element. Raises ValueError where it would be read as something else."""
+    """Encode one element. Raises ValueError if it would be parsed as something else."""
     if not _KEY.fullmatch(key) or key in _RESERVED or len(f"</{key}>") > TAG_LIMIT:
         raise ValueError(f"{key!r} cannot be a tag")
     if isinstance(value, dict | list):

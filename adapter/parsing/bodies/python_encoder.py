@@ -1,4 +1,4 @@
-"""Writes calls as Python, for `python_calls` to read: JSON's strings and numbers are Python's too."""
+"""Encode calls as Python, for `python_parser`: JSON's strings and numbers are also Python's."""
 
 from __future__ import annotations
 

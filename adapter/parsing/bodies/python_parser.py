@@ -1,13 +1,12 @@
-"""Reads a complete text of calls written as Python.
+"""Parse a complete text of calls written as Python.
 
 ::
 
     call   = NAME "(" (KEY "=" value | value | "**" dict) ("," ...)* ")"
     value  = string | number | True | False | None | list | tuple | dict
 
-Nothing is ever evaluated: values are literals, read by hand and bounded in depth
-and size. A quote directly before a letter or digit does not close a string,
-because no Python can go on so: ``'Martha's Vineyard'``.
+Nothing is ever evaluated: values are literals, parsed here and bounded in depth and size. A quote directly before a
+letter or digit does not close a string, because no Python can continue that way: ``'Martha's Vineyard'``.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from adapter.parsing.format import BodyResult, ReadContext
 from adapter.tools.call_shapes import DecodedCall
 
 NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
-"""A tool's, also one of an object or with a hyphen."""
+"""A tool's name, also of an object's method or with a hyphen."""
 
 _SKIP = re.compile(r"(?:\s++|#[^\n]*+|\\\n)*+")
 _KEY = re.compile(r"([^\W\d]\w*)\s*=(?!=)")
@@ -42,9 +41,9 @@ _PLAIN = {quote: re.compile(rf"[^{quote}\\\n]+") for quote in "'\""}
 
 
 def read_calls(text: str, context: ReadContext, offset: int) -> BodyResult:
-    """All calls of ``text``, in lists or as statements; ``offset``: where it begins in its span.
+    """Return all calls of ``text``, in lists or as statements; ``offset``: start of the text in its span.
 
-    Raises FormatError when there is anything else, and UnterminatedError when it ends too early.
+    Raises FormatError if there is anything else, and UnterminatedError if it ends too early.
     """
     return _PythonReader(text, context, offset).calls()
 
@@ -135,15 +134,15 @@ class _PythonReader:
         return DecodedCall(called, arguments, end=self.offset + self.position)
 
     def called(self, name: str) -> str:
-        """The tool's name; Llama's own tools are objects with one method."""
+        """Return the tool's name; Llama's built-in tools are objects with one method."""
         owner = name.removesuffix(".call")
         is_method = owner != name and self.context.tools.match(name) is None and self.context.tools.match(owner)
         return owner if is_method else name
 
     def named(self, name: str, values: list[Json]) -> JsonObject:
-        """Values without names, named in the order in which the tool declares its parameters.
+        """Name positional values in the order in which the tool declares its parameters.
 
-        One dict that names some of them is all the arguments.
+        A single dict that names some of them is all the arguments.
         """
         tool = self.context.tools.match(name)
         only = values[0]
@@ -188,7 +187,7 @@ class _PythonReader:
         return [first, *self.items(depth, closing)]
 
     def items(self, depth: int, closing: str) -> list[Json]:
-        """What follows the first item, with the closing bracket."""
+        """Parse the rest after the first item, with the closing bracket."""
         items: list[Json] = []
         while self.peek() != closing:
             self.expect(",", f"a comma or {closing!r}")
@@ -198,7 +197,7 @@ class _PythonReader:
         return items
 
     def dictionary_or_set(self, depth: int) -> Json:
-        """A set, which JSON does not have, is a list."""
+        """Parse a dict, or a set as a list, since JSON has no sets."""
         self.position += 1
         if self.peek() in ("", "}"):
             return self.dictionary(depth)
@@ -211,7 +210,7 @@ class _PythonReader:
         return [first]
 
     def dictionary(self, depth: int, first: Json = None) -> JsonObject:
-        """The members after the opening brace, or after the ``first`` key."""
+        """Parse the members after the opening brace, or after the ``first`` key."""
         members: JsonObject = {}
         while first is not None or self.peek() != "}":
             key, first = first if first is not None else self.value(depth + 1), None
@@ -240,7 +239,7 @@ class _PythonReader:
         return value
 
     def strings(self) -> str:
-        """One string, or several side by side, which Python joins."""
+        """Parse one string, or several adjacent ones, which Python joins."""
         parts = []
         while (opening := _PREFIX.match(self.text, self.position)) is not None:
             parts.append(self.string(opening))
@@ -281,7 +280,7 @@ class _PythonReader:
                 self.position += 1
 
     def escape(self, *, is_raw: bool) -> str:
-        """The escape sequence here; one that Python does not know stays as it is, as in Python."""
+        """Parse the escape sequence; an unknown one is kept, as in Python."""
         char = self.text[self.position + 1 : self.position + 2]
         if not char:
             raise UnterminatedError("the text ends inside a string")
@@ -300,5 +299,5 @@ class _PythonReader:
 
 
 def _written(calls: list[DecodedCall]) -> str:
-    """The arguments as JSON: an escape may stand for half of a surrogate pair."""
+    """Return the arguments as JSON: an escape may be half of a surrogate pair."""
     return json.dumps([call.arguments for call in calls], ensure_ascii=False)

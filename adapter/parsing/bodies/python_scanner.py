@@ -1,7 +1,7 @@
-"""Reads calls written as Python, where they may come: ``[f(a=1), g(b='x')]``, or statements in a block.
+"""Scan for calls written as Python: ``[f(a=1), g(b='x')]``, or statements in a block.
 
-While scanning for the end, quotes are followed, so that brackets and closing markers in strings are data;
-what the text up to there says is for `python_text`.
+While it scans for the end, it tracks quotes, so that brackets and closing markers in strings are data; `python_parser`
+parses the text up to there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BARE_LISTS = "bare lists"
 """Body variant: lists without markers are the format's own calls, so a malformed one is an error."""
 
 OPENING_LIMIT = 200
-"""Characters from a list's bracket to the parenthesis of its first call; more is no list of calls."""
+"""Maximum number of characters from a list's bracket to the parenthesis of its first call."""
 
 _TRIPLE = ('"""', "'''")
 _QUOTES = ('"', "'")
@@ -48,7 +48,7 @@ _WITH_ARGUMENTS = re.compile(r"([\w.-]+) with (?:the )?arguments:?\s*", re.IGNOR
 
 
 def read_list(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """A list of calls where one may begin: it ends where its brackets balance. Takes nothing of other text."""
+    """Parse a list of calls, which ends where its brackets balance. Takes nothing of other text."""
     found = yield from peek_match(
         source, _LIST_BEGINS, OPENING_LIMIT, lambda ahead: not ahead or _LIST_MAY_BEGIN.fullmatch(ahead)
     )
@@ -74,9 +74,9 @@ def _read_balanced(source: StreamBuffer, span: list[str], context: ReadContext) 
 
 
 class PythonBlock:
-    """Reads calls up to the marker ``closing``. An instance is a `BodyReader`.
+    """Parse calls up to the marker ``closing``. An instance is a `BodyReader`.
 
-    ``fence``: what stands before ``closing`` where the calls are in a code fence.
+    ``fence``: text before ``closing`` if the calls are in a code fence.
     """
 
     def __init__(self, closing: str, fence: str = "") -> None:
@@ -105,7 +105,8 @@ class PythonBlock:
     def _read_hidden(
         self, text: str, source: StreamBuffer, span: list[str], start: int, context: ReadContext
     ) -> BodyResult | None:
-        """The calls before a marker that a stray quote hid; None where that leaves half a call, as in a cut string."""
+        """Parse the calls before a marker that a stray quote hid; None if that leaves half a call, as in a cut string.
+        """
         found = self._close.search(text, 0)
         if found is None:
             return None
@@ -122,7 +123,7 @@ class PythonBlock:
         return read_calls(code, context, start)
 
     def _refuse(self, error: str, text: str, context: ReadContext) -> BodyResult:
-        """An error where a call was meant, else the block is code of no concern to us."""
+        """Return an error if a call was intended; otherwise the block is unrelated code."""
         found = _FIRST_CALL.search(text)
         if found is None and not context.at_line_start:
             return TEXT  # the marker was only mentioned
@@ -131,7 +132,7 @@ class PythonBlock:
 
 
 def read_method(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """``NAME.call(...)`` or ``NAME(...)`` of a tool of the session: how Llama calls the tools it was trained with."""
+    """Parse ``NAME.call(...)`` or ``NAME(...)`` of a tool of the session: Llama's calls of its built-in tools."""
     name = yield from called_first(source)
     if context.tools.match(name) is None and context.tools.match(name.removesuffix(".call")) is None:
         return TEXT
@@ -139,19 +140,19 @@ def read_method(source: StreamBuffer, span: list[str], context: ReadContext) -> 
 
 
 def called_first(source: StreamBuffer) -> Reader[str]:
-    """The name before the parenthesis that stands here, "" when it is no call. Takes nothing."""
+    """Return the name of the call that comes next, "" if there is none. Takes nothing."""
     found = yield from peek_match(source, _FIRST_CALL, OPENING_LIMIT, _MAY_CALL.fullmatch)
     return found.group(1) if found else ""
 
 
 read_after_python_tag = try_readers(read_list, UntaggedJson("parameters", after_marker=True), read_method)
-"""Reads what follows ``<|python_tag|>``, in any of the ways in which Llama goes on."""
+"""Parse the text after ``<|python_tag|>``, in any of Llama's forms."""
 
 
 def python_or_json(
     opening: str, closing: str, arguments_key: str = "arguments", *, has_fence: bool = False
 ) -> BodyReader:
-    """Reads Python calls up to ``closing``, or the list of JSON objects that some models write in their place.
+    """Return a parser of Python calls up to ``closing``, or of the JSON list that some models write instead.
 
     ``has_fence``: the format writes the calls in a code fence.
     """
@@ -181,8 +182,10 @@ def _explain(error: FormatError) -> str:
 
 
 def _take_code(source: StreamBuffer, span: list[str], tokens: MarkerSet, *, stops_balanced: bool) -> Reader[str]:
-    """Take code until brackets balance, or up to a marker that is no syntax. Returns the bracket (taken into
-    ``span``) or the marker (not in it); "" at the end of the text."""
+    """Take code until brackets balance, or up to a marker that is not syntax.
+
+    Returns the bracket (taken into ``span``) or the marker (not in it); "" at the end of the text.
+    """
     depth = 0
     while True:
         token = yield from read_until(source, tokens, span)
@@ -217,7 +220,7 @@ def _skip_triple_quoted(source: StreamBuffer, span: list[str], quotes: str) -> R
 
 
 def read_named_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """``NAME(...)]`` after ``[Calling tool:``, as some clients put calls into the history that a model sees."""
+    """Parse ``NAME(...)]`` after ``[Calling tool:``, which some clients write into the model's history."""
     if not context.at_line_start:
         return TEXT
     ahead: list[str] = []
@@ -238,7 +241,7 @@ def read_named_call(source: StreamBuffer, span: list[str], context: ReadContext)
 
 
 def _read_with_arguments(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """``NAME with arguments: {...}]``, the same in other words."""
+    """Parse ``NAME with arguments: {...}]``, a variant of the same."""
     ahead: list[str] = []
     yield from skip_space(source, ahead)
     head = yield from take_until(source, "{", OPENING_LIMIT, ahead)

@@ -1,4 +1,4 @@
-"""Calls written as two labelled lines: the tool's name, and the arguments as JSON.
+"""Parse calls written as two labelled lines: the tool's name, and the arguments as JSON.
 
 ::
 
@@ -6,7 +6,7 @@
     Action Input: {"path": "a.py"}                     ✿ARGS✿: {"path": "a.py"}
     Observation: ...                                   ✿RESULT✿: ...
 
-The third label is where the model must stop: what follows is invented.
+The model must stop at the third label: the text after it is invented.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, rea
 from adapter.tools.call_shapes import DecodedCall
 
 NAME_LIMIT = 200
-"""Characters of a tool's name; more is prose after the first label."""
+"""Maximum length of a tool's name; longer text is prose after the first label."""
 
 _NAME = re.compile(r"[ \t]*`?([\w.:/-]+)`?[ \t]*")
 
 
 def labelled_reader(arguments: str, result: str) -> BodyReader:
-    """Reads the rest of the name's line and the arguments after their label; prose that begins so is text."""
+    """Return a parser of the rest of the name's line and the arguments after their label; other text is prose."""
     label, line_end = markers_for(arguments), markers_for("\n", arguments)
 
     def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:

@@ -1,7 +1,7 @@
-"""Calls whose header names the recipient: ``>>>NAME``, then the arguments as one JSON object.
+"""Parse calls whose header names the recipient: ``>>>NAME``, then the arguments as one JSON object.
 
-Functionary writes them so, and other models whose prompts end within a header, so that an output may
-begin with a bare name.
+Functionary writes them, and other models whose prompts end inside a header, so that an output may begin with a bare
+name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from adapter.parsing.marker_set import MarkerSet, markers_for
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_to
 
 NAME_LIMIT = 200
-"""Characters of a name; more is prose."""
+"""Maximum length of a name; longer text is prose."""
 
 _NAME = re.compile(r"[ \t]*([\w.:/-]*)")
 
@@ -22,9 +22,9 @@ _NAME = re.compile(r"[ \t]*([\w.:/-]*)")
 def take_name(
     source: StreamBuffer, span: list[str], context: ReadContext, endings: MarkerSet, *, any_name: bool
 ) -> Reader[str]:
-    """Take a name that stands here with one of ``endings`` right after it. Returns it; "" and nothing taken else.
+    """Take a name that is followed by one of ``endings``. Return it; "", with nothing taken, otherwise.
 
-    ``any_name``: also one that is no tool of this session.
+    ``any_name``: also accept names that are not tools of this session.
     """
     while True:
         found = _NAME.match(source.text, source.position)
@@ -44,7 +44,7 @@ def take_name(
 
 
 def cut_name(source: StreamBuffer, span: list[str]) -> BodyResult | None:
-    """The error where the text ends within a name, which is taken; None where it goes on."""
+    """Return an error if the text ends within a name, which is taken; None if it continues."""
     found = _NAME.match(source.text, source.position)
     if not source.final or found is None or found.end() < len(source.text):
         return None
@@ -55,7 +55,7 @@ def cut_name(source: StreamBuffer, span: list[str]) -> BodyResult | None:
 def read_arguments(
     name: str, source: StreamBuffer, span: list[str], context: ReadContext, ends: tuple[str, ...]
 ) -> Reader[BodyResult]:
-    """The arguments of ``name``, up to one of ``ends``, which is left to read."""
+    """Parse the arguments of ``name``, up to one of ``ends``, which is not taken."""
     reading = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=ends)(source, span, context)
     if not reading.not_a_call:
         return reading

@@ -1,4 +1,4 @@
-"""The ``<tool_call>`` envelope, which several families share with different bodies.
+"""Parse the ``<tool_call>`` envelope, which several families share with different bodies.
 
 ::
 
@@ -6,8 +6,7 @@
     {"name": ..., ...}             <function=NAME> ... </function>     <arg_key>KEY</arg_key> ...
     </tool_call>                   </tool_call>                        </tool_call>
 
-Which family wrote it shows in how the body begins, so every body is read,
-whatever the told format is.
+The beginning of the body shows which family wrote it, so every body is parsed, with any expected format.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ from adapter.parsing.tagged_json import TaggedJson
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 STRAYS = (CLOSE, "</function>", "</parameter>", "</invoke>")
-"""Closing tags that models leave behind where no call was opened."""
+"""Closing tags that models leave behind without an open call."""
 
 PROSE_LIMIT = 2_000
-"""Characters within which a body of no known shape must be closed; else the marker was only mentioned."""
+"""Maximum length of a closed body of unknown shape; a longer one means that the marker was only mentioned."""
 
 WORDS_LIMIT = 80
-"""Characters of words between the end of a function and the end of its envelope, on one line."""
+"""Maximum number of characters between the end of a function and of its envelope, on one line."""
 
 ATTRIBUTES_LIMIT = 100
-"""Characters of attributes in an opening tag; more is prose."""
+"""Maximum number of characters of attributes in an opening tag; longer text is prose."""
 
 _read_json = TaggedJson(OPEN, CLOSE)
 _read_key_values = KeyValueReader(GLM)
@@ -59,7 +58,7 @@ _inner = MarkerSet(OPEN, CLOSE, "<function=", "<function ", "<parameter=", "```j
 
 
 def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The body after ``<tool_call>``, whichever it is."""
+    """Parse the body after ``<tool_call>``, of any family."""
     fixes: list[str] = []
     while True:
         char = yield from skip_space(source, span)
@@ -95,9 +94,9 @@ def _foreign(body: str, context: ReadContext) -> list[str]:
 
 
 def with_attributes(read: BodyReader) -> BodyReader:
-    """Reads the rest of an opening tag, which the format writes without attributes, and then its body.
+    """Return a parser of the rest of an opening tag, which the format writes without attributes, and then of its body.
 
-    One that names a tool, ``<tool_call name="NAME">{...}</tool_call>``, is followed by that tool's arguments alone.
+    If it names a tool, ``<tool_call name="NAME">{...}</tool_call>``, only that tool's arguments follow.
     """
 
     def read_after_attributes(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -115,7 +114,7 @@ def with_attributes(read: BodyReader) -> BodyReader:
 
 
 def _read_misspelt_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """``<parameter=NAME>`` where ``<function=NAME>`` belongs, as Qwen3.5 writes now and then."""
+    """Parse ``<parameter=NAME>`` in place of ``<function=NAME>``, an occasional error of Qwen3.5."""
     reading = yield from read_xml_function(source, span, context)
     if any(context.tools and not context.tools.match(call.name) for call in reading.calls):
         return BodyResult(error=f"the text in {OPEN} is not a call: <parameter=...> without <function=NAME> before it")
@@ -123,7 +122,7 @@ def _read_misspelt_function(source: StreamBuffer, span: list[str], context: Read
 
 
 def _close(reading: BodyResult, source: StreamBuffer, span: list[str]) -> Reader[BodyResult]:
-    """``reading`` of a function in the envelope, with the envelope's end, also behind a few words on its line."""
+    """Add the envelope's end to the result of a function, also after a few words on its line."""
     if not reading.calls or span[-1].lower() == CLOSE or "missing-close-tag" in reading.fixes:
         return reading
     found = yield from peek_match(source, _CLOSE_BEHIND_WORDS, WORDS_LIMIT, _MAY_BE_WORDS.fullmatch)
@@ -136,8 +135,11 @@ def _close(reading: BodyResult, source: StreamBuffer, span: list[str]) -> Reader
 
 
 def _read_unknown(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Neither JSON nor XML: a call as in Python of a tool of the session, or a broken call when it stands alone and is
-    closed, else prose that names the marker."""
+    """Parse a body that is neither JSON nor XML.
+
+    It may be a call as in Python, or a broken call that begins a line and is closed; otherwise prose mentions the
+    marker.
+    """
     if context.at_line_start and context.tools.match((yield from called_first(source))) is not None:
         return (yield from _read_python(source, span, context)).adding("foreign-body")
     if context.at_line_start and (yield from find_open_name(source, context)) is not None:

@@ -1,4 +1,4 @@
-"""The ``<tool_calls>`` section, which several families share with different bodies.
+"""Parse the ``<tool_calls>`` section, which several families share with different bodies.
 
 ::
 
@@ -10,8 +10,7 @@
     <tool_call>NAME ... </tool_call>
     </tool_calls>
 
-Which family wrote it shows in how the body begins, so every body is read,
-whatever the told format is.
+The beginning of the body shows which family wrote it, so every body is parsed, with any expected format.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _call = MarkerSet(CALL_OPEN)
 
 
 def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The body after ``<tool_calls>``: JSON up to its end, or the first of the calls in tags of their own."""
+    """Parse the body after ``<tool_calls>``: JSON up to its end, or the first of the calls in tags of their own."""
     yield from skip_space(source, span)
     if (yield from take_marker(source, _call, span)):
         return (yield from read_tool_call(source, span, context))

@@ -1,4 +1,4 @@
-"""Tags of no format's own that models put around a call: ``<tool_use>{...}</tool_use>`` and its relatives.
+"""Parse calls in tags that belong to no format: ``<tool_use>{...}</tool_use>`` and similar ones.
 
 ::
 
@@ -24,7 +24,7 @@ from adapter.parsing.tagged_json import TaggedJson
 TAGS = ("tools", "tool_use", "ant_tool_use", "function_invocation", "tool", "tool-call", "function-call")
 
 HEAD_LIMIT = 200
-"""Characters of a tag's attributes, or of a name between tags; more is prose."""
+"""Maximum length of a tag's attributes, or of a name between tags; longer text is prose."""
 
 NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
 _name_tags = MarkerSet("<name>", "<tool_name>")
@@ -68,7 +68,7 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
 
 
 def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, closing: str) -> Reader[BodyResult]:
-    """``<name>NAME</name><input>{...}</input>``, or ``<NAME>{...}</NAME>``."""
+    """Parse ``<name>NAME</name><input>{...}</input>``, or ``<NAME>{...}</NAME>``."""
     ahead: list[str] = []
     opened = yield from take_marker(source, _name_tags, ahead)
     name = yield from take_until(source, "<" if opened else ">", HEAD_LIMIT, ahead)

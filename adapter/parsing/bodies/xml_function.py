@@ -1,17 +1,16 @@
-"""Reads calls written as XML functions, after ``<function=`` has been taken.
+"""Parse calls written as XML functions, after ``<function=``.
 
 ::
 
     <function=NAME>
     <parameter=KEY>
-    value, as it is, over any number of lines
+    value, unescaped, over any number of lines
     </parameter>
     </function>
 
-Values are not escaped, so a tag closes only where the grammar can go on after
-it: ``</parameter>`` before another parameter or the end of the function, and so
-on. A complete call inside a value is followed as a whole. What is well formed
-closes at once; a missing tag is made up for when what follows proves it.
+Values are not escaped, so a tag closes only if the grammar allows the text after it: ``</parameter>`` before another
+parameter or the end of the function, and so on. A complete call inside a value is tracked as a whole. Well-formed text
+closes at once; a missing tag is supplied once the following text proves it missing.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from adapter.parsing.stream_buffer import (
 from adapter.parsing.tagged_json import TaggedJson
 
 NAME_LIMIT = 200
-"""Characters of a name; more is prose with a stray marker in it."""
+"""Maximum length of a name; longer text is prose with a stray marker in it."""
 
 INLINE_VALUES = "inline values"
 """Body variant: values are on the line of their tags."""
@@ -53,7 +52,7 @@ _PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
     "<parameter ": ("attribute-syntax",),
     "<parameter<": ("misspelt-inner-tag",),
 }
-"""The opening tags of a parameter, with the repair where one is misspelt."""
+"""The opening tags of a parameter, with the repair if one is misspelt."""
 
 _TAGS = MarkerSet(*_FUNCTION_TAGS, *_PARAMETER_TAGS, "</parameter>")
 _AFTER_VALUE = MarkerSet(*_PARAMETER_TAGS, "</function>", "</tool_call>")
@@ -67,7 +66,7 @@ _FENCE = MarkerSet("```json", "```")
 _OPEN_NAME = re.compile(r"([\w.:-]+)\s*\n\s*(?=<parameter=)", re.IGNORECASE)
 _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
 _DOUBLED_BRACKET = re.compile(r">\r?\n")
-"""What follows the tag ``<parameter=KEY>>``; a value that begins with a bracket stands on a line of its own."""
+"""The rest of a doubled bracket, ``<parameter=KEY>>``; a value that begins with a bracket has a line of its own."""
 
 _MAY_BE_OPEN_NAME = re.compile(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
 
@@ -75,7 +74,7 @@ _MAY_BE_OPEN_NAME = re.compile(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
 @dataclass(slots=True)
 class _Function(PendingCall):
     nests: bool = True
-    """Calls inside values are followed to their ends."""
+    """Calls inside values are tracked to their ends."""
     was_nested: bool = False
     is_inline: bool = False
     """Values are on the line of their tags, line breaks at their ends included."""
@@ -87,8 +86,11 @@ class _Function(PendingCall):
         self.add_text(key, text)
 
     def _without_margins(self, text: str) -> str:
-        """``text`` without the line breaks that belong to the tags: of a value on lines of its own those around it,
-        of one on the line of its tags none but a single one before the closing tag."""
+        """Return ``text`` without the line breaks that belong to the tags.
+
+        A value on lines of its own loses those around it, a value on the line of its tags only a single one before the
+        closing tag.
+        """
         line_end = "\r\n" if text.startswith("\r\n") else "\n"
         inner = text.removeprefix(line_end)
         if inner != text:
@@ -97,7 +99,7 @@ class _Function(PendingCall):
         return text if self.is_inline or "\n" in inner else inner
 
     def may_begin(self, key: str) -> bool:
-        """Whether a parameter tag inside a value can be the next parameter, the value's closing tag missing."""
+        """Return whether a parameter tag inside a value can be the next parameter, the value's closing tag missing."""
         return key not in self.keys and (self.tool is None or key in self.tool.properties)
 
     def cut_off(self) -> BodyError:
@@ -105,19 +107,19 @@ class _Function(PendingCall):
 
 
 def read_xml_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """A call after ``<function=`` or ``<function ``, with the closing ``</tool_call>`` if there is one."""
+    """Parse a call after ``<function=`` or ``<function ``, with the closing ``</tool_call>`` if present."""
     return (yield from _read_following(source, span, context, is_inline=INLINE_VALUES in context.body_variants))
 
 
 def read_inline_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """As `read_function`, for a format that has values on the line of their tags."""
+    """Parse like `read_xml_function`, for a format that writes values on the line of their tags."""
     return (yield from _read_following(source, span, context, is_inline=True))
 
 
 def _read_following(
     source: StreamBuffer, span: list[str], context: ReadContext, *, is_inline: bool
 ) -> Reader[BodyResult]:
-    """Read while following the calls in values; where that leads nowhere, again without following any."""
+    """Parse while tracking calls in values; if that fails, parse again without tracking them."""
     start, function = len(span), _Function("", None, nests=not context.close_at_first_marker, is_inline=is_inline)
     reading = yield from _read(source, span, context, function)
     is_doubtful = function.was_nested and "missing-inner-tag" in function.fixes
@@ -141,9 +143,9 @@ def _read_following(
 
 
 def read_bare_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """A call whose ``<tool_call>`` opener the model left out, as Qwen3-Coder often does.
+    """Parse a call whose ``<tool_call>`` opener the model left out, as Qwen3-Coder often does.
 
-    ``<function=NAME>{JSON}</function>`` is complete so: Llama 3.1's custom tool calling writes it.
+    ``<function=NAME>{JSON}</function>`` is complete without it: Llama 3.1's custom tool calling.
     """
     if not context.at_line_start and not (yield from _begins_block(source)):
         return TEXT
@@ -156,7 +158,7 @@ def read_bare_function(source: StreamBuffer, span: list[str], context: ReadConte
 
 
 def _begins_block(source: StreamBuffer) -> Reader[bool]:
-    """Whether ``NAME>`` is followed as in a call, by a new line or JSON, and not as in a sentence."""
+    """Return whether a line break or JSON follows ``NAME>``, as in a call, and not a sentence."""
     ahead: list[str] = []
     name = yield from _take_name(source, ahead)
     yield from wait_for_character(source)
@@ -166,7 +168,7 @@ def _begins_block(source: StreamBuffer) -> Reader[bool]:
 
 
 def _read(source: StreamBuffer, span: list[str], context: ReadContext, function: _Function) -> Reader[BodyResult]:
-    """The call, read into ``function``."""
+    """Parse the call into ``function``."""
     opener = span[-1].lower()
     open_name = yield from find_open_name(source, context)
     if open_name is not None:
@@ -261,7 +263,8 @@ def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) 
 
 
 def _read_element(source: StreamBuffer, span: list[str], function: _Function) -> Reader[bool]:
-    """``<KEY>value</KEY>`` in place of ``<parameter=KEY>``, of the tool's parameters; ``</parameter>`` closes it."""
+    """Parse ``<KEY>value</KEY>`` in place of ``<parameter=KEY>``, for the tool's parameters; ``</parameter>`` also
+    closes it."""
     ahead: list[str] = []
     key = ((yield from take_until(source, ">", NAME_LIMIT, ahead)) or "").removeprefix("<")
     if function.tool is None or key not in function.tool.properties:
@@ -284,7 +287,7 @@ def _read_element(source: StreamBuffer, span: list[str], function: _Function) ->
 
 
 def _take_value(source: StreamBuffer, value: list[str], function: _Function) -> Reader[bool]:
-    """Take a parameter's value, with its closing tag where it has one. False: the text ended first."""
+    """Take a parameter's value, with its closing tag if present. Return False if the text ended first."""
     functions = envelopes = 0
     while True:
         marker = yield from read_until(source, _TAGS, value)
@@ -307,7 +310,7 @@ def _take_value(source: StreamBuffer, value: list[str], function: _Function) -> 
 
 
 def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Function) -> Reader[bool]:
-    """Whether this tag, already taken, ends the value: only where the grammar can go on after it."""
+    """Return whether this tag, already taken, ends the value: only if the grammar allows the text after it."""
     ahead: list[str] = []
     kind = marker.lower()
     if kind in _PARAMETER_TAGS:
@@ -330,7 +333,7 @@ def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Func
 
 
 def _take_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
-    """``NAME>`` or ``name="NAME">``, taken; None when it is neither."""
+    """Take and return the name in ``NAME>`` or ``name="NAME">``; None if it is neither."""
     text = yield from take_until(source, ">", NAME_LIMIT, span)
     if text is None or "\n" in text or "<" in text:
         return None
@@ -341,7 +344,7 @@ def _take_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
 
 
 def find_open_name(source: StreamBuffer, context: ReadContext) -> Reader[re.Match[str] | None]:
-    """A tool's name whose tag was left open, or left out, before the first parameter. Takes nothing."""
+    """Return a tool's name whose tag was left open, or left out, before the first parameter. Takes nothing."""
     found = yield from peek_match(source, _OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
     return found if found is not None and context.tools.match(found[1]) is not None else None
 

@@ -1,14 +1,13 @@
-"""Reads calls written as elements with attributes, whose values are not escaped.
+"""Parse calls written as elements with attributes, whose values are not escaped.
 
 ::
 
     <invoke name="NAME">
-    <parameter name="KEY">value, as it is</parameter>
+    <parameter name="KEY">value, unescaped</parameter>
     </invoke>
 
-The families spell the tags differently (``<｜DSML｜invoke name="NAME">``,
-``<|open|>call tool="NAME"<|sep|>``) and some say in an attribute what a value is.
-In place of parameters there may be one JSON object.
+Families spell the tags differently (``<｜DSML｜invoke name="NAME">``, ``<|open|>call tool="NAME"<|sep|>``) and some
+declare a value's type in an attribute. One JSON object may replace the parameters.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ _each_attribute = re.compile(_ATTRIBUTE)
 _CUT_ATTRIBUTE = re.compile(r"(?:\s+[\w:.-]*)?")
 _ELEMENT = re.compile(r"<([\w-]{1,100})>")
 _ABOUT = frozenset({"id", "index", "type", "string"})
-"""Attributes that say something of a call or a value, and are none."""
+"""Attributes that describe a call or a value, and are not arguments."""
 _BEGINS_ATTRIBUTES = re.compile(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
 
 
 class XmlInvokeReader:
-    """Reads a call after its opening tag's spelling has been taken. An instance is a `BodyReader`."""
+    """Parse a call after the name of its opening tag. An instance is a `BodyReader`."""
 
     def __init__(self, tags: XmlInvokeTags) -> None:
         self.tags = tags
@@ -89,7 +88,7 @@ class XmlInvokeReader:
     def read_named(
         self, name: str, opening: str, source: StreamBuffer, span: list[str], context: ReadContext
     ) -> Reader[BodyResult]:
-        """Read after the call's ``opening`` tag, all of it taken, whose name was not in the tag."""
+        """Parse the body after the call's complete ``opening`` tag, which did not contain the name."""
         call = PendingCall(name, context.tools.match(name))
         return (yield from self._read_arguments(call, opening, source, span, context))
 
@@ -137,7 +136,7 @@ class XmlInvokeReader:
             return error.result
 
     def _read_parameter(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
-        """Read a parameter after its opening tag's spelling."""
+        """Parse a parameter after the name of its opening tag."""
         attributes = yield from self._take_attributes(source, span)
         key = attributes.get(self.tags.key)
         if not key:
@@ -153,7 +152,7 @@ class XmlInvokeReader:
         value: list[str] = []
 
         def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
-            """Whether a parameter's opening tag in the value is the next one, the value's end missing."""
+            """Return whether a parameter's opening tag in the value is the next one, the value's end missing."""
             ahead: list[str] = []
             following = yield from self._take_attributes(source, ahead)
             source.push_back("".join(ahead))
@@ -179,7 +178,8 @@ class XmlInvokeReader:
         call.add_value(key, decoded)
 
     def _take_element(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[str]:
-        """``<KEY>`` for a parameter of the tool, as Cline's prompts have it, taken; "" and nothing taken else."""
+        """Take ``<KEY>`` of one of the tool's parameters, as in Cline's prompts. Return KEY; "", with nothing taken,
+        otherwise."""
         taken: list[str] = []
         yield from take_until(source, ">", ATTRIBUTES_LIMIT, taken)
         found = _ELEMENT.fullmatch("".join(taken))
@@ -192,7 +192,7 @@ class XmlInvokeReader:
     def _read_element(
         self, source: StreamBuffer, span: list[str], call: PendingCall, key: str, *closes: str
     ) -> Reader[None]:
-        """Read the value of ``key`` up to one of ``closes``."""
+        """Parse the value of ``key`` up to one of ``closes``."""
         value, closing = yield from take_through(source, markers_for(*closes), span)
         if not closing:
             raise BodyError
@@ -202,9 +202,9 @@ class XmlInvokeReader:
     def _read_misnamed(
         self, marker: str, source: StreamBuffer, span: list[str], context: ReadContext, call: PendingCall
     ) -> Reader[bool]:
-        """Read on at a call's tag that opens none within this call: it names a parameter, or this call again.
+        """Parse a call's tag that names a parameter, or this call again.
 
-        False, with nothing taken, at the next call.
+        Returns False, with nothing taken, at the next call.
         """
         taken = [marker]
         attributes = yield from self._take_attributes(source, taken)
@@ -224,7 +224,7 @@ class XmlInvokeReader:
         return True
 
     def _is_empty_element(self, span: list[str]) -> bool:
-        """Whether the tag whose attributes were just taken is an empty element."""
+        """Return whether the tag whose attributes were just taken is an empty element."""
         return span[-1].removesuffix(self.tags.end).endswith("/")
 
     def _add_attribute(self, call: PendingCall, key: str, attributes: dict[str, str]) -> None:
@@ -241,7 +241,7 @@ class XmlInvokeReader:
     def _read_json(
         self, source: StreamBuffer, span: list[str], context: ReadContext, call: PendingCall
     ) -> Reader[None]:
-        """Read the element that holds all arguments as one object."""
+        """Parse the element that holds all arguments as one object."""
         assert self.tags.json is not None
         yield from self._take_attributes(source, span)
         result = yield from TaggedJson(*self.tags.json, name=call.name)(source, span, context)
@@ -251,7 +251,7 @@ class XmlInvokeReader:
         call.fix(*result.fixes)
 
     def _take_attributes(self, source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
-        """The attributes of a tag, taken with its end; none, with nothing taken, when there is no such tag."""
+        """Take a tag's attributes and its end. Return them; {}, with nothing taken, if there is no such tag."""
         taken: list[str] = []
         text = yield from take_until(source, self.tags.end, ATTRIBUTES_LIMIT, taken)
         if text is None or _ATTRIBUTES.fullmatch(text) is None:
@@ -262,7 +262,7 @@ class XmlInvokeReader:
         return {key: self.tags.unescape(double or single or bare) for key, double, single, bare in found}
 
     def _ends_in_attributes(self, source: StreamBuffer, span: list[str]) -> bool:
-        """Take the rest where the text ends within a tag's attributes."""
+        """Take the rest if the text ends within a tag's attributes. Return whether it does."""
         rest = source.text[source.position :]
         if not source.final or not _BEGINS_ATTRIBUTES.fullmatch(rest):
             return False
@@ -271,7 +271,7 @@ class XmlInvokeReader:
 
 
 def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) -> tuple[Json, tuple[str, ...]]:
-    """A value by what its tag says of it (``string="false"``, ``type="number"``), else by the tool's schema."""
+    """Convert a value by its tag's attributes (``string="false"``, ``type="number"``), else by the tool's schema."""
     is_string = attributes.get("string", attributes.get("type"))
     if is_string is None:
         return coerce_text(text, schema), ()
