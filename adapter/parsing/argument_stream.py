@@ -52,10 +52,10 @@ class ArgumentStream:
         self._context, self._normalise, self._start = context, normalise, start
         self.name: str | None = None
         self._tool: Tool | None = None
-        self._text = ""  # what has come and was not handed on yet
-        self._sent: JsonObject = {}  # members handed on whole
-        self._passed: set[str] = set()  # those that wait for the end
-        self._open: tuple[str, list[str]] | None = None  # the member whose string is handed on in pieces
+        self._text = ""  # text that was not emitted yet
+        self._sent: JsonObject = {}  # members emitted completely
+        self._passed: set[str] = set()  # members that wait for the end
+        self._open: tuple[str, list[str]] | None = None  # the member whose string is emitted in pieces
         self._has_stopped = False
 
     def feed(self, text: str) -> str:
@@ -120,7 +120,7 @@ class ArgumentStream:
         """
         found = _MEMBER.match(self._text)
         if found is None or found.end() >= len(self._text):
-            self._has_stopped = bool(re.match(r"\s*[^\s,\"]", self._text))  # its end, or nothing that can be followed
+            self._has_stopped = bool(re.match(r"\s*[^\s,\"]", self._text))  # its end, or not a member
             return None
         key = json.loads(found["key"])
         if (not found["comma"]) == bool(self._sent or self._passed) or key in self._sent:

@@ -87,7 +87,7 @@ class UntaggedJson:
                 ended = bracket not in BRACKETS and not source.is_empty
                 text = "".join(piece)
                 if not bracket and (source.was_cut or _lacks_only_brackets(text)):
-                    break  # cut off: no other reading of its quotes is to be tried
+                    break  # cut off: do not reinterpret its quotes
                 try:
                     value = decode_json(text, closed=ended)
                     if bracket not in BRACKETS and text[value.end :].strip():
@@ -129,7 +129,7 @@ class UntaggedJson:
         try:
             decode_json(text[: found[0]], closed=False)
         except FormatError:
-            return  # it stands in a string that was cut off
+            return  # the marker is inside a string that was cut off
         piece[:] = [text[: found[0]]]
         source.push_back(text[found[0] :])
 

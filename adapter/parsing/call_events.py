@@ -13,7 +13,7 @@ from adapter.parsing.parse_policy import ParsePolicy
 from adapter.tools.call_shapes import DecodedCall, Normalise
 from adapter.tools.tool import ToolSet
 
-try:  # as `random` does: hashlib loads OpenSSL, which takes as long as to read ten texts
+try:  # as `random` does: hashlib loads OpenSSL, which takes as long as parsing ten texts
     from _blake2 import blake2b
 except ImportError:
     from hashlib import blake2b
@@ -52,7 +52,7 @@ class CallEventFactory:
         """Return why apparent calls are text: a key of `REJECTION_REASONS`, or "" if they may be calls.
 
         ``is_first``: nothing precedes it. A call of an unknown tool whose name could be a tool's is then not text, so
-        that the model learns that there is no such tool.
+        that the model gets an error.
         """
         if not is_marked and self._policy.unmarked == "none":
             return "no-markers"
@@ -88,7 +88,7 @@ class CallEventFactory:
         if tool is None or tool.effect == "read":
             return event
         right = self._format.encode_calls([(event.name, event.arguments)])
-        error = f"{event.name} changes something, so its call must have its markers and no code fence. Write it so:"
+        error = f"{event.name} can change data, so its call needs its markers and no code fence. Write it like this:"
         return InvalidToolCall(event.raw, f"{error}\n{right}", event.name)
 
     def _tool_call(
@@ -103,7 +103,7 @@ class CallEventFactory:
             unique["lone-surrogate"] = None
         if unique and not self._policy.repairs:
             faults = "; ".join(REPAIRS[fix] for fix in unique)
-            return InvalidToolCall(raw, f"the call must be written without faults, and {faults}. Write it again.", name)
+            return InvalidToolCall(raw, f"the call must be valid as written, but {faults}. Write it again.", name)
         return ToolCall(make_call_id(self._id_seed, self._count, raw), name, arguments, raw, tuple(unique))
 
 
@@ -130,7 +130,7 @@ _PAIRS = len(_TWO_DIGITS)
 def _is_example(reading: BodyResult) -> bool:
     """Return whether a call without markers is only an example, with placeholders as values."""
     if not {"no-markers", "code-fence"} & {*reading.fixes}:
-        return False  # the told format's own way to call
+        return False  # the format's own way to call
     arguments = [item for call in reading.calls for item in call.arguments.items()]
     return any(isinstance(value, str) and _is_placeholder(key, value) for key, value in arguments)
 

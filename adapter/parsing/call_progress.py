@@ -17,7 +17,7 @@ from adapter.tools.call_shapes import NAME_KEYS
 HEAD_LIMIT = 1000
 """Number of characters in which a call's name is searched."""
 
-MENDED = "its arguments had to be mended after the first of them were handed on. Write it again, in valid JSON."
+MENDED = "its arguments needed a repair after the first of them were streamed. Write the call again, in valid JSON."
 
 
 class CallProgress:
@@ -29,7 +29,7 @@ class CallProgress:
 
     has_begun = False
     """True once something was reported."""
-    _id = ""  # the id under which arguments were handed on
+    _id = ""  # id of the emitted argument deltas
     _stream: ArgumentStream | None = None
     _name: str | None = None
     _head = ""
@@ -59,7 +59,7 @@ class CallProgress:
         if self._streams_arguments:
             start = self._start - len(self._marker)
             self._stream = ArgumentStream(self._context, self._verdicts.normalise, start)
-        return self.report(self._marker + source.since(self._start))  # a piece before this one may have been held back
+        return self.report(self._marker + source.since(self._start))  # an earlier piece may have been buffered
 
     def report(self, text: str) -> list[Event]:
         """Return the events for ``text``, which was added to the call."""
@@ -107,8 +107,7 @@ def keep_argument_deltas(events: list[Event]) -> list[Event]:
 
 @lru_cache(maxsize=64)
 def _pattern_for(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for a call's name: one of the session's tools or, with none known, a name where formats put it.
-    """
+    """Return a pattern for a call's name: one of the session's tools or, if none are known, any name."""
     if names:
         return re.compile(rf"(?<![\w.-])(?:functions\.)?({'|'.join(map(re.escape, names))})(?=[^\w-])")
     return re.compile(

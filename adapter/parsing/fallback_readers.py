@@ -51,7 +51,7 @@ class FallbackReader:
         context.close_at_first_marker, context.may_be_text = plain, True
         again = _marked((yield from self._other(source, span, context)))
         is_cut = source.was_cut and source.is_empty and result.not_a_call and again.error is not None
-        if again.calls or is_cut:  # what was cut off within a call has none in it
+        if again.calls or is_cut:  # a text that was cut within a call
             return again
         context.reread_characters += sum(map(len, give_back(source, span, start)))
         context.close_at_first_marker = plain

@@ -36,7 +36,7 @@ class JsonCall(NamedTuple):
 
 @dataclass(slots=True)
 class ReadContext:
-    """The facts a body reader may use besides the text. It sets ``json_call`` and ``may_be_text`` itself."""
+    """Facts for a body reader in addition to the text. The reader itself sets ``json_call`` and ``may_be_text``."""
 
     tools: ToolSet
     expected_format: str | None = None

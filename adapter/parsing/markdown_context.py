@@ -1,4 +1,4 @@
-"""Track the current Markdown line and code fence, to tell quoted markers from effective ones.
+"""Track the current Markdown line and code fence, to distinguish quoted markers from effective ones.
 
 Text is buffered until the state is needed: most of an answer is examined once, at a marker, and an answer without
 markers not at all.
@@ -30,8 +30,7 @@ LONG = 100
 
 @lru_cache(maxsize=16)
 def _next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return patterns for a line that closes ``fence``, or opens one if it is empty: at the start of a text, and later.
-    """
+    """Return patterns for a line that closes ``fence``, or opens one if it is empty: at a text's start, and later."""
     pattern = rf"[{_MARGIN}]*+{fence}" if fence else _OPENING
     return re.compile(pattern), re.compile("\n" + pattern)
 
@@ -46,13 +45,13 @@ class MarkdownContext:
 
     def __init__(self, *, has_fences: bool = True) -> None:
         self._has_fences = has_fences
-        self._pieces: list[str] = []  # what was not looked at yet
+        self._pieces: list[str] = []  # text that was not processed yet
         self._is_blank = True
         self._is_quote = False
-        self._head = ""  # its first characters, while they may say who speaks
-        self._fence = ""  # what closes the code fence that is open
-        self._opened = 0  # backticks that opened inline code; as many close it
-        self._run = 0  # backticks at the very end: more may come, so they count only when something else follows
+        self._head = ""  # the line's first characters, while they may name a speaker
+        self._fence = ""  # closing marker of the open code fence
+        self._opened = 0  # number of backticks that opened inline code; as many close it
+        self._run = 0  # backticks at the very end: more may come, so they count only once another character follows
         self._goes_on = False
 
     @property

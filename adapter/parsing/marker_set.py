@@ -37,7 +37,7 @@ class MarkerSet:
     """
 
     def __init__(self, *literals: str) -> None:
-        lowered = {sys.intern(literal.lower()) for literal in literals}  # which the sets of all sessions share
+        lowered = {sys.intern(literal.lower()) for literal in literals}  # shared by the sets of all sessions
         self.literals = tuple(sorted(lowered, key=lambda s: (-len(s), s)))
         self.longest = max(map(len, self.literals), default=0)
         self._whole: MarkerSet | None = None
@@ -184,7 +184,7 @@ class MarkerSet:
         return place < len(self._sorted) and self._sorted[place].startswith(begun)
 
     def held(self, text: str, start: int) -> int:
-        """Return the start of the text's end that may still become a marker; the text's length if there is none."""
+        """Return the start of the text's end that may still become a marker; by default the text's length."""
         place = max(start, len(text) - self.longest + 1)
         while (found := self._start.search(text, place)) is not None:
             place = found.start()
@@ -201,14 +201,14 @@ class WeakMarkerSet(MarkerSet):
         super().__init__(*literals, *weak)
         self._weak = weak
         self._idle = {literal: re.compile(idle) for literal, idle in weak.items()}
-        self.overlap = self.nests = True  # of many some do, and to find out which takes longer than to look
+        self.overlap = self.nests = True  # likely among so many, and checking takes longer than it saves
 
     def _branches(self) -> list[str]:
         strong = _by_anchor(literal for literal in self.literals if literal not in self._weak)
         return [*starmap(_at_anchor, strong.items()), *starmap(_unless, self._weak.items())]
 
     def _around(self, text: str, place: int, start: int, end: int) -> Found | None:
-        """Prefer a strong marker; return a weak one only if there is no other."""
+        """Prefer a strong marker to a weak one."""
         weak = None
         for offset in self._offsets[text[place]]:
             if place - offset >= start and (found := self.match(text, place - offset, end)) is not None:
@@ -225,7 +225,7 @@ def _is_spelled(literal: str, text: str) -> bool:
 
 
 def _anchor_of(literal: str) -> int:
-    """Return the index of the first character that is not a letter, digit or space; 0 if there is none."""
+    """Return the index of the first character that is not a letter, digit or space; 0 by default."""
     return next((at for at, char in enumerate(literal) if not (char.isalnum() or char.isspace() or char == "_")), 0)
 
 

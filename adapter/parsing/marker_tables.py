@@ -126,7 +126,7 @@ def _tables(formats: tuple[Format, ...], others: FallbackReaders | None) -> Mark
     bare = _bare(formats, others)
     return MarkerTables(
         openers=openers,
-        # Heads are of the told format alone: one may be any word, which would be held back from every answer.
+        # Only of these formats: a head may be any word, which would be buffered in every answer.
         heads=distinct_readers(entry.read_header for entry in formats),
         stripped=_stripped(formats, others),
         bare=try_readers(*bare, _read_loose_json),

@@ -1,4 +1,4 @@
-"""Tell a marker that prose only mentions from an effective one, by its position or by its body.
+"""Distinguish a marker that prose only mentions from an effective one, by its position or by its body.
 
 ``Put the call in <tool_call>.`` and ``[TOOL_CALLS]NAME{...} is the old form`` are parts of a sentence without a call; a
 marker at the beginning of a line is effective, however broken its body is.
@@ -23,7 +23,7 @@ _WORD = re.compile(r"[\w.-]+")
 def is_mere_mention(raw: str, marker: str, reading: BodyResult, context: ReadContext, *, is_glued: bool) -> bool:
     """Return whether ``raw`` is a ``marker`` mentioned within a line and the rest of a sentence.
 
-    ``is_glued``: there is no whitespace before it.
+    ``is_glued``: no whitespace precedes it.
     """
     if context.at_line_start or len(raw) - len(marker) > LIMIT:
         return False

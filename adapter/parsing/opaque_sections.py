@@ -1,4 +1,4 @@
-"""Sections in which no call counts, whatever they quote: text after a header, echoed results, invented turns."""
+"""Opaque sections, in which quoted calls do not count: text after a header, echoed results, invented turns."""
 
 from __future__ import annotations
 

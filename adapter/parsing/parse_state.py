@@ -17,7 +17,7 @@ class Mode(Enum):
     UNDECIDED = "at a marker, or before the first word"
     IN_CONTENT = "content, up to the next marker"
     IN_REASONING = "reasoning, up to the next marker"
-    IN_CALL = "the body of what may be a call"
+    IN_CALL = "the body of a possible call"
 
 
 UNDECIDED, IN_CONTENT, IN_REASONING, IN_CALL = Mode.UNDECIDED, Mode.IN_CONTENT, Mode.IN_REASONING, Mode.IN_CALL
@@ -36,8 +36,7 @@ NOTHING, CONTENT, REASONING, CALL = Last.NOTHING, Last.CONTENT, Last.REASONING, 
 
 
 class HeldCalls(NamedTuple):
-    """Buffered calls as events, and the text to fall back to; ``start`` is the offset of ``raw`` in the model's text.
-    """
+    """Buffered calls as events, and the text to fall back to; ``start`` is the offset of ``raw`` in the text."""
 
     events: list[Event]
     space: str

@@ -98,14 +98,14 @@ def _no_text(given: object) -> str:
     """Explain to the developer which value to pass."""
     match given:
         case None:
-            advice = "an answer without content has None there: pass message.content or ''"
+            advice = "a response without content has None: pass message.content or ''"
         case bytes() | bytearray() | memoryview():
             advice = (
-                "decode it first: a whole answer with .decode('utf-8', 'replace'), pieces of a stream with "
+                "decode it first: a complete answer with .decode('utf-8', 'replace'), pieces of a stream with "
                 "codecs.getincrementaldecoder('utf-8')('replace')"
             )
         case _:
-            advice = "pass its text: of a chat completion choices[0].message.content, of a stream's event delta.content"
+            advice = "pass its text: choices[0].message.content of a chat completion, delta.content of a stream event"
     return f"expected the model's text as str, got {shown(given)}; {advice}"
 
 

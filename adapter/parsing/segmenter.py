@@ -229,7 +229,7 @@ class Segmenter:
             output.add_markup(marker)
             yield from discard_rest(tables.opening_markers, self._source, output)
         elif kind in INVENTED_RESULT and state.line.is_blank:
-            output.add_markup(marker)  # an echo of an earlier result: whatever it holds was not written as a call
+            output.add_markup(marker)  # an echo of an earlier result, in which calls do not count
             yield from read_echoed_result(marker.replace("<", "</"), tables.opening_markers, self._source, output)
         else:
             output.add_text(marker)
@@ -255,7 +255,7 @@ class Segmenter:
         state.enter_reasoning()
         yield from skip_space(self._source, state.space)
         while again := (yield from take_marker(self._source, markers_for(*self._tables.reasoning))):
-            output.add_markup(again)  # the opener twice
+            output.add_markup(again)  # doubled opening marker
             yield from skip_space(self._source, state.space)
         output.flush_whitespace(as_text=False)
         while True:
@@ -300,7 +300,7 @@ class Segmenter:
         events = [*inner.feed(text), *inner.close(None)]
         alone = all(isinstance(event, ToolCall | MarkupDelta | ToolCallProgress) for event in events)
         tools = [self._context.tools.match(event.name) for event in events if isinstance(event, ToolCall)]
-        only_reads = all(tool is None or tool.effect == "read" for tool in tools)  # that it was meant is a guess
+        only_reads = all(tool is None or tool.effect == "read" for tool in tools)  # the call may not be intended
         return events if alone and tools and only_reads else []
 
     # ------------------------------------------------------------------- calls
@@ -382,7 +382,7 @@ class Segmenter:
             self._state.line.end_quotation()
 
     def _fenced_reader(self, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
-        """Return the opening marker of a call that begins the code fence, and its reader; None if there is no call."""
+        """Return the opening marker of a call that begins the code fence, and its reader, which may be None."""
         char = yield from skip_space(self._source, span)
         if char and char in "{[":
             return "", self._tables.fenced
@@ -401,7 +401,7 @@ class Segmenter:
         context, state = self._context, self._state
         context.begin_body(at_line_start=state.line.is_blank, after_call=state.last is CALL)
         marker, start, is_own = "".join(span), self._source.offset, is_marked or self._calls_bare
-        streams = self._streams_arguments and is_marked and not state.held  # what is held comes first
+        streams = self._streams_arguments and is_marked and not state.held  # buffered calls come first
         progress = CallProgress(context, self._verdicts, marker, start, is_own=is_own, streams_arguments=streams)
         state.enter_call(progress)
         result = yield from read(self._source, span, context)

@@ -38,7 +38,7 @@ class ValueSink:
 
     def take(self, piece: str) -> None:
         self.span.append(piece)
-        if len(self.span) - self._start >= 256:  # a stream's piece of four characters takes sixty bytes
+        if len(self.span) - self._start >= 256:  # a piece of four characters takes sixty bytes
             self.span[self._start :] = ["".join(self.span[self._start :])]
             self._start += 1
 
@@ -61,7 +61,7 @@ class StreamBuffer:
         self.final = final
         self.finish_reason = finish_reason
         self._before = 0  # characters that came before ``text``
-        self._clear: dict[MarkerSet, tuple[int, int]] = {}  # offsets between which `search` found that none begins
+        self._clear: dict[MarkerSet, tuple[int, int]] = {}  # ranges without any marker, found by `search`
         self.sink: ValueSink | None = None
 
     @property
@@ -202,7 +202,7 @@ def wait_for_character(source: StreamBuffer) -> Reader[None]:
 
 
 def take_marker(source: StreamBuffer, markers: MarkerSet, span: list[str] | None = None) -> Reader[str]:
-    """Take the marker at this position, into ``span`` if given. Return it, or "" if there is none."""
+    """Take the marker at this position, into ``span`` if given. Return it, or ""."""
     while True:
         found = markers.match(source.text, source.position)
         if found is not None and not source.may_go_on(found, markers):
@@ -217,7 +217,7 @@ def take_marker(source: StreamBuffer, markers: MarkerSet, span: list[str] | None
 
 
 def peek_after_space(source: StreamBuffer, markers: MarkerSet) -> Reader[tuple[str, str]]:
-    """Return the character and the marker that come after whitespace, "" where there is none. Takes nothing."""
+    """Return the character and the marker that come after whitespace, or "". Takes nothing."""
     ahead: list[str] = []
     char = yield from skip_space(source, ahead)
     marker = yield from take_marker(source, markers, ahead)

@@ -36,7 +36,7 @@ from adapter.parsing.stream_buffer import (
 )
 
 _SPACE = re.compile(r"\s*")
-_BESIDE = ",;}]`"  # what models put after a value, still inside the tag
+_BESIDE = ",;}]`"  # characters that models write after a value, inside the tag
 _CUT_TAG = re.compile(r"(?:[<\[][^<>\[\]\n]{0,40})?")
 _MISSPELT_CLOSE = re.compile(r"<[/|\\]{0,2}[a-z_ |]*(?:tool|call)[a-z_ |]*>", re.IGNORECASE | re.ASCII)
 
@@ -117,7 +117,7 @@ class TaggedJson:
         while True:
             start = len(span)
             if self.name is not None and (yield from skip_space(source, span)) == '"':
-                span.append('"')  # arguments that were encoded twice
+                span.append('"')  # double-encoded arguments
                 source.position += 1
                 yield from skip_string(source, span, '"')
             elif (marker := (yield from scan_json_value(source, span, self._tokens))) not in BRACKETS:
@@ -190,9 +190,9 @@ class TaggedJson:
             if found is None:
                 break
             begin, end = found
-            reading = self._decode([body[:begin]], 0, False, context)  # no brackets are added on a guess
+            reading = self._decode([body[:begin]], 0, False, context)  # without adding brackets
             if "unescaped-quote" in reading.fixes and source.was_cut:
-                break  # the string may have gone on
+                break  # the string may have continued
             if self._is_close(body[begin:end]) and reading.error is None:
                 context.close_at_first_marker = True
                 span[start:] = [body[:end]]

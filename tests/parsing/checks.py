@@ -213,7 +213,7 @@ def _is_refusal(event: Event, other: Event, raw: str) -> bool:
     """Whether ``event`` refuses the damaged call ``other``, of which something else was handed on."""
     if not isinstance(event, InvalidToolCall) or not isinstance(other, ToolCall):
         return False
-    return "after the first of them were handed on" in event.error and is_damaged(replace(other, raw=raw))
+    return "after the first of them were streamed" in event.error and is_damaged(replace(other, raw=raw))
 
 
 def _without_id(event: Event) -> Event:

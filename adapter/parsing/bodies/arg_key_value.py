@@ -172,7 +172,7 @@ class KeyValueReader:
             case "key close":
                 return self._unglued(call, ahead, source, context)
             case "value close" if call.tool is not None:
-                return call  # a stray closer after the name, which is passed over with the pairs
+                return call  # a stray closer after the name, skipped with the pairs
         rest = source.text[source.position :].lower()
         is_cut = source.final and any(tag.startswith(rest) for tag in (self.tags.key_open, self.tags.separator))
         if not char or is_cut:
@@ -214,7 +214,7 @@ class KeyValueReader:
                     return call.result("missing-close-tag")
                 case "call" if not (yield from self._key_ahead(source)):
                     is_cut = source.was_cut and self._tags.search(source.text, source.position) is None
-                    source.push_back(tag)  # a key's tag misspelt, or the next call: where the text is cut, who knows
+                    source.push_back(tag)  # a misspelt key's tag, or the next call: uncertain if the text is cut
                     return CUT if is_cut else call.result("missing-close-tag")
                 case "call":
                     span.append(tag)
@@ -236,7 +236,7 @@ class KeyValueReader:
             written, tag = yield from take_through(source, self._tags, span)
             if self._kind[tag.lower()] != "key" or written.strip():
                 break
-            call.fix("text-in-tag")  # the key's tag written twice
+            call.fix("text-in-tag")  # doubled tag of the key
         key, type = written.strip(), ""
         match self._kind[tag.lower()]:
             case "key close":
@@ -251,7 +251,7 @@ class KeyValueReader:
                 raise BodyError
             case _:
                 raise BodyError(
-                    f"after {self.tags.key_open} in a call of {call.name!r} no key stands: expected {self._key_end}"
+                    f"a key of {call.name!r} is not closed: expected {self._key_end} after {self.tags.key_open}"
                 )
         if not key:
             raise BodyError(f"an argument of {call.name!r} has no name: {self.tags.key_open} is empty")

@@ -86,8 +86,7 @@ def read_arrow_call(source: StreamBuffer, span: list[str], context: ReadContext)
 
 
 def _take_end(source: StreamBuffer, span: list[str]) -> Reader[bool]:
-    """Take the brace that ends the call, further braces and the closing marker. Return whether the marker is present.
-    """
+    """Take the brace that ends the call, further braces and the closing marker. Return whether the marker is there."""
     gap: list[str] = []
     while True:
         yield from skip_space(source, gap)

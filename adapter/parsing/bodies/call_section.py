@@ -77,7 +77,7 @@ class CallSection:
         while char := (yield from skip_space(source, span)):
             if not (yield from take_marker(source, self._opens, span)):
                 break
-            fixes.append("text-in-tag")  # the marker written twice
+            fixes.append("text-in-tag")  # doubled marker
         if not char:
             return CUT if at_line_start or source.was_cut else TEXT
         if char in "{[" and opening.lower() in self._close_of:
@@ -102,7 +102,7 @@ class CallSection:
         reading = yield from self._read_call(source, span, context)
         if reading.not_a_call and source.final and len(source.text[source.position :].split()) < 2:
             span.append(source.rest())
-            return CUT  # within the first word: the section says that a call was meant
+            return CUT  # cut within the first word: after a section's marker a call was intended
         return reading.repaired(*fixes)
 
     def read_alone(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:

@@ -93,7 +93,7 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
     if name.lower().startswith(TYPED_NAME) and context.tools.match(name) is None:
         name = name[len(TYPED_NAME) :]
     if not name or any(char.isspace() for char in name):
-        return BodyResult(error=f"the call has no name: {name[:60]!r} stands in its place")
+        return BodyResult(error=f"the call has no name: expected a tool's name, got {name[:60]!r}")
     yield from skip_space(source, span)
     yield from take_marker(source, _fence, span)
     reading = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, span, context)

@@ -73,7 +73,9 @@ def compile_format(description: FormatSpec) -> Format:
     openers = readers.openers
     too_long = [opener.marker for opener in openers if len(opener.marker) > MAX_MARKER]
     if too_long:
-        raise UnsupportedLayoutError(f"a marker of {len(too_long[0]):,} characters: {too_long[0][:MAX_MARKER]!r}...")
+        raise UnsupportedLayoutError(
+            f"marker too long ({len(too_long[0]):,} characters): {too_long[0][:MAX_MARKER]!r}..."
+        )
     if description.keeps_space:
         openers = tuple(opener._replace(keeps_space=True) for opener in openers)
     reasoning = {"<think>": "</think>", **description.reasoning}
@@ -132,13 +134,13 @@ def _json(description: FormatSpec) -> CompiledReaders:
         return CompiledReaders(openers, closers=(section[1], closing))
     if opening == "" and section == ("", ""):
         if reshape is not None:
-            raise UnsupportedLayoutError("JSON without any marker that has the tool's name as its key")
+            raise UnsupportedLayoutError("JSON without a marker, with the tool's name as its key")
         return CompiledReaders(bare=_without(UntaggedJson(key, after_marker=False), own_fixes))
     read: BodyReader
     if closing:
         read = TaggedJson(opening or section[0], closing, key, may_list=is_list or section != ("", ""), reshape=reshape)
     elif reshape is not None:
-        raise UnsupportedLayoutError(f"the tool's name as the key of JSON that nothing closes after {opening!r}")
+        raise UnsupportedLayoutError(f"the tool's name as the key of JSON after {opening!r} without a closing marker")
     else:
         ends = tuple(dict.fromkeys(filter(None, (opening, section[1], *description.ends))))
         read = UntaggedJson(key, after_marker=True, ends=ends)
@@ -166,7 +168,7 @@ def json_around(text: str, word: str) -> tuple[int, int, Json]:
             continue
         if end > place:
             return found.start(), end, value
-    raise UnsupportedLayoutError("no JSON stands around the name")
+    raise UnsupportedLayoutError("no JSON around the name")
 
 
 def _own_fixes(value: Json, key: str) -> set[str]:
@@ -193,7 +195,7 @@ def _in_section(
     if not section[0] or section[0] in opens:
         return CompiledReaders(tuple(CallOpener(marker, read) for marker in opens), closers=closers)
     if not section[1]:
-        raise UnsupportedLayoutError(f"{section[0]!r} begins several calls and nothing ends them")
+        raise UnsupportedLayoutError(f"{section[0]!r} opens a section that has no closing marker")
     made = CallSection(opens=(section[0],), closes=(section[1],), call_opens=opens, read_call=read)
     return CompiledReaders(made.openers, closers=closers)
 
@@ -211,7 +213,7 @@ def _named_json(description: FormatSpec) -> CompiledReaders:
         return CompiledReaders((CallOpener(head, read_bare_function),), closers=closers)
     opening, prefix = _marker_and_prefix(head)
     if not opening:
-        raise UnsupportedLayoutError("a name and JSON without any marker before them")
+        raise UnsupportedLayoutError("a name and JSON without a marker before them")
     is_numbered = middle.startswith(":{number}")
     separators = [each.strip() for each in re.split(r"\{id\}|\{number\}", middle.removeprefix(":"))]
     if "{id}" not in middle and not is_numbered and len(separators) > 1:
@@ -268,9 +270,7 @@ def _pairs(description: FormatSpec) -> CompiledReaders:
     assert pairs is not None
     first, opening, following = pairs.first.split(), pairs.openings["string"].split(), pairs.following.split()
     if len(set(pairs.openings.values())) > 1:
-        raise UnsupportedLayoutError(
-            f"what stands between key and value depends on the value: {dict(pairs.openings)!r}"
-        )
+        raise UnsupportedLayoutError(f"the text between key and value depends on the value: {dict(pairs.openings)!r}")
     if not (1 <= len(first) <= 2 and 1 <= len(_tags_in(pairs.openings["string"])) <= 2):
         raise UnsupportedLayoutError(
             f"{pairs.first!r} before the first key, {pairs.openings['string']!r} before a value"
@@ -297,7 +297,7 @@ def _pairs(description: FormatSpec) -> CompiledReaders:
         section_close=section[1],
     )
     if any(tag and not is_marker(tag) for tag in tags.all):
-        raise UnsupportedLayoutError(f"keys and values between {', '.join(map(repr, tags.all))}, which are no markers")
+        raise UnsupportedLayoutError(f"keys and values between {', '.join(map(repr, tags.all))}, which are not markers")
     if replace(tags, separator=GLM.separator, section_close=GLM.section_close) == GLM:
         return CompiledReaders(
             (*tool_call_tag.OPENERS, *(tool_calls_tag.OPENERS if section[0] else ())), closers=tags.all
@@ -324,10 +324,10 @@ def _elements(description: FormatSpec) -> CompiledReaders:
     last = _ELEMENT_LAST.fullmatch(pairs.last)
     if head is None or first is None or last is None:
         seen = f"{description.head!r} NAME {pairs.first!r} KEY ... {pairs.last!r}"
-        raise UnsupportedLayoutError(f"{seen}: no element with attributes")
+        raise UnsupportedLayoutError(f"{seen}: not an element with attributes")
     opening = _ELEMENT_OPENING.fullmatch(pairs.openings["string"])
     if opening is None or opening["end"] != first["end"]:
-        raise UnsupportedLayoutError(f"{pairs.openings['string']!r} between key and value: no end of a tag")
+        raise UnsupportedLayoutError(f"{pairs.openings['string']!r} between key and value: not the end of a tag")
     section = _stripped(description.section)
     if head["call"] in _INVOKE and section[0] in invoke_tags.SECTION.opens:
         return CompiledReaders(invoke_tags.OPENERS, closers=invoke_tags.STRAYS)
@@ -355,12 +355,12 @@ _INVOKE = tuple(f"<{each}invoke" for each in invoke_tags.NAMESPACES)
 def _python(description: FormatSpec) -> CompiledReaders:
     opening, closing = description.section
     if not opening.rstrip().endswith("[") or not closing.lstrip().startswith("]"):
-        raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around Python calls: no list")
+        raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around Python calls: not a list")
     opening, closing = opening.rstrip()[:-1].strip(), closing.lstrip()[1:].strip()
     if not opening:
         return CompiledReaders(bare=read_list)
     if not closing:
-        raise UnsupportedLayoutError(f"nothing closes the Python calls after {opening!r}")
+        raise UnsupportedLayoutError(f"no closing marker of the Python calls after {opening!r}")
     return CompiledReaders((CallOpener(opening, python_or_json(opening, closing)),), bare=read_list, closers=(closing,))
 
 

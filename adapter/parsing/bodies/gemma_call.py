@@ -290,7 +290,7 @@ def _encode(value: Json, quote: str) -> str:
         case str():
             if quote not in value.lower():
                 return f"{quote}{value}{quote}"
-            # Escaped, so that no token stands in it: the reader follows only QUOTE.
+            # Escaped, so that it contains no token: the reader tracks only QUOTE.
             return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
         case dict():
             return "{" + ",".join(f"{_key(key, quote)}:{_encode(item, quote)}" for key, item in value.items()) + "}"

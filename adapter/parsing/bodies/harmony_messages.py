@@ -65,7 +65,7 @@ _SECTIONS = {"analysis": _REASONING, "commentary": _CONTENT, "final": _CONTENT}
 _NOT_TOOLS = ("assistant", "user", "all")
 """Recipients that are parties of the conversation."""
 
-# Possessive, so that text which is no header is refused in linear time.
+# Possessive, so that other text is rejected in linear time.
 _HEADER = re.compile(
     r"(?:<\|start\|> ?assistant)?"
     r"(?:\s*+(?:to=[^\s<]++|<\|channel\|>\s*+\w*+|<\|constrain\|>\s*+\w*+|[\w/+.\u2013\u2014-]++))*+\s*+",
@@ -110,7 +110,7 @@ def read_message(source: StreamBuffer, span: list[str], context: ReadContext) ->
             return _read_broken_header(source, span, text if end.lower() in _CLOSING else "", end)
     elif len(text) > HEADER_LIMIT or not _HEADER.fullmatch(opening + _ANY_TOKEN.sub("", text)):
         return _read_broken_header(source, span, "", "")
-    else:  # a header that is cut off, so that its message never began
+    else:  # a header that is cut off before its message
         span.append(source.rest())
         return CUT if _RECIPIENT.search(opening + text) else BodyResult(section=_CONTENT)
     span.append(text + source.text[source.position + len(text) :][: len(end)])

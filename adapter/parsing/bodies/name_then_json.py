@@ -99,8 +99,7 @@ class NameThenJsonReader:
 
 
 def after_word(read: BodyReader) -> BodyReader:
-    """Return a reader for a marker that is a plain word: within a line it accepts only calls of tools of the session.
-    """
+    """Return a reader for a marker that is a plain word: within a line it accepts only calls of known tools."""
 
     def read_after_word(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         if context.at_line_start or context.after_call:

@@ -131,7 +131,7 @@ class NestedElements:
             ends_call = word in ("invoke", "tool_call")
             if ends_call and len(nested) > 1 and (yield from self._closes_next(source, nested[-1].key)):
                 span.extend([token, *taken])
-                nested[-1].text.extend([token, *taken])  # the value goes on, so this was written in it
+                nested[-1].text.extend([token, *taken])  # the value continues, so this tag is data
                 continue
             if ends_call:
                 if closes and word == "invoke":
@@ -202,14 +202,14 @@ def _encode(token: str, key: str, value: Json, *, at_top: bool = False) -> str:
     if isinstance(value, dict | list):
         is_list_like = isinstance(value, dict) and value and all(inner == ITEM for inner in value)
         if is_list_like or (not value and not at_top):
-            raise ValueError("only the schema would tell an object from a list")
+            raise ValueError("an object and a list look the same without the schema")
         members = value.items() if isinstance(value, dict) else ((ITEM, item) for item in value)
         body = "".join(_encode(token, inner, item) for inner, item in members)
     else:
         body = encode_unescaped(value)
         is_word_for_null = isinstance(value, str) and body.strip() in ("null", "None")
         if token.lower() in body.lower() or is_word_for_null:
-            raise ValueError("text that would be read as something else")
+            raise ValueError("the text would be parsed as something else")
         if not at_top and json.dumps(_guessed(body)) != json.dumps(value):
-            raise ValueError("only the schema would tell the type")
+            raise ValueError("the type is lost without the schema")
     return f"{token}<{key}>{body}{token}</{key}>"

@@ -82,7 +82,7 @@ class _PythonReader:
         if prints:
             raise UnterminatedError("the text ends before its parentheses are closed")
         if not calls:
-            raise FormatError("there is no call")
+            raise FormatError("expected a call, got none")
         if not is_encodable(self.text) or ("\\" in self.text and not is_encodable(_written(calls))):
             arguments = [replace_surrogates(call.arguments) for call in calls]
             calls = [call._replace(arguments=own) for call, own in zip(calls, arguments, strict=True)]
@@ -150,7 +150,7 @@ class _PythonReader:
             self.fixes["positional-arguments"] = None
             return only
         if tool is None or len(values) > len(tool.properties):
-            raise FormatError(f"{name!r} was called without naming its arguments")
+            raise FormatError(f"expected named arguments in the call of {name!r}, got positional ones")
         self.fixes["positional-arguments"] = None
         return dict(zip(tool.properties, values, strict=False))
 
@@ -225,7 +225,7 @@ class _PythonReader:
 
     def number(self, spelling: str) -> Json:
         if len(spelling) > MAX_DIGITS + 1:
-            raise FormatError(f"a number of {len(spelling)} characters; at most {MAX_DIGITS} are read")
+            raise FormatError(f"a number is too long ({len(spelling)} characters, limit {MAX_DIGITS})")
         self.position += len(spelling)
         bare = spelling.lstrip("+-").replace("_", "").lower()
         sign = -1 if spelling.startswith("-") else 1
@@ -235,7 +235,7 @@ class _PythonReader:
             return sign * int(bare)
         value = sign * float(bare)
         if value - value != 0:
-            raise FormatError(f"{spelling[:40]} is no finite number")
+            raise FormatError(f"expected a finite number, got {spelling[:40]}")
         return value
 
     def strings(self) -> str:
@@ -294,7 +294,7 @@ class _PythonReader:
         self.position = code.end()
         number = int(code.group(4), 8) if code.group(4) else int(code.group()[1:], 16)
         if number > 0x10FFFF:
-            raise FormatError(f"\\{code.group()} is no character")
+            raise FormatError(f"invalid escape \\{code.group()}")
         return chr(number)
 
 

@@ -105,8 +105,7 @@ class PythonBlock:
     def _read_hidden(
         self, text: str, source: StreamBuffer, span: list[str], start: int, context: ReadContext
     ) -> BodyResult | None:
-        """Parse the calls before a marker that a stray quote hid; None if that leaves half a call, as in a cut string.
-        """
+        """Parse the calls before a marker that a stray quote hid; None if that leaves half a call."""
         found = self._close.search(text, 0)
         if found is None:
             return None
@@ -140,7 +139,7 @@ def read_method(source: StreamBuffer, span: list[str], context: ReadContext) -> 
 
 
 def called_first(source: StreamBuffer) -> Reader[str]:
-    """Return the name of the call that comes next, "" if there is none. Takes nothing."""
+    """Return the name of the call that comes next, or "". Takes nothing."""
     found = yield from peek_match(source, _FIRST_CALL, OPENING_LIMIT, _MAY_CALL.fullmatch)
     return found.group(1) if found else ""
 
@@ -236,7 +235,7 @@ def read_named_call(source: StreamBuffer, span: list[str], context: ReadContext)
     closing = yield from take_marker(source, _bracket, span)
     if not reading.calls or (not closing and source.was_cut):
         return reading if reading.error else CUT
-    reading = reading.without_fixes("positional-arguments")  # one object is this form's own way
+    reading = reading.without_fixes("positional-arguments")  # one object is this form's own spelling
     return reading.adding("misspelt-open-tag", *(() if closing else ("missing-close-tag",)))
 
 

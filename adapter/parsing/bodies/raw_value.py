@@ -85,7 +85,7 @@ class RawValue:
         elif holds_call and tag and tag.lower() not in self._call_opens:
             ends = not (yield from self._value_closes_next(source, ahead))
         if holds_call and self._is_cut(source):
-            ends = False  # it may have closed a value of the call in this one
+            ends = False  # it may have closed a value of a nested call
         source.push_back("".join(ahead))
         return ends
 
@@ -96,7 +96,7 @@ class RawValue:
         following = yield from take_marker(source, self._after_call, ahead)
         ends = not char or (bool(following) and not (yield from self._value_closes_next(source, ahead)))
         if self._is_cut(source):
-            ends = False  # the value may have gone on
+            ends = False  # the value may have continued
         source.push_back("".join(ahead))
         return ends
 
@@ -129,8 +129,8 @@ def has_ambiguous_end(value: str, opens: Sequence[str], closes: Sequence[str]) -
 def ambiguous_end_message(name: str, key: str, close: str) -> str:
     """Return the error for a value that `has_ambiguous_end`."""
     return (
-        f"the value of {key!r} in the call of {name!r} ends in {close} twice. Write the call again, with one; if the "
-        'value has the other one, give the arguments as one JSON object: {"' + key + '": ...}'
+        f"the value of {key!r} in the call of {name!r} ends in {close} twice. Write the call again with only one; if "
+        'the other belongs to the value, give the arguments as one JSON object: {"' + key + '": ...}'
     )
 
 

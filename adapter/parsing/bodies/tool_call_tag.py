@@ -63,7 +63,7 @@ def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) 
     while True:
         char = yield from skip_space(source, span)
         if not char:
-            # An opener with nothing after it, used as the closer of the call before.
+            # An opening marker in place of the previous call's closing one.
             return BodyResult() if context.after_call and not source.was_cut else CUT
         if char in "{[":
             fixes += _foreign("json", context)
@@ -84,9 +84,9 @@ def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) 
                     return pairs.adding(*fixes, *_foreign("pairs", context))
                 return (yield from _read_unknown(source, span, context))
             case "<tool_call>":
-                fixes.append("text-in-tag")  # the opener written twice
+                fixes.append("text-in-tag")  # doubled opening marker
             case _:
-                continue  # a code fence within; its end will be found and named
+                continue  # a code fence; its end is reported later
 
 
 def _foreign(body: str, context: ReadContext) -> list[str]:
@@ -117,7 +117,7 @@ def _read_misspelt_function(source: StreamBuffer, span: list[str], context: Read
     """Parse ``<parameter=NAME>`` in place of ``<function=NAME>``, an occasional error of Qwen3.5."""
     reading = yield from read_xml_function(source, span, context)
     if any(context.tools and not context.tools.match(call.name) for call in reading.calls):
-        return BodyResult(error=f"the text in {OPEN} is not a call: <parameter=...> without <function=NAME> before it")
+        return BodyResult(error=f"the text in {OPEN} is not a call: expected <function=NAME> before <parameter=...>")
     return (yield from _close(reading, source, span)).adding("misspelt-open-tag")
 
 

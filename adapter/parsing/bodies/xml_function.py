@@ -131,7 +131,7 @@ def _read_following(
         return reading
     context.close_at_first_marker = (
         context.close_at_first_marker or reading.unfinished
-    )  # for good, so that not each call is read to the text's end
+    )  # permanently, so that not every call is parsed to the text's end
     followed = give_back(source, span, start)
     function = _Function("", None, nests=False, is_inline=is_inline)
     again = yield from _read(source, span, context, function)
@@ -327,7 +327,7 @@ def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Func
         closes = not following
     rest = source.text[source.position : source.position + _TAGS.longest]
     if kind != "</parameter>" and source.was_cut and (not rest or _TAGS.may_start_with(rest)):
-        closes = False  # the value may have gone on
+        closes = False  # the value may have continued
     source.push_back("".join(ahead) + following)
     return closes
 

@@ -251,7 +251,7 @@ class XmlInvokeReader:
         call.fix(*result.fixes)
 
     def _take_attributes(self, source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
-        """Take a tag's attributes and its end. Return them; {}, with nothing taken, if there is no such tag."""
+        """Take a tag's attributes and its end. Return them; {}, with nothing taken, of other text."""
         taken: list[str] = []
         text = yield from take_until(source, self.tags.end, ATTRIBUTES_LIMIT, taken)
         if text is None or _ATTRIBUTES.fullmatch(text) is None:

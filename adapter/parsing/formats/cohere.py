@@ -1,8 +1,8 @@
 """Cohere Command: a JSON list of actions between ``<|START_ACTION|>`` and ``<|END_ACTION|>``.
 
-Format: the tool-use chat templates of CohereLabs/c4ai-command-r7b-12-2024 and command-a; each action
-has ``tool_name`` and ``parameters``. Reasoning and answer stand between markers of their own; results
-go back in a list between ``<|START_TOOL_RESULT|>`` and ``<|END_TOOL_RESULT|>``.
+Format: the tool-use chat templates of CohereLabs/c4ai-command-r7b-12-2024 and command-a; each action has ``tool_name``
+and ``parameters``. Reasoning and answer have markers of their own; results go back in a list between
+``<|START_TOOL_RESULT|>`` and ``<|END_TOOL_RESULT|>``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def read_actions(source: StreamBuffer, span: list[str], context: ReadContext) ->
 
 
 def read_labelled(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The list of Command R and R+, in a fence after ``Action:``."""
+    """Parse the list of Command R and R+, in a fence after ``Action:``."""
     if not context.at_line_start:
         return TEXT
     reading = yield from _read_labelled(source, span, context)

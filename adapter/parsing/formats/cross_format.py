@@ -1,4 +1,4 @@
-"""The calls of every format, for a parser that was told one of them."""
+"""Readers of every format's calls, as a fallback for a parser with one expected format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adapter.parsing.formats import FORMATS
 
 
 class CrossFormatReaders:
-    """As `adapter.parsing.fallback_readers.FallbackReaders` says. Every format is among them, the told one too."""
+    """Implements `adapter.parsing.fallback_readers.FallbackReaders`. It includes the expected format."""
 
     @cached_property
     def strays(self) -> frozenset[str]:
@@ -23,12 +23,12 @@ class CrossFormatReaders:
 
     @cached_property
     def bare(self) -> tuple[BodyReader, ...]:
-        """Bare JSON is read in any case, and by the caller."""
+        """Without bare JSON, which the caller parses in any case."""
         readers = distinct_readers(format.read_bare for format in FORMATS.all)
         return tuple(read for read in readers if not isinstance(read, UntaggedJson))
 
     def openers(self, names: Sequence[str]) -> dict[str, CallOpener]:
-        """By their markers in lower case; at one that several formats have, the first of these reads."""
+        """Return the openers by their markers in lower case; the first format wins at a shared marker."""
         first: dict[str, CallOpener] = {}
         for format in FORMATS.all:
             by_names = format.openers_for(names) if names and format.openers_for else ()

@@ -27,14 +27,14 @@ _FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 
 
 def read_tool_code(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The statements of a fence, which begins a line."""
+    """Parse the statements in a fence at the beginning of a line."""
     if not context.at_line_start:
         return TEXT
     return (yield from _read_block(source, span, context))
 
 
 def read_element(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The same statements in a ``<tool_code>`` element, for tools of the session alone."""
+    """Parse the same statements in a ``<tool_code>`` element, only for tools of the session."""
     if not context.at_line_start:
         return TEXT
     context.may_be_text = True

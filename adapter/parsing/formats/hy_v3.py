@@ -1,9 +1,8 @@
 """Hunyuan 3: the pairs of GLM after ``<tool_sep>``, in ``<tool_calls>``.
 
-Format: that of tencent/Hy3 and Hy3-preview by the parsers of vLLM and SGLang, not compared with the
-template itself; see `tool_calls_tag`.
-In the releases every tag ends in ``:opensource``, in the preview and in what
-other engines hand on it does not::
+Format: as in the parsers of vLLM and SGLang for tencent/Hy3 and Hy3-preview, not compared with the template itself; see
+`tool_calls_tag`. In the releases every tag ends in ``:opensource``; in the preview and in text from other engines it
+does not::
 
     <tool_calls:opensource>
     <tool_call:opensource>NAME<tool_sep:opensource>

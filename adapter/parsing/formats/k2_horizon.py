@@ -1,7 +1,7 @@
 """K2 Horizon: the pairs of GLM with tags of their own, in ``<ifm|tool_calls>``.
 
-Format: that of IFM's K2-Horizon releases by the parsers of engines; see `key_value_body`. The template may ask for a
-type between key and value, which is read, or for one JSON object in each call::
+Format: as in the engines' parsers for IFM's K2-Horizon releases; see `arg_key_value`. The template may ask for a type
+between key and value, which is parsed, or for one JSON object in each call::
 
     <ifm|think>...</ifm|think>
     <ifm|tool_calls>
@@ -11,7 +11,7 @@ type between key and value, which is read, or for one JSON object in each call::
     </ifm|tool_call>
     </ifm|tool_calls>
 
-The prompt opens the reasoning with a tag that says how long it is to be. Results go back under the role ``tool``.
+The prompt opens the reasoning with a tag for the desired length. Results go back under the role ``tool``.
 """
 
 from __future__ import annotations

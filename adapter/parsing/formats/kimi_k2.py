@@ -1,16 +1,14 @@
 """Kimi K2: JSON arguments after an id that holds the name.
 
-Format: chat_template.jinja of moonshotai/Kimi-K2-Instruct, Kimi-K2-Thinking and
-Kimi-K2.5; calls are numbered through the conversation, results go back with
-their id::
+Format: chat_template.jinja of moonshotai/Kimi-K2-Instruct, Kimi-K2-Thinking and Kimi-K2.5; calls are numbered through
+the conversation, results go back with their id::
 
     <|tool_calls_section_begin|>
     <|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{...}<|tool_call_end|>
     <|tool_calls_section_end|>
 
-all on one line. Servers and clients that rewrite ids lead the model to write
-those of others (``functions_NAME_0``, ``call_abc123``); the name is then looked
-for in the id and at last among the arguments.
+all on one line. Servers and clients that rewrite ids lead the model to write other ids (``functions_NAME_0``,
+``call_abc123``); the name is then searched in the id and finally among the arguments.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ MISSPELT_OPEN, MISSPELT_CLOSE = "<|tool_call_section_begin|>", "<|tool_call_sect
 CALL_OPEN, ARGUMENTS_OPEN, CALL_CLOSE = "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>"
 
 ID_LIMIT = 300
-"""Characters of an id; more is prose with a stray marker in it."""
+"""Maximum length of an id; longer text is prose with a stray marker in it."""
 
 _read_json = TaggedJson(CALL_OPEN, CALL_CLOSE)
 _after_id = MarkerSet(ARGUMENTS_OPEN, CALL_CLOSE, CALL_OPEN, SECTION_CLOSE, MISSPELT_CLOSE, "{")
@@ -43,11 +41,11 @@ _ID = re.compile(r"(?:functions?[.:])?(?P<name>[^\s:<>{}]{1,200}?)(?::(?P<index>
 _STRIPPED = re.compile(rf"\s*(?:functions\.)?(?P<name>[\w.-]{{1,200}}):\d+\s*{re.escape(ARGUMENTS_OPEN)}")
 _MAY_BE_STRIPPED = re.compile(r"\s*+[\w.-]*+(?::\d*+\s*+(?:<[|\w]*+)?)?")
 _SANITISED_ID = re.compile(r"functions?_(?P<name>.+?)_\d+|(?:functions?\.)?(?P<other>.+)[^\w\s.-]\d+")
-"""As proxies spell it for servers that take no dots and colons, and with another sign before the index."""
+"""Ids rewritten by proxies for servers that reject dots and colons, and ids with another separator before the index."""
 
 
 def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """A call after ``<|tool_call_begin|>``."""
+    """Parse a call after ``<|tool_call_begin|>``."""
     marker = yield from peek_marker(source, _after_id, ID_LIMIT)
     if not marker:
         return end_in_head(source, span, ID_LIMIT)
@@ -88,7 +86,7 @@ def _name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
 
 
 def _named(reading: BodyResult, tools: ToolSet) -> BodyResult:
-    """``reading`` with the name that stands among the arguments, where the id names no tool."""
+    """Use a name among the arguments, or the only tool that fits them, if the id does not name a tool."""
     (call,) = reading.calls
     if tools.match(call.name) is not None:
         return reading
@@ -113,7 +111,7 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
 
 
 def read_unopened(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """A call in a section without its own opening marker: the id stands right behind the section's."""
+    """Parse a call in a section without its own opening marker: the id directly follows the section's."""
     ahead: list[str] = []
     yield from skip_space(source, ahead)
     marker = yield from peek_marker(source, _in_section, ID_LIMIT)
@@ -136,7 +134,7 @@ _section = CallSection(
 
 
 def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """A call at the very beginning whose openers the server stripped: its id and the arguments' marker are left."""
+    """Parse a call at the very beginning whose opening markers the server stripped."""
     may_continue = partial(_may_be_stripped, context=context)
     if (yield from peek_call(source, context, _STRIPPED, ID_LIMIT, may_continue)) is None:
         return TEXT
@@ -144,7 +142,7 @@ def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -
 
 
 def _may_be_stripped(ahead: str, context: ReadContext) -> bool:
-    """Whether ``ahead`` may go on as the id of a call of a tool of the session: any other word is not held back."""
+    """Return whether ``ahead`` may continue as the id of a call of a known tool; other words are not buffered."""
     word = ahead.strip().removeprefix("functions.").partition(":")[0]
     begins_id = "functions.".startswith(ahead.strip()) or any(name.startswith(word) for name in context.tools)
     return begins_id and _MAY_BE_STRIPPED.fullmatch(ahead) is not None

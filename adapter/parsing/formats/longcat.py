@@ -21,7 +21,7 @@ _read_pairs = KeyValueReader(TAGS, own=("longcat2",)).read
 
 
 def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The body after ``<longcat_tool_call>``: its first character tells JSON from a name with pairs."""
+    """Parse the body after ``<longcat_tool_call>``: its first character distinguishes JSON from a name with pairs."""
     char = yield from skip_space(source, span)
     return (yield from (_read_json if char in "{[<" else _read_pairs)(source, span, context))
 

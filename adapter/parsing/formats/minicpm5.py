@@ -1,7 +1,7 @@
 """MiniCPM5: ``<function name="NAME">`` elements with ``<param>`` elements in them.
 
-Format: chat_template.jinja of openbmb/MiniCPM5 as the parsers of ggml-org/llama.cpp
-(common/parsers/minicpm5.cpp) and vllm-project/vllm read it; see `function_tag`::
+Format: chat_template.jinja of openbmb/MiniCPM5 as parsed by ggml-org/llama.cpp (common/parsers/minicpm5.cpp) and
+vllm-project/vllm; see `xml_named_function`::
 
     <function name="NAME"><param name="KEY">value</param><param name="KEY"><![CDATA[any text]]></param></function>
 """

@@ -33,7 +33,7 @@ OPEN, CLOSE, ARGUMENTS, CALL_ID = "[TOOL_CALLS]", "[/TOOL_CALLS]", "[ARGS]", "[C
 END = "</s>"
 
 HEAD_LIMIT = 200
-"""Characters of a name or a call id; more is prose that names the marker."""
+"""Maximum length of a name or a call id; longer text is prose that mentions the marker."""
 
 _ENDS = (OPEN, CLOSE, END)
 _NAME = re.compile(r"[\w.:/-]+")
@@ -46,13 +46,13 @@ _read_list = UntaggedJson("arguments", after_marker=True, ends=_ENDS)
 
 
 def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """What follows ``[TOOL_CALLS]``, in whichever of the three spellings."""
+    """Parse the body after ``[TOOL_CALLS]``, in any of the three spellings."""
     fixes: list[str] = []
     while True:
         char = yield from skip_space(source, span)
         if char != OPEN[0] or not (yield from take_marker(source, _again, span)):
             break
-        fixes.append("text-in-tag")  # the marker written twice
+        fixes.append("text-in-tag")  # doubled marker
     if not char:
         return CUT
     if char in "{[":
@@ -88,7 +88,7 @@ def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext)
 
 
 def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """``NAME[ARGS]{...}`` of a tool of the session at the very beginning: the server stripped the marker."""
+    """Parse ``NAME[ARGS]{...}`` of a known tool at the very beginning: the server stripped the marker."""
     may_continue = partial(_may_be_stripped, context=context)
     found = yield from peek_call(source, context, _STRIPPED, HEAD_LIMIT, may_continue)
     if found is None:
@@ -99,13 +99,13 @@ def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -
 
 
 def _may_be_stripped(ahead: str, context: ReadContext) -> bool:
-    """Whether ``ahead`` may go on as the name of a tool of the session and the marker of its arguments."""
+    """Return whether ``ahead`` may continue as the name of a known tool and the marker of its arguments."""
     word = ahead.strip().partition("[")[0]
     return _MAY_BE_STRIPPED.fullmatch(ahead) is not None and any(name.startswith(word) for name in context.tools)
 
 
 def _take_head(source: StreamBuffer, markers: MarkerSet, head: list[str]) -> Reader[str]:
-    """Take a short text and the marker after it, which is returned; "" when none comes."""
+    """Take a short text and the marker after it, which is returned; "" if none comes."""
     if not (yield from peek_marker(source, markers, HEAD_LIMIT)):
         head.append(source.rest() if source.final and len(source.text) - source.position < HEAD_LIMIT else "")
         return ""

@@ -1,12 +1,12 @@
 """OLMo 3: Python calls, a line each, in ``<function_calls>`` tags.
 
-Format: that of allenai/Olmo-3-7B-Instruct and Olmo-3-7B-Think by vLLM's parser; values are JSON::
+Format: as in vLLM's parser for allenai/Olmo-3-7B-Instruct and Olmo-3-7B-Think; values are JSON::
 
     <function_calls>get_weather(city="Oslo", days=2, exact=true)
     get_time()</function_calls>
 
-Results go back under the role ``environment``. Anthropic's prompts open their section with the same
-tag: `invoke_tags` reads what continues it.
+Results go back under the role ``environment``. Anthropic's prompts open their section with the same tag: `invoke_tags`
+parses their elements.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, skip
 OPEN, CLOSE = "<function_calls>", "</function_calls>"
 
 NAME_LIMIT = 200
-"""Characters of a call's name; more is prose after the tag."""
+"""Maximum length of a call's name; longer text is prose after the tag."""
 
 _read_invokes = next(opener.read for opener in OPENERS if opener.marker == OPEN)
 _read_calls = python_or_json(OPEN, CLOSE)
@@ -34,7 +34,7 @@ _CALL_MAY_BEGIN = re.compile(r"\[?\s*+(?:[^\W\d][\w.-]*+\s*+)?")
 
 
 def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """What follows ``<function_calls>``: Python or JSON, else elements, or a word in a sentence."""
+    """Parse the body after ``<function_calls>``: Python or JSON, else elements, or a word in a sentence."""
     ahead: list[str] = []
     char = yield from skip_space(source, ahead)
     if not char:

@@ -16,7 +16,7 @@ WORD, RESULT, END = "functools[", "<|tool_response|>", "<|end|>"
 
 
 def read_functools(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The list after the word ``functools``: within a line, where FireFunction puts it, only calls of known tools."""
+    """Parse the list after the word ``functools``; within a line, as in FireFunction, only calls of known tools."""
     yield from wait_for_character(source)
     if not context.at_line_start and not source.text.startswith("{", source.position):
         return TEXT

@@ -1,15 +1,14 @@
 """ReAct: ``Action:`` and ``Action Input:`` on lines of their own.
 
-Format: the prompt of "ReAct: Synergizing Reasoning and Acting in Language Models" as LangChain and
-Qwen-Agent word it::
+Format: the prompt of "ReAct: Synergizing Reasoning and Acting in Language Models" as LangChain and Qwen-Agent word it::
 
     Thought: I need the file.
     Action: read_file
     Action Input: {"path": "a.py"}
     Observation: ...
 
-The input is the arguments as JSON. ``Observation:`` is where the model must stop: what follows is invented.
-Continue's labels are read, too, see `labelled_block`.
+The input is the arguments as JSON. The model must stop at ``Observation:``; the text after it is invented. Continue's
+labels are also parsed, see `continue_block`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Step 3: elements of its own between control tokens.
 
-Format: tokenizer_config.json (chat_template) of stepfun-ai/step3; see `call_tokens`::
+Format: tokenizer_config.json (chat_template) of stepfun-ai/step3; see `deepseek_tokens`::
 
     <｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>
     <steptml:invoke name="NAME"><steptml:parameter name="KEY">value</steptml:parameter></steptml:invoke>

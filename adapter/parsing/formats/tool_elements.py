@@ -1,18 +1,16 @@
 """Elements named after the tool and its parameters, as Cline and Roo Code teach them.
 
-Format: the tool use section of the system prompts of cline/cline and
-RooCodeInc/Roo-Code. Any model may write it, so nothing but its name tells it::
+Format: the tool use section of the system prompts of cline/cline and RooCodeInc/Roo-Code. Any model may write it, so no
+model's name identifies it::
 
     <NAME>
-    <KEY>value, as it is, on this line or on lines of its own</KEY>
+    <KEY>value, unescaped, on this line or on lines of its own</KEY>
     </NAME>
 
-Such tags are ordinary XML in an answer. Only names of the session's tools open a
-call, at the beginning of a line, and only where a parameter, JSON or the closing
-tag comes next; Qwen3-Coder's ``<parameter=KEY>`` and ``</function>`` may stand for
-these. ``<NAME KEY="value" />`` is a call on a line of its own, where the name has
-an underscore, which no element of HTML has, and the attributes are the tool's
-parameters, with all that it requires.
+Such tags are ordinary XML in an answer. Only names of the session's tools open a call, at the beginning of a line, and
+only before a parameter, JSON or the closing tag; Qwen3-Coder's ``<parameter=KEY>`` and ``</function>`` may replace
+these. ``<NAME KEY="value" />`` is a call on a line of its own, if the name has an underscore (no element of HTML does)
+and the attributes are parameters of the tool, with all required ones.
 """
 
 from __future__ import annotations
@@ -34,10 +32,10 @@ from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool
 
 KEY_LIMIT = 100
-"""Characters of a parameter's opening tag."""
+"""Maximum length of a parameter's opening tag."""
 
 ATTRIBUTES_LIMIT = 4000
-"""Characters of the attributes of an element that closes itself."""
+"""Maximum length of the attributes of a self-closing element."""
 
 _KEY = re.compile(r"<(?:parameter=)?([A-Za-z_][\w.-]*)\s*(/?)>")
 _FUNCTION_CLOSE = "</function>"
@@ -54,7 +52,7 @@ def openers_for(names: Sequence[str]) -> tuple[CallOpener, ...]:
 
 
 def _read_tag(name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The attributes of an element that closes itself."""
+    """Parse the attributes of a self-closing element."""
     if not (context.at_line_start or context.after_call):
         return TEXT
     context.may_be_text = True
@@ -106,7 +104,7 @@ def _reader_of(name: str) -> BodyReader:
 
 
 def _read_value(key: str, tool: Tool, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
-    """Read a parameter after its opening tag, which is the last of ``span``."""
+    """Parse a parameter after its opening tag, which is the last of ``span``."""
     is_parameter = span[-1].lower().startswith("<parameter=")
     is_empty = span[-1].endswith("/>")
     if is_parameter or is_empty:
@@ -139,7 +137,7 @@ def _is_key(name: str) -> bool:
 
 
 def _take_key(source: StreamBuffer, span: list[str], tool: Tool) -> Reader[str]:
-    """``<KEY>``, or ``<KEY/>`` of a parameter, taken; "" with nothing taken when there is none."""
+    """Take ``<KEY>``, or ``<KEY/>`` of a parameter. Return KEY; "", with nothing taken, otherwise."""
     taken: list[str] = []
     yield from take_until(source, ">", KEY_LIMIT, taken)
     found = _KEY.fullmatch("".join(taken))
@@ -161,13 +159,13 @@ def _value_of(name: str, key: str, keys: tuple[str, ...]) -> RawValue:
 
 
 def _next_keys(tool: Tool, key: str) -> tuple[str, ...]:
-    """The parameters whose tags may follow ``key``'s value: a list's may come once for each item."""
+    """Return the parameters whose tags may follow ``key``'s value: a list's tag may be repeated for each item."""
     is_list = "array" in schema_types(tool.properties.get(key, {}))
     return tuple(other for other in tool.properties if other != key or is_list)
 
 
 def _without_others(text: str, keys: Set[str]) -> tuple[str, str]:
-    """A value whose closing tag is missing, and the other parameters' elements on the lines at its end."""
+    """Split off the other parameters' elements on the lines at the end of a value without its closing tag."""
     begins = next((found for found in _BEGINS_LINE.finditer(text) if found[1] in keys), None)
     if begins is None or not text.rstrip().endswith(tuple(f"</{key}>" for key in keys)):
         return text, ""
@@ -175,19 +173,19 @@ def _without_others(text: str, keys: Set[str]) -> tuple[str, str]:
 
 
 def _never(_source: StreamBuffer, _tag: str) -> Reader[bool]:
-    """A parameter's tag inside a value is data: XML may well hold ``<path>``."""
+    """Treat a parameter's tag inside a value as data: XML may contain ``<path>``."""
     yield from ()
     return False
 
 
 def _without_margins(text: str) -> str:
-    """A value on lines of its own, without the line breaks around it."""
+    """Return a value on lines of its own without the line breaks around it."""
     begins_line = re.match(r"\r?\n", text)
     return without_line_end(text[begins_line.end() :]) if begins_line else text
 
 
 def _broken(tool: Tool) -> str:
-    return f"in <{tool.name}> something other than a parameter stands: expected <NAME>value</NAME> or </{tool.name}>"
+    return f"the text in <{tool.name}> is not a parameter: expected <NAME>value</NAME> or </{tool.name}>"
 
 
 def encode_call(name: str, arguments: JsonObject) -> str:
@@ -199,7 +197,7 @@ def encode_call(name: str, arguments: JsonObject) -> str:
 
 
 def _is_ambiguous(key: str, value: Json) -> bool:
-    """Whether an element would not be read back: no tag inside a value can be told from the element's own."""
+    """Return whether an element could not be parsed back: a tag inside a value looks like the element's own."""
     text = encode_unescaped(value)
     is_word_for_null = isinstance(value, str) and text.strip() in ("null", "None")
     is_tag = _is_key(key) and len(f"<{key}>") <= KEY_LIMIT
