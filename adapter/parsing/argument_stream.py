@@ -53,8 +53,8 @@ class ArgumentStream:
         self.name: str | None = None
         self._tool: Tool | None = None
         self._text = ""  # text that was not emitted yet
-        self._sent: JsonObject = {}  # members emitted completely
-        self._passed: set[str] = set()  # members that wait for the end
+        self._emitted: JsonObject = {}  # members emitted completely
+        self._postponed: set[str] = set()  # members that wait for the end
         self._open: tuple[str, list[str]] | None = None  # the member whose string is emitted in pieces
         self._has_stopped = False
 
@@ -64,10 +64,10 @@ class ArgumentStream:
             return ""
         self._text += text
         fragments: list[str] = []
-        if self.name is None and self._begin():
+        if self.name is None and self._find_start():
             fragments.append("{")
         while self.name is not None and not self._has_stopped:
-            fragment = self._string_text() if self._open else self._member()
+            fragment = self._next_string_text() if self._open else self._next_member()
             if fragment is None:
                 break
             fragments.append(fragment)
@@ -75,24 +75,24 @@ class ArgumentStream:
 
     def finish(self, arguments: JsonObject) -> str | None:
         """Return the rest of the object once ``arguments`` are known; None if they contradict the emitted part."""
-        if any(key not in arguments or arguments[key] != value for key, value in self._sent.items()):
+        if any(key not in arguments or arguments[key] != value for key, value in self._emitted.items()):
             return None
         pieces = [] if self.name else ["{"]
-        count = len(self._sent)
+        count = len(self._emitted)
         if self._open is not None:
             key, parts = self._open
-            begun, value = json.loads(f'"{"".join(parts)}"'), arguments.get(key)
-            if not isinstance(value, str) or not value.startswith(begun):
+            emitted, value = json.loads(f'"{"".join(parts)}"'), arguments.get(key)
+            if not isinstance(value, str) or not value.startswith(emitted):
                 return None
-            pieces.append(_dumps(value[len(begun) :])[1:])
+            pieces.append(_dumps(value[len(emitted) :])[1:])
             count += 1
         for key, value in arguments.items():
-            if key not in self._sent and (self._open is None or key != self._open[0]):
+            if key not in self._emitted and (self._open is None or key != self._open[0]):
                 pieces.append(f"{', ' if count else ''}{_dumps(key)}: {_dumps(value)}")
                 count += 1
         return "".join((*pieces, "}"))
 
-    def _begin(self) -> bool:
+    def _find_start(self) -> bool:
         """Find the call's name and the beginning of its arguments."""
         json_call = self._context.json_call
         if json_call is None:
@@ -113,7 +113,7 @@ class ArgumentStream:
         self._text = self._text[found.end() :]
         return True
 
-    def _member(self) -> str | None:
+    def _next_member(self) -> str | None:
         """Return the next member: whole, or up to the beginning of its string's text.
 
         Returns "" for a member that must wait for the call's end, and None if more text is needed.
@@ -123,10 +123,10 @@ class ArgumentStream:
             self._has_stopped = bool(re.match(r"\s*[^\s,\"]", self._text))  # its end, or not a member
             return None
         key = json.loads(found["key"])
-        if (not found["comma"]) == bool(self._sent or self._passed) or key in self._sent:
+        if (not found["comma"]) == bool(self._emitted or self._postponed) or key in self._emitted:
             self._has_stopped = True
             return None
-        lead = f"{', ' if self._sent else ''}{_dumps(key)}: "
+        lead = f"{', ' if self._emitted else ''}{_dumps(key)}: "
         if self._is_verbatim(key) and _BEGINS_STRING.match(self._text, found.end()):
             self._text = self._text[found.end() + 1 :]
             self._open = (key, [])
@@ -137,14 +137,14 @@ class ArgumentStream:
             return None
         is_whole = is_encodable(self._text[: value.end])  # half of a surrogate pair is replaced at the end
         self._text = self._text[value.end :]
-        member = self._own_member(key, value.value) if is_whole else None
+        member = self._final_member(key, value.value) if is_whole else None
         if member is None:
-            self._passed.add(key)
+            self._postponed.add(key)
             return ""
-        self._sent.update(member)
+        self._emitted.update(member)
         return lead + _dumps(member[key])
 
-    def _own_member(self, key: str, value: Json) -> JsonObject | None:
+    def _final_member(self, key: str, value: Json) -> JsonObject | None:
         """Return the member as the final call will have it; None if another may replace it, e.g. an alias of an empty
         one."""
         assert self.name is not None
@@ -162,7 +162,7 @@ class ArgumentStream:
             return False
         return self._normalise(self._tool.name, {key: _PROBE})[1] == {key: _PROBE}
 
-    def _string_text(self) -> str | None:
+    def _next_string_text(self) -> str | None:
         """Return more of the open string, and its end. None if more text is needed."""
         assert self._open is not None
         key, parts = self._open
@@ -176,7 +176,7 @@ class ArgumentStream:
             self._has_stopped = len(self._text) > WAIT_LIMIT
             return None
         self._text = self._text[ends.start(1) :]
-        self._sent[key] = json.loads(f'"{"".join(parts)}"')
+        self._emitted[key] = json.loads(f'"{"".join(parts)}"')
         self._open = None
         return '"'
 

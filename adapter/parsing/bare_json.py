@@ -79,11 +79,11 @@ class UntaggedJson:
         start = attempts = 0
         piece: list[str] = []
         while attempts < MAX_ATTEMPTS:
-            value = None if piece else _take_at_once(source, piece)
+            value = None if piece else _take_complete(source, piece)
             if value is None:
                 bracket = yield from scan_json_value(source, piece, self._tokens)
                 if bracket not in BRACKETS:
-                    self._unread_end(source, bracket, piece)
+                    self._give_back_end(source, bracket, piece)
                 ended = bracket not in BRACKETS and not source.is_empty
                 text = "".join(piece)
                 if not bracket and (source.was_cut or _lacks_only_brackets(text)):
@@ -119,7 +119,7 @@ class UntaggedJson:
         span.extend(piece)
         return values, None
 
-    def _unread_end(self, source: StreamBuffer, marker: str, piece: list[str]) -> None:
+    def _give_back_end(self, source: StreamBuffer, marker: str, piece: list[str]) -> None:
         """Give back the marker that ended a value, also one that a stray quote hid from the bracket count."""
         source.push_back(marker)
         text = "".join(piece)
@@ -156,7 +156,7 @@ class UntaggedJson:
         )
 
 
-def _take_at_once(source: StreamBuffer, span: list[str]) -> Value | None:
+def _take_complete(source: StreamBuffer, span: list[str]) -> Value | None:
     """Take the usual case: a valid list or object that is complete. None, with nothing taken, otherwise."""
     value = decode_strict(source.text, source.position)
     if value is None:
@@ -197,8 +197,8 @@ _NAME = re.compile(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\
 
 def _names_tool(text: str, context: ReadContext) -> bool:
     """Return whether ``text``, which ends too early, had begun to call a tool of this session."""
-    named = _NAME.match(text)
-    return named is not None and context.tools.match(named.group(1)) is not None
+    name_match = _NAME.match(text)
+    return name_match is not None and context.tools.match(name_match.group(1)) is not None
 
 
 def _is_known_call(item: Json, context: ReadContext) -> bool:

@@ -19,7 +19,7 @@ except ImportError:
     from hashlib import blake2b
 
 _TOOL_NAME = re.compile(r"[a-z_][\w.-]*")  # `rename_function`, not the `Ada` of an answer in JSON
-_placeholder = re.compile(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")
+_PLACEHOLDER = re.compile(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")
 
 
 class CallEventFactory:
@@ -32,23 +32,23 @@ class CallEventFactory:
         self._id_seed = id_seed
         self._count = 0
 
-    def events_for(self, reading: BodyResult, raw: str) -> list[Event]:
+    def events_for(self, result: BodyResult, raw: str) -> list[Event]:
         """Return the events for ``raw``, which has its format's markers."""
-        if reading.error is not None:
-            return [InvalidToolCall(raw, reading.error)]
-        if not reading.calls:
+        if result.error is not None:
+            return [InvalidToolCall(raw, result.error)]
+        if not result.calls:
             return [MarkupDelta(raw)]
         has_surrogates = not is_encodable(raw)
-        ends = [call.end for call in reading.calls[:-1]] + [len(raw)]
+        ends = [call.end for call in result.calls[:-1]] + [len(raw)]
         events: list[Event] = []
         start = 0
-        for call, end in zip(reading.calls, ends, strict=True):
+        for call, end in zip(result.calls, ends, strict=True):
             stop = start if end is None else end
-            events.append(self._tool_call(call, reading.fixes, raw[start:stop], has_surrogates))
+            events.append(self._tool_call(call, result.fixes, raw[start:stop], has_surrogates))
             start = stop
         return events
 
-    def rejection_reason(self, reading: BodyResult, *, is_marked: bool, is_first: bool) -> str:
+    def rejection_reason(self, result: BodyResult, *, is_marked: bool, is_first: bool) -> str:
         """Return why apparent calls are text: a key of `REJECTION_REASONS`, or "" if they may be calls.
 
         ``is_first``: nothing precedes it. A call of an unknown tool whose name could be a tool's is then not text, so
@@ -56,31 +56,31 @@ class CallEventFactory:
         """
         if not is_marked and self._policy.unmarked == "none":
             return "no-markers"
-        if _is_example(reading):
+        if _is_example(result):
             return "placeholder"
-        unknown = self._unknown(reading)
-        return "unknown-tool" if unknown and not (is_first and _TOOL_NAME.fullmatch(unknown)) else ""
+        unknown_name = self._find_unknown_name(result)
+        return "unknown-tool" if unknown_name and not (is_first and _TOOL_NAME.fullmatch(unknown_name)) else ""
 
-    def held_events(self, reading: BodyResult, raw: str, *, is_marked: bool) -> list[Event]:
+    def held_events(self, result: BodyResult, raw: str, *, is_marked: bool) -> list[Event]:
         """Return the events for ``raw``, which `rejection_reason` accepted, if nothing but calls follows."""
-        unknown = self._unknown(reading)
-        if unknown:
-            return [InvalidToolCall(raw, self._tools.explain_unknown(unknown), unknown)]
-        events = self.events_for(reading, raw)
+        unknown_name = self._find_unknown_name(result)
+        if unknown_name:
+            return [InvalidToolCall(raw, self._tools.explain_unknown(unknown_name), unknown_name)]
+        events = self.events_for(result, raw)
         if is_marked or self._policy.unmarked != "reads":
             return events
-        return [self._demanding_markers(event) for event in events]
+        return [self._require_markers(event) for event in events]
 
     def next_id(self, raw: str) -> str:
         """Return the id of the next call, if ``raw`` is its text."""
         return make_call_id(self._id_seed, self._count + 1, raw)
 
-    def _unknown(self, reading: BodyResult) -> str:
+    def _find_unknown_name(self, result: BodyResult) -> str:
         """Return the first name that is not a tool of this session; "" if all are, or if no tools are known."""
-        names = (call.name for call in reading.calls if self._tools and self._tools.match(call.name) is None)
+        names = (call.name for call in result.calls if self._tools and self._tools.match(call.name) is None)
         return next(names, "")
 
-    def _demanding_markers(self, event: Event) -> Event:
+    def _require_markers(self, event: Event) -> Event:
         """Return ``event``, or the correct spelling of a call if it changes something and lacks its markers."""
         if not isinstance(event, ToolCall):
             return event
@@ -95,16 +95,16 @@ class CallEventFactory:
         self, call: DecodedCall, fixes: tuple[str, ...], raw: str, has_surrogates: bool
     ) -> ToolCall | InvalidToolCall:
         """``raw`` is empty where calls share a value; ``has_surrogates`` refers to the whole text."""
-        name, arguments, more = self.normalise(call.name, call.arguments)
+        name, arguments, more_fixes = self.normalise(call.name, call.arguments)
         self._count += 1
-        unique = dict.fromkeys((*fixes, *call.fixes, *more))
+        repairs_by_name = dict.fromkeys((*fixes, *call.fixes, *more_fixes))
         if has_surrogates and not is_encodable(json.dumps([name, arguments], ensure_ascii=False)):
             name, arguments = replace_surrogates([name, arguments])
-            unique["lone-surrogate"] = None
-        if unique and not self._policy.repairs:
-            faults = "; ".join(REPAIRS[fix] for fix in unique)
+            repairs_by_name["lone-surrogate"] = None
+        if repairs_by_name and not self._policy.repairs:
+            faults = "; ".join(REPAIRS[fix] for fix in repairs_by_name)
             return InvalidToolCall(raw, f"the call must be valid as written, but {faults}. Write it again.", name)
-        return ToolCall(make_call_id(self._id_seed, self._count, raw), name, arguments, raw, tuple(unique))
+        return ToolCall(make_call_id(self._id_seed, self._count, raw), name, arguments, raw, tuple(repairs_by_name))
 
 
 def make_call_id(seed: str, number: int, raw: str) -> str:
@@ -127,15 +127,15 @@ _TWO_DIGITS = [low + high for high in _DIGITS for low in _DIGITS]
 _PAIRS = len(_TWO_DIGITS)
 
 
-def _is_example(reading: BodyResult) -> bool:
+def _is_example(result: BodyResult) -> bool:
     """Return whether a call without markers is only an example, with placeholders as values."""
-    if not {"no-markers", "code-fence"} & {*reading.fixes}:
+    if not {"no-markers", "code-fence"} & {*result.fixes}:
         return False  # the format's own way to call
-    arguments = [item for call in reading.calls for item in call.arguments.items()]
+    arguments = [item for call in result.calls for item in call.arguments.items()]
     return any(isinstance(value, str) and _is_placeholder(key, value) for key, value in arguments)
 
 
 def _is_placeholder(key: str, value: str) -> bool:
     """Match ``...``, ``{{path}}``, ``<your command>``, or ``<path>`` for a path; not ``<br>`` or another tag."""
-    found = _placeholder.fullmatch(value)
+    found = _PLACEHOLDER.fullmatch(value)
     return found is not None and (found[1] is None or " " in found[1] or found[1].lower() in key.lower())

@@ -17,7 +17,9 @@ from adapter.tools.call_shapes import NAME_KEYS
 HEAD_LIMIT = 1000
 """Number of characters in which a call's name is searched."""
 
-MENDED = "its arguments needed a repair after the first of them were streamed. Write the call again, in valid JSON."
+REPAIRED_LATE = (
+    "its arguments needed a repair after the first of them were streamed. Write the call again, in valid JSON."
+)
 
 
 class CallProgress:
@@ -38,14 +40,14 @@ class CallProgress:
     def __init__(
         self,
         context: ReadContext,
-        verdicts: CallEventFactory,
+        call_events: CallEventFactory,
         marker: str,
         start: int,
         *,
         is_own: bool,
         streams_arguments: bool,
     ) -> None:
-        self._context, self._verdicts, self._marker, self._start = context, verdicts, marker, start
+        self._context, self._call_events, self._marker, self._start = context, call_events, marker, start
         self._is_own, self._streams_arguments = is_own, streams_arguments
 
     def report_from(self, source: StreamBuffer, piece: str) -> list[Event]:
@@ -55,17 +57,17 @@ class CallProgress:
         if self._context.may_be_text or not self._is_own:
             return []
         self.has_begun = True
-        self._names = _pattern_for(tuple(self._context.tools))
+        self._name_pattern = _build_name_pattern(tuple(self._context.tools))
         if self._streams_arguments:
             start = self._start - len(self._marker)
-            self._stream = ArgumentStream(self._context, self._verdicts.normalise, start)
+            self._stream = ArgumentStream(self._context, self._call_events.normalise, start)
         return self.report(self._marker + source.since(self._start))  # an earlier piece may have been buffered
 
     def report(self, text: str) -> list[Event]:
         """Return the events for ``text``, which was added to the call."""
         if self._name is None and self._size < HEAD_LIMIT:
             self._head += text
-            found = self._names.search(self._head)
+            found = self._name_pattern.search(self._head)
             self._name = found[found.lastindex or 0] if found else None
         self._size += len(text)
         progress = ToolCallProgress(text, self._name, self._size)
@@ -74,20 +76,20 @@ class CallProgress:
         fragment = self._stream.feed(text)
         if not fragment or self._stream.name is None:
             return [progress]
-        self._id = self._id or self._verdicts.next_id(self._head)
+        self._id = self._id or self._call_events.next_id(self._head)
         return [progress, ToolCallDelta(self._id, self._stream.name, fragment)]
 
-    def ending(self, events: list[Event]) -> list[Event]:
+    def finish(self, events: list[Event]) -> list[Event]:
         """Return the call's final ``events``; the first call gets the id and the rest of the streamed arguments."""
         first = events[0]
         if not self._id or not isinstance(first, ToolCall):
             return events
-        rest = self._rest(first)
+        rest = self._finish_arguments(first)
         if rest is None:
-            return [InvalidToolCall(first.raw, f"the call cannot be taken: {MENDED}", first.name), *events[1:]]
+            return [InvalidToolCall(first.raw, f"the call cannot be taken: {REPAIRED_LATE}", first.name), *events[1:]]
         return [ToolCallDelta(self._id, first.name, rest), replace(first, id=self._id), *events[1:]]
 
-    def _rest(self, call: ToolCall) -> str | None:
+    def _finish_arguments(self, call: ToolCall) -> str | None:
         """Return the rest of ``call``'s arguments; None if they contradict the part already emitted."""
         if self._stream is None or self._stream.name != call.name:
             return None
@@ -106,7 +108,7 @@ def keep_argument_deltas(events: list[Event]) -> list[Event]:
 
 
 @lru_cache(maxsize=64)
-def _pattern_for(names: tuple[str, ...]) -> re.Pattern[str]:
+def _build_name_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern for a call's name: one of the session's tools or, if none are known, any name."""
     if names:
         return re.compile(rf"(?<![\w.-])(?:functions\.)?({'|'.join(map(re.escape, names))})(?=[^\w-])")

@@ -38,8 +38,8 @@ def calls_encoder(
     """Return an ``encode_calls``: each call is ``before``, its ``body`` and ``after``."""
 
     def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-        written = (before.replace("{name}", name) + body(name, arguments) + after for name, arguments in calls)
-        return f"{opening}{between.join(written)}{closing}"
+        encoded = (before.replace("{name}", name) + body(name, arguments) + after for name, arguments in calls)
+        return f"{opening}{between.join(encoded)}{closing}"
 
     return encode_calls
 

@@ -17,9 +17,9 @@ class FallbackReaders(Protocol):
     """The formats that are parsed in addition to the expected one; only their calls are."""
 
     @property
-    def strays(self) -> frozenset[str]: ...
+    def stray_closers(self) -> frozenset[str]: ...
     @property
-    def stripped(self) -> Sequence[BodyReader]: ...
+    def markerless_readers(self) -> Sequence[BodyReader]: ...
     @property
     def bare(self) -> Sequence[BodyReader]: ...
     def openers(self, names: Sequence[str]) -> Mapping[str, CallOpener]:
@@ -41,18 +41,18 @@ class FallbackReader:
 
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         if self._own is None:
-            return _marked((yield from self._other(source, span, context)))
+            return _mark_foreign((yield from self._other(source, span, context)))
         start, plain = len(span), context.close_at_first_marker
         result = yield from self._own(source, span, context)
-        is_taken = not result.not_a_call and result.error is None
-        if is_taken or (source.was_cut and source.is_empty) or context.reread_characters > MAX_GIVEN_BACK:
+        is_parsed = not result.not_a_call and result.error is None
+        if is_parsed or (source.was_cut and source.is_empty) or context.reread_characters > MAX_GIVEN_BACK:
             return result
         taken = give_back(source, span, start)
         context.close_at_first_marker, context.may_be_text = plain, True
-        again = _marked((yield from self._other(source, span, context)))
-        is_cut = source.was_cut and source.is_empty and result.not_a_call and again.error is not None
-        if again.calls or is_cut:  # a text that was cut within a call
-            return again
+        fallback_result = _mark_foreign((yield from self._other(source, span, context)))
+        is_cut = source.was_cut and source.is_empty and result.not_a_call and fallback_result.error is not None
+        if fallback_result.calls or is_cut:  # a text that was cut within a call
+            return fallback_result
         context.reread_characters += sum(map(len, give_back(source, span, start)))
         context.close_at_first_marker = plain
         take_again(source, span, taken)
@@ -63,13 +63,13 @@ def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener
     """Merge ``own`` openers and ``others`` by their markers; at a shared marker the own reader comes first."""
     openers = dict(own)
     for marker, other in others.items():
-        mine = own.get(marker)
-        if mine is None:
+        own_opener = own.get(marker)
+        if own_opener is None:
             openers[marker] = other._replace(read=FallbackReader(None, other.read))
-        elif mine.read is not other.read:
-            openers[marker] = mine._replace(read=FallbackReader(mine.read, other.read))
+        elif own_opener.read is not other.read:
+            openers[marker] = own_opener._replace(read=FallbackReader(own_opener.read, other.read))
     return openers
 
 
-def _marked(result: BodyResult) -> BodyResult:
+def _mark_foreign(result: BodyResult) -> BodyResult:
     return result.adding("foreign-body") if result.calls and "foreign-body" not in result.fixes else result

@@ -126,13 +126,13 @@ def try_readers(*readers: BodyReader) -> BodyReader:
     """Return a reader that uses the first of ``readers`` that takes more than whitespace."""
 
     def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        reading = TEXT
+        result = TEXT
         for reader in readers:
             start = len(span)
-            reading = yield from reader(source, span, context)
-            if not reading.not_a_call or "".join(span[start:]).strip(SPACE):
+            result = yield from reader(source, span, context)
+            if not result.not_a_call or "".join(span[start:]).strip(SPACE):
                 break
-        return reading
+        return result
 
     return read
 

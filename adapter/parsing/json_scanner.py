@@ -24,15 +24,15 @@ BRACKETS = {"{": 1, "[": 1, "}": -1, "]": -1}
 """Change of depth by each bracket."""
 
 _STRING_END = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+", re.DOTALL) for quote in QUOTES}
-_MATTERS = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+[{quote}\\]", re.DOTALL) for quote in QUOTES}
+_STOP_PATTERNS = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+[{quote}\\]", re.DOTALL) for quote in QUOTES}
 
 
 def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[None]:
     """Take the rest of a JSON string, with its closing quote, into ``span``; everything if it never closes."""
     pattern = _STRING_END[quote]
-    sink = ValueSink(span, _MATTERS[quote])
+    sink = ValueSink(span, _STOP_PATTERNS[quote])
     while True:
-        if sink.matters.match(source.text, source.position) is None and not source.final:
+        if sink.stop_pattern.match(source.text, source.position) is None and not source.final:
             sink.take(source.rest())
             yield from sink.wait(source)
             continue

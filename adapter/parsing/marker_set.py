@@ -18,7 +18,7 @@ _NEVER = "(?!)"
 _AFTER_ANCHOR = 3
 """Number of characters after a marker's anchor that the pattern includes. With all of them, the pattern for every
 family's markers takes longer to compile than most answers take to parse."""
-ROUGH = 4_000
+ROUGH_SEARCH_LIMIT = 4_000
 """Number of characters that a set searches for its anchors only, before it compiles the pattern for the text around
 them, which takes longer than parsing a short answer."""
 _KELVIN = "\u212a"
@@ -40,19 +40,19 @@ class MarkerSet:
         lowered = {sys.intern(literal.lower()) for literal in literals}  # shared by the sets of all sessions
         self.literals = tuple(sorted(lowered, key=lambda s: (-len(s), s)))
         self.longest = max(map(len, self.literals), default=0)
-        self._whole: MarkerSet | None = None
+        self._parent: MarkerSet | None = None
         self._searched = 0
 
     def part(self, *literals: str) -> MarkerSet:
         """Return a set of some of these markers that shares this set's pattern."""
         some = MarkerSet(*literals)
-        some._whole, some.overlap, some.nests = self, self.overlap, self.nests
+        some._parent, some.overlap, some.nests = self, self.overlap, self.nests
         return some
 
     @cached_property
     def _offsets(self) -> dict[str, list[int]]:
-        if self._whole is not None:
-            return self._whole._offsets
+        if self._parent is not None:
+            return self._parent._offsets
         return {
             spelling: sorted(offsets, reverse=True)
             for char, offsets in _by_anchor(self.literals).items()
@@ -92,7 +92,7 @@ class MarkerSet:
         return any(MarkerSet.search(self, literal, 1, len(literal) - 1) for literal in self.literals)
 
     @cached_property
-    def matters(self) -> re.Pattern[str]:
+    def stop_pattern(self) -> re.Pattern[str]:
         """Matches at the beginning of every text that contains a marker or a part of one."""
         characters = re.escape("".join({*self.starts, *self._offsets}))
         return re.compile(f"[^{characters}]*+[{characters}]" if characters else _NEVER)
@@ -101,28 +101,28 @@ class MarkerSet:
     def _start(self) -> re.Pattern[str]:
         return re.compile(f"[{re.escape(''.join(self.starts))}]" if self.starts else _NEVER)
 
-    def _anchors(self, length: int) -> re.Pattern[str]:
+    def _anchor_pattern(self, length: int) -> re.Pattern[str]:
         """Return a pattern that finds anchors in a text of ``length`` characters, including those of every marker in
         it."""
-        if self._whole is not None:
-            return self._whole._anchors(length)
+        if self._parent is not None:
+            return self._parent._anchor_pattern(length)
         self._searched += length
-        return self._any_anchor if self._searched <= ROUGH else self._at_anchor
+        return self._rough_pattern if self._searched <= ROUGH_SEARCH_LIMIT else self._at_anchor
 
     @cached_property
-    def _any_anchor(self) -> re.Pattern[str]:
+    def _rough_pattern(self) -> re.Pattern[str]:
         return re.compile(f"[{re.escape(''.join(self._offsets))}]" if self._offsets else _NEVER)
 
     @cached_property
     def _at_anchor(self) -> re.Pattern[str]:
-        return re.compile("|".join(self._branches()) or _NEVER)
+        return re.compile("|".join(self._exact_branches()) or _NEVER)
 
-    def _branches(self) -> list[str]:
+    def _exact_branches(self) -> list[str]:
         """Return a pattern for each anchor with the possible characters around it."""
         return list(starmap(_at_anchor, _by_anchor(self.literals).items()))
 
     @cached_property
-    def _sign(self) -> re.Pattern[str]:
+    def _hint_pattern(self) -> re.Pattern[str]:
         """Match an anchor next to a character that some marker has there, as a group, or the end of the text where a
         marker may begin before its anchor."""
         by_anchor = _by_anchor(self.literals)
@@ -132,31 +132,31 @@ class MarkerSet:
         beginnings: dict[str, list[str]] = {}
         for text in sorted(begun):
             beginnings.setdefault(text[0], []).append(text[1:])
-        behind = {char: f"(?:{_beside(char, by_offset)})()" for char, by_offset in by_anchor.items()}
+        behind = {char: f"(?:{_neighbour_pattern(char, by_offset)})()" for char, by_offset in by_anchor.items()}
         behind |= {first: rf"(?:{_any_beginning(rests)})?\Z" for first, rests in beginnings.items()}
         branches = [re.escape(one) + rest for char, rest in behind.items() for one in _spellings(char)]
         return re.compile("|".join(branches) or _NEVER)
 
-    def plain_end(self, text: str) -> int:
+    def find_plain_end(self, text: str) -> int:
         """Return the start of the text's end that may still become a marker; -1 if the text contains a marker."""
-        sign = self._sign.search(text)
+        sign = self._hint_pattern.search(text)
         if sign is None:
             return len(text)
         if not sign.lastindex:
             return sign.start()
-        return self.held(text, 0) if self.search(text, 0) is None else -1
+        return self.partial_start(text, 0) if self.search(text, 0) is None else -1
 
     def search(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
         """Return the first marker that begins at ``start`` or later and ends by ``end``."""
-        search, at = self._anchors(min(end, len(text)) - start).search, start
+        search, at = self._anchor_pattern(min(end, len(text)) - start).search, start
         while (anchor := search(text, at, end)) is not None:
             place = anchor.start()
-            if (found := self._around(text, place, start, end)) is not None:
+            if (found := self._match_anchor(text, place, start, end)) is not None:
                 return found
             at = place + 1
         return None
 
-    def _around(self, text: str, place: int, start: int, end: int) -> Found | None:
+    def _match_anchor(self, text: str, place: int, start: int, end: int) -> Found | None:
         """Return the first marker whose anchor is at ``place``."""
         for offset in self._offsets[text[place]]:
             if place - offset >= start and (found := self.match(text, place - offset, end)) is not None:
@@ -183,7 +183,7 @@ class MarkerSet:
         place = bisect_right(self._sorted, begun)
         return place < len(self._sorted) and self._sorted[place].startswith(begun)
 
-    def held(self, text: str, start: int) -> int:
+    def partial_start(self, text: str, start: int) -> int:
         """Return the start of the text's end that may still become a marker; by default the text's length."""
         place = max(start, len(text) - self.longest + 1)
         while (found := self._start.search(text, place)) is not None:
@@ -203,11 +203,11 @@ class WeakMarkerSet(MarkerSet):
         self._idle = {literal: re.compile(idle) for literal, idle in weak.items()}
         self.overlap = self.nests = True  # likely among so many, and checking takes longer than it saves
 
-    def _branches(self) -> list[str]:
+    def _exact_branches(self) -> list[str]:
         strong = _by_anchor(literal for literal in self.literals if literal not in self._weak)
-        return [*starmap(_at_anchor, strong.items()), *starmap(_unless, self._weak.items())]
+        return [*starmap(_at_anchor, strong.items()), *starmap(_unless_followed, self._weak.items())]
 
-    def _around(self, text: str, place: int, start: int, end: int) -> Found | None:
+    def _match_anchor(self, text: str, place: int, start: int, end: int) -> Found | None:
         """Prefer a strong marker to a weak one."""
         weak = None
         for offset in self._offsets[text[place]]:
@@ -244,16 +244,18 @@ def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
     for offset, literals in sorted(by_offset.items(), reverse=True):
         behind = {literal[:offset] + char for literal in literals}
         branches += [f"(?<={_any_case(text)})" for text in sorted(behind)] if offset else []
-    branches += [_rest([literal[1 : 1 + _AFTER_ANCHOR] for literal in by_offset.get(0, [])])] if 0 in by_offset else []
+    branches += (
+        [_rest_pattern([literal[1 : 1 + _AFTER_ANCHOR] for literal in by_offset.get(0, [])])] if 0 in by_offset else []
+    )
     return f"{_any_case(char)}(?:{'|'.join(branches)})"
 
 
-def _beside(char: str, by_offset: Mapping[int, list[str]]) -> str:
+def _neighbour_pattern(char: str, by_offset: Mapping[int, list[str]]) -> str:
     """Return a pattern after ``char`` for the characters before and after it in a marker."""
     after = {literal[1:2] for literal in by_offset.get(0, [])}
     before = {literal[offset - 1] for offset, literals in by_offset.items() for literal in literals if offset}
     sides = [f"(?<={_one_of(before)}{_any_case(char)})"] if before else []
-    return "|".join(sides + ([_then(after)] if after else []))
+    return "|".join(sides + ([_next_pattern(after)] if after else []))
 
 
 def _one_of(characters: Iterable[str]) -> str:
@@ -274,7 +276,7 @@ def _any_beginning(literals: Iterable[str]) -> str:
     return "|".join(f"{_any_case(first)}(?:{_any_beginning(rest)})?" for first, rest in rests.items())
 
 
-def _unless(literal: str, idle: str) -> str:
+def _unless_followed(literal: str, idle: str) -> str:
     """Return a pattern for the anchor of ``literal`` where ``idle`` does not follow the literal."""
     offset = _anchor_of(literal)
     before, char, after = map(re.escape, (literal[:offset], literal[offset], literal[offset + 1 :]))
@@ -291,8 +293,8 @@ def alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
     for literal in dict.fromkeys(literals):
         branches.setdefault(literal[:1], []).append(literal[1:])
     is_optional = branches.pop("", None) is not None
-    spelled = re.escape if exact else _any_case
-    pattern = "|".join(spelled(first) + _rest(rests, exact=exact) for first, rests in branches.items())
+    to_pattern = re.escape if exact else _any_case
+    pattern = "|".join(to_pattern(first) + _rest_pattern(rests, exact=exact) for first, rests in branches.items())
     return f"(?:{pattern})?" if is_optional else pattern
 
 
@@ -302,15 +304,15 @@ def first_two(literals: Iterable[str]) -> str:
     seconds: dict[str, set[str]] = {}
     for literal in literals:
         seconds.setdefault(literal[0], set()).add(literal[1:2])
-    return "|".join(_any_case(first) + _then(some) for first, some in seconds.items())
+    return "|".join(_any_case(first) + _next_pattern(some) for first, some in seconds.items())
 
 
-def _then(characters: set[str]) -> str:
+def _next_pattern(characters: set[str]) -> str:
     """Return a pattern for one of ``characters`` or the end of the text; "" if one of them is empty."""
     return "" if "" in characters else rf"(?:{_one_of(characters)}|\Z)"
 
 
-def _rest(rests: list[str], *, exact: bool = False) -> str:
+def _rest_pattern(rests: list[str], *, exact: bool = False) -> str:
     if len(rests) > 1:
         return f"(?:{alternatives(rests, exact=exact)})"
     return re.escape(rests[0]) if exact else _any_case(rests[0])

@@ -43,21 +43,21 @@ class MarkerTables(NamedTuple):
     """The markers of some formats by their function, in lower case, and the sets that find them."""
 
     openers: Mapping[str, CallOpener]
-    heads: tuple[BodyReader, ...]
-    stripped: tuple[BodyReader, ...]
+    header_readers: tuple[BodyReader, ...]
+    markerless_readers: tuple[BodyReader, ...]
     """Parsers of calls whose opening markers are missing, at the beginning of an answer."""
     bare: BodyReader
     """Parser of calls without markers at the beginning of a line."""
     fenced: BodyReader
     """Parser of the content of a code fence."""
-    strays: frozenset[str]
-    foreign_strays: frozenset[str]
+    stray_closers: frozenset[str]
+    fallback_closers: frozenset[str]
     """Closing markers of formats other than the expected one: they are markup only right after a call."""
     reasoning: Mapping[str, str]
-    answers: Mapping[str, str]
-    ends: frozenset[str]
-    next_turns: frozenset[str]
-    results: frozenset[str]
+    answer_tags: Mapping[str, str]
+    end_tokens: frozenset[str]
+    other_role_markers: frozenset[str]
+    result_markers: frozenset[str]
     text_markers: WeakMarkerSet
     """All markers that are effective in an answer."""
     reasoning_ends: MarkerSet
@@ -75,16 +75,16 @@ def reasoning_markers(formats: tuple[Format, ...]) -> Mapping[str, str]:
 
 @lru_cache(maxsize=128)
 def build_marker_tables(
-    formats: tuple[Format, ...], names: tuple[str, ...], others: FallbackReaders | None = None
+    formats: tuple[Format, ...], names: tuple[str, ...], fallback: FallbackReaders | None = None
 ) -> MarkerTables:
     """Build the tables. ``names``: the session's tools, which some formats use as markers.
 
-    ``others``: further formats; only their calls are parsed, at markers that ``formats`` do not have.
+    ``fallback``: further formats; only their calls are parsed, at markers that ``formats`` do not have.
     """
     if not names:
-        return _tables(formats, others)
-    plain, openers = _tables(formats, others), _all_openers(formats, others, names)
-    text_markers = WeakMarkerSet(_weak(openers, names), *plain.text_markers.literals, *openers)
+        return _build_tables(formats, fallback)
+    plain, openers = _build_tables(formats, fallback), _all_openers(formats, fallback, names)
+    text_markers = WeakMarkerSet(_weak_patterns(openers, names), *plain.text_markers.literals, *openers)
     return plain._replace(
         openers=openers,
         text_markers=text_markers,
@@ -94,9 +94,9 @@ def build_marker_tables(
 
 
 def _all_openers(
-    formats: tuple[Format, ...], others: FallbackReaders | None, names: tuple[str, ...]
+    formats: tuple[Format, ...], fallback: FallbackReaders | None, names: tuple[str, ...]
 ) -> dict[str, CallOpener]:
-    return merge_openers(_openers(formats, names), others.openers(names) if others else {})
+    return merge_openers(_openers(formats, names), fallback.openers(names) if fallback else {})
 
 
 def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, CallOpener]:
@@ -108,36 +108,39 @@ def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, C
 
 
 @lru_cache(maxsize=128)
-def _tables(formats: tuple[Format, ...], others: FallbackReaders | None) -> MarkerTables:
-    openers = _all_openers(formats, others, ())
-    strays = _lowered(marker for entry in formats for marker in entry.stray_closers)
-    foreign_strays = (others.strays if others else frozenset()) - strays
-    channels = _lowered(marker for entry in formats for marker in entry.channel_markers)
-    ends = channels | _lowered((*END_OF_TURN, *(marker for entry in formats for marker in entry.end_tokens)))
-    next_turns = _lowered((*NEXT_TURN, *(marker for entry in formats for marker in entry.other_role_markers)))
-    results = _lowered((*INVENTED_RESULT, *(marker for entry in formats for marker in entry.result_markers)))
+def _build_tables(formats: tuple[Format, ...], fallback: FallbackReaders | None) -> MarkerTables:
+    openers = _all_openers(formats, fallback, ())
+    stray_closers = _lower(marker for entry in formats for marker in entry.stray_closers)
+    fallback_closers = (fallback.stray_closers if fallback else frozenset()) - stray_closers
+    channels = _lower(marker for entry in formats for marker in entry.channel_markers)
+    end_tokens = channels | _lower((*END_OF_TURN, *(marker for entry in formats for marker in entry.end_tokens)))
+    other_role_markers = _lower((*NEXT_TURN, *(marker for entry in formats for marker in entry.other_role_markers)))
+    result_markers = _lower((*INVENTED_RESULT, *(marker for entry in formats for marker in entry.result_markers)))
     reasoning = reasoning_markers(formats)
-    answers = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answer_tags.items()}
+    answer_tags = {
+        opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answer_tags.items()
+    }
     text_markers = WeakMarkerSet(
-        _weak(openers, ()),
-        *openers, *strays, *foreign_strays, *reasoning, *reasoning.values(), *answers, *answers.values(), *ends,
-        *next_turns, *results,
+        _weak_patterns(openers, ()),
+        *openers, *stray_closers, *fallback_closers, *reasoning, *reasoning.values(), *answer_tags,
+        *answer_tags.values(), *end_tokens,
+        *other_role_markers, *result_markers,
     )  # fmt: skip
-    bare = _bare(formats, others)
+    bare = _bare_readers(formats, fallback)
     return MarkerTables(
         openers=openers,
         # Only of these formats: a head may be any word, which would be buffered in every answer.
-        heads=distinct_readers(entry.read_header for entry in formats),
-        stripped=_stripped(formats, others),
+        header_readers=distinct_readers(entry.read_header for entry in formats),
+        markerless_readers=_markerless_readers(formats, fallback),
         bare=try_readers(*bare, _read_loose_json),
         fenced=try_readers(*bare, _bare_json),
-        strays=strays,
-        foreign_strays=foreign_strays,
+        stray_closers=stray_closers,
+        fallback_closers=fallback_closers,
         reasoning=reasoning,
-        answers=answers,
-        ends=ends,
-        next_turns=next_turns,
-        results=results,
+        answer_tags=answer_tags,
+        end_tokens=end_tokens,
+        other_role_markers=other_role_markers,
+        result_markers=result_markers,
         text_markers=text_markers,
         reasoning_ends=markers_for(*reasoning.values(), *channels),
         reasoning_markers=text_markers.part(*openers, *reasoning.values(), *channels),
@@ -145,7 +148,7 @@ def _tables(formats: tuple[Format, ...], others: FallbackReaders | None) -> Mark
     )
 
 
-def _weak(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
+def _weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
     """Return patterns of text after a code fence, or a bracket at the beginning of a line, that cannot begin a call."""
     keys = "|".join(map(re.escape, sorted({*CALL_KEYS, *names})))
     idle_object = rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
@@ -158,23 +161,26 @@ def _weak(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _lowered(markers: Iterable[str]) -> frozenset[str]:
+def _lower(markers: Iterable[str]) -> frozenset[str]:
     return frozenset(marker.lower() for marker in markers)
 
 
-def _bare(formats: Sequence[Format], others: FallbackReaders | None) -> tuple[BodyReader, ...]:
+def _bare_readers(formats: Sequence[Format], fallback: FallbackReaders | None) -> tuple[BodyReader, ...]:
     """Return the parsers of calls without markers; bare JSON is an own way to call only of an expected format."""
     own = distinct_readers(entry.read_bare for entry in formats)
-    fallback = [FallbackReader(None, read) for read in (others.bare if others else ()) if read not in own]
-    return (*(read for read in own if len(formats) == 1 or not isinstance(read, UntaggedJson)), *fallback)
+    others = [FallbackReader(None, read) for read in (fallback.bare if fallback else ()) if read not in own]
+    return (*(read for read in own if len(formats) == 1 or not isinstance(read, UntaggedJson)), *others)
 
 
-def _stripped(formats: Sequence[Format], others: FallbackReaders | None) -> tuple[BodyReader, ...]:
+def _markerless_readers(formats: Sequence[Format], fallback: FallbackReaders | None) -> tuple[BodyReader, ...]:
     own = distinct_readers(entry.read_without_markers for entry in formats)
-    return (*own, *(_undecided(read) for read in (others.stripped if others else ()) if read not in own))
+    return (
+        *own,
+        *(_uncertain_reader(read) for read in (fallback.markerless_readers if fallback else ()) if read not in own),
+    )
 
 
-def _undecided(read: BodyReader) -> BodyReader:
+def _uncertain_reader(read: BodyReader) -> BodyReader:
     """Return a reader for another family's call that is certain only once it is complete."""
     read_foreign = FallbackReader(None, read)
 
@@ -190,5 +196,5 @@ _bare_json = UntaggedJson("arguments", after_marker=False)
 
 def _read_loose_json(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """Parse JSON calls that lack their format's markers."""
-    reading = yield from _bare_json(source, span, context)
-    return reading.adding("no-markers")
+    result = yield from _bare_json(source, span, context)
+    return result.adding("no-markers")

@@ -20,7 +20,7 @@ _INNER_TOKEN = re.compile(r"</|<[|｜]|[|｜]>|<\w+[=>]|\[\w+\]")
 _WORD = re.compile(r"[\w.-]+")
 
 
-def is_mere_mention(raw: str, marker: str, reading: BodyResult, context: ReadContext, *, is_glued: bool) -> bool:
+def is_mere_mention(raw: str, marker: str, result: BodyResult, context: ReadContext, *, is_glued: bool) -> bool:
     """Return whether ``raw`` is a ``marker`` mentioned within a line and the rest of a sentence.
 
     ``is_glued``: no whitespace precedes it.
@@ -30,11 +30,11 @@ def is_mere_mention(raw: str, marker: str, reading: BodyResult, context: ReadCon
     body, tools = raw[len(marker) :], context.tools
     if is_glued and not body.strip():
         return False
-    if reading.calls:
-        return "missing-close-tag" in reading.fixes and all(
-            not call.arguments and (tools.match(call.name) is None) for call in reading.calls
+    if result.calls:
+        return "missing-close-tag" in result.fixes and all(
+            not call.arguments and (tools.match(call.name) is None) for call in result.calls
         )
-    if reading.error is None:
+    if result.error is None:
         return False
     body = body.replace(marker, " ")
     if _BEGINS_JSON.match(body) or _INNER_TOKEN.search(body):

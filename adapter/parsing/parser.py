@@ -10,7 +10,7 @@ from adapter.core.events import Event
 from adapter.core.turn import Turn
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS, get_format
-from adapter.parsing.formats.cross_format import OTHERS
+from adapter.parsing.formats.cross_format import FALLBACK_READERS
 from adapter.parsing.marker_tables import reasoning_markers
 from adapter.parsing.parse_policy import SAFE, ParsePolicy, get_policy
 from adapter.parsing.segmenter import Segmenter
@@ -46,19 +46,19 @@ class Parser:
         stream_arguments: bool = False,
     ) -> None:
         check_types("Parser", generation_prompt=(generation_prompt, str, NONE), turn=(turn, str))
-        known = tools if isinstance(tools, ToolSet) else ToolSet(tools or ())
+        tool_set = tools if isinstance(tools, ToolSet) else ToolSet(tools or ())
         formats = FORMATS.all if format is None else (get_format(format),)
         policy = get_policy(policy)
         self._segmenter = Segmenter(
             formats,
-            known,
-            partial(normalize_call, tools=known),
+            tool_set,
+            partial(normalize_call, tools=tool_set),
             policy,
             id_seed=turn,
-            in_reasoning=_opens_reasoning(generation_prompt, formats),
+            in_reasoning=_starts_in_reasoning(generation_prompt, formats),
             assumes_reasoning=generation_prompt is None,
             stream_arguments=stream_arguments,
-            others=None if format is None or not policy.allow_other_formats else OTHERS,
+            fallback=None if format is None or not policy.allow_other_formats else FALLBACK_READERS,
         )
         self._is_closed = False
 
@@ -67,7 +67,7 @@ class Parser:
         if self._is_closed:
             raise UsageError("this parser is closed; make a new Parser for the next turn")
         if not isinstance(text, str):
-            raise UsageError(_no_text(text))
+            raise UsageError(_explain_type_error(text))
         return self._segmenter.feed(text)
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
@@ -94,9 +94,9 @@ def parse(
     return Turn.from_events([*parser.feed(text), *parser.close(finish_reason)])
 
 
-def _no_text(given: object) -> str:
+def _explain_type_error(value: object) -> str:
     """Explain to the developer which value to pass."""
-    match given:
+    match value:
         case None:
             advice = "a response without content has None: pass message.content or ''"
         case bytes() | bytearray() | memoryview():
@@ -106,10 +106,10 @@ def _no_text(given: object) -> str:
             )
         case _:
             advice = "pass its text: choices[0].message.content of a chat completion, delta.content of a stream event"
-    return f"expected the model's text as str, got {shown(given)}; {advice}"
+    return f"expected the model's text as str, got {shown(value)}; {advice}"
 
 
-def _opens_reasoning(generation_prompt: str | None, formats: tuple[Format, ...]) -> bool:
+def _starts_in_reasoning(generation_prompt: str | None, formats: tuple[Format, ...]) -> bool:
     """Return whether the output begins inside reasoning, by the prompt if known, else by the format's default."""
     if generation_prompt is None:
         return len(formats) == 1 and formats[0].starts_in_reasoning

@@ -49,7 +49,7 @@ MAX_PIECE = 1 << 17
 longer text is split to keep the total cost linear."""
 
 _closing_fence = markers_for(FENCE)
-_BEGINS_STRIPPED = re.compile(r"\s*+(?:[\w.-]*+(?:[:\[{]|\Z)|analysis[^a-z\s]|assistant[cf])")
+_BEGINS_MARKERLESS = re.compile(r"\s*+(?:[\w.-]*+(?:[:\[{]|\Z)|analysis[^a-z\s]|assistant[cf])")
 """The beginning of an answer without its markers: a word and a colon, bracket or brace (or part of them), or the words
 of Harmony's headers."""
 
@@ -60,7 +60,7 @@ class Segmenter:
     ``normalise`` matches a decoded call to the session's tools. ``id_seed`` makes the ids of this turn differ from
     those of other turns. ``assumes_reasoning``: the format's default, not the prompt, places the beginning in
     reasoning. ``drafts_count``: accept calls that end unclosed reasoning. ``stream_arguments``: emit a call's arguments
-    while they are being written. ``others``: formats whose calls are also parsed, at markers of their own.
+    while they are being written. ``fallback``: formats whose calls are also parsed, at markers of their own.
     """
 
     def __init__(
@@ -75,17 +75,17 @@ class Segmenter:
         assumes_reasoning: bool = False,
         drafts_count: bool = True,
         stream_arguments: bool = False,
-        others: FallbackReaders | None = None,
+        fallback: FallbackReaders | None = None,
     ) -> None:
         self._policy, self._drafts_count = policy, drafts_count
         self._streams_arguments, self._assumes_reasoning = stream_arguments, assumes_reasoning
-        self._again = partial(  # for calls drafted in reasoning
-            Segmenter, formats, tools, normalise, policy, id_seed=f"{id_seed}/reasoning", others=others
+        self._new_segmenter = partial(  # for calls drafted in reasoning
+            Segmenter, formats, tools, normalise, policy, id_seed=f"{id_seed}/reasoning", fallback=fallback
         )
         self._calls_bare = len(formats) > 1 or formats[0].read_bare is not None
-        self._verdicts = CallEventFactory(formats[0], tools, normalise, policy, id_seed=id_seed)
-        self._tables = build_marker_tables(tuple(formats), tuple(tools), others)
-        self._plain_end = self._tables.text_markers.plain_end
+        self._call_events = CallEventFactory(formats[0], tools, normalise, policy, id_seed=id_seed)
+        self._tables = build_marker_tables(tuple(formats), tuple(tools), fallback)
+        self._find_plain_end = self._tables.text_markers.find_plain_end
         self._context = ReadContext(tools)
         if len(formats) == 1:
             only = formats[0]
@@ -101,13 +101,13 @@ class Segmenter:
         source, mode = self._source, self._state.mode
         if (mode is IN_CONTENT or mode is IN_REASONING) and len(piece) <= MAX_PIECE:
             source.feed(piece)
-            end = self._plain_end(source.text)
+            end = self._find_plain_end(source.text)
             if end < 0:
                 return self._resume(piece)
             source.position = end
             return self._output.take_plain(source.text[:end], TextDelta if mode is IN_CONTENT else ReasoningDelta)
         sink, progress = source.sink, self._state.progress
-        if sink is not None and (progress is None or progress.has_begun) and not sink.matters.match(piece):
+        if sink is not None and (progress is None or progress.has_begun) and not sink.stop_pattern.match(piece):
             sink.take(piece)
             source.skip(piece)
             return progress.report(piece) if progress else []
@@ -122,14 +122,14 @@ class Segmenter:
         self._source.final = True
         self._source.finish_reason = finish_reason
         next(self._machine, None)
-        return self._events()
+        return self._drain_events()
 
     def _resume(self, piece: str) -> list[Event]:
         """Return the events that ``piece``, which was fed, completes."""
         next(self._machine)
         if self._state.progress is not None:
             self._output.events += self._state.progress.report_from(self._source, piece)
-        return self._events()
+        return self._drain_events()
 
     def _wait(self, mode: Mode) -> Reader[None]:
         """Wait for more text, which belongs to ``mode`` up to the next marker."""
@@ -137,7 +137,7 @@ class Segmenter:
         yield
         self._state.mode = UNDECIDED
 
-    def _events(self) -> list[Event]:
+    def _drain_events(self) -> list[Event]:
         events = self._output.drain()
         return keep_argument_deltas(events) if self._streams_arguments else events
 
@@ -153,7 +153,7 @@ class Segmenter:
             plain, marker = source.scan(markers)
             output.add_text(plain)
             if marker:
-                yield from self._at_marker(marker)
+                yield from self._handle_marker(marker)
             elif source.final:
                 break
             else:
@@ -166,11 +166,11 @@ class Segmenter:
         header = yield from skip_echoed_header(self._source)
         if header:
             self._output.add_markup(header)
-        for read in self._tables.heads:
+        for read in self._tables.header_readers:
             yield from self._read_call(CallOpener("", read), "")
         yield from self._read_first()
 
-    def _at_marker(self, marker: str) -> Reader[None]:
+    def _handle_marker(self, marker: str) -> Reader[None]:
         kind, state, output, openers = marker.lower(), self._state, self._output, self._tables.openers
         if kind in BARE_STARTS:
             output.add_text("\n")
@@ -179,7 +179,7 @@ class Segmenter:
                 yield from self._read_bare()
         elif kind == FENCE and state.line.is_blank and not state.line.is_fenced:
             yield from self._read_fence()
-        elif reason := self._why_quoted(kind):
+        elif reason := self._find_quote_reason(kind):
             if kind in openers:
                 if reason == "inline-code":
                     state.line.advance_past_tick()
@@ -188,15 +188,15 @@ class Segmenter:
         elif kind in openers:
             yield from self._read_call(openers[kind], marker)
         else:
-            yield from self._at_part(kind, marker)
+            yield from self._handle_part(kind, marker)
 
-    def _why_quoted(self, kind: str) -> str:
+    def _find_quote_reason(self, kind: str) -> str:
         """Return why a marker here is only quoted: a key of `REJECTION_REASONS`, or "" if it is effective."""
         line = self._state.line
         reason = line.quoted_after("\n") if kind[0] == "\n" else line.quote_reason
         return "" if reason == "quotation" and kind not in self._tables.openers else reason
 
-    def _at_part(self, kind: str, marker: str) -> Reader[None]:
+    def _handle_part(self, kind: str, marker: str) -> Reader[None]:
         """Handle a marker that begins or ends reasoning, an answer or a turn; elsewhere it is text."""
         state, output, tables = self._state, self._output, self._tables
         if kind in tables.reasoning and (
@@ -210,21 +210,21 @@ class Segmenter:
             output.close_unopened_reasoning(marker)
             yield from self._read_first()
         elif (
-            kind in tables.ends
-            or (kind in tables.strays and (yield from is_stray_closer(self._source, state)))
-            or (kind in tables.foreign_strays and state.last is CALL)
+            kind in tables.end_tokens
+            or (kind in tables.stray_closers and (yield from is_stray_closer(self._source, state)))
+            or (kind in tables.fallback_closers and state.last is CALL)
         ):
             output.commit_held()
             output.add_markup(marker)
             if state.line.is_blank:
-                yield from self._read_stripped()
-        elif kind in tables.answers and state.last is REASONING and not state.answer_close:
+                yield from self._read_markerless()
+        elif kind in tables.answer_tags and state.last is REASONING and not state.answer_close:
             output.add_markup(marker)
-            state.answer_close = tables.answers[kind]
+            state.answer_close = tables.answer_tags[kind]
         elif kind == state.answer_close:
             output.add_markup(marker)
             state.answer_close, state.last = "", REASONING
-        elif kind in tables.next_turns or (kind in tables.results and (state.has_calls or state.held)):
+        elif kind in tables.other_role_markers or (kind in tables.result_markers and (state.has_calls or state.held)):
             output.commit_held()
             output.add_markup(marker)
             yield from discard_rest(tables.opening_markers, self._source, output)
@@ -254,8 +254,8 @@ class Segmenter:
         state, output, openers = self._state, self._output, self._tables.openers
         state.enter_reasoning()
         yield from skip_space(self._source, state.space)
-        while again := (yield from take_marker(self._source, markers_for(*self._tables.reasoning))):
-            output.add_markup(again)  # doubled opening marker
+        while repeated := (yield from take_marker(self._source, markers_for(*self._tables.reasoning))):
+            output.add_markup(repeated)  # doubled opening marker
             yield from skip_space(self._source, state.space)
         output.flush_whitespace(as_text=False)
         while True:
@@ -285,7 +285,7 @@ class Segmenter:
         closing = yield from read_until(self._source, self._tables.reasoning_ends, held)
         text = "".join(held)
         is_draft = closing or self._source.was_cut or not self._drafts_count
-        calls = [] if is_draft else self._calls_alone(text)
+        calls = [] if is_draft else self._parse_only_calls(text)
         if calls:
             self._output.add_calls(calls, keeps_space=False)
         else:
@@ -294,14 +294,14 @@ class Segmenter:
             self._output.add_reasoning(text)
         return closing
 
-    def _calls_alone(self, text: str) -> list[Event]:
+    def _parse_only_calls(self, text: str) -> list[Event]:
         """Return the events of ``text`` if it consists of calls of tools that only read; else nothing."""
-        inner = self._again(in_reasoning=False, drafts_count=False)
+        inner = self._new_segmenter(in_reasoning=False, drafts_count=False)
         events = [*inner.feed(text), *inner.close(None)]
-        alone = all(isinstance(event, ToolCall | MarkupDelta | ToolCallProgress) for event in events)
+        only_calls = all(isinstance(event, ToolCall | MarkupDelta | ToolCallProgress) for event in events)
         tools = [self._context.tools.match(event.name) for event in events if isinstance(event, ToolCall)]
         only_reads = all(tool is None or tool.effect == "read" for tool in tools)  # the call may not be intended
-        return events if alone and tools and only_reads else []
+        return events if only_calls and tools and only_reads else []
 
     # ------------------------------------------------------------------- calls
 
@@ -313,8 +313,8 @@ class Segmenter:
         if not self._source.was_cut and is_mere_mention(raw, marker, result, self._context, is_glued=is_glued):
             self._source.push_back(raw[len(marker) :])
             raw, result = marker, TEXT
-        if result.not_a_call and raw.lower() in self._tables.strays:
-            yield from self._at_part(raw.lower(), raw)
+        if result.not_a_call and raw.lower() in self._tables.stray_closers:
+            yield from self._handle_part(raw.lower(), raw)
             return
         if result.not_a_call:
             if marker:
@@ -326,28 +326,28 @@ class Segmenter:
             self._output.add_markup(raw)
             yield from read_opaque_section(result.section, self._source, self._output)
             if not marker:
-                yield from self._read_stripped()
+                yield from self._read_markerless()
             return
-        events = self._verdicts.events_for(result, raw)
+        events = self._call_events.events_for(result, raw)
         if result.calls or result.error is not None:
-            self._output.add_calls(progress.ending(events), keeps_space=opener.keeps_space)
+            self._output.add_calls(progress.finish(events), keeps_space=opener.keeps_space)
         else:
             self._output.add_empty(events, keeps_space=opener.keeps_space)
 
     def _read_first(self) -> Reader[None]:
         """Parse the beginning of an answer, at the start or after reasoning: a call without its opening marker, or
         JSON."""
-        yield from self._read_stripped()
+        yield from self._read_markerless()
         space = self._state.space
         char = yield from skip_space(self._source, space)
         self._state.line.add("".join(space))
         if char and char in "{[":
             yield from self._read_bare()
 
-    def _read_stripped(self) -> Reader[None]:
+    def _read_markerless(self) -> Reader[None]:
         """Parse a call or a header whose markers the server stripped."""
-        if self._tables.stripped and _BEGINS_STRIPPED.match(self._source.text, self._source.position):
-            for read in self._tables.stripped:
+        if self._tables.markerless_readers and _BEGINS_MARKERLESS.match(self._source.text, self._source.position):
+            for read in self._tables.markerless_readers:
                 yield from self._read_call(CallOpener("", read), "")
 
     def _read_bare(self) -> Reader[None]:
@@ -359,7 +359,7 @@ class Segmenter:
             self._hold(result, raw, is_marked="no-markers" not in result.fixes)
         else:
             self._output.commit_held()
-            self._output.add_calls(self._verdicts.events_for(result, raw))
+            self._output.add_calls(self._call_events.events_for(result, raw))
 
     def _read_fence(self) -> Reader[None]:
         """Parse a code fence: a call if it holds only that and nothing but calls follows; else text."""
@@ -367,7 +367,7 @@ class Segmenter:
         kind = yield from take_until(self._source, "\n", FENCE_KIND + 1, span)
         is_closed, marker, result = False, "", TEXT
         if kind is not None and kind.strip().lower() in CALL_FENCES:
-            marker, read = yield from self._fenced_reader(span)
+            marker, read = yield from self._find_fenced_reader(span)
             if read is not None:
                 result, _ = yield from self._read_body(read, span)
                 is_closed = yield from self._closes_fence(span)
@@ -381,7 +381,7 @@ class Segmenter:
         if len(span) > 1 and span[-1] == FENCE:
             self._state.line.end_quotation()
 
-    def _fenced_reader(self, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
+    def _find_fenced_reader(self, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
         """Return the opening marker of a call that begins the code fence, and its reader, which may be None."""
         char = yield from skip_space(self._source, span)
         if char and char in "{[":
@@ -402,7 +402,7 @@ class Segmenter:
         context.begin_body(at_line_start=state.line.is_blank, after_call=state.last is CALL)
         marker, start, is_own = "".join(span), self._source.offset, is_marked or self._calls_bare
         streams = self._streams_arguments and is_marked and not state.held  # buffered calls come first
-        progress = CallProgress(context, self._verdicts, marker, start, is_own=is_own, streams_arguments=streams)
+        progress = CallProgress(context, self._call_events, marker, start, is_own=is_own, streams_arguments=streams)
         state.enter_call(progress)
         result = yield from read(self._source, span, context)
         state.leave_call()
@@ -411,13 +411,15 @@ class Segmenter:
     def _hold(self, result: BodyResult, raw: str, *, is_marked: bool) -> None:
         """Buffer calls that count only if nothing but calls follows; text stays text."""
         is_first = self._state.last is NOTHING
-        reason = self._verdicts.rejection_reason(result, is_marked=is_marked, is_first=is_first) if result.calls else ""
+        reason = (
+            self._call_events.rejection_reason(result, is_marked=is_marked, is_first=is_first) if result.calls else ""
+        )
         if reason:
             self._reject(reason, len(raw))
         if reason or not result.calls:
             self._output.add_text(raw)
             return
-        events = self._verdicts.held_events(result, raw, is_marked=is_marked)
+        events = self._call_events.held_events(result, raw, is_marked=is_marked)
         self._output.hold(events, raw, self._source.offset - len(raw))
         if self._policy.allow_midtext:
             self._output.commit_held()

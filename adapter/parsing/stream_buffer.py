@@ -26,14 +26,14 @@ _spaces = re.compile(f"[{SPACE}]+")
 class ValueSink:
     """Collect a long value into ``span``.
 
-    While its reader waits, a piece whose beginning does not match ``matters`` cannot change the reader's state; it may
-    be added without resuming the reader.
+    While its reader waits, a piece whose beginning does not match ``stop_pattern`` cannot change the reader's state; it
+    may be added without resuming the reader.
     """
 
-    __slots__ = ("_start", "matters", "span")
+    __slots__ = ("_start", "span", "stop_pattern")
 
-    def __init__(self, span: list[str], matters: re.Pattern[str]) -> None:
-        self.span, self.matters = span, matters
+    def __init__(self, span: list[str], stop_pattern: re.Pattern[str]) -> None:
+        self.span, self.stop_pattern = span, stop_pattern
         self._start = len(span)
 
     def take(self, piece: str) -> None:
@@ -53,7 +53,7 @@ class ValueSink:
 class StreamBuffer:
     """The text not yet taken. ``finish_reason`` is known once the text is ``final``."""
 
-    __slots__ = ("_before", "_clear", "final", "finish_reason", "position", "sink", "text")
+    __slots__ = ("_before", "_searched", "final", "finish_reason", "position", "sink", "text")
 
     def __init__(self, text: str = "", *, final: bool = False, finish_reason: str | None = None) -> None:
         self.text = text
@@ -61,7 +61,7 @@ class StreamBuffer:
         self.final = final
         self.finish_reason = finish_reason
         self._before = 0  # characters that came before ``text``
-        self._clear: dict[MarkerSet, tuple[int, int]] = {}  # ranges without any marker, found by `search`
+        self._searched: dict[MarkerSet, tuple[int, int]] = {}  # ranges without any marker, found by `search`
         self.sink: ValueSink | None = None
 
     @property
@@ -110,11 +110,11 @@ class StreamBuffer:
         if found is not None and (
             self.final
             or len(self.text) - found[0] >= markers.longest
-            or not (self.may_go_on(found, markers) or self.is_within(found, markers))
+            or not (self.may_continue(found, markers) or self.is_within(found, markers))
         ):
             begin, self.position = found
             return self.text[start:begin], self.text[begin : self.position]
-        self.position = len(self.text) if self.final else markers.held(self.text, start)
+        self.position = len(self.text) if self.final else markers.partial_start(self.text, start)
         return self.text[start : self.position], ""
 
     def search(self, markers: MarkerSet, end: int) -> Found | None:
@@ -124,16 +124,16 @@ class StreamBuffer:
         repeatedly.
         """
         here = self.offset
-        begin, clear = self._clear.get(markers, (here, here))
+        begin, clear = self._searched.get(markers, (here, here))
         if not begin <= here <= clear:
             begin = clear = here
         found = markers.search(self.text, clear - self._before, end)
         if found is None:
             looked_to = self._before + min(len(self.text), end)
-            self._clear[markers] = begin, max(clear, looked_to - markers.longest + 1)
+            self._searched[markers] = begin, max(clear, looked_to - markers.longest + 1)
         return found
 
-    def may_go_on(self, found: Found, markers: MarkerSet) -> bool:
+    def may_continue(self, found: Found, markers: MarkerSet) -> bool:
         """Return whether a longer marker may still be arriving in place of this one."""
         if self.final or len(self.text) - found[0] >= markers.longest or not markers.overlap:
             return False
@@ -141,7 +141,7 @@ class StreamBuffer:
 
     def is_within(self, found: Found, markers: MarkerSet) -> bool:
         """Return whether a marker that began earlier and contains this one may still be arriving."""
-        return markers.nests and markers.held(self.text, self.position) < found[0]
+        return markers.nests and markers.partial_start(self.text, self.position) < found[0]
 
     @property
     def is_empty(self) -> bool:
@@ -156,7 +156,7 @@ class StreamBuffer:
 
 def read_until(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[str]:
     """Take text into ``span`` up to the next marker. Return the marker, taken but not in ``span``; "" at the end."""
-    sink = ValueSink(span, markers.matters)
+    sink = ValueSink(span, markers.stop_pattern)
     while True:
         plain, marker = source.scan(markers)
         if plain:
@@ -205,7 +205,7 @@ def take_marker(source: StreamBuffer, markers: MarkerSet, span: list[str] | None
     """Take the marker at this position, into ``span`` if given. Return it, or ""."""
     while True:
         found = markers.match(source.text, source.position)
-        if found is not None and not source.may_go_on(found, markers):
+        if found is not None and not source.may_continue(found, markers):
             begin, source.position = found
             if span is not None:
                 span.append(source.text[begin : source.position])
@@ -247,16 +247,16 @@ def take_again(source: StreamBuffer, span: list[str], taken: list[str]) -> None:
 
 
 def peek_match(
-    source: StreamBuffer, pattern: re.Pattern[str], limit: int, may_go_on: Callable[[str], object]
+    source: StreamBuffer, pattern: re.Pattern[str], limit: int, may_continue: Callable[[str], object]
 ) -> Reader[re.Match[str] | None]:
     """Return the match of ``pattern`` with the next ``limit`` characters, which are not taken.
 
-    Waits for more text as long as ``may_go_on`` accepts the text so far as a possible beginning.
+    Waits for more text as long as ``may_continue`` accepts the text so far as a possible beginning.
     """
     while True:
         ahead = source.text[source.position : source.position + limit]
         found = pattern.match(ahead)
-        if found is not None or source.final or len(ahead) == limit or not may_go_on(ahead):
+        if found is not None or source.final or len(ahead) == limit or not may_continue(ahead):
             return found
         yield
 

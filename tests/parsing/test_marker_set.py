@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.parsing.formats import FORMATS
-from adapter.parsing.formats.cross_format import OTHERS
-from adapter.parsing.marker_set import ROUGH, MarkerSet
+from adapter.parsing.formats.cross_format import FALLBACK_READERS
+from adapter.parsing.marker_set import ROUGH_SEARCH_LIMIT, MarkerSet
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.parser import parse
 
@@ -59,7 +59,7 @@ def test_what_may_become_a_marker_is_held(search):
     literals, text, start, _ = search
     whole, parts = both(literals)
     begun = (at for at in range(start, len(text)) if any(_begins(one, text[at:].lower()) for one in whole.literals))
-    assert whole.held(text, start) == parts.held(text, start) == next(begun, len(text))
+    assert whole.partial_start(text, start) == parts.partial_start(text, start) == next(begun, len(text))
 
 
 @given(searches())
@@ -67,14 +67,14 @@ def test_plain_text_ends_where_a_marker_may_have_begun(search):
     """As searching and holding back say it one after the other."""
     literals, text, _, _ = search
     for markers in both(literals):
-        expected = markers.held(text, 0) if markers.search(text, 0) is None else -1
-        assert markers.plain_end(text) == expected
+        expected = markers.partial_start(text, 0) if markers.search(text, 0) is None else -1
+        assert markers.find_plain_end(text) == expected
 
 
 TABLES = {
-    "told": build_marker_tables((FORMATS["hermes"],), ("read_file",), OTHERS).text_markers,
+    "told": build_marker_tables((FORMATS["hermes"],), ("read_file",), FALLBACK_READERS).text_markers,
     "any": build_marker_tables(FORMATS.all, ()).text_markers,
-    "in reasoning": build_marker_tables((FORMATS["mistral"],), (), OTHERS).reasoning_markers,
+    "in reasoning": build_marker_tables((FORMATS["mistral"],), (), FALLBACK_READERS).reasoning_markers,
 }
 for each in TABLES.values():
     assert (each._whole or each)._at_anchor  # compiled once
@@ -90,7 +90,7 @@ PIECES = st.one_of(
 def test_the_first_texts_are_searched_as_all_others_are(which, text):
     """By the anchors alone, as by the pattern that is compiled once enough text has come."""
     found = []
-    for searched in (0, ROUGH + 1):
+    for searched in (0, ROUGH_SEARCH_LIMIT + 1):
         markers = copy(TABLES[which])
         markers._whole, markers._searched = copy(markers._whole), searched
         if markers._whole is not None:

@@ -109,7 +109,7 @@ def test_a_draft_in_reasoning_makes_no_progress():
 
 def test_a_format_is_a_name():
     """Not a number, nor None where a prompt needs one."""
-    with pytest.raises(UsageError, match="expected a format.s name, got 5"):
+    with pytest.raises(UsageError, match="expected a format's name, got 5"):
         Parser(5)  # type: ignore[arg-type]
 
 

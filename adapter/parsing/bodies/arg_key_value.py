@@ -143,8 +143,8 @@ class KeyValueReader:
             return CUT if context.at_line_start or source.was_cut else TEXT
         if char in "{[":
             return (yield from self._read_json(source, span, context))
-        reading = yield from self(source, span, context)
-        return TEXT if reading is None else reading
+        result = yield from self(source, span, context)
+        return TEXT if result is None else result
 
     def _take_name(self, source: StreamBuffer, ahead: list[str], context: ReadContext) -> Reader[PendingCall | None]:
         """Take a name if a pair's tag, JSON, or the call's end follows it."""
@@ -154,33 +154,33 @@ class KeyValueReader:
         if not name:
             return None
         call = PendingCall(name, context.tools.match(name))
-        is_meant = call.tool is not None or context.at_line_start or self._is_own(context)
+        is_intended = call.tool is not None or context.at_line_start or self._is_own(context)
         if (yield from take_marker(source, _end_of_thought, ahead)):
             call.fix("text-in-tag")
             char = yield from skip_space(source, ahead)
         if self._separator is not None and (yield from take_marker(source, self._separator, ahead)):
             char = yield from skip_space(source, ahead)
         if char == "{":
-            return call if is_meant else None
+            return call if is_intended else None
         tag = yield from take_marker(source, self._tags)
         source.push_back(tag)
         match self._kind[tag.lower()]:
             case "key":
                 return call
             case "call close" | "call":
-                return call if is_meant else None
+                return call if is_intended else None
             case "key close":
-                return self._unglued(call, ahead, source, context)
+                return self._split_glued_key(call, ahead, source, context)
             case "value close" if call.tool is not None:
                 return call  # a stray closer after the name, skipped with the pairs
         rest = source.text[source.position :].lower()
         is_cut = source.final and any(tag.startswith(rest) for tag in (self.tags.key_open, self.tags.separator))
         if not char or is_cut:
             return call if context.at_line_start or self._is_own(context) else None
-        key = yield from self._key_ahead(source)
+        key = yield from self._peek_key(source)
         return call if call.has_parameter(key) else None
 
-    def _unglued(
+    def _split_glued_key(
         self, call: PendingCall, ahead: list[str], source: StreamBuffer, context: ReadContext
     ) -> PendingCall | None:
         """Return the call whose name was glued to a key, its opening tag missing; the key is given back."""
@@ -192,7 +192,7 @@ class KeyValueReader:
                 return PendingCall(tool.name, tool)
         return None
 
-    def _key_ahead(self, source: StreamBuffer) -> Reader[str]:
+    def _peek_key(self, source: StreamBuffer) -> Reader[str]:
         """Return the key that comes next with its closing tag, or "". Takes nothing."""
         limit = NAME_LIMIT + len(self._key_end) + 1
         found = yield from peek_match(source, self._key_before_close, limit, lambda _: True)
@@ -212,7 +212,7 @@ class KeyValueReader:
                 case "section close" if not source.was_cut:
                     source.push_back(tag)
                     return call.result("missing-close-tag")
-                case "call" if not (yield from self._key_ahead(source)):
+                case "call" if not (yield from self._peek_key(source)):
                     is_cut = source.was_cut and self._tags.search(source.text, source.position) is None
                     source.push_back(tag)  # a misspelt key's tag, or the next call: uncertain if the text is cut
                     return CUT if is_cut else call.result("missing-close-tag")
@@ -220,7 +220,7 @@ class KeyValueReader:
                     span.append(tag)
                     call.fix("misspelt-inner-tag")
                     yield from self._read_pair(source, span, call)
-                case "" if (yield from self._key_ahead(source)):
+                case "" if (yield from self._peek_key(source)):
                     call.fix("missing-inner-tag")
                     yield from self._read_pair(source, span, call)
                 case _ if not char:
@@ -260,7 +260,7 @@ class KeyValueReader:
 
         def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
             """Accept only the tool's own keys, not yet given, as the next pair where the value has no end."""
-            return call.expects((yield from self._key_ahead(source)))
+            return call.expects((yield from self._peek_key(source)))
 
         closing = yield from self._value.take(source, value, may_begin)
         span.extend(value)

@@ -62,8 +62,8 @@ def read_arrow_call(source: StreamBuffer, span: list[str], context: ReadContext)
     context.may_be_text = True
     head = yield from peek_match(source, _HEAD, HEAD_LIMIT, lambda ahead: "}" not in ahead)
     if head is None:
-        reading = yield from _read_json(source, span, context)
-        return reading.adding("misspelt-open-tag") if reading.calls_known_tools(context.tools) else TEXT
+        result = yield from _read_json(source, span, context)
+        return result.adding("misspelt-open-tag") if result.calls_known_tools(context.tools) else TEXT
     tool = context.tools.match(head[2])
     if tool is None:
         return TEXT

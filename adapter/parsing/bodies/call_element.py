@@ -33,20 +33,20 @@ def read_call_element(source: StreamBuffer, span: list[str], context: ReadContex
     if not (context.at_line_start or context.after_call):
         return TEXT
     context.may_be_text = True
-    named = yield from peek_match(source, _NAME, NAME_LIMIT, _MAY_BE_NAME.fullmatch)
-    if named is None or context.tools.match(named[1]) is None:
+    name_match = yield from peek_match(source, _NAME, NAME_LIMIT, _MAY_BE_NAME.fullmatch)
+    if name_match is None or context.tools.match(name_match[1]) is None:
         return TEXT
-    if named[2] == "{":
-        reading = yield from _read_pairs(source, span, context)
-        if "missing-close-tag" in reading.fixes:
-            yield from take_marker(source, markers_for(">", "</call>", f"</call:{named[1]}>"), span)
+    if name_match[2] == "{":
+        result = yield from _read_pairs(source, span, context)
+        if "missing-close-tag" in result.fixes:
+            yield from take_marker(source, markers_for(">", "</call>", f"</call:{name_match[1]}>"), span)
     else:
-        take_match(source, named, span)
+        take_match(source, name_match, span)
         if (yield from skip_space(source, span)) != "{":
             return TEXT
-        tag = f"call:{named[1]}>"
-        reading = yield from TaggedJson(f"<{tag}", f"</{tag}", name=named[1])(source, span, context)
-    return reading.repaired("misspelt-open-tag")
+        tag = f"call:{name_match[1]}>"
+        result = yield from TaggedJson(f"<{tag}", f"</{tag}", name=name_match[1])(source, span, context)
+    return result.repaired("misspelt-open-tag")
 
 
 OPENER = CallOpener(OPEN, read_call_element)

@@ -72,7 +72,7 @@ class CallSection:
     def read(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         """Parse the body after the section's opening marker, up to the end of its first call."""
         opening = span[-1]
-        fixes = self._fixes(opening)
+        fixes = self._spelling_fixes(opening)
         at_line_start = context.at_line_start
         while char := (yield from skip_space(source, span)):
             if not (yield from take_marker(source, self._opens, span)):
@@ -85,7 +85,7 @@ class CallSection:
             return (yield from read_json(source, span, context)).adding("foreign-body", *fixes)
         marker = yield from peek_marker(source, self._inner, NOISE_LIMIT)
         if not marker:
-            return (yield from self._read_other(source, span, at_line_start))
+            return (yield from self._read_other_content(source, span, at_line_start))
         ahead: list[str] = []
         marker = yield from read_until(source, self._inner, ahead)
         noise = "".join(ahead)
@@ -95,29 +95,29 @@ class CallSection:
             return TEXT  # prose about the markers, which may quote a whole call
         span += [noise, marker]
         if closes:
-            return self._without_call(noise, at_line_start)
+            return self._end_without_call(noise, at_line_start)
         if noise:
             fixes.append("text-in-tag")
-        fixes += self._fixes(marker)
-        reading = yield from self._read_call(source, span, context)
-        if reading.not_a_call and source.final and len(source.text[source.position :].split()) < 2:
+        fixes += self._spelling_fixes(marker)
+        result = yield from self._read_call(source, span, context)
+        if result.not_a_call and source.final and len(source.text[source.position :].split()) < 2:
             span.append(source.rest())
             return CUT  # cut within the first word: after a section's marker a call was intended
-        return reading.repaired(*fixes)
+        return result.repaired(*fixes)
 
     def read_alone(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         """Parse a call after its own opening marker: the next of a section, or one without a section."""
         if not (self._calls_anywhere or context.at_line_start or context.after_call):
             return TEXT
-        fixes = self._fixes(span[-1])
+        fixes = self._spelling_fixes(span[-1])
         if not context.after_call:
             fixes.append("missing-open-tag")
         return (yield from self._read_call(source, span, context)).repaired(*fixes)
 
-    def _fixes(self, marker: str) -> list[str]:
+    def _spelling_fixes(self, marker: str) -> list[str]:
         return ["misspelt-open-tag"] if marker.lower() in self._misspelt else []
 
-    def _read_other(self, source: StreamBuffer, span: list[str], at_line_start: bool) -> Reader[BodyResult]:
+    def _read_other_content(self, source: StreamBuffer, span: list[str], at_line_start: bool) -> Reader[BodyResult]:
         if not at_line_start:
             return TEXT
         found = yield from peek_marker(source, self._inner, ERROR_LIMIT)
@@ -126,9 +126,9 @@ class CallSection:
         if not self._closes.match(found, 0):
             return TEXT
         text, _ = yield from take_through(source, self._inner, span)
-        return self._without_call(text, at_line_start)
+        return self._end_without_call(text, at_line_start)
 
-    def _without_call(self, text: str, at_line_start: bool) -> BodyResult:
+    def _end_without_call(self, text: str, at_line_start: bool) -> BodyResult:
         """Return the result of a section that closes before any call: empty, or not a call."""
         if not text.strip():
             return BodyResult()

@@ -96,11 +96,11 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
         return BodyResult(error=f"the call has no name: expected a tool's name, got {name[:60]!r}")
     yield from skip_space(source, span)
     yield from take_marker(source, _fence, span)
-    reading = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, span, context)
+    result = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, span, context)
     if is_typed:  # the fence is the format's own
-        reading = reading.without_fixes("code-fence")
+        result = result.without_fixes("code-fence")
     other = UNTYPED_HEADS if is_typed else TYPED_HEADS
-    return reading.repaired("foreign-body") if other in context.body_variants else reading
+    return result.repaired("foreign-body") if other in context.body_variants else result
 
 
 SECTION = CallSection(
@@ -119,8 +119,8 @@ def read_step_invoke(source: StreamBuffer, span: list[str], context: ReadContext
     """Parse Step's element without the tokens around it, at the beginning of a line."""
     if not context.at_line_start:
         return TEXT
-    reading = yield from _read_step_invoke(source, span, context)
-    return reading.adding("missing-open-tag") if reading.calls and not context.after_call else reading
+    result = yield from _read_step_invoke(source, span, context)
+    return result.adding("missing-open-tag") if result.calls and not context.after_call else result
 
 
 STEP_OPENER = CallOpener(STEP_TAGS.call[0], read_step_invoke)

@@ -120,10 +120,10 @@ def _read_function(
     return (yield from body.read_named(name, FUNCTION, source, span, context)).repaired("misspelt-open-tag")
 
 
-def _first(tags: Sequence[str], word: str) -> tuple[str, ...]:
+def _put_first(tags: Sequence[str], word: str) -> tuple[str, ...]:
     """Return ``tags`` with the spelling of ``word``, which is the one to write, in front."""
-    own = next(tag for tag in tags if tag.removesuffix(">").endswith(f"｜{word}"))
-    return (own, *(tag for tag in tags if tag != own))
+    preferred = next(tag for tag in tags if tag.removesuffix(">").endswith(f"｜{word}"))
+    return (preferred, *(tag for tag in tags if tag != preferred))
 
 
 def dsml_format(
@@ -141,14 +141,14 @@ def dsml_format(
     ``result``: the text around a tool's result, with ``{}`` for it and ``{name}`` for the tool. ``language``: the word
     between the bars.
     """
-    known = _all_tags(language)
+    all_tags = _all_tags(language)
     tags = XmlInvokeTags(
-        call=_first(known.call, f"{gap}invoke"),
-        call_close=_first(known.call_close, f"{gap}invoke"),
-        parameter=_first(known.parameter, f"{gap}parameter"),
-        parameter_close=_first(known.parameter_close, f"{gap}parameter"),
-        section=_first(known.section, section),
-        section_close=_first(known.section_close, section),
+        call=_put_first(all_tags.call, f"{gap}invoke"),
+        call_close=_put_first(all_tags.call_close, f"{gap}invoke"),
+        parameter=_put_first(all_tags.parameter, f"{gap}parameter"),
+        parameter_close=_put_first(all_tags.parameter_close, f"{gap}parameter"),
+        section=_put_first(all_tags.section, section),
+        section_close=_put_first(all_tags.section_close, section),
     )
 
     before, _, after = result.partition("{}")
@@ -158,7 +158,12 @@ def dsml_format(
         openers=_openers(language),
         encode_calls=section_encoder(tags, _is_string),
         encode_result=result_encoder(before, after),
-        stray_closers=(*known.section_close, *known.call_close, *known.parameter_close, *known.stray_call_close),
+        stray_closers=(
+            *all_tags.section_close,
+            *all_tags.call_close,
+            *all_tags.parameter_close,
+            *all_tags.stray_call_close,
+        ),
         end_tokens=(END_OF_SENTENCE,),
         result_markers=(before.partition(" name=")[0],),
         stop_sequences=(END_OF_SENTENCE,),

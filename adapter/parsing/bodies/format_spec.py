@@ -93,12 +93,12 @@ class FormatSpec:
         if self.body == "python":
             return f"{self.head}{python_encoder.encode_call(name, arguments)}{self.tail}"
         if self.pairs is not None:
-            return f"{self.head}{name}{self._paired(self.pairs, arguments)}"
-        written = json.dumps(arguments, ensure_ascii=False, separators=(self.comma, self.colon), indent=self.indent)
+            return f"{self.head}{name}{self._encode_pairs(self.pairs, arguments)}"
+        encoded = json.dumps(arguments, ensure_ascii=False, separators=(self.comma, self.colon), indent=self.indent)
         if self.is_text:
-            written = json.dumps(written, ensure_ascii=False)
-        head, middle, tail = (_numbered(piece, number) for piece in (self.head, self.middle, self.tail))
-        return f"{head}{name}{middle}{written}{tail}"
+            encoded = json.dumps(encoded, ensure_ascii=False)
+        head, middle, tail = (_insert_number(piece, number) for piece in (self.head, self.middle, self.tail))
+        return f"{head}{name}{middle}{encoded}{tail}"
 
     def encode_result(self, name: str, content: str, call_id: str) -> str:
         before, _, after = (piece.replace("{name}", name).replace(ID, call_id) for piece in self.result.partition("{}"))
@@ -115,23 +115,23 @@ class FormatSpec:
         text = "\n".join((*self.section, self.head, self.middle, self.tail, *pairs)).lower()
         return tuple(dict.fromkeys(word for word in _WORD.findall(text) if _IS_MARKER.search(word)))
 
-    def _paired(self, pairs: KeyValueLayout, arguments: JsonObject) -> str:
+    def _encode_pairs(self, pairs: KeyValueLayout, arguments: JsonObject) -> str:
         if not arguments:
             return pairs.none
         is_ambiguous = any(self._is_ambiguous(pairs, key, value) for key, value in arguments.items())
         if is_ambiguous and pairs.in_place is not None:
             return json.dumps(arguments, ensure_ascii=False).join(pairs.in_place)
-        written = [
-            f"{key}{pairs.opening(type_name(value))}{value if isinstance(value, str) else self._json(value)}"
+        encoded = [
+            f"{key}{pairs.opening(type_name(value))}{value if isinstance(value, str) else self._encode_json(value)}"
             for key, value in arguments.items()
         ]
-        return f"{pairs.first}{pairs.following.join(written)}{pairs.last}"
+        return f"{pairs.first}{pairs.following.join(encoded)}{pairs.last}"
 
-    def _json(self, value: Json) -> str:
+    def _encode_json(self, value: Json) -> str:
         return json.dumps(value, ensure_ascii=False, separators=(self.comma, self.colon))
 
     def _is_ambiguous(self, pairs: KeyValueLayout, key: str, value: Json) -> bool:
-        text = (value if isinstance(value, str) else self._json(value)).lower()
+        text = (value if isinstance(value, str) else self._encode_json(value)).lower()
         is_word_for_null = isinstance(value, str) and text.strip() in ("null", "none")
         has_margin = (
             isinstance(value, str) and not pairs.opening("string").endswith("\n") and text != text.strip("\r\n")
@@ -150,5 +150,5 @@ _WORD = re.compile(r"<[^<>\s=\"']+[>=]?|\[+/?[^\[\]\s=\"']+\]*|[^\s<\[\"']{3,}")
 _IS_MARKER = re.compile(r"^[^\w\s].*\w", re.DOTALL)
 
 
-def _numbered(text: str, number: int) -> str:
+def _insert_number(text: str, number: int) -> str:
     return text.replace(NUMBER, str(number)).replace(ID, f"call{number:05}")

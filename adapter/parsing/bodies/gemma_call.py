@@ -111,7 +111,7 @@ class GemmaCall:
         is_closed = marker.lower() == self.closing
         reader = _GemmaReader(text, self.quote, is_closed or bool(marker))
         try:
-            arguments = reader.arguments()
+            arguments = reader.parse_arguments()
             if marker and text[reader.position :].strip(" \n\r\t}])"):
                 raise reader.fail("the end of the call")
         except UnterminatedError as error:
@@ -173,7 +173,7 @@ class _GemmaReader:
         self.position = _SPACE.match(self.text, self.position).end()  # type: ignore[union-attr]
         return self.text[self.position] if self.position < len(self.text) else ""
 
-    def arguments(self) -> JsonObject:
+    def parse_arguments(self) -> JsonObject:
         char = self.peek()
         if char == "(":
             self.fixes["foreign-body"] = None
@@ -182,29 +182,29 @@ class _GemmaReader:
             return {}
         elif char != "{":
             raise self.fail("{ after the name")
-        return self.object(0, _CLOSINGS[char])
+        return self.parse_object(0, _CLOSINGS[char])
 
-    def object(self, depth: int, closing: str = "}") -> JsonObject:
+    def parse_object(self, depth: int, closing: str = "}") -> JsonObject:
         self.position += 1
         members: JsonObject = {}
-        while not self.ends(closing):
-            key = self.key()
+        while not self.take_end(closing):
+            key = self.parse_key()
             if self.peek() not in (":", "="):
                 raise self.fail(f"a colon after the key {key!r:.40}")
             self.position += 1
-            members[key] = self.value(depth + 1, closing)
-            self.comma(closing)
+            members[key] = self.parse_value(depth + 1, closing)
+            self.take_comma(closing)
         return members
 
-    def array(self, depth: int) -> Json:
+    def parse_array(self, depth: int) -> Json:
         self.position += 1
         items: list[Json] = []
-        while not self.ends("]"):
-            items.append(self.value(depth + 1, "]"))
-            self.comma("]")
+        while not self.take_end("]"):
+            items.append(self.parse_value(depth + 1, "]"))
+            self.take_comma("]")
         return items
 
-    def ends(self, closing: str) -> bool:
+    def take_end(self, closing: str) -> bool:
         """Return whether the container ends here; add the bracket if it is missing."""
         char = self.peek()
         if char == closing:
@@ -216,32 +216,32 @@ class _GemmaReader:
             self.fixes["missing-bracket"] = None
         return not char
 
-    def comma(self, closing: str) -> None:
+    def take_comma(self, closing: str) -> None:
         char = self.peek()
         if char == ",":
             self.position += 1
         elif char and char != closing:
             raise self.fail(f"a comma or {closing!r}")
 
-    def key(self) -> str:
+    def parse_key(self) -> str:
         if self.text.startswith((self.quote, '"'), self.position):
-            return self.string()
+            return self.parse_string()
         bare = _BARE_KEY.match(self.text, self.position)
         if bare is None:
             raise self.fail("the name of an argument")
         self.position = bare.end()
         return bare.group().strip()
 
-    def value(self, depth: int, closing: str) -> Json:
+    def parse_value(self, depth: int, closing: str) -> Json:
         if depth > MAX_DEPTH:
             raise FormatError(f"nested more than {MAX_DEPTH} levels deep")
         char = self.peek()
         if char == "{":
-            return self.object(depth)
+            return self.parse_object(depth)
         if char == "[":
-            return self.array(depth)
+            return self.parse_array(depth)
         if self.text.startswith((self.quote, '"'), self.position):
-            return self.string()
+            return self.parse_string()
         number = _NUMBER.match(self.text, self.position)
         if number is not None and len(number.group()) <= MAX_DIGITS + 1:
             self.position = number.end()
@@ -265,7 +265,7 @@ class _GemmaReader:
         self.fixes["unquoted-string"] = None
         return text.strip("'")
 
-    def string(self) -> str:
+    def parse_string(self) -> str:
         if self.text.startswith(self.quote, self.position):
             start = self.position + len(self.quote)
             end = self.text.find(self.quote, start)
@@ -293,12 +293,14 @@ def _encode(value: Json, quote: str) -> str:
             # Escaped, so that it contains no token: the reader tracks only QUOTE.
             return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
         case dict():
-            return "{" + ",".join(f"{_key(key, quote)}:{_encode(item, quote)}" for key, item in value.items()) + "}"
+            return (
+                "{" + ",".join(f"{_encode_key(key, quote)}:{_encode(item, quote)}" for key, item in value.items()) + "}"
+            )
         case list():
             return "[" + ",".join(_encode(item, quote) for item in value) + "]"
         case _:
             return json.dumps(value)
 
 
-def _key(key: str, quote: str) -> str:
+def _encode_key(key: str, quote: str) -> str:
     return key if re.fullmatch(r"\w+(?:[ .-]\w+)*", key) else _encode(key, quote)

@@ -203,18 +203,18 @@ def _read_broken_header(source: StreamBuffer, span: list[str], closed: str, end:
     ``closed``: the header's text if ``end`` closes the message, as gpt-oss begins about one turn in 25 at temperature 1
     (``<|channel|>??<|end|>``): words are reasoning, other text is dropped.
     """
-    named = _KNOWN_CHANNEL.match(source.text, source.position)
+    name_match = _KNOWN_CHANNEL.match(source.text, source.position)
     if span[-1].lower() == CHANNEL and closed and not _WORD.search(_HEADER_WORDS.sub("", closed)):
         span.append(closed + end)
         source.position += len(closed) + len(end)
         return BodyResult()
-    if span[-1].lower() == CHANNEL and closed and named is None:
+    if span[-1].lower() == CHANNEL and closed and name_match is None:
         return BodyResult(section=_REASONING)
-    if span[-1].lower() != CHANNEL or named is None:
+    if span[-1].lower() != CHANNEL or name_match is None:
         return TEXT
-    span.append(named.group())
-    source.position = named.end()
-    return BodyResult(section=_SECTIONS[named.group().strip().lower()])
+    span.append(name_match.group())
+    source.position = name_match.end()
+    return BodyResult(section=_SECTIONS[name_match.group().strip().lower()])
 
 
 def _read_call(name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -223,14 +223,14 @@ def _read_call(name: str, source: StreamBuffer, span: list[str], context: ReadCo
         return (yield from invoke_tags.SECTION.read(source, span, context))
     if char in ("{", "["):
         read = UntaggedJson("arguments", after_marker=True, name=name, ends=(*ENDS, *_BEFORE))
-        reading = yield from read(source, span, context)
+        result = yield from read(source, span, context)
     else:
         start = len(span)
         following = yield from skip_to(source, _next_message, span)
         if "".join(span[start:]).strip():
-            reading = BodyResult(error=f"the text to {name!r} must be its arguments as one JSON object")
+            result = BodyResult(error=f"the text to {name!r} must be its arguments as one JSON object")
         elif following:
-            reading = BodyResult((DecodedCall(name, {}),), ("no-arguments",))
+            result = BodyResult((DecodedCall(name, {}),), ("no-arguments",))
         else:
             return CUT
     ahead: list[str] = []
@@ -243,7 +243,7 @@ def _read_call(name: str, source: StreamBuffer, span: list[str], context: ReadCo
         span.extend([*ahead, closing])
     else:
         source.push_back("".join(ahead))
-    return CUT if is_cut else reading
+    return CUT if is_cut else result
 
 
 OPENERS = tuple(CallOpener(marker, read_message) for marker in (CHANNEL, ASSISTANT, SPACED))

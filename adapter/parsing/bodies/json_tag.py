@@ -28,7 +28,7 @@ def json_tag_reader(opening: str, closing: str) -> BodyReader:
             return CUT
         if char not in ("{", "["):
             return BodyResult() if (yield from take_marker(source, markers_for(closing), span)) else TEXT
-        reading = yield from read_json(source, span, context)
-        return reading.without_fixes("several-in-one-tag")
+        result = yield from read_json(source, span, context)
+        return result.without_fixes("several-in-one-tag")
 
     return read

@@ -105,7 +105,7 @@ def after_word(read: BodyReader) -> BodyReader:
         if context.at_line_start or context.after_call:
             return (yield from read(source, span, context))
         context.may_be_text = True
-        reading = yield from read(source, span, context)
-        return reading if reading.calls_known_tools(context.tools) else TEXT
+        result = yield from read(source, span, context)
+        return result if result.calls_known_tools(context.tools) else TEXT
 
     return read_after_word

@@ -76,7 +76,7 @@ class _Element:
         types = schema_types(self.schema)
         if not text.strip() and "string" not in types and types & {"array", "object"}:
             return [] if "array" in types else {}
-        return coerce_text(text, self.schema) if types else _guessed(text)
+        return coerce_text(text, self.schema) if types else _guess_value(text)
 
 
 class NestedElements:
@@ -179,7 +179,7 @@ def _close(nested: list[_Element]) -> str:
     return element.key
 
 
-def _guessed(text: str) -> Json:
+def _guess_value(text: str) -> Json:
     """Convert a value without a schema: a number, true, false or null if the text is exactly that."""
     bare = text.strip()
     found = decode_strict(bare) if bare[:1] not in ("", '"', "{", "[") else None
@@ -210,6 +210,6 @@ def _encode(token: str, key: str, value: Json, *, at_top: bool = False) -> str:
         is_word_for_null = isinstance(value, str) and body.strip() in ("null", "None")
         if token.lower() in body.lower() or is_word_for_null:
             raise ValueError("the text would be parsed as something else")
-        if not at_top and json.dumps(_guessed(body)) != json.dumps(value):
+        if not at_top and json.dumps(_guess_value(body)) != json.dumps(value):
             raise ValueError("the type is lost without the schema")
     return f"{token}<{key}>{body}{token}</{key}>"

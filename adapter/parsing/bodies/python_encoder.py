@@ -26,7 +26,7 @@ def encode_value(value: Json) -> str:
 
 def encode_call(name: str, arguments: JsonObject, encode_value: Callable[[Json], str] = encode_value) -> str:
     if all(_IDENTIFIER.fullmatch(key) for key in arguments):
-        written = ", ".join(f"{key}={encode_value(value)}" for key, value in arguments.items())
+        encoded_arguments = ", ".join(f"{key}={encode_value(value)}" for key, value in arguments.items())
     else:
-        written = f"**{encode_value(arguments)}"
-    return f"{name}({written})"
+        encoded_arguments = f"**{encode_value(arguments)}"
+    return f"{name}({encoded_arguments})"

@@ -45,7 +45,7 @@ def read_calls(text: str, context: ReadContext, offset: int) -> BodyResult:
 
     Raises FormatError if there is anything else, and UnterminatedError if it ends too early.
     """
-    return _PythonReader(text, context, offset).calls()
+    return _PythonReader(text, context, offset).parse_calls()
 
 
 class _PythonReader:
@@ -56,7 +56,7 @@ class _PythonReader:
         self.position = 0
         self.fixes: dict[str, None] = {}
 
-    def calls(self) -> BodyResult:
+    def parse_calls(self) -> BodyResult:
         calls: list[DecodedCall] = []
         depth = prints = 0
         while (char := self.peek()) or depth:
@@ -78,12 +78,12 @@ class _PythonReader:
                 self.position = wrapper.end()
                 self.fixes["text-in-tag"] = None
             else:
-                calls.append(self.call())
+                calls.append(self.parse_call())
         if prints:
             raise UnterminatedError("the text ends before its parentheses are closed")
         if not calls:
             raise FormatError("expected a call, got none")
-        if not is_encodable(self.text) or ("\\" in self.text and not is_encodable(_written(calls))):
+        if not is_encodable(self.text) or ("\\" in self.text and not is_encodable(_to_json(calls))):
             arguments = [replace_surrogates(call.arguments) for call in calls]
             calls = [call._replace(arguments=own) for call, own in zip(calls, arguments, strict=True)]
             self.fixes["lone-surrogate"] = None
@@ -104,7 +104,7 @@ class _PythonReader:
             raise self.fail(what)
         self.position += 1
 
-    def call(self) -> DecodedCall:
+    def parse_call(self) -> DecodedCall:
         name = NAME.match(self.text, self.position)
         if name is None:
             raise self.fail("the name of a tool")
@@ -119,27 +119,27 @@ class _PythonReader:
                 if self.peek() != "{":
                     raise self.fail("a dict after **")
                 self.position += 1
-                arguments |= self.dictionary(0)
+                arguments |= self.parse_dict(0)
             elif key is not None:
                 self.position = key.end()
-                arguments[key.group(1)] = self.value(0)
+                arguments[key.group(1)] = self.parse_value(0)
             elif char:
-                positional.append(self.value(0))
+                positional.append(self.parse_value(0))
             if self.peek() != ")":
                 self.expect(",", "a comma or the closing parenthesis")
         self.position += 1
-        called = self.called(name.group())
+        tool_name = self.resolve_name(name.group())
         if positional:
-            arguments = self.named(called, positional) | arguments
-        return DecodedCall(called, arguments, end=self.offset + self.position)
+            arguments = self.name_positional(tool_name, positional) | arguments
+        return DecodedCall(tool_name, arguments, end=self.offset + self.position)
 
-    def called(self, name: str) -> str:
+    def resolve_name(self, name: str) -> str:
         """Return the tool's name; Llama's built-in tools are objects with one method."""
         owner = name.removesuffix(".call")
         is_method = owner != name and self.context.tools.match(name) is None and self.context.tools.match(owner)
         return owner if is_method else name
 
-    def named(self, name: str, values: list[Json]) -> JsonObject:
+    def name_positional(self, name: str, values: list[Json]) -> JsonObject:
         """Name positional values in the order in which the tool declares its parameters.
 
         A single dict that names some of them is all the arguments.
@@ -154,19 +154,19 @@ class _PythonReader:
         self.fixes["positional-arguments"] = None
         return dict(zip(tool.properties, values, strict=False))
 
-    def value(self, depth: int) -> Json:
+    def parse_value(self, depth: int) -> Json:
         if depth > MAX_DEPTH:
             raise FormatError(f"nested more than {MAX_DEPTH} levels deep")
         char = self.peek()
         if char == "{":
-            return self.dictionary_or_set(depth)
+            return self.parse_dict_or_set(depth)
         if char in ("[", "("):
-            return self.sequence(depth, "]" if char == "[" else ")")
+            return self.parse_sequence(depth, "]" if char == "[" else ")")
         if _PREFIX.match(self.text, self.position):
-            return self.strings()
+            return self.parse_strings()
         number = _NUMBER.match(self.text, self.position)
         if number is not None:
-            return self.number(number.group())
+            return self.parse_number(number.group())
         word = _WORD.match(self.text, self.position)
         if word is None or word.group() not in _LITERALS | _JSON_LITERALS:
             raise self.fail("a literal value")
@@ -175,55 +175,55 @@ class _PythonReader:
             self.fixes["json-literal"] = None
         return (_LITERALS | _JSON_LITERALS)[word.group()]
 
-    def sequence(self, depth: int, closing: str) -> Json:
+    def parse_sequence(self, depth: int, closing: str) -> Json:
         self.position += 1
         if self.peek() == closing:
             self.position += 1
             return []
-        first = self.value(depth + 1)
+        first = self.parse_value(depth + 1)
         if closing == ")" and self.peek() == closing:
             self.position += 1
             return first
-        return [first, *self.items(depth, closing)]
+        return [first, *self.parse_items(depth, closing)]
 
-    def items(self, depth: int, closing: str) -> list[Json]:
+    def parse_items(self, depth: int, closing: str) -> list[Json]:
         """Parse the rest after the first item, with the closing bracket."""
         items: list[Json] = []
         while self.peek() != closing:
             self.expect(",", f"a comma or {closing!r}")
             if self.peek() != closing:
-                items.append(self.value(depth + 1))
+                items.append(self.parse_value(depth + 1))
         self.position += 1
         return items
 
-    def dictionary_or_set(self, depth: int) -> Json:
+    def parse_dict_or_set(self, depth: int) -> Json:
         """Parse a dict, or a set as a list, since JSON has no sets."""
         self.position += 1
         if self.peek() in ("", "}"):
-            return self.dictionary(depth)
-        first = self.value(depth + 1)
+            return self.parse_dict(depth)
+        first = self.parse_value(depth + 1)
         if self.peek() == ":":
-            return self.dictionary(depth, first)
+            return self.parse_dict(depth, first)
         if self.peek() == ",":
-            return [first, *self.items(depth, "}")]
+            return [first, *self.parse_items(depth, "}")]
         self.expect("}", "a colon, a comma or '}'")
         return [first]
 
-    def dictionary(self, depth: int, first: Json = None) -> JsonObject:
+    def parse_dict(self, depth: int, first: Json = None) -> JsonObject:
         """Parse the members after the opening brace, or after the ``first`` key."""
         members: JsonObject = {}
         while first is not None or self.peek() != "}":
-            key, first = first if first is not None else self.value(depth + 1), None
+            key, first = first if first is not None else self.parse_value(depth + 1), None
             if not isinstance(key, str):
                 raise FormatError(f"expected a string as a key, got {key!r:.40}")
             self.expect(":", f"a colon after the key {key!r:.40}")
-            members[key] = self.value(depth + 1)
+            members[key] = self.parse_value(depth + 1)
             if self.peek() != "}":
                 self.expect(",", "a comma or '}'")
         self.position += 1
         return members
 
-    def number(self, spelling: str) -> Json:
+    def parse_number(self, spelling: str) -> Json:
         if len(spelling) > MAX_DIGITS + 1:
             raise FormatError(f"a number is too long ({len(spelling)} characters, limit {MAX_DIGITS})")
         self.position += len(spelling)
@@ -238,15 +238,15 @@ class _PythonReader:
             raise FormatError(f"expected a finite number, got {spelling[:40]}")
         return value
 
-    def strings(self) -> str:
+    def parse_strings(self) -> str:
         """Parse one string, or several adjacent ones, which Python joins."""
         parts = []
         while (opening := _PREFIX.match(self.text, self.position)) is not None:
-            parts.append(self.string(opening))
+            parts.append(self.parse_string(opening))
             self.peek()
         return "".join(parts)
 
-    def string(self, opening: re.Match[str]) -> str:
+    def parse_string(self, opening: re.Match[str]) -> str:
         prefix, quotes = opening.group(1).lower(), opening.group(2)
         if "b" in prefix:
             raise self.fail("a plain string")
@@ -272,14 +272,14 @@ class _PythonReader:
                 self.fixes["unescaped-quote"] = None
                 parts.append(quotes)
             elif self.text[self.position] == "\\":
-                parts.append(self.escape(is_raw="r" in prefix))
+                parts.append(self.parse_escape(is_raw="r" in prefix))
             else:
                 if len(quotes) == 1:
                     self.fixes["raw-control-character"] = None
                 parts.append(self.text[self.position])
                 self.position += 1
 
-    def escape(self, *, is_raw: bool) -> str:
+    def parse_escape(self, *, is_raw: bool) -> str:
         """Parse the escape sequence; an unknown one is kept, as in Python."""
         char = self.text[self.position + 1 : self.position + 2]
         if not char:
@@ -298,6 +298,6 @@ class _PythonReader:
         return chr(number)
 
 
-def _written(calls: list[DecodedCall]) -> str:
+def _to_json(calls: list[DecodedCall]) -> str:
     """Return the arguments as JSON: an escape may be half of a surrogate pair."""
     return json.dumps([call.arguments for call in calls], ensure_ascii=False)

@@ -88,19 +88,19 @@ class PythonBlock:
         start = sum(map(len, span))
         closed = yield from _take_code(source, span, self._tokens, stops_balanced=False)
         text = "".join(span)[start:]
-        if not closed and (reading := self._read_hidden(text, source, span, start, context)):
-            return reading
+        if not closed and (result := self._read_hidden(text, source, span, start, context)):
+            return result
         if closed:
             span.append(closed)
         elif source.was_cut and source.is_empty:
-            return self._refuse(CUT_OFF, text, context)
+            return self._reject(CUT_OFF, text, context)
         try:
-            reading = self._read(text, context, start)
+            result = self._read(text, context, start)
         except UnterminatedError as error:
-            return self._refuse(_explain(error) if closed else CUT_OFF, text, context)
+            return self._reject(_explain(error) if closed else CUT_OFF, text, context)
         except FormatError as error:
-            return self._refuse(_explain(error), text, context)
-        return reading if closed else reading.adding("missing-close-tag")
+            return self._reject(_explain(error), text, context)
+        return result if closed else result.adding("missing-close-tag")
 
     def _read_hidden(
         self, text: str, source: StreamBuffer, span: list[str], start: int, context: ReadContext
@@ -110,35 +110,35 @@ class PythonBlock:
         if found is None:
             return None
         try:
-            reading = self._read(text[: found[0]], context, start)
+            result = self._read(text[: found[0]], context, start)
         except FormatError:
             return None
         span[:] = ["".join(span)[: start + found[1]]]
         source.push_back(text[found[1] :])
-        return reading
+        return result
 
     def _read(self, text: str, context: ReadContext, start: int) -> BodyResult:
         code = text.rstrip().removesuffix(self.fence) if self.fence else text
         return read_calls(code, context, start)
 
-    def _refuse(self, error: str, text: str, context: ReadContext) -> BodyResult:
+    def _reject(self, error: str, text: str, context: ReadContext) -> BodyResult:
         """Return an error if a call was intended; otherwise the block is unrelated code."""
         found = _FIRST_CALL.search(text)
         if found is None and not context.at_line_start:
             return TEXT  # the marker was only mentioned
-        is_meant = found is None or not context.tools or context.tools.match(found.group(1).removeprefix("print"))
-        return BodyResult(error=error) if is_meant else TEXT
+        is_intended = found is None or not context.tools or context.tools.match(found.group(1).removeprefix("print"))
+        return BodyResult(error=error) if is_intended else TEXT
 
 
 def read_method(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """Parse ``NAME.call(...)`` or ``NAME(...)`` of a tool of the session: Llama's calls of its built-in tools."""
-    name = yield from called_first(source)
+    name = yield from peek_call_name(source)
     if context.tools.match(name) is None and context.tools.match(name.removesuffix(".call")) is None:
         return TEXT
     return (yield from _read_balanced(source, span, context))
 
 
-def called_first(source: StreamBuffer) -> Reader[str]:
+def peek_call_name(source: StreamBuffer) -> Reader[str]:
     """Return the name of the call that comes next, or "". Takes nothing."""
     found = yield from peek_match(source, _FIRST_CALL, OPENING_LIMIT, _MAY_CALL.fullmatch)
     return found.group(1) if found else ""
@@ -164,8 +164,8 @@ def python_or_json(
         fence = (yield from take_marker(source, _fence)) if char == "`" else ""
         if fence:
             span.extend([*ahead, fence])
-            reading = yield from read_fenced(source, span, context)
-            return reading if has_fence else reading.repaired("foreign-body")
+            result = yield from read_fenced(source, span, context)
+            return result if has_fence else result.repaired("foreign-body")
         if char == "[":
             ahead.append(char)
             source.position += 1
@@ -230,13 +230,13 @@ def read_named_call(source: StreamBuffer, span: list[str], context: ReadContext)
         source.push_back("".join(ahead))
         return (yield from _read_with_arguments(source, span, context))
     source.push_back("".join(ahead))
-    reading = yield from _read_balanced(source, span, context)
+    result = yield from _read_balanced(source, span, context)
     yield from skip_space(source, span)
     closing = yield from take_marker(source, _bracket, span)
-    if not reading.calls or (not closing and source.was_cut):
-        return reading if reading.error else CUT
-    reading = reading.without_fixes("positional-arguments")  # one object is this form's own spelling
-    return reading.adding("misspelt-open-tag", *(() if closing else ("missing-close-tag",)))
+    if not result.calls or (not closing and source.was_cut):
+        return result if result.error else CUT
+    result = result.without_fixes("positional-arguments")  # one object is this form's own spelling
+    return result.adding("misspelt-open-tag", *(() if closing else ("missing-close-tag",)))
 
 
 def _read_with_arguments(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -244,13 +244,13 @@ def _read_with_arguments(source: StreamBuffer, span: list[str], context: ReadCon
     ahead: list[str] = []
     yield from skip_space(source, ahead)
     head = yield from take_until(source, "{", OPENING_LIMIT, ahead)
-    worded = _WITH_ARGUMENTS.fullmatch(head or "")
-    if worded is None or (context.tools and not context.tools.match(worded[1])):
+    head_match = _WITH_ARGUMENTS.fullmatch(head or "")
+    if head_match is None or (context.tools and not context.tools.match(head_match[1])):
         source.push_back("".join(ahead))
         return TEXT
     source.push_back("{")
     span.extend([*ahead[:-1], ahead[-1][:-1]])
-    reading = yield from UntaggedJson("arguments", after_marker=True, name=worded[1])(source, span, context)
+    result = yield from UntaggedJson("arguments", after_marker=True, name=head_match[1])(source, span, context)
     yield from skip_space(source, span)
     yield from take_marker(source, _bracket, span)
-    return reading.repaired("misspelt-open-tag")
+    return result.repaired("misspelt-open-tag")

@@ -25,7 +25,7 @@ NAME_LIMIT = 200
 _NAME = re.compile(r"[ \t]*`?([\w.:/-]+)`?[ \t]*")
 
 
-def labelled_reader(arguments: str, result: str) -> BodyReader:
+def labelled_reader(arguments: str, result_label: str) -> BodyReader:
     """Return a parser of the rest of the name's line and the arguments after their label; other text is prose."""
     label, line_end = markers_for(arguments), markers_for("\n", arguments)
 
@@ -38,20 +38,20 @@ def labelled_reader(arguments: str, result: str) -> BodyReader:
             source.push_back(ending)
             ending = ""
         span.extend([*line, ending])
-        named = _NAME.fullmatch("".join(line).rstrip("\r"))
-        if named is None or (context.tools and not context.tools.match(named.group(1))):
+        name_match = _NAME.fullmatch("".join(line).rstrip("\r"))
+        if name_match is None or (context.tools and not context.tools.match(name_match.group(1))):
             return TEXT
         yield from skip_space(source, span)
         if not (yield from take_marker(source, label, span)):
             return TEXT
-        read_json = UntaggedJson("arguments", after_marker=True, name=named.group(1), ends=("\n" + result,))
-        reading = yield from read_json(source, span, context)
-        if not reading.not_a_call:
-            return reading
+        read_json = UntaggedJson("arguments", after_marker=True, name=name_match.group(1), ends=("\n" + result_label,))
+        result = yield from read_json(source, span, context)
+        if not result.not_a_call:
+            return result
         cut = source.final and source.is_empty
-        tool = context.tools.match(named.group(1))
+        tool = context.tools.match(name_match.group(1))
         if cut and not source.was_cut and tool is not None and not tool.properties:
-            return BodyResult((DecodedCall(named.group(1), {}),), ("no-arguments",))
+            return BodyResult((DecodedCall(name_match.group(1), {}),), ("no-arguments",))
         return BodyResult(error=CUT_OFF if cut else f"after {arguments!r} must come one JSON object with the arguments")
 
     return read

@@ -36,9 +36,9 @@ def take_name(
             span.append(source.text[source.position : marker[1]])
             source.position = marker[1]
             return name
-        may_be = any_name or any(tool.startswith(name) for tool in context.tools)
-        may_go_on = not rest or (marker is None and endings.may_start_with(rest))
-        if source.final or end - source.position > NAME_LIMIT or not may_be or not may_go_on:
+        may_be_name = any_name or any(tool.startswith(name) for tool in context.tools)
+        may_continue = not rest or (marker is None and endings.may_start_with(rest))
+        if source.final or end - source.position > NAME_LIMIT or not may_be_name or not may_continue:
             return ""
         yield
 
@@ -56,9 +56,9 @@ def read_arguments(
     name: str, source: StreamBuffer, span: list[str], context: ReadContext, ends: tuple[str, ...]
 ) -> Reader[BodyResult]:
     """Parse the arguments of ``name``, up to one of ``ends``, which is not taken."""
-    reading = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=ends)(source, span, context)
-    if not reading.not_a_call:
-        return reading
+    result = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=ends)(source, span, context)
+    if not result.not_a_call:
+        return result
     start = len(span)
     following = yield from skip_to(source, markers_for(*ends), span)
     if not following and not "".join(span[start:]).strip():

@@ -15,7 +15,7 @@ import re
 
 from adapter.parsing.bodies import unknown_tags
 from adapter.parsing.bodies.arg_key_value import GLM, KeyValueReader
-from adapter.parsing.bodies.python_scanner import PythonBlock, called_first, read_named_call
+from adapter.parsing.bodies.python_scanner import PythonBlock, peek_call_name, read_named_call
 from adapter.parsing.bodies.xml_function import find_open_name, read_xml_function
 from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import MarkerSet
@@ -66,14 +66,14 @@ def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) 
             # An opening marker in place of the previous call's closing one.
             return BodyResult() if context.after_call and not source.was_cut else CUT
         if char in "{[":
-            fixes += _foreign("json", context)
+            fixes += _foreign_fixes("json", context)
             return (yield from _read_json(source, span, context)).adding(*fixes)
         marker = yield from take_marker(source, _inner, span)
         match marker.lower():
             case "<function=" | "<function ":
-                fixes += _foreign("function", context)
-                reading = yield from read_xml_function(source, span, context)
-                return (yield from _close(reading, source, span)).adding(*fixes)
+                fixes += _foreign_fixes("function", context)
+                result = yield from read_xml_function(source, span, context)
+                return (yield from _close(result, source, span)).adding(*fixes)
             case "<parameter=":
                 return (yield from _read_misspelt_function(source, span, context))
             case "</tool_call>":
@@ -81,7 +81,7 @@ def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) 
             case "":
                 pairs = yield from _read_key_values(source, span, context)
                 if pairs is not None:
-                    return pairs.adding(*fixes, *_foreign("pairs", context))
+                    return pairs.adding(*fixes, *_foreign_fixes("pairs", context))
                 return (yield from _read_unknown(source, span, context))
             case "<tool_call>":
                 fixes.append("text-in-tag")  # doubled opening marker
@@ -89,7 +89,7 @@ def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) 
                 continue  # a code fence; its end is reported later
 
 
-def _foreign(body: str, context: ReadContext) -> list[str]:
+def _foreign_fixes(body: str, context: ReadContext) -> list[str]:
     return ["foreign-body"] if context.tool_call_body not in (body, None) else []
 
 
@@ -103,35 +103,35 @@ def with_attributes(read: BodyReader) -> BodyReader:
         attributes = yield from take_until(source, ">", ATTRIBUTES_LIMIT, span)
         if attributes is None or "=" not in attributes or "\n" in attributes or "<" in attributes:
             return TEXT
-        named = unknown_tags.NAME_ATTRIBUTE.search(attributes)
-        if named is not None and (yield from skip_space(source, span)) == "{":
-            reading = yield from TaggedJson(OPEN, CLOSE, name=named[1])(source, span, context)
+        name_match = unknown_tags.NAME_ATTRIBUTE.search(attributes)
+        if name_match is not None and (yield from skip_space(source, span)) == "{":
+            result = yield from TaggedJson(OPEN, CLOSE, name=name_match[1])(source, span, context)
         else:
-            reading = yield from read(source, span, context)
-        return reading.repaired("misspelt-open-tag")
+            result = yield from read(source, span, context)
+        return result.repaired("misspelt-open-tag")
 
     return read_after_attributes
 
 
 def _read_misspelt_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """Parse ``<parameter=NAME>`` in place of ``<function=NAME>``, an occasional error of Qwen3.5."""
-    reading = yield from read_xml_function(source, span, context)
-    if any(context.tools and not context.tools.match(call.name) for call in reading.calls):
+    result = yield from read_xml_function(source, span, context)
+    if any(context.tools and not context.tools.match(call.name) for call in result.calls):
         return BodyResult(error=f"the text in {OPEN} is not a call: expected <function=NAME> before <parameter=...>")
-    return (yield from _close(reading, source, span)).adding("misspelt-open-tag")
+    return (yield from _close(result, source, span)).adding("misspelt-open-tag")
 
 
-def _close(reading: BodyResult, source: StreamBuffer, span: list[str]) -> Reader[BodyResult]:
+def _close(result: BodyResult, source: StreamBuffer, span: list[str]) -> Reader[BodyResult]:
     """Add the envelope's end to the result of a function, also after a few words on its line."""
-    if not reading.calls or span[-1].lower() == CLOSE or "missing-close-tag" in reading.fixes:
-        return reading
+    if not result.calls or span[-1].lower() == CLOSE or "missing-close-tag" in result.fixes:
+        return result
     found = yield from peek_match(source, _CLOSE_BEHIND_WORDS, WORDS_LIMIT, _MAY_BE_WORDS.fullmatch)
     if found is not None:
         take_match(source, found, span)
-        return reading.adding("text-in-tag")
+        return result.adding("text-in-tag")
     if source.was_cut and source.is_empty:
         return CUT
-    return reading.adding("missing-close-tag")
+    return result.adding("missing-close-tag")
 
 
 def _read_unknown(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -140,17 +140,17 @@ def _read_unknown(source: StreamBuffer, span: list[str], context: ReadContext) -
     It may be a call as in Python, or a broken call that begins a line and is closed; otherwise prose mentions the
     marker.
     """
-    if context.at_line_start and context.tools.match((yield from called_first(source))) is not None:
+    if context.at_line_start and context.tools.match((yield from peek_call_name(source))) is not None:
         return (yield from _read_python(source, span, context)).adding("foreign-body")
     if context.at_line_start and (yield from find_open_name(source, context)) is not None:
-        reading = yield from read_xml_function(source, span, context)
-        return (yield from _close(reading, source, span)).adding(*_foreign("function", context))
+        result = yield from read_xml_function(source, span, context)
+        return (yield from _close(result, source, span)).adding(*_foreign_fixes("function", context))
     marker = yield from peek_marker(source, _after_prose, PROSE_LIMIT)
     if marker.lower() == "<function=" and context.at_line_start:
         yield from take_through(source, _function, span)
         context.may_be_text = True
-        reading = yield from read_xml_function(source, span, context)
-        return (yield from _close(reading, source, span)).adding("text-in-tag") if reading.calls else TEXT
+        result = yield from read_xml_function(source, span, context)
+        return (yield from _close(result, source, span)).adding("text-in-tag") if result.calls else TEXT
     if not marker and context.at_line_start and take_cut_tags(source, PROSE_LIMIT, span):
         return CUT
     if marker.lower() != CLOSE or not context.at_line_start:

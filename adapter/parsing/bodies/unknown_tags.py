@@ -46,23 +46,23 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
             attributes = yield from take_until(source, ">", HEAD_LIMIT, span)
             if attributes is None or "\n" in attributes or attributes.endswith("/"):
                 return TEXT
-            named = NAME_ATTRIBUTE.search(attributes)
-            name = named[1] if named else ""
+            name_match = NAME_ATTRIBUTE.search(attributes)
+            name = name_match[1] if name_match else ""
         char = yield from skip_space(source, span)
         if char in ("{", "[") and not name:
-            reading = yield from read_json(source, span, context)
-            if "missing-close-tag" in reading.fixes and (yield from take_marker(source, _strays, span)):
+            result = yield from read_json(source, span, context)
+            if "missing-close-tag" in result.fixes and (yield from take_marker(source, _strays, span)):
                 yield from _take_closing(source, span, closing)
         elif char == "{" and context.tools.match(name):
-            reading = yield from TaggedJson(f"<{tag}>", closing, name=name)(source, span, context)
+            result = yield from TaggedJson(f"<{tag}>", closing, name=name)(source, span, context)
         elif char == "<" and not name and (yield from take_marker(source, _function, span)):
-            reading = yield from read_xml_function(source, span, context)
+            result = yield from read_xml_function(source, span, context)
             yield from _take_closing(source, span, closing)
         elif char == "<" and not name:
-            reading = yield from read_elements(source, span, context, closing)
+            result = yield from read_elements(source, span, context, closing)
         else:
             return TEXT
-        return reading.adding("misspelt-open-tag") if reading.calls_known_tools(context.tools) else TEXT
+        return result.adding("misspelt-open-tag") if result.calls_known_tools(context.tools) else TEXT
 
     return read
 
@@ -86,9 +86,9 @@ def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, c
     span.extend(ahead)
     if char != "{" or not inner:
         return TEXT
-    reading = yield from TaggedJson(f"<{inner}>", f"</{inner}>", name=name)(source, span, context)
+    result = yield from TaggedJson(f"<{inner}>", f"</{inner}>", name=name)(source, span, context)
     yield from _take_closing(source, span, closing)
-    return reading
+    return result
 
 
 def _take_closing(source: StreamBuffer, span: list[str], closing: str) -> Reader[None]:

@@ -121,25 +121,25 @@ def _read_following(
 ) -> Reader[BodyResult]:
     """Parse while tracking calls in values; if that fails, parse again without tracking them."""
     start, function = len(span), _Function("", None, nests=not context.close_at_first_marker, is_inline=is_inline)
-    reading = yield from _read(source, span, context, function)
+    result = yield from _read(source, span, context, function)
     is_doubtful = function.was_nested and "missing-inner-tag" in function.fixes
     if (
-        (not reading.unfinished and not is_doubtful)
+        (not result.unfinished and not is_doubtful)
         or context.close_at_first_marker
         or (source.was_cut and source.is_empty)
     ):
-        return reading
+        return result
     context.close_at_first_marker = (
-        context.close_at_first_marker or reading.unfinished
+        context.close_at_first_marker or result.unfinished
     )  # permanently, so that not every call is parsed to the text's end
-    followed = give_back(source, span, start)
+    first_span = give_back(source, span, start)
     function = _Function("", None, nests=False, is_inline=is_inline)
-    again = yield from _read(source, span, context, function)
-    if reading.calls and (not again.calls or "missing-inner-tag" in function.fixes):
+    second_result = yield from _read(source, span, context, function)
+    if result.calls and (not second_result.calls or "missing-inner-tag" in function.fixes):
         give_back(source, span, start)
-        take_again(source, span, followed)
-        return reading
-    return again
+        take_again(source, span, first_span)
+        return result
+    return second_result
 
 
 def read_bare_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -150,11 +150,11 @@ def read_bare_function(source: StreamBuffer, span: list[str], context: ReadConte
     if not context.at_line_start and not (yield from _begins_block(source)):
         return TEXT
     start = len(span)
-    reading = yield from read_xml_function(source, span, context)
+    result = yield from read_xml_function(source, span, context)
     body = "".join(span[start:]).partition(">")[2]
     if not source.was_cut and not any(tag in body.lower() for tag in ("<parameter", "</function>", "{")):
         return TEXT  # the tag was only mentioned
-    return reading.adding("missing-open-tag") if reading.calls and not body.lstrip().startswith("{") else reading
+    return result.adding("missing-open-tag") if result.calls and not body.lstrip().startswith("{") else result
 
 
 def _begins_block(source: StreamBuffer) -> Reader[bool]:
@@ -236,9 +236,9 @@ def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) 
         raise BodyError(f"a parameter of {function.name!r} has no name: expected <parameter=NAME>")
     if empty := _EMPTY_ELEMENT.fullmatch(key):
         key, double, single = empty.groups()
-        written = double or single
-        function.add(key, written or "")
-        function.fix("value-in-attribute" if written else "misspelt-inner-tag")
+        attribute_value = double or single
+        function.add(key, attribute_value or "")
+        function.fix("value-in-attribute" if attribute_value else "misspelt-inner-tag")
         return
     if '"' in key:
         function.problem = f"a parameter of {function.name!r} has no name but {key!r}: expected <parameter=NAME>"

@@ -229,14 +229,14 @@ class XmlInvokeReader:
 
     def _add_attribute(self, call: PendingCall, key: str, attributes: dict[str, str]) -> None:
         """Add a parameter that is an empty element: its value is in an attribute, or empty."""
-        written = {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
+        values = {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
         if attributes.get("string") not in ("true", "false", None):
-            written["string"] = attributes["string"]
-        if len(written) > 1:
-            names = ", ".join(written)
+            values["string"] = attributes["string"]
+        if len(values) > 1:
+            names = ", ".join(values)
             call.problem = f"{key!r} of {call.name!r} has the attributes {names}: write its value between its tags"
-        call.fix("value-in-attribute" if written else "misspelt-inner-tag")
-        call.add_text(key, next(iter(written.values()), ""))
+        call.fix("value-in-attribute" if values else "misspelt-inner-tag")
+        call.add_text(key, next(iter(values.values()), ""))
 
     def _read_json(
         self, source: StreamBuffer, span: list[str], context: ReadContext, call: PendingCall

@@ -34,10 +34,10 @@ def read_labelled(source: StreamBuffer, span: list[str], context: ReadContext) -
     """Parse the list of Command R and R+, in a fence after ``Action:``."""
     if not context.at_line_start:
         return TEXT
-    reading = yield from _read_labelled(source, span, context)
-    if reading.error is not None or not all(context.tools.match(call.name) for call in reading.calls):
+    result = yield from _read_labelled(source, span, context)
+    if result.error is not None or not all(context.tools.match(call.name) for call in result.calls):
         return TEXT
-    return reading.without_fixes("name-key")
+    return result.without_fixes("name-key")
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

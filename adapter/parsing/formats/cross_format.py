@@ -14,11 +14,11 @@ class CrossFormatReaders:
     """Implements `adapter.parsing.fallback_readers.FallbackReaders`. It includes the expected format."""
 
     @cached_property
-    def strays(self) -> frozenset[str]:
+    def stray_closers(self) -> frozenset[str]:
         return frozenset(marker.lower() for format in FORMATS.all for marker in format.stray_closers)
 
     @cached_property
-    def stripped(self) -> tuple[BodyReader, ...]:
+    def markerless_readers(self) -> tuple[BodyReader, ...]:
         return distinct_readers(format.read_without_markers for format in FORMATS.all)
 
     @cached_property
@@ -37,4 +37,4 @@ class CrossFormatReaders:
         return first
 
 
-OTHERS = CrossFormatReaders()
+FALLBACK_READERS = CrossFormatReaders()

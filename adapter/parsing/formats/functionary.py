@@ -31,13 +31,13 @@ _all = markers_for(ALL)
 
 def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """Parse the recipient after ``>>>`` and its arguments. The marker is also Python's prompt, and then text."""
-    is_meant = context.expected_format == "functionary" or span[-1] == OPEN_V25
-    name = yield from take_name(source, span, context, _line_end, any_name=is_meant)
+    is_intended = context.expected_format == "functionary" or span[-1] == OPEN_V25
+    name = yield from take_name(source, span, context, _line_end, any_name=is_intended)
     if not name:
-        return (cut_name(source, span) if is_meant else None) or TEXT
+        return (cut_name(source, span) if is_intended else None) or TEXT
     yield from wait_for_character(source)
     is_json = source.text.startswith("{", source.position)
-    if not is_json and not (is_meant and (name in context.tools or (source.final and source.is_empty))):
+    if not is_json and not (is_intended and (name in context.tools or (source.final and source.is_empty))):
         return TEXT
     return (yield from read_arguments(name, source, span, context, ENDS))
 

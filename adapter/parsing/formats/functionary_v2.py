@@ -36,8 +36,8 @@ def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) 
 
 def read_first_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """Parse the recipient at the very beginning: the prompt contained its token."""
-    is_told = context.expected_format == "functionary_v2"
-    name = yield from take_name(source, span, context, _content, any_name=is_told)
+    is_expected = context.expected_format == "functionary_v2"
+    name = yield from take_name(source, span, context, _content, any_name=is_expected)
     return (yield from _read_message(name, source, span, context)) if name else TEXT
 
 

@@ -38,8 +38,8 @@ def read_element(source: StreamBuffer, span: list[str], context: ReadContext) ->
     if not context.at_line_start:
         return TEXT
     context.may_be_text = True
-    reading = yield from _read_element(source, span, context)
-    return reading.adding("misspelt-open-tag") if reading.calls_known_tools(context.tools) else TEXT
+    result = yield from _read_element(source, span, context)
+    return result.adding("misspelt-open-tag") if result.calls_known_tools(context.tools) else TEXT
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

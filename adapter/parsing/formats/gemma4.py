@@ -32,8 +32,8 @@ def _read_json(source: StreamBuffer, span: list[str], context: ReadContext) -> R
         return TEXT
     span.extend(ahead)
     context.may_be_text = True
-    reading = yield from _read_after_closing(source, span, context)
-    return reading.adding("misspelt-open-tag") if reading.calls_known_tools(context.tools) else TEXT
+    result = yield from _read_after_closing(source, span, context)
+    return result.adding("misspelt-open-tag") if result.calls_known_tools(context.tools) else TEXT
 
 
 FORMAT = Format(

@@ -70,8 +70,8 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
         case _:
             source.push_back("".join([*ahead, marker]))
             return TEXT
-    reading = yield from TaggedJson(CALL_OPEN, CALL_CLOSE, name=name)(source, span, context)
-    return _named(reading, context.tools).adding(*fixes) if reading.calls else reading
+    result = yield from TaggedJson(CALL_OPEN, CALL_CLOSE, name=name)(source, span, context)
+    return _use_name_in_arguments(result, context.tools).adding(*fixes) if result.calls else result
 
 
 def _name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
@@ -85,29 +85,31 @@ def _name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
     return sanitised["name"] or sanitised["other"], ["tool-name"]
 
 
-def _named(reading: BodyResult, tools: ToolSet) -> BodyResult:
+def _use_name_in_arguments(result: BodyResult, tools: ToolSet) -> BodyResult:
     """Use a name among the arguments, or the only tool that fits them, if the id does not name a tool."""
-    (call,) = reading.calls
+    (call,) = result.calls
     if tools.match(call.name) is not None:
-        return reading
+        return result
     for key in NAME_KEYS:
         name = call.arguments.get(key)
         if isinstance(name, str) and tools.match(name) is not None:
             rest = {other: value for other, value in call.arguments.items() if other != key}
-            return BodyResult((DecodedCall(name, rest, call.fixes, call.end),), (*reading.fixes, "name-in-arguments"))
+            return BodyResult((DecodedCall(name, rest, call.fixes, call.end),), (*result.fixes, "name-in-arguments"))
     if call.name.isdigit():
-        fitting = [tool for tool in tools.values() if {*tool.required} <= call.arguments.keys() <= {*tool.properties}]
-        if len(fitting) == 1 and call.arguments:
-            return BodyResult((call._replace(name=fitting[0].name),), (*reading.fixes, "tool-name"))
-    return reading
+        matching_tools = [
+            tool for tool in tools.values() if {*tool.required} <= call.arguments.keys() <= {*tool.properties}
+        ]
+        if len(matching_tools) == 1 and call.arguments:
+            return BodyResult((call._replace(name=matching_tools[0].name),), (*result.fixes, "tool-name"))
+    return result
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    written = (
+    encoded = (
         f"{CALL_OPEN}functions.{name}:{index}{ARGUMENTS_OPEN}{json.dumps(arguments, ensure_ascii=False)}{CALL_CLOSE}"
         for index, (name, arguments) in enumerate(calls)
     )
-    return f"{SECTION_OPEN}{''.join(written)}{SECTION_CLOSE}"
+    return f"{SECTION_OPEN}{''.join(encoded)}{SECTION_CLOSE}"
 
 
 def read_unopened(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:

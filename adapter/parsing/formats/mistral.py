@@ -80,11 +80,11 @@ def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext)
         source.push_back(marker)
         return CUT if source.final and source.is_empty else TEXT
     arguments = UntaggedJson("arguments", after_marker=True, name=name, ends=_ENDS)
-    reading = yield from arguments(source, span, context)
-    if reading.not_a_call:
+    result = yield from arguments(source, span, context)
+    if result.not_a_call:
         cut = source.final and source.is_empty
         return BodyResult(error=CUT_OFF if cut else f"after {OPEN}{name}{ARGUMENTS} must come one JSON object")
-    return reading.adding(*fixes)
+    return result.adding(*fixes)
 
 
 def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:

@@ -24,9 +24,9 @@ def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> R
     if char != "<" or source.text.startswith("</", source.position):
         return (yield from _read_json(source, span, context))
     start = len(span)
-    reading = yield from read_elements(source, span, context, CLOSE)
-    if reading.calls:
-        return reading.adding("foreign-body")
+    result = yield from read_elements(source, span, context, CLOSE)
+    if result.calls:
+        return result.adding("foreign-body")
     give_back(source, span, start)
     return (yield from _read_json(source, span, context))
 

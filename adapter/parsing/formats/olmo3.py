@@ -44,9 +44,9 @@ def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> R
     source.push_back("".join(ahead))
     if found is None or (found[1] and not context.at_line_start and context.tools.match(found[1]) is None):
         return (yield from _read_invokes(source, span, context))
-    reading = yield from _read_calls(source, span, context)
+    result = yield from _read_calls(source, span, context)
     # JSON's true, false and null are this format's own.
-    return reading.without_fixes("json-literal")
+    return result.without_fixes("json-literal")
 
 
 FORMAT = Format(

@@ -29,8 +29,8 @@ def read_functools(source: StreamBuffer, span: list[str], context: ReadContext) 
     span.append(word[:-1])
     source.push_back(word[-1])
     context.may_be_text = not context.at_line_start
-    reading = yield from read_list(source, span, context)
-    return reading if context.at_line_start or reading.calls_known_tools(context.tools) else TEXT
+    result = yield from read_list(source, span, context)
+    return result if context.at_line_start or result.calls_known_tools(context.tools) else TEXT
 
 
 FORMAT = Format(

@@ -46,7 +46,7 @@ _ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE.pattern}(?=\s|\Z))+\s*")
 
 
 def openers_for(names: Sequence[str]) -> tuple[CallOpener, ...]:
-    elements = [CallOpener(f"<{name}>", _reader_of(name)) for name in names if _is_key(name)]
+    elements = [CallOpener(f"<{name}>", _build_reader(name)) for name in names if _is_key(name)]
     tags = [CallOpener(f"<{name} ", partial(_read_tag, name)) for name in names if _is_key(name) and "_" in name]
     return (*elements, *tags)
 
@@ -57,13 +57,13 @@ def _read_tag(name: str, source: StreamBuffer, span: list[str], context: ReadCon
         return TEXT
     context.may_be_text = True
     tool, taken = context.tools[name], list[str]()
-    written = (yield from take_until(source, "/>", ATTRIBUTES_LIMIT, taken)) or ""
+    attributes = (yield from take_until(source, "/>", ATTRIBUTES_LIMIT, taken)) or ""
     yield from wait_for_character(source)
     is_alone = source.is_empty or source.text[source.position] in "\r\n<"
     call = PendingCall(tool.name, tool)
     call.fix("value-in-attribute")
-    if is_alone and _ATTRIBUTES.fullmatch(written):
-        for key, double, single in _ATTRIBUTE.findall(written):
+    if is_alone and _ATTRIBUTES.fullmatch(attributes):
+        for key, double, single in _ATTRIBUTE.findall(attributes):
             call.add_text(key, double or single)
     if not call.arguments or not {*tool.required} <= call.arguments.keys() <= tool.properties.keys():
         source.push_back("".join(taken))
@@ -72,7 +72,7 @@ def _read_tag(name: str, source: StreamBuffer, span: list[str], context: ReadCon
     return call.result()
 
 
-def _reader_of(name: str) -> BodyReader:
+def _build_reader(name: str) -> BodyReader:
     opening, closing = f"<{name}>", f"</{name}>"
 
     def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -94,7 +94,7 @@ def _reader_of(name: str) -> BodyReader:
             if not key and not call.arguments and char:
                 return TEXT  # the tag was only mentioned, or is part of the answer
             if not key:
-                return BodyResult(error=_broken(tool) if char else CUT_OFF)
+                return BodyResult(error=_explain_broken_body(tool) if char else CUT_OFF)
             try:
                 yield from _read_value(key, tool, source, span, call)
             except BodyError as error:
@@ -114,7 +114,9 @@ def _read_value(key: str, tool: Tool, source: StreamBuffer, span: list[str], cal
         return
     tag = "parameter" if is_parameter else key
     value: list[str] = []
-    ended_by = yield from _value_of(tool.name, tag, _next_keys(tool, key)).take(source, value, _never)
+    ended_by = yield from _build_raw_value(tool.name, tag, _find_next_keys(tool, key)).take(
+        source, value, _reject_parameter
+    )
     text = "".join(value)
     if ended_by is None:
         span.append(text)
@@ -124,7 +126,7 @@ def _read_value(key: str, tool: Tool, source: StreamBuffer, span: list[str], cal
         call.check_end(key, text, (f"<{key}>",), (f"</{key}>",))
     else:
         call.fix("missing-inner-tag")
-        text, others = _without_others(text, tool.properties.keys() - call.arguments.keys() - {key})
+        text, others = _split_other_parameters(text, tool.properties.keys() - call.arguments.keys() - {key})
         source.push_back(others)
         span.append(text)
         text = without_line_end(text)
@@ -149,7 +151,7 @@ def _take_key(source: StreamBuffer, span: list[str], tool: Tool) -> Reader[str]:
 
 
 @lru_cache(maxsize=64)
-def _value_of(name: str, key: str, keys: tuple[str, ...]) -> RawValue:
+def _build_raw_value(name: str, key: str, keys: tuple[str, ...]) -> RawValue:
     return RawValue(
         closes=[f"</{key}>"],
         next_opens=["<parameter=", *(f"<{other}{end}" for other in keys for end in (">", "/>", " />"))],
@@ -158,13 +160,13 @@ def _value_of(name: str, key: str, keys: tuple[str, ...]) -> RawValue:
     )
 
 
-def _next_keys(tool: Tool, key: str) -> tuple[str, ...]:
+def _find_next_keys(tool: Tool, key: str) -> tuple[str, ...]:
     """Return the parameters whose tags may follow ``key``'s value: a list's tag may be repeated for each item."""
     is_list = "array" in schema_types(tool.properties.get(key, {}))
     return tuple(other for other in tool.properties if other != key or is_list)
 
 
-def _without_others(text: str, keys: Set[str]) -> tuple[str, str]:
+def _split_other_parameters(text: str, keys: Set[str]) -> tuple[str, str]:
     """Split off the other parameters' elements on the lines at the end of a value without its closing tag."""
     begins = next((found for found in _BEGINS_LINE.finditer(text) if found[1] in keys), None)
     if begins is None or not text.rstrip().endswith(tuple(f"</{key}>" for key in keys)):
@@ -172,7 +174,7 @@ def _without_others(text: str, keys: Set[str]) -> tuple[str, str]:
     return text[: begins.start()], text[begins.start() :]
 
 
-def _never(_source: StreamBuffer, _tag: str) -> Reader[bool]:
+def _reject_parameter(_source: StreamBuffer, _tag: str) -> Reader[bool]:
     """Treat a parameter's tag inside a value as data: XML may contain ``<path>``."""
     yield from ()
     return False
@@ -184,7 +186,7 @@ def _without_margins(text: str) -> str:
     return without_line_end(text[begins_line.end() :]) if begins_line else text
 
 
-def _broken(tool: Tool) -> str:
+def _explain_broken_body(tool: Tool) -> str:
     return f"the text in <{tool.name}> is not a parameter: expected <NAME>value</NAME> or </{tool.name}>"
 
 

@@ -36,7 +36,8 @@ EVERYTHING: dict[str, Any] = {
 
 MARKERS = [
     *{opener.marker for entry in FORMATS.values() for opener in entry.openers},
-    *{stray for entry in FORMATS.values() for stray in (*entry.stray_closers, *entry.end_tokens, *entry.result_markers, *entry.other_role_markers)},
+    *{marker for entry in FORMATS.values() for marker in (*entry.stray_closers, *entry.end_tokens)},
+    *{marker for entry in FORMATS.values() for marker in (*entry.result_markers, *entry.other_role_markers)},
     *{marker for entry in FORMATS.values() for pair in entry.reasoning.items() for marker in pair},
     "<function=bash>", '<function name="bash">', "<parameter=command>", '<parameter name="path">', "</tools>",
     "<think>", "</think>", "<thinking>", "</thinking>", "<|im_end|>", "<|im_start|>", "<|eot_id|>",

@@ -9,7 +9,7 @@ import pytest
 
 from adapter.parsing import formats
 from adapter.parsing.formats import FORMATS, ORDER
-from adapter.parsing.formats.cross_format import OTHERS
+from adapter.parsing.formats.cross_format import FALLBACK_READERS
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.prompting.deriving.codegen import PLACEHOLDER
 
@@ -51,8 +51,8 @@ def test_a_format_says_whose_it_is(name):
 @pytest.mark.parametrize("format", FORMATS.all, ids=lambda format: format.name)
 def test_a_format_that_shares_a_reader_does_not_read_twice(format):
     """What another format has at the told one's marker is asked only where it is another reader."""
-    tables = build_marker_tables((format,), (), OTHERS)
+    tables = build_marker_tables((format,), (), FALLBACK_READERS)
     own = {opener.marker.lower(): opener for opener in reversed(format.openers)}
     for marker, opener in own.items():
-        is_shared = OTHERS.openers(())[marker].read is opener.read
+        is_shared = FALLBACK_READERS.openers(())[marker].read is opener.read
         assert (tables.openers[marker].read is opener.read) == is_shared, marker
