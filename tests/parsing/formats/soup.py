@@ -1,4 +1,4 @@
-"""Strategies for texts that are hard to read: marker soup, damaged calls, calls and their definitions."""
+"""Strategies for texts that are hard to parse: marker soup, damaged calls, calls and their definitions."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ arguments = st.fixed_dictionaries(
 
 @st.composite
 def damaged(draw: st.DrawFn) -> str:
-    """A real call of some format with a few pieces deleted, doubled, swapped or cut away."""
+    """Draw a real call of some format with a few pieces deleted, doubled, swapped or cut away."""
     entry = FORMATS[draw(st.sampled_from(sorted(FORMATS)))]
     text = entry.encode_calls([("do_everything", draw(arguments)) for _ in range(draw(st.integers(1, 2)))])
     text = draw(st.sampled_from(["", "Now:\n", "<think>\nHm.\n</think>\n\n", "<think>\nHm.\n"])) + text

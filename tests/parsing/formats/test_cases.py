@@ -53,14 +53,13 @@ def cases_of(format: str) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("format", ["auto", *FORMATS])
-def test_cases_give_their_events(format):
-    """A text gives exactly the events its file names, however it arrives, when its format is told."""
+def test_case_with_its_format_gives_its_events(format):
+    """A text gives exactly the events in its file, for every split."""
     each(cases_of(format), gives_its_events)
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_cases_are_detected(format):
-    """The same events come out when the format is not told."""
+def test_case_without_format_gives_the_same_events(format):
     each({name: path for name, path in cases_of(format).items() if "auto" not in load(path)}, is_detected)
 
 
@@ -79,8 +78,8 @@ def is_detected(path: Path) -> None:
     ]
 
 
-def test_there_are_cases_for_every_format():
-    """Each format is held by cases of its own, and each file name can be read as a claim."""
+def test_every_format_has_cases():
+    """At least eight, with file names that read as claims."""
     for name in ("auto", *FORMATS):
         assert sum(path.parent.name == name for path in CASES) >= 8, name
     assert {path.parent.name for path in CASES} == {"auto", *FORMATS}

@@ -1,4 +1,4 @@
-"""A marker that a sentence names is an answer's text, in every format; one that opens a broken call is answered."""
+"""A marker mentioned in a sentence is text, in every format; one that opens a broken call is an error."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def markers(format: str) -> list[str]:
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("told", [True, False], ids=["told", "detected"])
-def test_a_marker_in_a_sentence_is_text(format, told):
-    """Nothing is called, nothing answered as an error, and not a character is lost."""
+def test_marker_in_sentence_is_text(format, told):
+    """No call, no error, and no lost character."""
     for marker in markers(format):
         for sentence in SENTENCES:
             text = sentence.replace("{}", marker).replace("{{", "{").replace("}}", "}")
@@ -40,7 +40,7 @@ def test_a_marker_in_a_sentence_is_text(format, told):
 
 
 @pytest.mark.parametrize("told", ["hermes", "llama3_json", "mistral", "harmony", "deepseek_v31"])
-def test_a_marker_of_another_format_in_a_sentence_is_text(told):
+def test_foreign_marker_in_sentence_is_text(told):
     for other in FORMATS:
         for marker in markers(other):
             text = f"In {other} the marker {marker} opens a call, as its card says."
@@ -58,8 +58,8 @@ def test_a_marker_of_another_format_in_a_sentence_is_text(told):
         ("mistral", "I will read it.[TOOL_CALLS]"),
     ],
 )
-def test_a_broken_call_after_a_sentence_is_answered(format, text):
-    """What names a tool, begins arguments or is glued to the sentence was meant."""
+def test_broken_call_after_sentence_is_an_error(format, text):
+    """If it names a tool, begins arguments or is glued to the sentence."""
     for told in (format, None):
         events = read(text, format=told, tools=TOOLS, text_may_follow=False)
         assert [type(event).__name__ for event in events][-1] == "InvalidToolCall"

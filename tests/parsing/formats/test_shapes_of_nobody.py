@@ -1,4 +1,4 @@
-"""Shapes that no format has are calls only around a tool of the session; what looks like them is an answer."""
+"""Shapes that belong to no format are calls only with a tool of the session; similar text is an answer."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize("told", [None, "hermes", "llama3_json", "deepseek_v31"])
-def test_a_shape_of_nobody_is_a_call_of_a_tool_of_the_session(told):
-    """Whatever format is told, and in every split."""
+def test_unknown_shape_with_known_tool_is_a_call(told):
+    """With any expected format, in every split."""
 
     def is_call(text: str) -> None:
         events = read(text, format=told, tools=TOOLS, text_may_follow=False)
@@ -115,7 +115,7 @@ def test_a_shape_of_nobody_is_a_call_of_a_tool_of_the_session(told):
 
 
 @pytest.mark.parametrize("told", [None, "hermes", "gemma4", "kimi_k2", "cohere"])
-def test_what_looks_like_a_shape_of_nobody_is_an_answer(told):
+def test_text_similar_to_unknown_shape_is_content(told):
     def is_answer(text: str) -> None:
         turn = parse(text, TOOLS, told, "stop", generation_prompt="")
         assert turn.calls == ()
@@ -125,8 +125,8 @@ def test_what_looks_like_a_shape_of_nobody_is_an_answer(told):
 
 
 @pytest.mark.parametrize("told", [None, "hermes", "llama3_json", "gemma3", "gemma4", "glm45"])
-def test_an_answer_may_begin_with_its_own_header(told):
-    """The header is nobody else's turn: the answer and its calls come after it."""
+def test_echoed_header_is_skipped(told):
+    """The answer and its calls follow the header."""
     written = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>'
 
     def is_header(header: str) -> None:
@@ -137,6 +137,6 @@ def test_an_answer_may_begin_with_its_own_header(told):
     each({header: header for header in HEADERS}, is_header)
 
 
-def test_the_header_of_somebody_else_ends_the_turn():
+def test_header_of_other_role_ends_turn():
     turn = parse("<|im_start|>user\nHello", TOOLS, "hermes", "stop", generation_prompt="")
     assert turn.content == ""

@@ -54,10 +54,10 @@ _PARAMETER = re.compile(r"([\w-]+)(\??)(?:: (\w+)(\[\])?)?")
 
 
 @pytest.mark.parametrize("family", sorted({case["family"] for case in CASES}))
-def test_cases_are_read_as_a_careful_reader_does(family):
-    """A text from the wild gives the calls, the content and the reasoning that were meant, however it arrives.
+def test_wild_case_gives_expected_turn(family):
+    """The calls, content and reasoning of a text from the wild, for every split.
 
-    What is unmet is not given, or it is to be called so no longer.
+    A case marked as unmet must still fail.
     """
     cases = [case for case in CASES if case["family"] == family]
     each({f"{case['name']}, {way}": (case, way) for case in cases for way in ways(case)}, is_read_as_meant)
@@ -77,15 +77,15 @@ def is_read_as_meant(case_and_way: tuple[dict[str, Any], str]) -> None:
         assert not wrong, f"{wrong}: {shown(turn)}"
 
 
-def test_cases_are_whole():
-    """Each case has a name of its own and a thread, and says nothing that is not read."""
+def test_wild_cases_are_complete():
+    """Each case has a name of its own, a thread, and no unknown keys."""
     assert all(set(case) <= KEYS for case in CASES)
     assert len({(case["family"], case["name"]) for case in CASES}) == len(CASES) >= 532
     assert all(re.fullmatch(r"[\w.-]+/[\w.-]+(#|/discussions/)\d+", case["thread"]) for case in CASES)
 
 
 def turn_of(case: dict[str, Any], format: str | None) -> Turn:
-    """The text read in every split."""
+    """Parse the text in every split."""
     return Turn.from_events(
         read(
             case["text"],
@@ -99,7 +99,7 @@ def turn_of(case: dict[str, Any], format: str | None) -> Turn:
 
 
 def fault(case: dict[str, Any], turn: Turn) -> str:
-    """What of the turn is not as expected; "" when all is."""
+    """Return the difference between the turn and the expectation; "" if there is none."""
     if case.get("either") and turn.invalid and not turn.calls:
         return ""
     if case.get("either_text") and not turn.calls and _words(turn.content) == _words(case["text"]):
@@ -126,7 +126,7 @@ def shown(turn: Turn) -> str:
 
 
 def definition_of(signature: str) -> JsonObject:
-    """``bash(command, timeout?: integer)`` as a tool definition."""
+    """Parse ``bash(command, timeout?: integer)`` to a tool definition."""
     found = _SIGNATURE.fullmatch(signature)
     assert found is not None, signature
     properties: JsonObject = {}
