@@ -51,7 +51,6 @@ class ParseState:
     mode: Mode = UNDECIDED
     last: Last = NOTHING
     line: MarkdownContext = field(default_factory=MarkdownContext)
-    """The current line."""
     space: list[str] = field(default_factory=list)
     """Whitespace that is content only if more content follows."""
     held: list[HeldCalls] = field(default_factory=list)

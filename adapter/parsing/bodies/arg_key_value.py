@@ -18,7 +18,13 @@ import re
 from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.argument_collection import BodyError, PendingCall, encode_unescaped, reads_as_null
+from adapter.parsing.bodies.argument_collection import (
+    BodyError,
+    PendingCall,
+    encode_unescaped,
+    is_ambiguous_pair,
+    reads_as_null,
+)
 from adapter.parsing.bodies.raw_value import RawValue, without_broken_close, without_line_end
 from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet
@@ -333,11 +339,4 @@ def encode_call(
 
 def _is_ambiguous(tags: KeyValueTags, key: str, value: Json) -> bool:
     """Return whether a pair could not be parsed back."""
-    text = encode_unescaped(value).lower()
-    return (
-        any(tag in text for tag in tags.all)
-        or reads_as_null(value)
-        or any(char in key for char in "<>\n")
-        or key != key.strip()
-        or not key
-    )
+    return reads_as_null(value) or is_ambiguous_pair(key, encode_unescaped(value), tags.all, "<>\n")

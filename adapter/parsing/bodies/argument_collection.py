@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from adapter.core.events import Json, JsonObject
@@ -102,10 +102,17 @@ def _items(value: Json) -> list[Json]:
 
 
 def encode_unescaped(value: Json) -> str:
-    """Write a string as it is, any other value as JSON."""
+    """Return a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def is_ambiguous_pair(key: str, text: str, tags: Iterable[str], forbidden: str) -> bool:
+    """Return whether an unescaped ``text`` contains one of ``tags``, or ``key`` cannot be written in a tag."""
+    lowered = text.lower()
+    is_plain_key = key != "" and key == key.strip() and not any(char in key for char in forbidden)
+    return not is_plain_key or any(tag.lower() in lowered for tag in tags)
+
+
 def reads_as_null(value: Json) -> bool:
-    """Return whether ``value`` is a word that is read back as null where a parameter may be null."""
+    """Return whether ``value`` is a word that is parsed back as null if a parameter may be null."""
     return isinstance(value, str) and value.strip().lower() in ("null", "none")

@@ -15,12 +15,13 @@ from typing import Literal, TypeAlias
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies import gemma_call, python_encoder
+from adapter.parsing.bodies.argument_collection import is_ambiguous_pair, reads_as_null
 from adapter.tools.coercion import type_name
 
 Body: TypeAlias = Literal[
     "json", "named json", "labels", "function", "pairs", "elements", "python", "gemma", "channels"
 ]
-"""The body parser: an object with the name in it; the name and then the arguments, after a marker or after labels;
+"""Kind of the body: an object with the name in it; the name and then the arguments, after a marker or after labels;
 ``<function=NAME>`` with parameters; keys and values between tags; elements with attributes; Python; Gemma's objects;
 messages with the recipient in their headers."""
 
@@ -131,19 +132,10 @@ class FormatSpec:
         return json.dumps(value, ensure_ascii=False, separators=(self.comma, self.colon))
 
     def _is_ambiguous(self, pairs: KeyValueLayout, key: str, value: Json) -> bool:
-        text = (value if isinstance(value, str) else self._encode_json(value)).lower()
-        is_word_for_null = isinstance(value, str) and text.strip() in ("null", "none")
-        has_margin = (
-            isinstance(value, str) and not pairs.opening("string").endswith("\n") and text != text.strip("\r\n")
-        )
-        return (
-            any(mark in text for mark in self.markers)
-            or is_word_for_null
-            or has_margin
-            or any(char in key for char in "<>\n\"'")
-            or key != key.strip()
-            or not key
-        )
+        text = value if isinstance(value, str) else self._encode_json(value)
+        is_inline = isinstance(value, str) and not pairs.opening("string").endswith("\n")
+        has_margin = is_inline and text != text.strip("\r\n")
+        return reads_as_null(value) or has_margin or is_ambiguous_pair(key, text, self.markers, "<>\n\"'")
 
 
 _WORD = re.compile(r"<[^<>\s=\"']+[>=]?|\[+/?[^\[\]\s=\"']+\]*|[^\s<\[\"']{3,}")

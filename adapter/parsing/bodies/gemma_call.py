@@ -205,7 +205,7 @@ class _GemmaReader:
         return items
 
     def take_end(self, closing: str) -> bool:
-        """Return whether the container ends here; add the bracket if it is missing."""
+        """Take the end of the container, adding a missing bracket. Return whether it ends here."""
         char = self.peek()
         if char == closing:
             self.position += 1

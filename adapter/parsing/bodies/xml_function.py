@@ -168,7 +168,6 @@ def _begins_block(source: StreamBuffer) -> Reader[bool]:
 
 
 def _read(source: StreamBuffer, span: list[str], context: ReadContext, function: _Function) -> Reader[BodyResult]:
-    """Parse the call into ``function``."""
     opener = span[-1].lower()
     open_name = yield from find_open_name(source, context)
     if open_name is not None:

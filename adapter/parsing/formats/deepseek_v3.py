@@ -9,8 +9,6 @@ DeepSeek-R1-0528::
     ```<｜tool▁call▁end｜><｜tool▁calls▁end｜>
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies import deepseek_tokens as tokens
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
 from adapter.parsing.format import Format

@@ -5,8 +5,6 @@ Format: assets/chat_template.jinja of deepseek-ai/DeepSeek-V3.1, V3.1-Terminus a
     <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{...}<｜tool▁call▁end｜><｜tool▁calls▁end｜>
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from adapter.parsing.bodies import deepseek_tokens as tokens

@@ -16,8 +16,6 @@ opens the reasoning in the prompt::
 Results go back between ``<tool_output>`` tags under the role ``tool``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from adapter.parsing.encoding import result_encoder

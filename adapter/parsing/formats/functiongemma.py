@@ -4,8 +4,6 @@ Format: Google's "FunctionGemma formatting and best practices" and the chat temp
 google/functiongemma-270m-it. The model stops at ``<start_function_response>``.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from adapter.parsing.bodies.gemma_call import GemmaCall, encode_call

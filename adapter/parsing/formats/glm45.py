@@ -11,8 +11,6 @@ reasoning itself::
     </tool_call>
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import GLM, encode_call

@@ -4,8 +4,6 @@ Format: the model card of ibm-granite/granite-20b-functioncalling and vLLM's cha
 marker. The prompt asks for ``no_function`` if no tool fits. Results go back after ``<function_response>``.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.encoding import calls_encoder, json_call, result_encoder
 from adapter.parsing.format import CallOpener, Format

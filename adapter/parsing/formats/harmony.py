@@ -13,8 +13,6 @@ the token that stopped the model, so a complete JSON value needs no closing toke
 space after each token. `muse_glimmer` shares the headers: there ``to=self`` is reasoning, and calls are elements.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies import harmony_messages as messages
 from adapter.parsing.bodies.harmony_messages import ASSISTANT, CALL, CHANNEL, CONSTRAIN, END, MESSAGE, RETURN, START
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder

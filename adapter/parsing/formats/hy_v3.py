@@ -12,8 +12,6 @@ does not::
     </tool_calls:opensource>
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from adapter.parsing.bodies import tool_call_tag, tool_calls_tag

@@ -5,8 +5,6 @@ arguments are under ``parameters``, in the first InternLM2 under ``arguments``. 
 two tokens. Results go back under the role ``environment``.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.encoding import calls_encoder, json_call_with_parameters
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import TaggedJson, require_json

@@ -6,8 +6,6 @@ Format: the detector that sgl-project/sglang has for the family (function_call/i
     <iquest_tool_call>NAME<arg_key>KEY</arg_key><arg_value>value</arg_value></iquest_tool_call>
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call

@@ -14,8 +14,6 @@ between key and value, which is parsed, or for one JSON object in each call::
 The prompt opens the reasoning with a tag for the desired length. Results go back under the role ``tool``.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call

@@ -9,8 +9,6 @@ pairs of GLM 4.5 in tags of their own; see `arg_key_value`::
     </longcat_tool_call>
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

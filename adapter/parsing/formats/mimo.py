@@ -10,8 +10,6 @@ MiMo-7B writes `hermes`::
     </tool_call>
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -13,8 +13,6 @@ the tokens are those of `lfm2`, whose lists of calls are read too::
     <|tool_call_end|>
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import python_or_json
 from adapter.parsing.encoding import calls_encoder

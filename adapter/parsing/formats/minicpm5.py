@@ -6,8 +6,6 @@ vllm-project/vllm; see `xml_named_function`::
     <function name="NAME"><param name="KEY">value</param><param name="KEY"><![CDATA[any text]]></param></function>
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from adapter.parsing.bodies.xml_invoke_tags import encode_call

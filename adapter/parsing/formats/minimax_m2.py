@@ -4,8 +4,6 @@ Format: chat_template.jinja of MiniMaxAI/MiniMax-M2 and MiniMax-M2.1, which open
 `invoke_tags`. In long agent sessions it falls back to a form of its own, see `arrow_call`.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies import arrow_call
 from adapter.parsing.bodies.invoke_tags import MINIMAX, OPENERS, STRAYS, calls_encoder
 from adapter.parsing.encoding import result_encoder

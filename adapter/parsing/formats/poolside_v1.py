@@ -5,8 +5,6 @@ Format: the chat templates of poolside/Laguna-XS.2 and later, as in ollama/ollam
 line, which is also parsed.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from adapter.parsing.formats import glm47

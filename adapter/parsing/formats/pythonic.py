@@ -5,8 +5,6 @@ for ``[func(name=value, ...), ...]`` and nothing else. Llama 4 puts it between t
 tokens now and then, Llama 3 after ``<|python_tag|>``.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import BARE_LISTS, python_or_json, read_after_python_tag, read_list
 from adapter.parsing.encoding import calls_encoder

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.argument_collection import encode_unescaped
+from adapter.parsing.bodies.argument_collection import encode_unescaped, is_ambiguous_pair
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
 from adapter.parsing.bodies.xml_function import NAME_LIMIT, read_bare_function
 from adapter.parsing.bodies.xml_named_function import OPENER
@@ -34,12 +34,12 @@ def encode_function(name: str, arguments: JsonObject, *, margin: str = "\n") -> 
 
 
 def _is_ambiguous(key: str, value: Json, margin: str) -> bool:
-    text = encode_unescaped(value).lower()
+    text = encode_unescaped(value)
     if len(key) >= NAME_LIMIT:
         return True  # its tag would count as prose
     if not margin and text != text.strip("\r\n"):
         return True  # a line break at either end would count as the margin
-    return any(tag in text for tag in _TAGS) or any(char in key for char in "<>\n\"'") or key != key.strip() or not key
+    return is_ambiguous_pair(key, text, _TAGS, "<>\n\"'")
 
 
 FORMAT = Format(

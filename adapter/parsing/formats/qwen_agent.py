@@ -11,8 +11,6 @@ Several calls follow each other before the first result. The model must stop at 
 answer.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies.react_lines import labelled_reader
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
 from adapter.parsing.format import CallOpener, Format

@@ -11,8 +11,6 @@ The input is the arguments as JSON. The model must stop at ``Observation:``; the
 labels are also parsed, see `continue_block`.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies import continue_block
 from adapter.parsing.bodies.react_lines import labelled_reader
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder

@@ -10,8 +10,6 @@ Format: as in vLLM's parser for upstage/Solar-Open2-250B, not compared with the 
 The tokens are the tokenizer's own, so nothing else needs escaping.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call

@@ -9,8 +9,6 @@ Format: tokenizer_config.json (chat_template) of stepfun-ai/step3; see `deepseek
 all on one line.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from adapter.parsing.bodies import deepseek_tokens as tokens

@@ -21,7 +21,7 @@ from collections.abc import Sequence, Set
 from functools import lru_cache, partial
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.argument_collection import BodyError, PendingCall, encode_unescaped
+from adapter.parsing.bodies.argument_collection import BodyError, PendingCall, encode_unescaped, reads_as_null
 from adapter.parsing.bodies.raw_value import RawValue, without_line_end
 from adapter.parsing.encoding import calls_encoder, result_encoder
 from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, CallOpener, Format, ReadContext
@@ -201,9 +201,8 @@ def encode_call(name: str, arguments: JsonObject) -> str:
 def _is_ambiguous(key: str, value: Json) -> bool:
     """Return whether an element could not be parsed back: a tag inside a value looks like the element's own."""
     text = encode_unescaped(value)
-    is_word_for_null = isinstance(value, str) and text.strip() in ("null", "None")
     is_tag = _is_key(key) and len(f"<{key}>") <= KEY_LIMIT
-    return "<" in text or text.startswith(("\n", "\r\n")) or is_word_for_null or not is_tag
+    return "<" in text or text.startswith(("\n", "\r\n")) or reads_as_null(value) or not is_tag
 
 
 FORMAT = Format(
