@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping
 
 from adapter.parsing.format import BodyReader, BodyResult, CallOpener, ReadContext
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, give_back, take_again
@@ -11,22 +10,6 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer, give_back, take_
 MAX_GIVEN_BACK = 100_000
 """Maximum number of characters that fallback readers may take and give back in one answer; unbounded, the cost would be
 quadratic."""
-
-
-class FallbackReaders(Protocol):
-    """The formats that are parsed in addition to the expected one; only their calls are."""
-
-    @property
-    def stray_closers(self) -> frozenset[str]: ...
-    @property
-    def markerless_readers(self) -> Sequence[BodyReader]: ...
-    @property
-    def bare(self) -> Sequence[BodyReader]: ...
-    def openers(self, names: Sequence[str]) -> Mapping[str, CallOpener]:
-        """Return the openers by their markers in lower case. ``names``: the session's tools."""
-        ...
-
-    def __hash__(self) -> int: ...
 
 
 class FallbackReader:

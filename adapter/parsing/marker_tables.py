@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from adapter.parsing.bare_json import CALL_KEYS, UntaggedJson
-from adapter.parsing.fallback_readers import FallbackReader, FallbackReaders, merge_openers
+from adapter.parsing.fallback_readers import FallbackReader, merge_openers
 from adapter.parsing.format import (
     BodyReader,
     BodyResult,
@@ -75,7 +75,7 @@ def reasoning_markers(formats: tuple[Format, ...]) -> Mapping[str, str]:
 
 @lru_cache(maxsize=128)
 def build_marker_tables(
-    formats: tuple[Format, ...], names: tuple[str, ...], fallback: FallbackReaders | None = None
+    formats: tuple[Format, ...], names: tuple[str, ...], fallback: tuple[Format, ...] = ()
 ) -> MarkerTables:
     """Build the tables. ``names``: the session's tools, which some formats use as markers.
 
@@ -94,9 +94,9 @@ def build_marker_tables(
 
 
 def _all_openers(
-    formats: tuple[Format, ...], fallback: FallbackReaders | None, names: tuple[str, ...]
+    formats: tuple[Format, ...], fallback: tuple[Format, ...], names: tuple[str, ...]
 ) -> dict[str, CallOpener]:
-    return merge_openers(_openers(formats, names), fallback.openers(names) if fallback else {})
+    return merge_openers(_openers(formats, names), _openers(fallback, names))
 
 
 def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, CallOpener]:
@@ -108,10 +108,10 @@ def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, C
 
 
 @lru_cache(maxsize=128)
-def _build_tables(formats: tuple[Format, ...], fallback: FallbackReaders | None) -> MarkerTables:
+def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> MarkerTables:
     openers = _all_openers(formats, fallback, ())
     stray_closers = _lower(marker for entry in formats for marker in entry.stray_closers)
-    fallback_closers = (fallback.stray_closers if fallback else frozenset()) - stray_closers
+    fallback_closers = _lower(marker for entry in fallback for marker in entry.stray_closers) - stray_closers
     channels = _lower(marker for entry in formats for marker in entry.channel_markers)
     end_tokens = channels | _lower((*END_OF_TURN, *(marker for entry in formats for marker in entry.end_tokens)))
     other_role_markers = _lower((*NEXT_TURN, *(marker for entry in formats for marker in entry.other_role_markers)))
@@ -165,19 +165,20 @@ def _lower(markers: Iterable[str]) -> frozenset[str]:
     return frozenset(marker.lower() for marker in markers)
 
 
-def _bare_readers(formats: Sequence[Format], fallback: FallbackReaders | None) -> tuple[BodyReader, ...]:
+def _bare_readers(formats: Sequence[Format], fallback: tuple[Format, ...]) -> tuple[BodyReader, ...]:
     """Return the parsers of calls without markers; bare JSON is an own way to call only of an expected format."""
     own = distinct_readers(entry.read_bare for entry in formats)
-    others = [FallbackReader(None, read) for read in (fallback.bare if fallback else ()) if read not in own]
-    return (*(read for read in own if len(formats) == 1 or not isinstance(read, UntaggedJson)), *others)
-
-
-def _markerless_readers(formats: Sequence[Format], fallback: FallbackReaders | None) -> tuple[BodyReader, ...]:
-    own = distinct_readers(entry.read_without_markers for entry in formats)
+    others = [read for read in distinct_readers(entry.read_bare for entry in fallback) if read not in own]
     return (
-        *own,
-        *(_uncertain_reader(read) for read in (fallback.markerless_readers if fallback else ()) if read not in own),
+        *(read for read in own if len(formats) == 1 or not isinstance(read, UntaggedJson)),
+        *(FallbackReader(None, read) for read in others if not isinstance(read, UntaggedJson)),
     )
+
+
+def _markerless_readers(formats: Sequence[Format], fallback: tuple[Format, ...]) -> tuple[BodyReader, ...]:
+    own = distinct_readers(entry.read_without_markers for entry in formats)
+    others = distinct_readers(entry.read_without_markers for entry in fallback)
+    return (*own, *(_uncertain_reader(read) for read in others if read not in own))
 
 
 def _uncertain_reader(read: BodyReader) -> BodyReader:

@@ -10,7 +10,6 @@ from adapter.core.events import Event
 from adapter.core.turn import Turn
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS, get_format
-from adapter.parsing.formats.cross_format import FALLBACK_READERS
 from adapter.parsing.marker_tables import reasoning_markers
 from adapter.parsing.parse_policy import SAFE, ParsePolicy, get_policy
 from adapter.parsing.segmenter import Segmenter
@@ -58,7 +57,7 @@ class Parser:
             in_reasoning=_starts_in_reasoning(generation_prompt, formats),
             assumes_reasoning=generation_prompt is None,
             stream_arguments=stream_arguments,
-            fallback=None if format is None or not policy.allow_other_formats else FALLBACK_READERS,
+            fallback=FORMATS.all if format is not None and policy.allow_other_formats else (),
         )
         self._is_closed = False
 

@@ -21,7 +21,6 @@ from adapter.parsing.call_events import CallEventFactory
 from adapter.parsing.call_progress import CallProgress, keep_argument_deltas
 from adapter.parsing.echoed_header import skip_echoed_header
 from adapter.parsing.event_buffer import EventBuffer
-from adapter.parsing.fallback_readers import FallbackReaders
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import markers_for
@@ -75,7 +74,7 @@ class Segmenter:
         assumes_reasoning: bool = False,
         drafts_count: bool = True,
         stream_arguments: bool = False,
-        fallback: FallbackReaders | None = None,
+        fallback: tuple[Format, ...] = (),
     ) -> None:
         self._policy, self._drafts_count = policy, drafts_count
         self._streams_arguments, self._assumes_reasoning = stream_arguments, assumes_reasoning

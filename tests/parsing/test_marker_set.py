@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.parsing.formats import FORMATS
-from adapter.parsing.formats.cross_format import FALLBACK_READERS
 from adapter.parsing.marker_set import ROUGH_SEARCH_LIMIT, MarkerSet
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.parser import parse
@@ -71,9 +70,9 @@ def test_find_plain_end_equals_search_and_partial_start(search):
 
 
 TABLES = {
-    "told": build_marker_tables((FORMATS["hermes"],), ("read_file",), FALLBACK_READERS).text_markers,
+    "told": build_marker_tables((FORMATS["hermes"],), ("read_file",), FORMATS.all).text_markers,
     "any": build_marker_tables(FORMATS.all, ()).text_markers,
-    "in reasoning": build_marker_tables((FORMATS["mistral"],), (), FALLBACK_READERS).reasoning_markers,
+    "in reasoning": build_marker_tables((FORMATS["mistral"],), (), FORMATS.all).reasoning_markers,
 }
 for each in TABLES.values():
     assert (each._parent or each)._at_anchor  # compiled once

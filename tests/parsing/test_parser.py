@@ -115,7 +115,9 @@ def test_format_of_wrong_type_raises_usage_error():
 )
 def test_unknown_format_error_names_nearest_formats(name, near):
     """It names a few, and the page that lists all."""
-    with pytest.raises(UsageError, match=re.escape(f"unknown format {name!r}; the nearest of {len(FORMATS)}")) as raised:
+    with pytest.raises(
+        UsageError, match=re.escape(f"unknown format {name!r}; the nearest of {len(FORMATS)}")
+    ) as raised:
         Parser(name)
     named = re.search(r"the nearest of \d+ are ([\w, .-]+?)( \(|\. docs)", str(raised.value))
     assert named is not None

@@ -25,7 +25,6 @@ __all__ = [
     "NEAREST",
     "ORDER",
     "FormatRegistry",
-    "cross_format",
     "get_format",
     "guess_format",
     "hermes",

@@ -9,7 +9,6 @@ import pytest
 
 from adapter.parsing import formats
 from adapter.parsing.formats import FORMATS, ORDER
-from adapter.parsing.formats.cross_format import FALLBACK_READERS
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.prompting.deriving.codegen import PLACEHOLDER
 
@@ -50,8 +49,9 @@ def test_format_docstring_names_its_family(name):
 @pytest.mark.parametrize("format", FORMATS.all, ids=lambda format: format.name)
 def test_shared_reader_is_not_tried_twice(format):
     """A fallback is used at a marker only if its reader differs."""
-    tables = build_marker_tables((format,), (), FALLBACK_READERS)
+    tables = build_marker_tables((format,), (), FORMATS.all)
     own = {opener.marker.lower(): opener for opener in reversed(format.openers)}
+    first = build_marker_tables(FORMATS.all, ()).openers
     for marker, opener in own.items():
-        is_shared = FALLBACK_READERS.openers(())[marker].read is opener.read
+        is_shared = first[marker].read is opener.read
         assert (tables.openers[marker].read is opener.read) == is_shared, marker
