@@ -18,7 +18,7 @@ HEAD_LIMIT = 1000
 """Number of characters in which a call's name is searched."""
 
 REPAIRED_LATE = (
-    "its arguments needed a repair after the first of them were streamed. Write the call again, in valid JSON."
+    "its arguments needed a repair after the first of them were streamed. Write it again, in valid JSON."
 )
 
 
@@ -86,7 +86,7 @@ class CallProgress:
             return events
         rest = self._finish_arguments(first)
         if rest is None:
-            return [InvalidToolCall(first.raw, f"the call cannot be taken: {REPAIRED_LATE}", first.name), *events[1:]]
+            return [InvalidToolCall(first.raw, f"the call is invalid: {REPAIRED_LATE}", first.name), *events[1:]]
         return [ToolCallDelta(self._id, first.name, rest), replace(first, id=self._id), *events[1:]]
 
     def _finish_arguments(self, call: ToolCall) -> str | None:

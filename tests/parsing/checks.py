@@ -42,16 +42,16 @@ Claim: TypeAlias = Sequence[str]
 ``["reasoning", ...]``, ``["markup", ...]``, ``["was-reasoning", ...]``, ``["invalid", "piece of the message"]``."""
 
 MARKER_CHARACTERS = frozenset("<>{}[]\"'`|\\")
-"""Where a split may separate what belongs together."""
+"""Characters of markers, next to which splits are most critical."""
 
 MAX_CUTS = 24 * EFFORT
-"""Places where one text is cut, besides its characters; a text this short is cut at every place."""
+"""Maximum number of positions at which one text is cut; a text this short is cut everywhere."""
 
 CUTS_AT_ONCE = 3 if EFFORT == 1 else 1
-"""Of them in one reading, as far from each other as can be: what stands between two is still a long piece."""
+"""Number of cuts in one parse, far apart, so that the pieces between them are still long."""
 
 DAMAGE = frozenset({"unescaped-quote", "curly-quotes", "missing-bracket", "missing-comma", "key-without-value"})
-"""Fixes of JSON that reads as something else until the damage comes."""
+"""Repairs of JSON that looks valid until the damage."""
 
 TRAILING = "\n\nThat is all."
 

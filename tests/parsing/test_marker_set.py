@@ -70,7 +70,7 @@ def test_find_plain_end_equals_search_and_partial_start(search):
 
 
 TABLES = {
-    "told": build_marker_tables((FORMATS["hermes"],), ("read_file",), FORMATS.all).text_markers,
+    "expected": build_marker_tables((FORMATS["hermes"],), ("read_file",), FORMATS.all).text_markers,
     "any": build_marker_tables(FORMATS.all, ()).text_markers,
     "in reasoning": build_marker_tables((FORMATS["mistral"],), (), FORMATS.all).reasoning_markers,
 }

@@ -1,19 +1,19 @@
-"""The catalogue of what models get wrong: 149 numbered malformations, each with the reading that is right.
+"""A catalogue of 149 numbered malformations in models' output, each with its correct result.
 
 A file in fixtures/catalogue holds one part of it, an entry for each number::
 
     number = 24
     claim = "missing-final-closing-brace"
-    policy = "..."                 what this project does where reasonable parsers differ
-    source = "owner/repo#n"        where it was seen
-    finish_reason = "length"       the server's; "stop" when left out
+    policy = "..."                 this project's choice where reasonable parsers differ
+    source = "owner/repo#n"        where it was observed
+    finish_reason = "length"       the server's; default "stop"
     calls = [["read_file", '{"path": "a.py"}'], ...]
     [[entry.case]]
-    text = '''...'''               a spelling of it, exactly
-    content = "..."                what is shown to the user; nothing when left out
+    text = '''...'''               one exact spelling of it
+    content = "..."                the text shown to the user; default ""
 
-No format is told. The table of policies in fixtures/catalogue/README.md is written by
-``python -m tests.parsing.formats.test_catalogue``.
+No format is expected. ``python -m tests.parsing.formats.test_catalogue`` writes the table of policies in
+fixtures/catalogue/README.md.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def test_aliases_are_unique():
     assert len({*aliases, *FORMATS}) == len(aliases) + len(FORMATS)
 
 
-ASKED_FOR = {"tool_request", "tool_elements", "react", "qwen_agent"}
+NEEDS_EXPLICIT_NAME = {"tool_request", "tool_elements", "react", "qwen_agent"}
 """Formats that programs ask any model for."""
 
 
@@ -41,7 +41,7 @@ def test_format_docstring_names_its_family(name):
     first = (import_module(f"adapter.parsing.formats.{name}").__doc__ or "").partition("\n\n")[0]
     assert first
     assert PLACEHOLDER not in first
-    assert FORMATS[name].model_patterns or name in ASKED_FOR, (
+    assert FORMATS[name].model_patterns or name in NEEDS_EXPLICIT_NAME, (
         f"{name}: add regular expressions for model names to `models`"
     )
 

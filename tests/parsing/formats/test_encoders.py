@@ -71,20 +71,20 @@ def test_long_argument_name_is_parsed_back(name):
 
 def _check(name: str, written: list[tuple[str, JsonObject]]) -> None:
     entry = get_format(name)
-    for told in (name, None):
+    for expected_format in (name, None):
         for call in written:
-            _expect(entry.encode_calls([call]), [call], told)
+            _expect(entry.encode_calls([call]), [call], expected_format)
         if len(written) > 1 and all(arguments == written[0][1] for _, arguments in written):
-            _expect(entry.encode_calls(written), written, told)
+            _expect(entry.encode_calls(written), written, expected_format)
 
 
-def _expect(text: str, written: list[tuple[str, JsonObject]], told: str | None) -> None:
+def _expect(text: str, written: list[tuple[str, JsonObject]], expected_format: str | None) -> None:
     tools = [_tool_for(tool, arguments) for tool, arguments in written]
-    turn = parse(text, tools, told, "stop", generation_prompt="")
+    turn = parse(text, tools, expected_format, "stop", generation_prompt="")
     found = [event for event in turn.events if isinstance(event, ToolCall)]
     assert [(call.name, call.arguments) for call in found] == written, text
     assert turn.content == ""
-    if told is not None:
+    if expected_format is not None:
         assert not any(call.fixes for call in found), text
 
 

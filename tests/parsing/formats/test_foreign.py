@@ -18,11 +18,11 @@ def written(format: str) -> str:
     return FORMATS[format].encode_calls([("read_file", ARGUMENTS)])
 
 
-@pytest.mark.parametrize("told", FORMATS)
-def test_calls_of_other_formats_are_parsed(told):
+@pytest.mark.parametrize("expected_format", FORMATS)
+def test_calls_of_other_formats_are_parsed(expected_format):
     """The call is complete, and marked as foreign unless the markers are the expected format's own."""
     for other in FORMATS:
-        turn = parse(written(other), TOOLS, told, "stop", generation_prompt="")
+        turn = parse(written(other), TOOLS, expected_format, "stop", generation_prompt="")
         assert [(call.name, call.arguments) for call in turn.calls] == [("read_file", ARGUMENTS)], other
 
 
@@ -32,7 +32,7 @@ def test_foreign_call_is_independent_of_splits(other):
 
 
 @pytest.mark.parametrize(
-    ("told", "text"),
+    ("expected_format", "text"),
     [
         ("mistral", written("qwen3_coder")),
         ("llama3_json", written("hermes")),
@@ -40,8 +40,8 @@ def test_foreign_call_is_independent_of_splits(other):
         ("granite", written("glm45")),
     ],
 )
-def test_strict_policy_parses_only_expected_format(told, text):
-    assert not parse(text, TOOLS, told, "stop", generation_prompt="", policy="strict").calls
+def test_strict_policy_parses_only_expected_format(expected_format, text):
+    assert not parse(text, TOOLS, expected_format, "stop", generation_prompt="", policy="strict").calls
 
 
 def test_uncertain_foreign_call_streams_no_arguments():

@@ -34,7 +34,7 @@ from tests.parsing.formats.soup import (
 
 LIMITS = examples(30)
 EACH = examples(10)
-"""Of each format: `python -m benchmarks.fuzz_parse` encodes, reads back and damages as many calls as are wanted."""
+"""Examples for each format; `python -m benchmarks.fuzz_parse` runs any number of them."""
 TEXTS = st.one_of(soup, any_text, damaged())
 FINISH_REASONS = st.sampled_from(["stop", "length", None])
 ALL_TOOLS = [*TOOLS, EVERYTHING]
@@ -113,18 +113,18 @@ SECTIONED = {
     "seed_oss": "</function>",
     "step3": "</steptml:invoke>",
 }
-"""What closes one call where a section around several has its own end: the call is whole before the section is."""
+"""Closing marker of one call, for formats with a section around several: the call is complete before the section."""
 
 
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("expected_format", [True, False])
 @pytest.mark.parametrize("name", FORMATS)
 @examples(1)
 @given(arguments)
 @example({"text": "a <tool_call> b", "items": [{}], "count": 12})
-def test_cut_call_is_never_accepted(name, told, given_arguments):
+def test_cut_call_is_never_accepted(name, expected_format, given_arguments):
     """No beginning of a call is a call when the server reports length, nor one with other arguments."""
     text = single_call(name, given_arguments)
-    format, step = name if told else None, max(1, 6 // EFFORT)
+    format, step = name if expected_format else None, max(1, 6 // EFFORT)
     for end in range(len(text) % step, len(text), step):
         cut = parse(text[:end], [EVERYTHING], format, "length", generation_prompt="")
         is_closed = SECTIONED.get(name, text) in text[:end]

@@ -29,22 +29,22 @@ def markers(format: str) -> list[str]:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("told", [True, False], ids=["told", "detected"])
-def test_marker_in_sentence_is_text(format, told):
+@pytest.mark.parametrize("has_expected_format", [True, False], ids=["expected", "detected"])
+def test_marker_in_sentence_is_text(format, has_expected_format):
     """No call, no error, and no lost character."""
     for marker in markers(format):
         for sentence in SENTENCES:
             text = sentence.replace("{}", marker).replace("{{", "{").replace("}}", "}")
-            turn = parse(text, TOOLS, format if told else None, "stop", generation_prompt="")
+            turn = parse(text, TOOLS, format if has_expected_format else None, "stop", generation_prompt="")
             assert (turn.calls, turn.invalid, turn.content) == ((), (), text)
 
 
-@pytest.mark.parametrize("told", ["hermes", "llama3_json", "mistral", "harmony", "deepseek_v31"])
-def test_foreign_marker_in_sentence_is_text(told):
+@pytest.mark.parametrize("expected_format", ["hermes", "llama3_json", "mistral", "harmony", "deepseek_v31"])
+def test_foreign_marker_in_sentence_is_text(expected_format):
     for other in FORMATS:
         for marker in markers(other):
             text = f"In {other} the marker {marker} opens a call, as its card says."
-            turn = parse(text, TOOLS, told, "stop", generation_prompt="")
+            turn = parse(text, TOOLS, expected_format, "stop", generation_prompt="")
             assert (turn.calls, turn.invalid, turn.content) == ((), (), text)
 
 
@@ -60,6 +60,6 @@ def test_foreign_marker_in_sentence_is_text(told):
 )
 def test_broken_call_after_sentence_is_an_error(format, text):
     """If it names a tool, begins arguments or is glued to the sentence."""
-    for told in (format, None):
-        events = read(text, format=told, tools=TOOLS, text_may_follow=False)
+    for expected_format in (format, None):
+        events = read(text, format=expected_format, tools=TOOLS, text_may_follow=False)
         assert [type(event).__name__ for event in events][-1] == "InvalidToolCall"

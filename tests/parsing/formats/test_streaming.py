@@ -108,8 +108,8 @@ def test_argument_deltas_join_to_call_arguments(name):
 def test_json_arguments_are_streamed_immediately(name):
     """Every piece that contains text of a string is emitted before the next piece."""
     text = FORMATS[name].encode_calls([("write_file", ARGUMENTS)])
-    for told, size in itertools.product((name, None), (1, 4)):
-        events = stream(text, told, size, stream_arguments=True)
+    for expected_format, size in itertools.product((name, None), (1, 4)):
+        events = stream(text, expected_format, size, stream_arguments=True)
         deltas = [event for event in events if isinstance(event, ToolCallDelta)]
         assert len(deltas) > len(json.dumps(ARGUMENTS, ensure_ascii=False)) / size * 0.8
 
@@ -118,7 +118,7 @@ def test_argument_deltas_need_the_option():
     assert not streamed(stream(FORMATS["hermes"].encode_calls([("write_file", ARGUMENTS)]), "hermes"))
 
 
-MENDED = {
+REPAIRED = {
     "an alias": ('{"filename": "a", "contents": "b"}', {"path": "a", "content": "b"}),
     "a type": ('{"path": "a", "mode": "7", "tags": "x"}', {"path": "a", "mode": 7, "tags": ["x"]}),
     "raw line breaks": ('{"path": "a", "content": "b\n\tc\n"}', {"path": "a", "content": "b\n\tc\n"}),
@@ -135,10 +135,10 @@ MENDED = {
 }
 
 
-@pytest.mark.parametrize("written", MENDED, ids=list(MENDED))
+@pytest.mark.parametrize("written", REPAIRED, ids=list(REPAIRED))
 def test_repaired_arguments_are_streamed_after_repair(written):
     """Emission waits for everything that a repair might change."""
-    body, arguments = MENDED[written]
+    body, arguments = REPAIRED[written]
     text = f'<tool_call>\n{{"name": "write_file", "arguments": {body}}}\n</tool_call>'
     for size in (1, 3, 7, 1000):
         events = stream(text, "hermes", size, stream_arguments=True)
@@ -178,11 +178,11 @@ HOLDING_CALLS = [
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_call_inside_value_is_not_streamed(name):
-    for value, told, size in itertools.product(HOLDING_CALLS, (name, None), (3, 1000)):
+    for value, expected_format, size in itertools.product(HOLDING_CALLS, (name, None), (3, 1000)):
         text = FORMATS[name].encode_calls([("write_file", {"path": "a", "content": value})])
-        events = stream(text, told, size, stream_arguments=True)
+        events = stream(text, expected_format, size, stream_arguments=True)
         assert {event.name for event in events if isinstance(event, ToolCallDelta)} == {"write_file"}
-        assert stream_fault(events, merge_deltas(stream(text, told, size))) is None
+        assert stream_fault(events, merge_deltas(stream(text, expected_format, size))) is None
 
 
 ALIKE = ToolSet(
@@ -260,14 +260,14 @@ CASES = [(path, load(path)) for path in sorted(FOLDER.glob("*/*.toml")) if path.
 def test_cases_stream_consistently(name):
     """The deltas of every case belong to the call that follows."""
     for path, case in CASES:
-        told = None if name == "auto" else name
+        expected_format = None if name == "auto" else name
         if name not in ("auto", path.parent.name):
             continue
         given = {"finish_reason": case.get("finish_reason", "stop"), "prompt": case.get("generation_prompt", "")}
         text, chance = case["text"], random.Random(path.stem)
-        plain = merge_deltas(in_pieces([text], told, tools=CASE_TOOLS, **given))
+        plain = merge_deltas(in_pieces([text], expected_format, tools=CASE_TOOLS, **given))
         for pieces in ([text], random_pieces(text, chance, 4), random_pieces(text, chance, 40)):
-            events = in_pieces(pieces, told, tools=CASE_TOOLS, stream_arguments=True, **given)
+            events = in_pieces(pieces, expected_format, tools=CASE_TOOLS, stream_arguments=True, **given)
             assert stream_fault(events, plain) is None, path
 
 

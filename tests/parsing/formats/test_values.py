@@ -97,10 +97,10 @@ REPEATED = {
 
 
 @pytest.mark.parametrize("format", REPEATED)
-@pytest.mark.parametrize("told", [True, False], ids=["told", "detected"])
-def test_repeated_list_argument_is_collected(format, told):
+@pytest.mark.parametrize("has_expected_format", [True, False], ids=["expected", "detected"])
+def test_repeated_list_argument_is_collected(format, has_expected_format):
     """The repair is reported; the arguments fit the schema."""
-    (call,) = parse(REPEATED[format], TAGS, format if told else None, "stop", generation_prompt="").calls
+    (call,) = parse(REPEATED[format], TAGS, format if has_expected_format else None, "stop", generation_prompt="").calls
     assert call.arguments == {"path": "a", "tags": ["x", "y"]}
     assert "repeated-argument" in call.fixes
     Draft202012Validator(TAGS[0]["function"]["parameters"]).validate(call.arguments)

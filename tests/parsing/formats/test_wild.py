@@ -1,24 +1,24 @@
-"""Texts that people pasted into public issue trackers, and what a careful reader takes them for.
+"""Texts from public issue trackers, and the turns that a careful reader would expect.
 
 A file in fixtures/cases/wild holds the cases of one family::
 
     [[case]]
     name = "doubled-channel-marker"
     thread = "owner/repo#n"           the issue or pull request that shows this shape of output
-    format = "harmony"                what is told; each case is read without it, too
+    format = "harmony"                the expected format; each case is also parsed without it
     tools = ["bash(command, timeout?: integer)"]
     text = '''...'''
     calls = [["bash", '{"command": "ls"}']]
-    content = "..."                   white space aside; nothing when left out
+    content = "..."                   ignoring whitespace; default ""
     reasoning = "..."
-    invalid = 1                       calls that are answered with what is wrong
+    invalid = 1                       number of calls that are errors
     finish_reason, generation_prompt  as in the other cases
-    either = true                     an answer that says what is wrong is right, too
-    either_text = true                so is the text as it is
+    either = true                     an error is also correct
+    either_text = true                plain text is also correct
     any_content, any_reasoning, invalid_ok, loose_space = true
-                                      the thread does not tell what these should be
+                                      the thread leaves these open
     unmet_told, unmet_detected = "..."
-                                      why it is not so yet where the format is told, where it is not
+                                      why the case still fails with its format, or without it
 
 Texts are shortened to the shape of the output; values and prose are our own.
 """
@@ -64,15 +64,15 @@ def test_wild_case_gives_expected_turn(family):
 
 
 def ways(case: dict[str, Any]) -> list[str]:
-    return ["detected", *(["told"] if "format" in case else [])]
+    return ["detected", *(["expected"] if "format" in case else [])]
 
 
 def is_read_as_meant(case_and_way: tuple[dict[str, Any], str]) -> None:
     case, way = case_and_way
-    turn = turn_of(case, case["format"] if way == "told" else None)
+    turn = turn_of(case, case["format"] if way == "expected" else None)
     wrong = fault(case, turn)
-    if unmet := case.get(f"unmet_{way}"):
-        assert wrong, f"it is read as meant by now: {unmet}"
+    if unmet := case.get("unmet_told" if way == "expected" else "unmet_detected"):
+        assert wrong, f"the case passes now; remove its mark: {unmet}"
     else:
         assert not wrong, f"{wrong}: {shown(turn)}"
 
