@@ -17,9 +17,7 @@ from adapter.tools.call_shapes import NAME_KEYS
 HEAD_LIMIT = 1000
 """Number of characters in which a call's name is searched."""
 
-REPAIRED_LATE = (
-    "its arguments needed a repair after the first of them were streamed. Write it again, in valid JSON."
-)
+REPAIRED_LATE = "its arguments needed a repair after the first of them were streamed. Write it again, in valid JSON."
 
 
 class CallProgress:

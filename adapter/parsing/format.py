@@ -43,7 +43,7 @@ class ReadContext:
     """Name of the only format that is parsed; None to accept every format."""
     tool_call_body: str | None = None
     body_variants: frozenset[str] = frozenset()
-    """Both as in the expected `Format`."""
+    """As in the expected `Format`, like ``tool_call_body``."""
     at_line_start: bool = True
     after_call: bool = False
     close_at_first_marker: bool = False
@@ -90,7 +90,7 @@ class BodyResult(NamedTuple):
     error: str | None = None
     not_a_call: bool = False
     unfinished: bool = False
-    """The error is that the body ends inside a value; more text might fix it."""
+    """The body ends inside a value; more text might fix the error."""
     section: OpaqueSection | None = None
     """The parsed text is the header of this section."""
 
@@ -107,7 +107,7 @@ class BodyResult(NamedTuple):
         return self._replace(calls=tuple(calls), fixes=_without(self.fixes, names))
 
     def calls_known_tools(self, tools: ToolSet) -> bool:
-        """Return whether there are calls, all of tools of the session."""
+        """Return whether there are calls, and all of them name tools of the session."""
         return bool(self.calls) and all(tools.match(call.name) for call in self.calls)
 
 
@@ -148,9 +148,9 @@ def peek_call(
     limit: int,
     may_continue: Callable[[str], object],
 ) -> Reader[re.Match[str] | None]:
-    """Return the match that `peek_match` finds, unless its first group names no tool of the session.
+    """Return the match that `peek_match` finds, unless its first group is not the name of a tool of the session.
 
-    Until it is found, the text may still be plain text.
+    While it waits, `ReadContext.may_be_text` is set.
     """
     may_be_text, context.may_be_text = context.may_be_text, True
     found = yield from peek_match(source, pattern, limit, may_continue)
@@ -159,7 +159,7 @@ def peek_call(
 
 
 def end_in_head(source: StreamBuffer, span: list[str], limit: int) -> BodyResult:
-    """No arguments follow: return an error where the text ends within one word, else the marker was only mentioned."""
+    """Return an error if the text ends within a call's first word; otherwise the marker was only mentioned."""
     rest = source.text[source.position :]
     if not source.final or len(rest) > limit or any(char.isspace() for char in rest.strip()):
         return TEXT
@@ -209,11 +209,10 @@ class Format:
     marks_plain_text: bool = False
     """Its opening marker also precedes plain text, so it does not announce a call."""
     read_header: BodyReader | None = None
-    """Parser of a header at the very beginning, for prompts that end inside a header. It takes nothing of other text.
+    """Parser of a header at the very beginning, for prompts that end inside a header; it takes nothing of other text.
     """
     read_without_markers: BodyReader | None = None
-    """Parser of a first word whose opening markers the server stripped: a call of a tool of the session, or a header.
-    """
+    """Parser of a call or header at the very beginning whose opening markers the server stripped."""
     reasoning: Mapping[str, str] = field(default_factory=lambda: {"<think>": "</think>"})
     starts_in_reasoning: bool = False
     answer_tags: Mapping[str, str] = field(default_factory=dict)

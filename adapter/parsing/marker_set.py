@@ -83,7 +83,7 @@ class MarkerSet:
 
     @cached_property
     def overlap(self) -> bool:
-        """True if one marker may begin another; if False, `StreamBuffer.may_go_on` can skip its check."""
+        """True if one marker may begin another; if False, `StreamBuffer.may_continue` can skip its check."""
         return any(second.startswith(first) for first, second in pairwise(self._sorted[1:]))
 
     @cached_property
@@ -102,8 +102,8 @@ class MarkerSet:
         return re.compile(f"[{re.escape(''.join(self.starts))}]" if self.starts else _NEVER)
 
     def _anchor_pattern(self, length: int) -> re.Pattern[str]:
-        """Return a pattern that finds anchors in a text of ``length`` characters, including those of every marker in
-        it."""
+        """Return a pattern that finds every marker's anchor in a text of ``length`` characters, and perhaps other
+        characters."""
         if self._parent is not None:
             return self._parent._anchor_pattern(length)
         self._searched += length
@@ -299,7 +299,7 @@ def alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
 
 
 def first_two(literals: Iterable[str]) -> str:
-    """Return a pattern for the first two characters of each literal, in any letter case, or the first at the text's
+    """Return a pattern for the first two characters of each literal, in any letter case; the second may be the text's
     end."""
     seconds: dict[str, set[str]] = {}
     for literal in literals:

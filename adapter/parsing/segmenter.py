@@ -334,8 +334,7 @@ class Segmenter:
             self._output.add_empty(events, keeps_space=opener.keeps_space)
 
     def _read_first(self) -> Reader[None]:
-        """Parse the beginning of an answer, at the start or after reasoning: a call without its opening marker, or
-        JSON."""
+        """Parse a call without its opening marker, or JSON, at the beginning of an answer or after reasoning."""
         yield from self._read_markerless()
         space = self._state.space
         char = yield from skip_space(self._source, space)
