@@ -21,7 +21,6 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from adapter.parsing.formats import FORMATS
-from adapter.parsing.formats.cross_format import OTHERS
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.parser import Parser, parse
@@ -243,7 +242,7 @@ def bounds() -> dict[str, Callable[[str], object]]:
     only looks at each character for one that each marker has.
     """
     names = tuple(written_texts.TOOLS)
-    told = build_marker_tables((FORMATS["hermes"],), names, OTHERS).text_markers
+    told = build_marker_tables((FORMATS["hermes"],), names, FORMATS.all).text_markers
     every = build_marker_tables(FORMATS.all, names).text_markers
     return {
         **{f"str.find of each of {len(each.literals)} markers": partial(_find_each, each) for each in (told, every)},

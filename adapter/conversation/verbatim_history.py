@@ -91,7 +91,7 @@ def _closing_markup(markup: str) -> str:
 def _turn_markers() -> frozenset[str]:
     """Return the markers that end a turn or begin another part of one. No call ends with these."""
     tables = build_marker_tables(FORMATS.all, ())
-    return frozenset({*tables.ends, *tables.next_turns, *tables.results, *tables.reasoning})
+    return frozenset({*tables.end_tokens, *tables.other_role_markers, *tables.result_markers, *tables.reasoning})
 
 
 def is_safe_to_replay(arguments: JsonObject, format: Format, tools: ToolSet) -> bool:

@@ -1,4 +1,4 @@
-"""How calls are read, whatever the family: the source of text, the segmenter, and the bodies that formats share."""
+"""The parsing engine: stream buffer, segmenter, and the body parsers that formats share."""
 
 __all__ = [
     "bare_json",

@@ -1,9 +1,8 @@
-"""Hands on a call's arguments while they are being written, as pieces of one JSON object.
+"""Emit a call's arguments while they are being written, as pieces of one JSON object.
 
-What was handed on cannot be taken back, so only what nothing can change but damage to
-the rest of the call is: where the reader of the call has said that JSON follows and
-whose arguments it is, complete members under the tool's own names, and the inside of
-strings that a repair would not touch. All else waits for the call's end.
+Emitted text cannot be withdrawn, so only text that damage to the rest of the call cannot change is emitted: once the
+call's reader is certain of the JSON and its tool, complete members under the tool's own names, and the inside of
+strings that no repair would touch. All else waits for the call's end.
 """
 
 from __future__ import annotations
@@ -19,10 +18,11 @@ from adapter.tools.coercion import has_schema_type
 from adapter.tools.tool import Tool
 
 WAIT_LIMIT = 1000
-"""Characters that are waited for: the call's head, or a value that is not text."""
+"""Maximum number of characters to wait for: the call's head, or a value that is not a string."""
 
 _PROBE = "C:\n"
-"""Text that is changed wherever text is: a path's line break becomes a backslash, for another type it does not fit."""
+"""A text that any normalization of strings changes: a path's line break becomes a backslash, and it fits no other type.
+"""
 
 _ABOUT = rf"(?:\"(?:{'|'.join(ABOUT_KEYS)})\"\s*:\s*[^,{{]*,\s*)?"
 _HEAD = re.compile(
@@ -45,55 +45,55 @@ _VALUE_ENDS = re.compile(r"\s*[,}]")
 class ArgumentStream:
     """One call's arguments. ``name`` is None until they have begun.
 
-    ``start``: the offset in the model's text of the first character that it will be fed.
+    ``start``: the offset in the model's text of the first character that it is fed.
     """
 
     def __init__(self, context: ReadContext, normalise: Normalise, start: int) -> None:
         self._context, self._normalise, self._start = context, normalise, start
         self.name: str | None = None
         self._tool: Tool | None = None
-        self._text = ""  # what has come and was not handed on yet
-        self._sent: JsonObject = {}  # members handed on whole
-        self._passed: set[str] = set()  # those that wait for the end
-        self._open: tuple[str, list[str]] | None = None  # the member whose string is handed on in pieces
+        self._text = ""  # text that was not emitted yet
+        self._emitted: JsonObject = {}  # members emitted completely
+        self._postponed: set[str] = set()  # members that wait for the end
+        self._open: tuple[str, list[str]] | None = None  # the member whose string is emitted in pieces
         self._has_stopped = False
 
     def feed(self, text: str) -> str:
-        """The JSON that ``text``, more of the call as it is written, makes certain."""
+        """Return the JSON that ``text``, more of the call, makes certain."""
         if self._has_stopped:
             return ""
         self._text += text
         fragments: list[str] = []
-        if self.name is None and self._begin():
+        if self.name is None and self._find_start():
             fragments.append("{")
         while self.name is not None and not self._has_stopped:
-            fragment = self._string_text() if self._open else self._member()
+            fragment = self._next_string_text() if self._open else self._next_member()
             if fragment is None:
                 break
             fragments.append(fragment)
         return "".join(fragments)
 
     def finish(self, arguments: JsonObject) -> str | None:
-        """The rest of the object, now that ``arguments`` are known; None when they contradict what was handed on."""
-        if any(key not in arguments or arguments[key] != value for key, value in self._sent.items()):
+        """Return the rest of the object once ``arguments`` are known; None if they contradict the emitted part."""
+        if any(key not in arguments or arguments[key] != value for key, value in self._emitted.items()):
             return None
         pieces = [] if self.name else ["{"]
-        count = len(self._sent)
+        count = len(self._emitted)
         if self._open is not None:
             key, parts = self._open
-            begun, value = json.loads(f'"{"".join(parts)}"'), arguments.get(key)
-            if not isinstance(value, str) or not value.startswith(begun):
+            emitted, value = json.loads(f'"{"".join(parts)}"'), arguments.get(key)
+            if not isinstance(value, str) or not value.startswith(emitted):
                 return None
-            pieces.append(_dumps(value[len(begun) :])[1:])
+            pieces.append(_dumps(value[len(emitted) :])[1:])
             count += 1
         for key, value in arguments.items():
-            if key not in self._sent and (self._open is None or key != self._open[0]):
+            if key not in self._emitted and (self._open is None or key != self._open[0]):
                 pieces.append(f"{', ' if count else ''}{_dumps(key)}: {_dumps(value)}")
                 count += 1
         return "".join((*pieces, "}"))
 
-    def _begin(self) -> bool:
-        """Find the call's name and where its arguments begin."""
+    def _find_start(self) -> bool:
+        """Find the call's name and the beginning of its arguments."""
         json_call = self._context.json_call
         if json_call is None:
             self._has_stopped = len(self._text) > WAIT_LIMIT
@@ -113,18 +113,20 @@ class ArgumentStream:
         self._text = self._text[found.end() :]
         return True
 
-    def _member(self) -> str | None:
-        """The next member: whole, or up to the beginning of its string's text; "" for one that has to wait for the
-        call's end. None when more text is needed."""
+    def _next_member(self) -> str | None:
+        """Return the next member: whole, or up to the beginning of its string's text.
+
+        Returns "" for a member that must wait for the call's end, and None if more text is needed.
+        """
         found = _MEMBER.match(self._text)
         if found is None or found.end() >= len(self._text):
-            self._has_stopped = bool(re.match(r"\s*[^\s,\"]", self._text))  # its end, or nothing that can be followed
+            self._has_stopped = bool(re.match(r"\s*[^\s,\"]", self._text))  # its end, or not a member
             return None
         key = json.loads(found["key"])
-        if (not found["comma"]) == bool(self._sent or self._passed) or key in self._sent:
+        if (not found["comma"]) == bool(self._emitted or self._postponed) or key in self._emitted:
             self._has_stopped = True
             return None
-        lead = f"{', ' if self._sent else ''}{_dumps(key)}: "
+        lead = f"{', ' if self._emitted else ''}{_dumps(key)}: "
         if self._is_verbatim(key) and _BEGINS_STRING.match(self._text, found.end()):
             self._text = self._text[found.end() + 1 :]
             self._open = (key, [])
@@ -135,15 +137,16 @@ class ArgumentStream:
             return None
         is_whole = is_encodable(self._text[: value.end])  # half of a surrogate pair is replaced at the end
         self._text = self._text[value.end :]
-        member = self._own_member(key, value.value) if is_whole else None
+        member = self._final_member(key, value.value) if is_whole else None
         if member is None:
-            self._passed.add(key)
+            self._postponed.add(key)
             return ""
-        self._sent.update(member)
+        self._emitted.update(member)
         return lead + _dumps(member[key])
 
-    def _own_member(self, key: str, value: Json) -> JsonObject | None:
-        """The member as the call will have it; None when another may yet take its place, as an alias an empty one's."""
+    def _final_member(self, key: str, value: Json) -> JsonObject | None:
+        """Return the member as the final call will have it; None if another may replace it, e.g. an alias of an empty
+        one."""
         assert self.name is not None
         if self._tool is not None and (value in (None, "") or key not in self._tool.properties):
             return None
@@ -151,7 +154,7 @@ class ArgumentStream:
         return member if list(member) == [key] else None
 
     def _is_verbatim(self, key: str) -> bool:
-        """Whether the text of a string is the value of ``key`` as it is written."""
+        """Return whether the text of a string is the unchanged value of ``key``."""
         if self._tool is None:
             return True
         schema = self._tool.properties.get(key)
@@ -159,8 +162,8 @@ class ArgumentStream:
             return False
         return self._normalise(self._tool.name, {key: _PROBE})[1] == {key: _PROBE}
 
-    def _string_text(self) -> str | None:
-        """More of the open string, and its end. None when more text is needed."""
+    def _next_string_text(self) -> str | None:
+        """Return more of the open string, and its end. None if more text is needed."""
         assert self._open is not None
         key, parts = self._open
         found = _STRING_TEXT.match(self._text)
@@ -173,7 +176,7 @@ class ArgumentStream:
             self._has_stopped = len(self._text) > WAIT_LIMIT
             return None
         self._text = self._text[ends.start(1) :]
-        self._sent[key] = json.loads(f'"{"".join(parts)}"')
+        self._emitted[key] = json.loads(f'"{"".join(parts)}"')
         self._open = None
         return '"'
 

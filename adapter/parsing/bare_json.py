@@ -1,4 +1,4 @@
-"""Reads calls written as JSON that nothing closes: they end where their brackets balance."""
+"""Parse calls written as JSON without a closing marker: they end where their brackets balance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from adapter.core.json.decode import decode_json
 from adapter.core.json.strict import DecodedJson as Value
 from adapter.core.json.strict import decode_strict
 from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, ReadContext
 from adapter.parsing.json_scanner import (
     BRACKETS,
     MAX_ATTEMPTS,
@@ -24,23 +24,22 @@ from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, skip_spac
 from adapter.tools.call_shapes import ABOUT_KEYS, ARGUMENT_KEYS, NAME_KEYS, NESTING_KEYS, looks_like_call
 
 MAX_OPENING = 3
-"""Brackets before the first key of a call; the deepest shape has two."""
+"""Maximum number of brackets before the first key of a call; the deepest shape has two."""
 
 CALL_KEYS = frozenset(
     (*NAME_KEYS, *ARGUMENT_KEYS, *NESTING_KEYS, "tool_calls", "type", "id", "thought", "content", "role")
 )
-"""Keys that a call may begin with; xLAM puts a thought before the list, OpenAI's messages have their text."""
+"""Possible first keys of a call; xLAM puts a thought before the list, OpenAI's messages have their text."""
 
 _KEY_QUOTES = {'"': '"', "'": "'", "“": "”"}
 
 
 class UntaggedJson:
-    """Reads JSON calls where they begin. An instance is a `BodyReader`.
+    """Parse JSON calls from their first bracket. An instance is a `BodyReader`.
 
-    ``after_marker``: an opening marker came before, so that what cannot be read is
-    an error and not ordinary text. ``name``: what is called, where the text before
-    says it; the JSON is then the arguments alone. ``ends``: markers that cannot stand
-    in a value outside of strings, so that missing brackets are missing before them.
+    ``after_marker``: an opening marker came before, so that unparsable text is an error and not ordinary text.
+    ``name``: the tool, if the text before names it; the JSON is then only the arguments. ``ends``: markers that cannot
+    occur in a value outside strings, so that missing brackets are missing before them.
     """
 
     def __init__(
@@ -59,7 +58,7 @@ class UntaggedJson:
         offset = sum(map(len, span))
         values, error = yield from self._take_values(source, span, context)
         if not values and not self.after_marker and source.final and _names_tool("".join(span), context):
-            return BodyResult(error=CUT_OFF)
+            return CUT
         if not values or (not self.after_marker and not all(self._is_call(value, context) for value in values)):
             return BodyResult(error=error or CUT_OFF) if self.after_marker else TEXT
         try:
@@ -72,23 +71,23 @@ class UntaggedJson:
     def _take_values(
         self, source: StreamBuffer, span: list[str], context: ReadContext
     ) -> Reader[tuple[list[Value], str | None]]:
-        """One value, and more after semicolons or commas; those before the first that cannot be read.
+        """Take one value, and more after semicolons or commas; return those before the first that cannot be parsed.
 
-        Also why that one cannot, None when it is only cut off.
+        Also return why it cannot be parsed, None if it is only cut off.
         """
         values: list[Value] = []
         start = attempts = 0
         piece: list[str] = []
         while attempts < MAX_ATTEMPTS:
-            value = None if piece else _take_at_once(source, piece)
+            value = None if piece else _take_complete(source, piece)
             if value is None:
                 bracket = yield from scan_json_value(source, piece, self._tokens)
                 if bracket not in BRACKETS:
-                    self._unread_end(source, bracket, piece)
+                    self._give_back_end(source, bracket, piece)
                 ended = bracket not in BRACKETS and not source.is_empty
                 text = "".join(piece)
                 if not bracket and (source.was_cut or _lacks_only_brackets(text)):
-                    break  # cut off: no other reading of its quotes is to be tried
+                    break  # cut off: do not reinterpret its quotes
                 try:
                     value = decode_json(text, closed=ended)
                     if bracket not in BRACKETS and text[value.end :].strip():
@@ -120,8 +119,8 @@ class UntaggedJson:
         span.extend(piece)
         return values, None
 
-    def _unread_end(self, source: StreamBuffer, marker: str, piece: list[str]) -> None:
-        """Give back the marker that ended a value, also one that a stray quote hid from the count of brackets."""
+    def _give_back_end(self, source: StreamBuffer, marker: str, piece: list[str]) -> None:
+        """Give back the marker that ended a value, also one that a stray quote hid from the bracket count."""
         source.push_back(marker)
         text = "".join(piece)
         found = None if marker or self._ends is None else self._ends.search(text, 0)
@@ -130,12 +129,12 @@ class UntaggedJson:
         try:
             decode_json(text[: found[0]], closed=False)
         except FormatError:
-            return  # it stands in a string that was cut off
+            return  # the marker is inside a string that was cut off
         piece[:] = [text[: found[0]]]
         source.push_back(text[found[0] :])
 
     def _begins_call(self, source: StreamBuffer, context: ReadContext) -> Reader[bool]:
-        """Whether the first key is one that a call may begin with: else it is an answer, and may be shown at once."""
+        """Return whether a call may begin with the first key: otherwise it is an answer, and may be shown at once."""
         ahead: list[str] = []
         brackets = 0
         while (char := (yield from skip_space(source, ahead))) and char in "{[" and brackets < MAX_OPENING:
@@ -157,8 +156,8 @@ class UntaggedJson:
         )
 
 
-def _take_at_once(source: StreamBuffer, span: list[str]) -> Value | None:
-    """The usual case: a valid list or object, all of which is there. None, with nothing taken, otherwise."""
+def _take_complete(source: StreamBuffer, span: list[str]) -> Value | None:
+    """Take the usual case: a valid list or object that is complete. None, with nothing taken, otherwise."""
     value = decode_strict(source.text, source.position)
     if value is None:
         return None
@@ -168,7 +167,7 @@ def _take_at_once(source: StreamBuffer, span: list[str]) -> Value | None:
 
 
 def _give_back_next(source: StreamBuffer, piece: list[str], end: int) -> int:
-    """Give back what a stray quote had taken behind the value, which ends at ``end``, and its brackets: how much."""
+    """Give back the text that a stray quote took after the value's ``end``. Return the number of characters."""
     text = "".join(piece)
     rest = text[end:].lstrip(_AFTER_VALUE)
     if rest:
@@ -183,7 +182,7 @@ _CLOSING = {"{": "}", "[": "]"}
 
 
 def _lacks_only_brackets(text: str) -> bool:
-    """Whether ``text`` is valid JSON but for closing brackets at its end."""
+    """Return whether ``text`` is valid JSON except for closing brackets at its end."""
     missing: list[str] = []
     for token in _STRING_OR_BRACKET.findall(text):
         if token in _CLOSING:
@@ -197,9 +196,9 @@ _NAME = re.compile(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\
 
 
 def _names_tool(text: str, context: ReadContext) -> bool:
-    """Whether ``text``, which ends too early, had begun to call a tool of this session."""
-    named = _NAME.match(text)
-    return named is not None and context.tools.match(named.group(1)) is not None
+    """Return whether ``text``, which ends too early, had begun to call a tool of this session."""
+    name_match = _NAME.match(text)
+    return name_match is not None and context.tools.match(name_match.group(1)) is not None
 
 
 def _is_known_call(item: Json, context: ReadContext) -> bool:
@@ -207,7 +206,8 @@ def _is_known_call(item: Json, context: ReadContext) -> bool:
 
 
 def _is_flat_call(item: Json, context: ReadContext) -> bool:
-    """Whether ``item`` names a tool of the session and has arguments of it beside the name, all that are required."""
+    """Return whether ``item`` names a tool of the session and has its arguments next to the name, all required ones
+    included."""
     if not isinstance(item, dict):
         return False
     key = next((key for key in NAME_KEYS if isinstance(item.get(key), str)), None)

@@ -1,4 +1,4 @@
-"""Tells what is being written of a call, before it is one."""
+"""Report the progress of a call while it is being written."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from adapter.parsing.stream_buffer import StreamBuffer
 from adapter.tools.call_shapes import NAME_KEYS
 
 HEAD_LIMIT = 1000
-"""Characters in which a call's name is looked for."""
+"""Number of characters in which a call's name is searched."""
 
-MENDED = "its arguments had to be mended after the first of them were handed on. Write it again, in valid JSON."
+REPAIRED_LATE = "its arguments needed a repair after the first of them were streamed. Write it again, in valid JSON."
 
 
 class CallProgress:
-    """That of one call, whose body begins at offset ``start`` of the model's text, after ``marker``.
+    """Progress of one call, whose body begins at offset ``start`` of the model's text, after ``marker``.
 
-    ``is_own``: the call stands in markers, or in a form that a format which is read has: others' may turn out to be
-    text, and nothing is told of them. ``streams_arguments``: whether its arguments are handed on as they are written.
+    ``is_own``: the call has markers, or a form of its own in an expected format; others may turn out to be text and are
+    not reported. ``streams_arguments``: emit its arguments while they are being written.
     """
 
     has_begun = False
-    """Whether something was told."""
-    _id = ""  # the id under which arguments were handed on
+    """True once something was reported."""
+    _id = ""  # id of the emitted argument deltas
     _stream: ArgumentStream | None = None
     _name: str | None = None
     _head = ""
@@ -38,34 +38,34 @@ class CallProgress:
     def __init__(
         self,
         context: ReadContext,
-        verdicts: CallEventFactory,
+        call_events: CallEventFactory,
         marker: str,
         start: int,
         *,
         is_own: bool,
         streams_arguments: bool,
     ) -> None:
-        self._context, self._verdicts, self._marker, self._start = context, verdicts, marker, start
+        self._context, self._call_events, self._marker, self._start = context, call_events, marker, start
         self._is_own, self._streams_arguments = is_own, streams_arguments
 
     def report_from(self, source: StreamBuffer, piece: str) -> list[Event]:
-        """The events for ``piece``, which came last, and for all before it of which nothing was told."""
+        """Return the events for ``piece``, the last one, and for all earlier text that was not reported."""
         if self.has_begun:
             return self.report(piece)
         if self._context.may_be_text or not self._is_own:
             return []
         self.has_begun = True
-        self._names = _pattern_for(tuple(self._context.tools))
+        self._name_pattern = _build_name_pattern(tuple(self._context.tools))
         if self._streams_arguments:
             start = self._start - len(self._marker)
-            self._stream = ArgumentStream(self._context, self._verdicts.normalise, start)
-        return self.report(self._marker + source.since(self._start))  # a piece before this one may have been held back
+            self._stream = ArgumentStream(self._context, self._call_events.normalise, start)
+        return self.report(self._marker + source.since(self._start))  # an earlier piece may have been buffered
 
     def report(self, text: str) -> list[Event]:
-        """The events for ``text``, which was added to the call."""
+        """Return the events for ``text``, which was added to the call."""
         if self._name is None and self._size < HEAD_LIMIT:
             self._head += text
-            found = self._names.search(self._head)
+            found = self._name_pattern.search(self._head)
             self._name = found[found.lastindex or 0] if found else None
         self._size += len(text)
         progress = ToolCallProgress(text, self._name, self._size)
@@ -74,28 +74,28 @@ class CallProgress:
         fragment = self._stream.feed(text)
         if not fragment or self._stream.name is None:
             return [progress]
-        self._id = self._id or self._verdicts.next_id(self._head)
+        self._id = self._id or self._call_events.next_id(self._head)
         return [progress, ToolCallDelta(self._id, self._stream.name, fragment)]
 
-    def ending(self, events: list[Event]) -> list[Event]:
-        """``events`` of the call's end, the first call among them with the id and the rest of what was handed on."""
+    def finish(self, events: list[Event]) -> list[Event]:
+        """Return the call's final ``events``; the first call gets the id and the rest of the streamed arguments."""
         first = events[0]
         if not self._id or not isinstance(first, ToolCall):
             return events
-        rest = self._rest(first)
+        rest = self._finish_arguments(first)
         if rest is None:
-            return [InvalidToolCall(first.raw, f"the call cannot be taken: {MENDED}", first.name), *events[1:]]
+            return [InvalidToolCall(first.raw, f"the call is invalid: {REPAIRED_LATE}", first.name), *events[1:]]
         return [ToolCallDelta(self._id, first.name, rest), replace(first, id=self._id), *events[1:]]
 
-    def _rest(self, call: ToolCall) -> str | None:
-        """What has yet to be handed on of ``call``'s arguments; None when they contradict what was."""
+    def _finish_arguments(self, call: ToolCall) -> str | None:
+        """Return the rest of ``call``'s arguments; None if they contradict the part already emitted."""
         if self._stream is None or self._stream.name != call.name:
             return None
         return self._stream.finish(call.arguments)
 
 
 def keep_argument_deltas(events: list[Event]) -> list[Event]:
-    """``events`` with the arguments of each call, as one piece, before those whose arguments were not handed on."""
+    """Return ``events`` with each call's arguments as one delta before it, unless they were already emitted."""
     result: list[Event] = []
     for event in events:
         last = result[-1] if result else None
@@ -106,8 +106,8 @@ def keep_argument_deltas(events: list[Event]) -> list[Event]:
 
 
 @lru_cache(maxsize=64)
-def _pattern_for(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds a call's name where it begins: one of the session's tools, or, with none known, where formats put it."""
+def _build_name_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Return a pattern for a call's name: one of the session's tools or, if none are known, any name."""
     if names:
         return re.compile(rf"(?<![\w.-])(?:functions\.)?({'|'.join(map(re.escape, names))})(?=[^\w-])")
     return re.compile(

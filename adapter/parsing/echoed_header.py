@@ -1,6 +1,6 @@
-"""The header of the model's own turn, where it writes again what the chat template has just put there.
+"""Skip the header of the model's own turn when the model repeats it after the chat template.
 
-It is nobody else's turn then: what follows is the answer.
+The text after it is the answer, not another role's turn.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _headers = MarkerSet(*HEADERS)
 
 
 def skip_echoed_header(source: StreamBuffer) -> Reader[str]:
-    """The header at the very beginning, with the white space around it; empty, and nothing taken, of other text."""
+    """Return the header at the very beginning with the whitespace around it; "" and nothing taken of other text."""
     ahead: list[str] = []
     if (yield from skip_space(source, ahead)) != "<":  # as each of them begins
         source.push_back("".join(ahead))

@@ -1,6 +1,6 @@
-"""Encoders for formats that differ in nothing but the text around calls and results.
+"""Encoders for formats that differ only in the text around calls and results.
 
-``{name}`` in that text stands for the tool's name, and ``{id}`` in a result's for the call's id.
+In that text ``{name}`` is replaced by the tool's name, and ``{id}`` in a result by the call's id.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def calls_encoder(
     """Return an ``encode_calls``: each call is ``before``, its ``body`` and ``after``."""
 
     def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-        written = (before.replace("{name}", name) + body(name, arguments) + after for name, arguments in calls)
-        return f"{opening}{between.join(written)}{closing}"
+        encoded = (before.replace("{name}", name) + body(name, arguments) + after for name, arguments in calls)
+        return f"{opening}{between.join(encoded)}{closing}"
 
     return encode_calls
 
@@ -60,5 +60,5 @@ def result_encoder(before: str, after: str = "") -> Callable[[str, str, str], st
 
 
 def content_alone(_name: str, content: str, _call_id: str) -> str:
-    """An ``encode_result``: the content as it is."""
+    """Return the content unchanged; an ``encode_result``."""
     return content

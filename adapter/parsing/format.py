@@ -1,18 +1,18 @@
-"""What a format is: how one model family writes calls and results, as a table.
+"""`Format`: a table that describes how one model family writes calls and results.
 
-A newcomer adds a format in one file: its markers, a reader for what stands
-between them, an encoder, and the facts by which it is recognised.
+To add a format, add one file with its markers, a body reader, an encoder, and the patterns that identify it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from adapter.core.events import JsonObject
 from adapter.parsing.encoding import content_alone
-from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
+from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, peek_match
 from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.tool import ToolSet
 
@@ -23,10 +23,10 @@ CUT_OFF = (
 
 
 class JsonCall(NamedTuple):
-    """A call that is certain to be what is being read, as JSON from offset ``start`` of the model's text on.
+    """JSON from offset ``start`` of the model's text that is certain to be a call.
 
-    ``name``: what is called, where the text before says it; the JSON is then the arguments alone. Else it
-    is an object with the arguments under ``arguments_key``, or a list of such.
+    ``name``: the tool, if the text before the JSON names it; the JSON is then only the arguments. Otherwise it is an
+    object with the arguments under ``arguments_key``, or a list of such objects.
     """
 
     start: int
@@ -36,27 +36,28 @@ class JsonCall(NamedTuple):
 
 @dataclass(slots=True)
 class ReadContext:
-    """What a reader may know besides the text, and ``json_call``, what it tells of it before its end."""
+    """Facts for a body reader in addition to the text. The reader itself sets ``json_call`` and ``may_be_text``."""
 
     tools: ToolSet
     expected_format: str | None = None
-    """The name of the one format that is read, None when any may come."""
+    """Name of the only format that is parsed; None to accept every format."""
     tool_call_body: str | None = None
-    """That of the format that is read, see `Format`."""
+    body_variants: frozenset[str] = frozenset()
+    """As in the expected `Format`, like ``tool_call_body``."""
     at_line_start: bool = True
     after_call: bool = False
     close_at_first_marker: bool = False
-    """A stray quote hid a closing marker before: from here on the first marker closes."""
+    """An earlier stray quote hid a closing marker; from here on the first marker closes."""
     json_call: JsonCall | None = None
-    """Said by the reader of a body once it is committed; the first of a body."""
+    """The first JSON call of the body, set once its reader is certain."""
 
     may_be_text: bool = False
-    """Set by a reader that may give all it takes back as text: nothing is certain then before its end."""
+    """Set by a reader that may still return all of it as text; nothing is certain before its end."""
     reread_characters: int = 0
-    """Characters that were read as another family's call, were none, and were read again."""
+    """Characters that were parsed as another family's call, rejected, and parsed again."""
 
     def begin_body(self, *, at_line_start: bool, after_call: bool) -> None:
-        """Forget the body before."""
+        """Reset the state that belongs to one body."""
         self.at_line_start, self.after_call = at_line_start, after_call
         self.json_call, self.may_be_text = None, False
 
@@ -66,11 +67,11 @@ class ReadContext:
 
 
 class OpaqueSection(NamedTuple):
-    """Text after a header that says what it is, and that is so whatever it quotes.
+    """Text after a header that declares its kind; markers inside it are not parsed.
 
-    One of ``ends`` ends it where the text ends or one of ``before`` follows;
-    ``starts`` are headers that begin the next section even without such an end, ``glued_starts`` those that do
-    where no space stands before them: after a space they are quoted. ``closes`` end it whatever follows.
+    One of ``ends`` ends the section at the end of the text or before one of ``before``. ``starts`` begin the next
+    section even without such an end; ``glued_starts`` do so only without a space before them, since after a space they
+    are quoted. ``closes`` end it unconditionally.
     """
 
     is_reasoning: bool
@@ -82,51 +83,92 @@ class OpaqueSection(NamedTuple):
 
 
 class BodyResult(NamedTuple):
-    """What a reader made of a body: calls, or an error for the model, or (``is_text``) no call at all."""
+    """The result of parsing a body: calls, an error for the model, or (``not_a_call``) plain text."""
 
     calls: tuple[DecodedCall, ...] = ()
     fixes: tuple[str, ...] = ()
     error: str | None = None
     not_a_call: bool = False
     unfinished: bool = False
-    """The error is that the body ends inside a value: more text might mend it."""
+    """The body ends inside a value; more text might fix the error."""
     section: OpaqueSection | None = None
-    """What was read is the header of this section."""
+    """The parsed text is the header of this section."""
 
     def adding(self, *fixes: str) -> BodyResult:
         return self._replace(fixes=(*self.fixes, *fixes)) if fixes else self
 
     def repaired(self, *fixes: str) -> BodyResult:
-        """The same with more fixes, if it has calls."""
+        """Return the result with more repairs, if it has calls."""
         return self.adding(*fixes) if self.calls else self
 
-    def without_fix(self, fix: str) -> BodyResult:
-        return self._replace(fixes=tuple(other for other in self.fixes if other != fix))
+    def without_fixes(self, *names: str) -> BodyResult:
+        """Return the result without repairs that are the format's own way of writing."""
+        calls = (call._replace(fixes=_without(call.fixes, names)) for call in self.calls)
+        return self._replace(calls=tuple(calls), fixes=_without(self.fixes, names))
+
+    def calls_known_tools(self, tools: ToolSet) -> bool:
+        """Return whether there are calls, and all of them name tools of the session."""
+        return bool(self.calls) and all(tools.match(call.name) for call in self.calls)
+
+
+def _without(fixes: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(fix for fix in fixes if fix not in names)
 
 
 TEXT = BodyResult(not_a_call=True)
+CUT = BodyResult(error=CUT_OFF)
 
 BodyReader: TypeAlias = Callable[[StreamBuffer, list[str], ReadContext], Reader[BodyResult]]
-"""Reads what follows an opener and appends all it takes to the span (the list of str)."""
+"""A parser of the text after an opening marker; it appends all text that it takes to the span (the list of str)."""
 
 
 def try_readers(*readers: BodyReader) -> BodyReader:
-    """Reads as the first of ``readers`` that takes more than white space."""
+    """Return a reader that uses the first of ``readers`` that takes more than whitespace."""
 
     def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        reading = TEXT
+        result = TEXT
         for reader in readers:
             start = len(span)
-            reading = yield from reader(source, span, context)
-            if not reading.not_a_call or "".join(span[start:]).strip(SPACE):
+            result = yield from reader(source, span, context)
+            if not result.not_a_call or "".join(span[start:]).strip(SPACE):
                 break
-        return reading
+        return result
 
     return read
 
 
+def distinct_readers(readers: Iterable[BodyReader | None]) -> tuple[BodyReader, ...]:
+    return tuple(dict.fromkeys(read for read in readers if read is not None))
+
+
+def peek_call(
+    source: StreamBuffer,
+    context: ReadContext,
+    pattern: re.Pattern[str],
+    limit: int,
+    may_continue: Callable[[str], object],
+) -> Reader[re.Match[str] | None]:
+    """Return the match that `peek_match` finds, unless its first group is not the name of a tool of the session.
+
+    While it waits, `ReadContext.may_be_text` is set.
+    """
+    may_be_text, context.may_be_text = context.may_be_text, True
+    found = yield from peek_match(source, pattern, limit, may_continue)
+    context.may_be_text = may_be_text
+    return None if found is None or (found[1] and context.tools.match(found[1]) is None) else found
+
+
+def end_in_head(source: StreamBuffer, span: list[str], limit: int) -> BodyResult:
+    """Return an error if the text ends within a call's first word; otherwise the marker was only mentioned."""
+    rest = source.text[source.position :]
+    if not source.final or len(rest) > limit or any(char.isspace() for char in rest.strip()):
+        return TEXT
+    span.append(source.rest())
+    return CUT
+
+
 class CallOpener(NamedTuple):
-    """A marker that begins a call. ``keeps_space``: the white space before it is content, not the template's."""
+    """A marker that opens a call. ``keeps_space``: the whitespace before it is content, not the template's."""
 
     marker: str
     read: BodyReader
@@ -135,21 +177,19 @@ class CallOpener(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How one model family writes a call.
+    """Describe how one model family writes calls.
 
-    ``encode_calls`` and ``encode_result`` write history as the model was trained
-    to see it. ``strays`` are closing markers that are never content on their own.
-    ``stops`` end a turn; ``special_tokens`` must reach the parser unstripped; ``control_tokens``, beside those of the
-    tables, are one model's, as its server or its files tell (`adapter.prompting.escaping.with_control_tokens`).
-    ``reasoning`` maps the markers that open reasoning to those that close it, and
-    ``starts_in_reasoning`` says that the template always opens it in the prompt. ``answers`` maps
-    the markers around an answer that follows reasoning, which are plain words and so content elsewhere.
-    ``ends`` are tokens that end a turn or a part of it and that a server should have stripped;
-    ``channels`` open a part that is not reasoning, and so end reasoning that is not closed;
-    ``next_turns`` begin somebody else's turn and, once there are calls, ``results`` an invented
-    result: what follows them is not the model's to say. ``models`` and
-    ``template_marks`` are regular expressions and literal pieces by which a model's
-    name and a chat template tell the format.
+    ``encode_calls`` and ``encode_result`` write history as the model was trained to see it. ``stray_closers`` are
+    closing markers that are never content on their own. ``special_tokens`` must reach the parser unstripped.
+    ``control_tokens`` are one model's further tokens, as its server or files list them
+    (`adapter.prompting.escaping.with_control_tokens`). ``reasoning`` maps the markers that open reasoning to those that
+    close it; ``starts_in_reasoning``: the template always opens it in the prompt. ``answer_tags`` are the tags around
+    an answer that follows reasoning; elsewhere they are content. ``end_tokens`` end a turn or a part of it and should
+    have been stripped by the server. ``channel_markers`` open a part other than reasoning, and so end unclosed
+    reasoning. ``other_role_markers`` begin the turn of another role and, after a call, ``result_markers`` begin an
+    invented result; the text after either is not part of the model's turn. ``stop_sequences`` end generation.
+    ``model_patterns`` (regular expressions) and ``template_fingerprints`` (literals) identify the format by a model's
+    name or chat template.
     """
 
     name: str
@@ -159,18 +199,20 @@ class Format:
     """(tool name, content, call id) -> text."""
     aliases: tuple[str, ...] = ()
     openers_for: Callable[[Sequence[str]], tuple[CallOpener, ...]] | None = None
-    """Makes the openers that depend on the names of the session's tools."""
+    """Build the openers that depend on the names of the session's tools."""
     read_bare: BodyReader | None = None
-    """Reads calls that stand without markers where a message or paragraph begins."""
+    """Parser of calls without markers at the beginning of a message or paragraph."""
     tool_call_body: str | None = None
-    """What this format writes in the ``<tool_call>`` envelope, which several share: json, function or pairs."""
+    """Content of the ``<tool_call>`` envelope, which several formats share: json, function or pairs."""
+    body_variants: frozenset[str] = frozenset()
+    """Variants of shared bodies that this format writes, by the names that their parsers give them."""
     marks_plain_text: bool = False
-    """Its opening marker also stands before plain text, so that it announces no call."""
+    """Its opening marker also precedes plain text, so it does not announce a call."""
     read_header: BodyReader | None = None
-    """Reads what can only begin a message, the prompt having ended within a header; takes nothing of other text."""
+    """Parser of a header at the very beginning, for prompts that end inside a header; it takes nothing of other text.
+    """
     read_without_markers: BodyReader | None = None
-    """Reads what begins a message with a word, its opening markers stripped by the server: a call of a tool of the
-    session, or a header."""
+    """Parser of a call or header at the very beginning whose opening markers the server stripped."""
     reasoning: Mapping[str, str] = field(default_factory=lambda: {"<think>": "</think>"})
     starts_in_reasoning: bool = False
     answer_tags: Mapping[str, str] = field(default_factory=dict)

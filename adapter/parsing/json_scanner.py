@@ -1,7 +1,7 @@
-"""Takes JSON out of a text that arrives in pieces, and says which calls its values are.
+"""Take JSON from a text that arrives in pieces, and convert its values to calls.
 
-While it is taken, quotes are followed, so that a bracket or a closing marker inside a string is data
-(a file that contains ``</tool_call>`` can be written).
+Quotes are tracked, so that a bracket or a closing marker inside a string is data (a file that contains ``</tool_call>``
+can be written).
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer, ValueSink, read_
 from adapter.tools.call_shapes import DecodedCall, extract_calls, parse_arguments
 
 MAX_ATTEMPTS = 8
-"""Readings tried on one malformed body: each costs its length, so their number is bounded."""
+"""Maximum number of parses of one malformed body; each costs its length."""
 
 QUOTES = ('"', "'")
 BRACKETS = {"{": 1, "[": 1, "}": -1, "]": -1}
-"""By how much each changes the depth."""
+"""Change of depth by each bracket."""
 
 _STRING_END = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+", re.DOTALL) for quote in QUOTES}
-_MATTERS = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+[{quote}\\]", re.DOTALL) for quote in QUOTES}
+_STOP_PATTERNS = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+[{quote}\\]", re.DOTALL) for quote in QUOTES}
 
 
 def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[None]:
-    """Take the rest of a JSON string, with its closing quote, into ``span``; all that is left if it never closes."""
+    """Take the rest of a JSON string, with its closing quote, into ``span``; everything if it never closes."""
     pattern = _STRING_END[quote]
-    sink = ValueSink(span, _MATTERS[quote])
+    sink = ValueSink(span, _STOP_PATTERNS[quote])
     while True:
-        if sink.matters.match(source.text, source.position) is None and not source.final:
+        if sink.stop_pattern.match(source.text, source.position) is None and not source.final:
             sink.take(source.rest())
             yield from sink.wait(source)
             continue
@@ -50,9 +50,9 @@ def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[Non
 
 
 def scan_json_value(source: StreamBuffer, span: list[str], tokens: MarkerSet) -> Reader[str]:
-    """Take text into ``span`` until brackets balance. Returns the bracket that did it.
+    """Take text into ``span`` until brackets balance. Return the closing bracket.
 
-    Another marker that stands outside strings ends it too: it is returned, taken but not in ``span``. "" at the end.
+    Another marker outside strings ends it as well: it is returned, taken but not in ``span``. "" at the end.
     """
     depth = 0
     while True:
@@ -71,7 +71,7 @@ def scan_json_value(source: StreamBuffer, span: list[str], tokens: MarkerSet) ->
 
 
 def calls_from_json(values: Sequence[Value], arguments_key: str, context: ReadContext, offset: int) -> BodyResult:
-    """The calls in ``values``; ``offset`` is where the values' text begins in the span. Raises FormatError."""
+    """Return the calls in ``values``; ``offset`` is where the values' text begins in the span. Raises FormatError."""
     calls: list[DecodedCall] = []
     fixes: list[str] = []
     for value in values:
@@ -85,7 +85,7 @@ def calls_from_json(values: Sequence[Value], arguments_key: str, context: ReadCo
 
 
 def call_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
-    """The call of ``name`` with the one value as its arguments. Raises FormatError."""
+    """Return the call of ``name`` with the only value as its arguments. Raises FormatError."""
     if len(values) != 1:
         raise FormatError(f"expected one JSON object with the arguments, got {len(values)}")
     arguments, fixes = parse_arguments(values[0].value)

@@ -1,7 +1,7 @@
-"""What a marker in an answer must know of the text before it, to tell quoted ones from meant ones.
+"""Track the current Markdown line and code fence, to distinguish quoted markers from effective ones.
 
-Text is only kept until somebody asks: most of an answer is looked at once, when a marker
-comes, and an answer without markers not at all.
+Text is buffered until the state is needed: most of an answer is examined once, at a marker, and an answer without
+markers not at all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from adapter.parsing.stream_buffer import SPACE
 
 FENCE, TILDE_FENCE = "```", "~~~"
 FENCE_KIND = 39
-"""Characters that may follow the opening of a code fence on its line."""
+"""Maximum number of characters after the opening of a code fence on its line."""
 
 _MARGIN = SPACE.replace("\n", "")
 _OPENING = rf"[{_MARGIN}]*+(?:{FENCE}(?=[^\n]{{0,{FENCE_KIND}}}\n)(?P<more>`*)[^`\n]*\n|(?P<tilde>{TILDE_FENCE}))"
@@ -22,59 +22,71 @@ _SPEAKER = re.compile(r"(?: {2,}|\t)\s*(?:assistant|user|human|model|system|tool
 _HEAD_LENGTH = 40
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
-MANY = 256
-"""Pieces after which they are looked at all the same: a stream's piece of four characters takes sixty bytes."""
-LONG = 100
-"""Characters of a line that show whether it is a code fence."""
+MAX_PIECES = 256
+"""Number of pieces after which they are processed anyway; a four-character piece of a stream takes sixty bytes."""
+MAX_FENCE_LINE = 100
+"""Number of characters of a line that show whether it is a code fence."""
 
 
 @lru_cache(maxsize=16)
 def _next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Finds what closes ``fence``, or opens one when that is empty, where a text begins and on any later line of it."""
+    """Return patterns for a line that closes ``fence``, or opens one if it is empty: at a text's start, and later."""
     pattern = rf"[{_MARGIN}]*+{fence}" if fence else _OPENING
     return re.compile(pattern), re.compile("\n" + pattern)
 
 
 class MarkdownContext:
-    """The line so far, and the code fence around it, given in pieces of any size. It forgets the lines before.
+    """The current line and the code fence around it. Previous lines are forgotten.
 
-    ``has_fences``: whether code fences quote what is in them; in reasoning they are nothing but backticks.
+    ``has_fences``: code fences quote their content; in reasoning they are only backticks.
     """
 
-    __slots__ = ("_fence", "_goes_on", "_has_fences", "_head", "_is_blank", "_is_quote", "_opened", "_pieces", "_run")
+    __slots__ = (
+        "_fence",
+        "_has_fences",
+        "_head",
+        "_is_blank",
+        "_is_quote",
+        "_open_ticks",
+        "_pieces",
+        "_spans_lines",
+        "_tick_run",
+    )
 
     def __init__(self, *, has_fences: bool = True) -> None:
         self._has_fences = has_fences
-        self._pieces: list[str] = []  # what was not looked at yet
+        self._pieces: list[str] = []  # text that was not processed yet
         self._is_blank = True
         self._is_quote = False
-        self._head = ""  # its first characters, while they may say who speaks
-        self._fence = ""  # what closes the code fence that is open
-        self._opened = 0  # backticks that opened inline code; as many close it
-        self._run = 0  # backticks at the very end: more may come, so they count only when something else follows
-        self._goes_on = False
+        self._head = ""  # the line's first characters, while they may name a speaker
+        self._fence = ""  # closing marker of the open code fence
+        self._open_ticks = 0  # number of backticks that opened inline code; as many close it
+        self._tick_run = (
+            0  # backticks at the very end: more may come, so they count only once another character follows
+        )
+        self._spans_lines = False
 
     @property
     def is_blank(self) -> bool:
-        self._look()
+        self._flush()
         return self._is_blank
 
     @property
     def is_quote(self) -> bool:
-        """Whether it begins with ``>``, or is indented and begins with who speaks, as a quoted transcript does."""
-        self._look()
+        """True if the line begins with ``>``, or is indented and begins with a speaker, as in a quoted transcript."""
+        self._flush()
         return self._is_quote
 
     @property
     def is_fenced(self) -> bool:
-        """Whether it stands in a code fence."""
-        self._look()
+        """True inside a code fence."""
+        self._flush()
         return bool(self._fence)
 
     @property
     def quote_reason(self) -> str:
-        """What would quote a call that follows, as `REJECTION_REASONS` has it: "" when nothing would."""
-        self._look()
+        """The key of `REJECTION_REASONS` that quotes a call at this point; "" if nothing does."""
+        self._flush()
         if self._fence:
             return "code-fence"
         if self._opened_after_run():
@@ -82,7 +94,7 @@ class MarkdownContext:
         return "quotation" if self._is_quote else ""
 
     def quoted_after(self, text: str) -> str:
-        """`quoted_by`, if ``text`` came next."""
+        """Return `quote_reason` as it would be after ``text``."""
         from copy import copy
 
         ahead = copy(self)
@@ -90,38 +102,38 @@ class MarkdownContext:
         return ahead.quote_reason
 
     def advance_past_tick(self) -> None:
-        """The inline code quotes a marker, so it may go on over line breaks, to the end of its paragraph."""
-        self._look()
-        self._goes_on = True
+        """Note that the inline code quotes a marker: it may span lines, to the end of its paragraph."""
+        self._flush()
+        self._spans_lines = True
 
     def end_quotation(self) -> None:
-        """What quoted the text so far, in backticks or a fence, has ended here."""
-        self._look()
+        """End the quotation by backticks or a fence here."""
+        self._flush()
         self._fence = ""
         self._forget_ticks()
 
     def add(self, text: str) -> None:
         self._pieces.append(text)
-        if len(self._pieces) >= MANY:
-            self._look_at_lines()
+        if len(self._pieces) >= MAX_PIECES:
+            self._flush_lines()
 
-    def _look(self) -> None:
+    def _flush(self) -> None:
         if self._pieces:
             text = "".join(self._pieces)
             self._pieces.clear()
-            self._take(text)
+            self._process(text)
 
-    def _look_at_lines(self) -> None:
-        """Look at as much as no later text can show in another light: what is a fence shows at the end of its line."""
+    def _flush_lines(self) -> None:
+        """Process all text that later text cannot reinterpret: a fence is certain at the end of its line."""
         text = "".join(self._pieces)
         end = text.rfind("\n") + 1
-        if len(text[end:].lstrip(SPACE)) > LONG:
+        if len(text[end:].lstrip(SPACE)) > MAX_FENCE_LINE:
             end = len(text)
         self._pieces[:] = [text[end:]]
         if end:
-            self._take(text[:end])
+            self._process(text[:end])
 
-    def _take(self, text: str) -> None:
+    def _process(self, text: str) -> None:
         at = self._pass_fences(text) if self._has_fences and (FENCE in text or TILDE_FENCE in text) else 0
         if self._fence:
             start = text.rfind("\n", at) + 1
@@ -130,7 +142,7 @@ class MarkdownContext:
             self._add(text[at:] if at else text)
 
     def _pass_fences(self, text: str) -> int:
-        """Open and close the code fences of ``text``. Returns where the last that opens or closes one ends, or 0."""
+        """Open and close the code fences of ``text``. Return the end of the last fence line, or 0."""
         at = 0
         while True:
             first, later = _next_border(self._fence)
@@ -143,7 +155,7 @@ class MarkdownContext:
             self._forget_ticks()
 
     def _add(self, text: str) -> None:
-        if self._goes_on and "\n" in text:
+        if self._spans_lines and "\n" in text:
             for line in _LINES.findall(text):
                 self._add_line(line)
         else:
@@ -151,23 +163,23 @@ class MarkdownContext:
 
     def _add_line(self, text: str) -> None:
         start = text.rfind("\n") + 1
-        if start and not self._goes_on_after(text[:start]):
+        if start and not self._spans_past(text[:start]):
             self._forget_ticks()
         if start:
             self._is_blank, self._is_quote, self._head = True, False, ""
             text = text[start:]
-        self._begin(text)
+        self._begin_line(text)
         self._count_ticks(text)
 
-    def _goes_on_after(self, line: str) -> bool:
-        """Whether the inline code is still open after ``line``, the end of the present line."""
-        if not self._goes_on:
+    def _spans_past(self, line: str) -> bool:
+        """Return whether the inline code is still open after ``line``, the end of the current line."""
+        if not self._spans_lines:
             return False
-        self._begin(line[:-1])
+        self._begin_line(line[:-1])
         self._count_ticks(line)
         return self._opened_after_run() != 0 and not self._is_blank
 
-    def _begin(self, piece: str) -> None:
+    def _begin_line(self, piece: str) -> None:
         if len(self._head) < _HEAD_LENGTH and (self._is_blank or self._head):
             self._head = (self._head + piece)[:_HEAD_LENGTH]
             self._is_quote = self._is_quote or _SPEAKER.match(self._head) is not None
@@ -175,20 +187,20 @@ class MarkdownContext:
             self._is_blank, self._is_quote = False, self._is_quote or first == ">"
 
     def _count_ticks(self, piece: str) -> None:
-        for part in _TICK_RUNS.findall(piece) if "`" in piece or self._run else ():
+        for part in _TICK_RUNS.findall(piece) if "`" in piece or self._tick_run else ():
             if part[0] == "`":
-                self._run += len(part)
+                self._tick_run += len(part)
             else:
-                self._opened, self._run = self._opened_after_run(), 0
-                self._goes_on = self._goes_on and self._opened > 0
+                self._open_ticks, self._tick_run = self._opened_after_run(), 0
+                self._spans_lines = self._spans_lines and self._open_ticks > 0
 
     def _forget_ticks(self) -> None:
-        self._opened = self._run = 0
-        self._goes_on = False
+        self._open_ticks = self._tick_run = 0
+        self._spans_lines = False
 
     def _opened_after_run(self) -> int:
-        if self._run == 0:
-            return self._opened
-        if self._opened == 0:
-            return self._run
-        return 0 if self._run == self._opened else self._opened
+        if self._tick_run == 0:
+            return self._open_ticks
+        if self._open_ticks == 0:
+            return self._tick_run
+        return 0 if self._tick_run == self._open_ticks else self._open_ticks

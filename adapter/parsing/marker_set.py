@@ -1,7 +1,7 @@
-"""Sets of literal markers, and how the first of them in a text is found, also while the text is arriving.
+"""Find the first of a set of literal markers in a text, even while the text is arriving.
 
-A search costs little where no marker is, whatever their number: what is looked for is a character that each of
-them has and prose rarely has, and no pattern is compiled before a text needs it.
+A search is cheap where no marker is, however many there are: it looks for a character that each marker has and prose
+rarely has, and no pattern is compiled before a text needs it.
 """
 
 from __future__ import annotations
@@ -16,44 +16,43 @@ from typing import TypeAlias
 
 _NEVER = "(?!)"
 _AFTER_ANCHOR = 3
-"""Characters after a marker's anchor that are looked at before it is looked up: with all of them, the pattern for the
-markers of every family takes longer to compile than most answers to read."""
-ROUGH = 4_000
-"""Characters that a set looks through for its anchors alone, before it compiles the pattern for what may stand around
-them: for the markers of every family that takes longer than to read a short answer."""
+"""Number of characters after a marker's anchor that the pattern includes. With all of them, the pattern for every
+family's markers takes longer to compile than most answers take to parse."""
+ROUGH_SEARCH_LIMIT = 4_000
+"""Number of characters that a set searches for its anchors only, before it compiles the pattern for the text around
+them, which takes longer than parsing a short answer."""
 _KELVIN = "\u212a"
-"""The one sign beside ASCII's letters that is one of them in lower case."""
+"""The only character outside ASCII whose lower case is an ASCII letter."""
 
 Found: TypeAlias = tuple[int, int]
-"""Where a marker begins and ends in a text."""
+"""Start and end of a marker in a text."""
 
 
 class MarkerSet:
-    """A set of literal markers to look for, in any letter case.
+    """A set of literal markers to search for, in any letter case.
 
-    Each marker has an *anchor*: a character at a fixed place in it that is rare in prose, where it has one.
-    A regular expression looks for anchors, after the first texts with what may be a marker around them; the longest
-    marker there is looked up in a sorted list. All is made when first needed: of the sets that a parser has, an answer
-    needs few.
+    Each marker has an *anchor*: a character in it that is rare in prose, if it has one. A regular expression finds
+    anchors (after the first texts, together with the characters around them); the longest marker there is looked up in
+    a sorted list. Everything is built on first use, because an answer needs few of a parser's sets.
     """
 
     def __init__(self, *literals: str) -> None:
-        lowered = {sys.intern(literal.lower()) for literal in literals}  # which the sets of all sessions share
+        lowered = {sys.intern(literal.lower()) for literal in literals}  # shared by the sets of all sessions
         self.literals = tuple(sorted(lowered, key=lambda s: (-len(s), s)))
         self.longest = max(map(len, self.literals), default=0)
-        self._whole: MarkerSet | None = None
+        self._parent: MarkerSet | None = None
         self._searched = 0
 
     def part(self, *literals: str) -> MarkerSet:
-        """Some of these markers, which are looked for as all of them are, without a pattern of their own."""
+        """Return a set of some of these markers that shares this set's pattern."""
         some = MarkerSet(*literals)
-        some._whole, some.overlap, some.nests = self, self.overlap, self.nests
+        some._parent, some.overlap, some.nests = self, self.overlap, self.nests
         return some
 
     @cached_property
     def _offsets(self) -> dict[str, list[int]]:
-        if self._whole is not None:
-            return self._whole._offsets
+        if self._parent is not None:
+            return self._parent._offsets
         return {
             spelling: sorted(offsets, reverse=True)
             for char, offsets in _by_anchor(self.literals).items()
@@ -62,12 +61,12 @@ class MarkerSet:
 
     @cached_property
     def _sorted(self) -> list[str]:
-        """With an empty one before them, which is no marker."""
+        """The sorted markers, after an empty string."""
         return ["", *sorted(self.literals)]
 
     @cached_property
     def _shorter(self) -> dict[str, str]:
-        """The longest other marker that each begins with; the empty one where there is none."""
+        """The longest other marker that each marker begins with, or ""."""
         shorter, beginnings = dict[str, str](), [""]
         for literal in self._sorted[1:]:
             while not literal.startswith(beginnings[-1]):
@@ -78,23 +77,23 @@ class MarkerSet:
 
     @cached_property
     def starts(self) -> tuple[str, ...]:
-        """What a marker of more than one character may begin with."""
+        """The first characters of markers with more than one character."""
         firsts = {literal[0] for literal in self.literals if len(literal) > 1}
         return tuple(sorted({spelling for first in firsts for spelling in (first, first.upper())}))
 
     @cached_property
     def overlap(self) -> bool:
-        """Whether one may begin another; with this False `StreamBuffer.may_go_on` need not look."""
+        """True if one marker may begin another; if False, `StreamBuffer.may_continue` can skip its check."""
         return any(second.startswith(first) for first, second in pairwise(self._sorted[1:]))
 
     @cached_property
     def nests(self) -> bool:
-        """Whether one may hold another, before its own end: with this False none waits for what began before it."""
+        """True if one marker may contain another before its own end; if False, no earlier beginning is waited for."""
         return any(MarkerSet.search(self, literal, 1, len(literal) - 1) for literal in self.literals)
 
     @cached_property
-    def matters(self) -> re.Pattern[str]:
-        """Matches at the beginning of every text that holds a marker, or a part of one."""
+    def stop_pattern(self) -> re.Pattern[str]:
+        """Matches at the beginning of every text that contains a marker or a part of one."""
         characters = re.escape("".join({*self.starts, *self._offsets}))
         return re.compile(f"[^{characters}]*+[{characters}]" if characters else _NEVER)
 
@@ -102,29 +101,30 @@ class MarkerSet:
     def _start(self) -> re.Pattern[str]:
         return re.compile(f"[{re.escape(''.join(self.starts))}]" if self.starts else _NEVER)
 
-    def _anchors(self, length: int) -> re.Pattern[str]:
-        """Finds the places of anchors in a text of so many characters, all at which a marker stands among them."""
-        if self._whole is not None:
-            return self._whole._anchors(length)
+    def _anchor_pattern(self, length: int) -> re.Pattern[str]:
+        """Return a pattern that finds every marker's anchor in a text of ``length`` characters, and perhaps other
+        characters."""
+        if self._parent is not None:
+            return self._parent._anchor_pattern(length)
         self._searched += length
-        return self._any_anchor if self._searched <= ROUGH else self._at_anchor
+        return self._rough_pattern if self._searched <= ROUGH_SEARCH_LIMIT else self._at_anchor
 
     @cached_property
-    def _any_anchor(self) -> re.Pattern[str]:
+    def _rough_pattern(self) -> re.Pattern[str]:
         return re.compile(f"[{re.escape(''.join(self._offsets))}]" if self._offsets else _NEVER)
 
     @cached_property
     def _at_anchor(self) -> re.Pattern[str]:
-        return re.compile("|".join(self._branches()) or _NEVER)
+        return re.compile("|".join(self._exact_branches()) or _NEVER)
 
-    def _branches(self) -> list[str]:
-        """A pattern for each anchor, with what may be a marker around it."""
+    def _exact_branches(self) -> list[str]:
+        """Return a pattern for each anchor with the possible characters around it."""
         return list(starmap(_at_anchor, _by_anchor(self.literals).items()))
 
     @cached_property
-    def _sign(self) -> re.Pattern[str]:
-        """Finds an anchor that has beside it what some marker has there, as a group, or the end of the text where
-        that may become the beginning of a marker, before its anchor."""
+    def _hint_pattern(self) -> re.Pattern[str]:
+        """Match an anchor next to a character that some marker has there, as a group, or the end of the text where a
+        marker may begin before its anchor."""
         by_anchor = _by_anchor(self.literals)
         begun = {literal[: _anchor_of(literal)] for literal in self.literals} - {""}
         if not by_anchor.keys().isdisjoint("".join(begun)):
@@ -132,39 +132,39 @@ class MarkerSet:
         beginnings: dict[str, list[str]] = {}
         for text in sorted(begun):
             beginnings.setdefault(text[0], []).append(text[1:])
-        behind = {char: f"(?:{_beside(char, by_offset)})()" for char, by_offset in by_anchor.items()}
+        behind = {char: f"(?:{_neighbour_pattern(char, by_offset)})()" for char, by_offset in by_anchor.items()}
         behind |= {first: rf"(?:{_any_beginning(rests)})?\Z" for first, rests in beginnings.items()}
         branches = [re.escape(one) + rest for char, rest in behind.items() for one in _spellings(char)]
         return re.compile("|".join(branches) or _NEVER)
 
-    def plain_end(self, text: str) -> int:
-        """Where the end of ``text`` begins that may still become a marker; -1 where there is one already."""
-        sign = self._sign.search(text)
+    def find_plain_end(self, text: str) -> int:
+        """Return the start of the text's end that may still become a marker; -1 if the text contains a marker."""
+        sign = self._hint_pattern.search(text)
         if sign is None:
             return len(text)
         if not sign.lastindex:
             return sign.start()
-        return self.held(text, 0) if self.search(text, 0) is None else -1
+        return self.partial_start(text, 0) if self.search(text, 0) is None else -1
 
     def search(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
-        """The first marker that begins at ``start`` or later and ends by ``end``."""
-        search, at = self._anchors(min(end, len(text)) - start).search, start
+        """Return the first marker that begins at ``start`` or later and ends by ``end``."""
+        search, at = self._anchor_pattern(min(end, len(text)) - start).search, start
         while (anchor := search(text, at, end)) is not None:
             place = anchor.start()
-            if (found := self._around(text, place, start, end)) is not None:
+            if (found := self._match_anchor(text, place, start, end)) is not None:
                 return found
             at = place + 1
         return None
 
-    def _around(self, text: str, place: int, start: int, end: int) -> Found | None:
-        """The first marker that has its anchor at ``place``."""
+    def _match_anchor(self, text: str, place: int, start: int, end: int) -> Found | None:
+        """Return the first marker whose anchor is at ``place``."""
         for offset in self._offsets[text[place]]:
             if place - offset >= start and (found := self.match(text, place - offset, end)) is not None:
                 return found
         return None
 
     def match(self, text: str, start: int, end: int = sys.maxsize) -> Found | None:
-        """The longest marker that begins at ``start`` and ends by ``end``."""
+        """Return the longest marker that begins at ``start`` and ends by ``end``."""
         ahead = text[start : start + self.longest]
         is_ascii, ahead = ahead.isascii(), ahead.lower()
         literal = self._sorted[bisect_right(self._sorted, ahead) - 1]
@@ -176,15 +176,15 @@ class MarkerSet:
         return None
 
     def may_start_with(self, text: str) -> bool:
-        """Whether more text could turn ``text`` into a marker."""
+        """Return whether more text could turn ``text`` into a marker."""
         if not text or len(text) >= self.longest:
             return False
         begun = text.lower()
         place = bisect_right(self._sorted, begun)
         return place < len(self._sorted) and self._sorted[place].startswith(begun)
 
-    def held(self, text: str, start: int) -> int:
-        """Where the end of ``text`` begins that may still become a marker; its length if none may."""
+    def partial_start(self, text: str, start: int) -> int:
+        """Return the start of the text's end that may still become a marker; by default the text's length."""
         place = max(start, len(text) - self.longest + 1)
         while (found := self._start.search(text, place)) is not None:
             place = found.start()
@@ -195,20 +195,20 @@ class MarkerSet:
 
 
 class WeakMarkerSet(MarkerSet):
-    """`MarkerSet` of which those in ``weak`` are passed over where what that says of them follows: they mean nothing."""
+    """A `MarkerSet` in which the markers of ``weak`` are ignored where their pattern matches the following text."""
 
     def __init__(self, weak: Mapping[str, str], *literals: str) -> None:
         super().__init__(*literals, *weak)
         self._weak = weak
         self._idle = {literal: re.compile(idle) for literal, idle in weak.items()}
-        self.overlap = self.nests = True  # of many some do, and to find out which takes longer than to look
+        self.overlap = self.nests = True  # likely among so many, and checking takes longer than it saves
 
-    def _branches(self) -> list[str]:
+    def _exact_branches(self) -> list[str]:
         strong = _by_anchor(literal for literal in self.literals if literal not in self._weak)
-        return [*starmap(_at_anchor, strong.items()), *starmap(_unless, self._weak.items())]
+        return [*starmap(_at_anchor, strong.items()), *starmap(_unless_followed, self._weak.items())]
 
-    def _around(self, text: str, place: int, start: int, end: int) -> Found | None:
-        """As of other sets; a weak one only where there is no other."""
+    def _match_anchor(self, text: str, place: int, start: int, end: int) -> Found | None:
+        """Prefer a strong marker to a weak one."""
         weak = None
         for offset in self._offsets[text[place]]:
             if place - offset >= start and (found := self.match(text, place - offset, end)) is not None:
@@ -220,17 +220,17 @@ class WeakMarkerSet(MarkerSet):
 
 
 def _is_spelled(literal: str, text: str) -> bool:
-    """Whether ``text``, which may hold any sign, is ``literal`` in some letter case of its own letters."""
+    """Return whether ``text``, which may hold any character, is ``literal`` in some letter case."""
     return text.lower() == literal and _KELVIN not in text
 
 
 def _anchor_of(literal: str) -> int:
-    """The place of the first character in ``literal`` that is no letter, digit or space; 0 when all are."""
+    """Return the index of the first character that is not a letter, digit or space; 0 by default."""
     return next((at for at, char in enumerate(literal) if not (char.isalnum() or char.isspace() or char == "_")), 0)
 
 
 def _by_anchor(literals: Iterable[str]) -> dict[str, dict[int, list[str]]]:
-    """The literals by their anchor and by its place in them."""
+    """Group the literals by their anchor and its index."""
     anchored: dict[str, dict[int, list[str]]] = {}
     for literal in literals:
         offset = _anchor_of(literal)
@@ -239,77 +239,80 @@ def _by_anchor(literals: Iterable[str]) -> dict[str, dict[int, list[str]]]:
 
 
 def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
-    """A pattern for ``char`` where it may be the anchor of a marker; what precedes it is looked back at."""
+    """Return a pattern for ``char`` as a marker's anchor; the text before it is matched by lookbehind."""
     branches = []
     for offset, literals in sorted(by_offset.items(), reverse=True):
         behind = {literal[:offset] + char for literal in literals}
         branches += [f"(?<={_any_case(text)})" for text in sorted(behind)] if offset else []
-    branches += [_rest([literal[1 : 1 + _AFTER_ANCHOR] for literal in by_offset.get(0, [])])] if 0 in by_offset else []
+    branches += (
+        [_rest_pattern([literal[1 : 1 + _AFTER_ANCHOR] for literal in by_offset.get(0, [])])] if 0 in by_offset else []
+    )
     return f"{_any_case(char)}(?:{'|'.join(branches)})"
 
 
-def _beside(char: str, by_offset: Mapping[int, list[str]]) -> str:
-    """A pattern behind ``char`` where the characters before and after it may be those of a marker."""
+def _neighbour_pattern(char: str, by_offset: Mapping[int, list[str]]) -> str:
+    """Return a pattern after ``char`` for the characters before and after it in a marker."""
     after = {literal[1:2] for literal in by_offset.get(0, [])}
     before = {literal[offset - 1] for offset, literals in by_offset.items() for literal in literals if offset}
     sides = [f"(?<={_one_of(before)}{_any_case(char)})"] if before else []
-    return "|".join(sides + ([_then(after)] if after else []))
+    return "|".join(sides + ([_next_pattern(after)] if after else []))
 
 
 def _one_of(characters: Iterable[str]) -> str:
-    """A pattern for one of ``characters``, in any letter case."""
+    """Return a pattern for one of ``characters``, in any letter case."""
     return f"[{re.escape(''.join(spelling for char in sorted(characters) for spelling in _spellings(char)))}]"
 
 
 def _spellings(char: str) -> Iterable[str]:
-    """``char`` in lower and upper case."""
+    """Return ``char`` in lower and upper case."""
     return dict.fromkeys((char, char.upper() if len(char.upper()) == 1 else char))
 
 
 def _any_beginning(literals: Iterable[str]) -> str:
-    """A pattern for each beginning of each of the literals."""
+    """Return a pattern for each prefix of each literal."""
     rests: dict[str, list[str]] = {}
     for literal in filter(None, literals):
         rests.setdefault(literal[0], []).append(literal[1:])
     return "|".join(f"{_any_case(first)}(?:{_any_beginning(rest)})?" for first, rest in rests.items())
 
 
-def _unless(literal: str, idle: str) -> str:
-    """A pattern for the anchor of ``literal`` where that does not have ``idle`` behind it."""
+def _unless_followed(literal: str, idle: str) -> str:
+    """Return a pattern for the anchor of ``literal`` where ``idle`` does not follow the literal."""
     offset = _anchor_of(literal)
     before, char, after = map(re.escape, (literal[:offset], literal[offset], literal[offset + 1 :]))
     return f"{char}{f'(?<={before}{char})' if offset else ''}(?={after}(?!{idle}))"
 
 
 def alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
-    """A pattern for the longest literal that fits, in any letter case unless ``exact``.
+    """Return a pattern for the longest matching literal, in any letter case unless ``exact``.
 
-    A tree, each branch of which begins with a literal or a set of characters: `re` decides
-    between such branches by their first character alone.
+    The pattern is a tree in which each branch begins with a literal or a character set: `re` chooses between such
+    branches by their first character alone.
     """
     branches: dict[str, list[str]] = {}
     for literal in dict.fromkeys(literals):
         branches.setdefault(literal[:1], []).append(literal[1:])
     is_optional = branches.pop("", None) is not None
-    spelled = re.escape if exact else _any_case
-    pattern = "|".join(spelled(first) + _rest(rests, exact=exact) for first, rests in branches.items())
+    to_pattern = re.escape if exact else _any_case
+    pattern = "|".join(to_pattern(first) + _rest_pattern(rests, exact=exact) for first, rests in branches.items())
     return f"(?:{pattern})?" if is_optional else pattern
 
 
 def first_two(literals: Iterable[str]) -> str:
-    """A pattern for the first two characters of each of the literals, in any letter case, or the first at the end."""
+    """Return a pattern for the first two characters of each literal, in any letter case; the second may be the text's
+    end."""
     seconds: dict[str, set[str]] = {}
     for literal in literals:
         seconds.setdefault(literal[0], set()).add(literal[1:2])
-    return "|".join(_any_case(first) + _then(some) for first, some in seconds.items())
+    return "|".join(_any_case(first) + _next_pattern(some) for first, some in seconds.items())
 
 
-def _then(characters: set[str]) -> str:
-    """A pattern for one of ``characters``, or the end of the text; for nothing where one of them is empty."""
+def _next_pattern(characters: set[str]) -> str:
+    """Return a pattern for one of ``characters`` or the end of the text; "" if one of them is empty."""
     return "" if "" in characters else rf"(?:{_one_of(characters)}|\Z)"
 
 
-def _rest(rests: list[str], *, exact: bool = False) -> str:
+def _rest_pattern(rests: list[str], *, exact: bool = False) -> str:
     if len(rests) > 1:
         return f"(?:{alternatives(rests, exact=exact)})"
     return re.escape(rests[0]) if exact else _any_case(rests[0])
@@ -321,5 +324,5 @@ def _any_case(text: str) -> str:
 
 @lru_cache(maxsize=512)
 def markers_for(*literals: str) -> MarkerSet:
-    """`MarkerSet` that are made once: making them costs more than reading a short text."""
+    """Return a cached `MarkerSet`: building one costs more than parsing a short text."""
     return MarkerSet(*literals)

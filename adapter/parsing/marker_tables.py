@@ -1,4 +1,4 @@
-"""What the segmenter looks for, put together once for a set of formats and tools."""
+"""The segmenter's markers and parsers, built once for each set of formats and tools."""
 
 from __future__ import annotations
 
@@ -8,77 +8,83 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from adapter.parsing.bare_json import CALL_KEYS, UntaggedJson
-from adapter.parsing.fallback_readers import FallbackReader, FallbackReaders, merge_openers
-from adapter.parsing.format import BodyReader, BodyResult, CallOpener, Format, ReadContext, try_readers
+from adapter.parsing.fallback_readers import FallbackReader, merge_openers
+from adapter.parsing.format import (
+    BodyReader,
+    BodyResult,
+    CallOpener,
+    Format,
+    ReadContext,
+    distinct_readers,
+    try_readers,
+)
 from adapter.parsing.markdown_context import FENCE, FENCE_KIND
 from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, first_two, markers_for
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 
 REASONING = {"<think>": "</think>", "<thinking>": "</thinking>"}
-"""Reasoning markers that models write whatever their family."""
+"""Reasoning markers that models of any family write."""
 
 END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>")
 """Tokens that a server should have stripped."""
 
 NEXT_TURN = ("<|im_start|>", "<|start_header_id|>")
 INVENTED_RESULT = ("<tool_response>",)
-"""What a model writes when it goes on by itself: the rest is not its turn any more."""
+"""Tags of a result that the model invents; the rest is not part of its turn."""
 
 BARE_STARTS = ("\n{", "\n[")
-"""Where JSON without markers may begin."""
+"""Possible beginnings of JSON without markers."""
 
 CALL_FENCES = ("", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", "xml")
-"""What code fences that may hold a call say of their language."""
+"""Languages of code fences that may hold a call."""
 
 
 class MarkerTables(NamedTuple):
-    """The markers of some formats by what they do, in lower case, and what finds them in a text."""
+    """The markers of some formats by their function, in lower case, and the sets that find them."""
 
-    told: str | None
-    """The name of the one format that is read, None when any may come."""
     openers: Mapping[str, CallOpener]
-    heads: tuple[BodyReader, ...]
-    stripped: tuple[BodyReader, ...]
-    """Read calls whose openers are missing, where an answer begins."""
+    header_readers: tuple[BodyReader, ...]
+    markerless_readers: tuple[BodyReader, ...]
+    """Parsers of calls whose opening markers are missing, at the beginning of an answer."""
     bare: BodyReader
-    """Reads calls that stand without markers where a line begins."""
+    """Parser of calls without markers at the beginning of a line."""
     fenced: BodyReader
-    """Reads what a code fence holds."""
-    strays: frozenset[str]
-    foreign_strays: frozenset[str]
-    """Closing markers of the formats that are not told: they belong to nothing but a call right before them."""
+    """Parser of the content of a code fence."""
+    stray_closers: frozenset[str]
+    fallback_closers: frozenset[str]
+    """Closing markers of formats other than the expected one: they are markup only right after a call."""
     reasoning: Mapping[str, str]
-    answers: Mapping[str, str]
-    ends: frozenset[str]
-    next_turns: frozenset[str]
-    results: frozenset[str]
+    answer_tags: Mapping[str, str]
+    end_tokens: frozenset[str]
+    other_role_markers: frozenset[str]
+    result_markers: frozenset[str]
     text_markers: WeakMarkerSet
-    """All that matters in an answer."""
+    """All markers that are effective in an answer."""
     reasoning_ends: MarkerSet
     reasoning_markers: MarkerSet
-    """All that matters in reasoning."""
+    """All markers that are effective in reasoning."""
     opening_markers: MarkerSet
 
 
 @lru_cache(maxsize=128)
 def reasoning_markers(formats: tuple[Format, ...]) -> Mapping[str, str]:
-    """The closing marker of reasoning by its opening one, for these formats."""
+    """Map the opening markers of reasoning to the closing ones, for these formats."""
     own = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.reasoning.items()}
     return REASONING | own
 
 
 @lru_cache(maxsize=128)
 def build_marker_tables(
-    formats: tuple[Format, ...], names: tuple[str, ...], others: FallbackReaders | None = None
+    formats: tuple[Format, ...], names: tuple[str, ...], fallback: tuple[Format, ...] = ()
 ) -> MarkerTables:
-    """``names``: those of the session's tools, which some formats use as markers.
+    """Build the tables. ``names``: the session's tools, which some formats use as markers.
 
-    ``others``: those whose calls, but nothing else of them, are read where none of ``formats`` has its own.
+    ``fallback``: further formats; only their calls are parsed, at markers that ``formats`` do not have.
     """
     if not names:
-        return _tables(formats, others)
-    plain, openers = _tables(formats, others), _all_openers(formats, others, names)
-    text_markers = WeakMarkerSet(_weak(openers, names), *plain.text_markers.literals, *openers)
+        return _build_tables(formats, fallback)
+    plain, openers = _build_tables(formats, fallback), _all_openers(formats, fallback, names)
+    text_markers = WeakMarkerSet(_weak_patterns(openers, names), *plain.text_markers.literals, *openers)
     return plain._replace(
         openers=openers,
         text_markers=text_markers,
@@ -88,9 +94,9 @@ def build_marker_tables(
 
 
 def _all_openers(
-    formats: tuple[Format, ...], others: FallbackReaders | None, names: tuple[str, ...]
+    formats: tuple[Format, ...], fallback: tuple[Format, ...], names: tuple[str, ...]
 ) -> dict[str, CallOpener]:
-    return merge_openers(_openers(formats, names), others.openers(names) if others else {})
+    return merge_openers(_openers(formats, names), _openers(fallback, names))
 
 
 def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, CallOpener]:
@@ -102,37 +108,39 @@ def _openers(formats: tuple[Format, ...], names: tuple[str, ...]) -> dict[str, C
 
 
 @lru_cache(maxsize=128)
-def _tables(formats: tuple[Format, ...], others: FallbackReaders | None) -> MarkerTables:
-    openers = _all_openers(formats, others, ())
-    strays = _lowered(marker for entry in formats for marker in entry.stray_closers)
-    foreign_strays = (others.strays if others else frozenset()) - strays
-    channels = _lowered(marker for entry in formats for marker in entry.channel_markers)
-    ends = channels | _lowered((*END_OF_TURN, *(marker for entry in formats for marker in entry.end_tokens)))
-    next_turns = _lowered((*NEXT_TURN, *(marker for entry in formats for marker in entry.other_role_markers)))
-    results = _lowered((*INVENTED_RESULT, *(marker for entry in formats for marker in entry.result_markers)))
+def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> MarkerTables:
+    openers = _all_openers(formats, fallback, ())
+    stray_closers = _lower(marker for entry in formats for marker in entry.stray_closers)
+    fallback_closers = _lower(marker for entry in fallback for marker in entry.stray_closers) - stray_closers
+    channels = _lower(marker for entry in formats for marker in entry.channel_markers)
+    end_tokens = channels | _lower((*END_OF_TURN, *(marker for entry in formats for marker in entry.end_tokens)))
+    other_role_markers = _lower((*NEXT_TURN, *(marker for entry in formats for marker in entry.other_role_markers)))
+    result_markers = _lower((*INVENTED_RESULT, *(marker for entry in formats for marker in entry.result_markers)))
     reasoning = reasoning_markers(formats)
-    answers = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answer_tags.items()}
+    answer_tags = {
+        opening.lower(): closing.lower() for entry in formats for opening, closing in entry.answer_tags.items()
+    }
     text_markers = WeakMarkerSet(
-        _weak(openers, ()),
-        *openers, *strays, *foreign_strays, *reasoning, *reasoning.values(), *answers, *answers.values(), *ends,
-        *next_turns, *results,
+        _weak_patterns(openers, ()),
+        *openers, *stray_closers, *fallback_closers, *reasoning, *reasoning.values(), *answer_tags,
+        *answer_tags.values(), *end_tokens,
+        *other_role_markers, *result_markers,
     )  # fmt: skip
-    own_bare = [*_own_bare(formats), *_foreign_bare(formats, others)]
+    bare = _bare_readers(formats, fallback)
     return MarkerTables(
-        told=formats[0].name if len(formats) == 1 else None,
         openers=openers,
-        # Heads are of the told format alone: one may be any word, which would be held back from every answer.
-        heads=tuple(dict.fromkeys(entry.read_header for entry in formats if entry.read_header is not None)),
-        stripped=tuple(_stripped(formats, others)),
-        bare=try_readers(*own_bare, _read_loose_json),
-        fenced=try_readers(*own_bare, _bare_json),
-        strays=strays,
-        foreign_strays=foreign_strays,
+        # Only of these formats: a head may be any word, which would be buffered in every answer.
+        header_readers=distinct_readers(entry.read_header for entry in formats),
+        markerless_readers=_markerless_readers(formats, fallback),
+        bare=try_readers(*bare, _read_loose_json),
+        fenced=try_readers(*bare, _bare_json),
+        stray_closers=stray_closers,
+        fallback_closers=fallback_closers,
         reasoning=reasoning,
-        answers=answers,
-        ends=ends,
-        next_turns=next_turns,
-        results=results,
+        answer_tags=answer_tags,
+        end_tokens=end_tokens,
+        other_role_markers=other_role_markers,
+        result_markers=result_markers,
         text_markers=text_markers,
         reasoning_ends=markers_for(*reasoning.values(), *channels),
         reasoning_markers=text_markers.part(*openers, *reasoning.values(), *channels),
@@ -140,8 +148,8 @@ def _tables(formats: tuple[Format, ...], others: FallbackReaders | None) -> Mark
     )
 
 
-def _weak(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
-    """Patterns of what follows a code fence, or a bracket at a line's beginning, where that can begin no call."""
+def _weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
+    """Return patterns of text after a code fence, or a bracket at the beginning of a line, that cannot begin a call."""
     keys = "|".join(map(re.escape, sorted({*CALL_KEYS, *names})))
     idle_object = rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
     idle_list = rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]"
@@ -153,23 +161,28 @@ def _weak(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _lowered(markers: Iterable[str]) -> frozenset[str]:
+def _lower(markers: Iterable[str]) -> frozenset[str]:
     return frozenset(marker.lower() for marker in markers)
 
 
-def _own_bare(formats: Sequence[Format]) -> list[BodyReader]:
-    """How these formats call without markers. Where no format is told, bare JSON is nobody's own way."""
-    own = list(dict.fromkeys(entry.read_bare for entry in formats if entry.read_bare is not None))
-    return own if len(formats) == 1 else [read for read in own if not isinstance(read, UntaggedJson)]
+def _bare_readers(formats: Sequence[Format], fallback: tuple[Format, ...]) -> tuple[BodyReader, ...]:
+    """Return the parsers of calls without markers; bare JSON is an own way to call only of an expected format."""
+    own = distinct_readers(entry.read_bare for entry in formats)
+    others = [read for read in distinct_readers(entry.read_bare for entry in fallback) if read not in own]
+    return (
+        *(read for read in own if len(formats) == 1 or not isinstance(read, UntaggedJson)),
+        *(FallbackReader(None, read) for read in others if not isinstance(read, UntaggedJson)),
+    )
 
 
-def _stripped(formats: Sequence[Format], others: FallbackReaders | None) -> list[BodyReader]:
-    own = list(dict.fromkeys(entry.read_without_markers for entry in formats if entry.read_without_markers is not None))
-    return own + [_undecided(read) for read in _not_among(own, others.stripped if others else ())]
+def _markerless_readers(formats: Sequence[Format], fallback: tuple[Format, ...]) -> tuple[BodyReader, ...]:
+    own = distinct_readers(entry.read_without_markers for entry in formats)
+    others = distinct_readers(entry.read_without_markers for entry in fallback)
+    return (*own, *(_uncertain_reader(read) for read in others if read not in own))
 
 
-def _undecided(read: BodyReader) -> BodyReader:
-    """Reads a call of another family that is known to be one only when it is whole."""
+def _uncertain_reader(read: BodyReader) -> BodyReader:
+    """Return a reader for another family's call that is certain only once it is complete."""
     read_foreign = FallbackReader(None, read)
 
     def read_undecided(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -179,20 +192,10 @@ def _undecided(read: BodyReader) -> BodyReader:
     return read_undecided
 
 
-def _foreign_bare(formats: Sequence[Format], others: FallbackReaders | None) -> list[BodyReader]:
-    """How the ``others`` call without markers; bare JSON is read in any case."""
-    own = [entry.read_bare for entry in formats if entry.read_bare is not None]
-    return [FallbackReader(None, read) for read in _not_among(own, others.bare if others else ())]
-
-
-def _not_among(own: Sequence[BodyReader], others: Sequence[BodyReader]) -> list[BodyReader]:
-    return [read for read in others if read not in own]
-
-
 _bare_json = UntaggedJson("arguments", after_marker=False)
 
 
 def _read_loose_json(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """JSON calls that lack their format's markers."""
-    reading = yield from _bare_json(source, span, context)
-    return reading.adding("no-markers")
+    """Parse JSON calls that lack their format's markers."""
+    result = yield from _bare_json(source, span, context)
+    return result.adding("no-markers")

@@ -1,7 +1,7 @@
-"""Tells a marker that prose only names from one that is meant: by where it stands, or once its reader has failed.
+"""Distinguish a marker that prose only mentions from an effective one, by its position or by its body.
 
-``Put the call in <tool_call>.`` and ``[TOOL_CALLS]NAME{...} is the old form`` stand in a sentence
-and hold nothing of a call; what stands at the beginning of a line was meant, however broken it is.
+``Put the call in <tool_call>.`` and ``[TOOL_CALLS]NAME{...} is the old form`` are parts of a sentence without a call; a
+marker at the beginning of a line is effective, however broken its body is.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ import re
 
 from adapter.parsing.format import BodyResult, ReadContext
 from adapter.parsing.parse_state import ParseState
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, wait_for_character
 
 LIMIT = 400
-"""Characters that a failed reader may have taken of what is prose: they are read again."""
+"""Maximum number of characters that a failed reader may have taken of prose; they are parsed again."""
 
 _BEGINS_JSON = re.compile(r"\s*[{\[]\s*[\"'\w{\[“]")
 _INNER_TOKEN = re.compile(r"</|<[|｜]|[|｜]>|<\w+[=>]|\[\w+\]")
 _WORD = re.compile(r"[\w.-]+")
 
 
-def is_mere_mention(raw: str, marker: str, reading: BodyResult, context: ReadContext, *, is_glued: bool) -> bool:
-    """Whether ``raw`` is a ``marker`` named within a line and the rest of a sentence.
+def is_mere_mention(raw: str, marker: str, result: BodyResult, context: ReadContext, *, is_glued: bool) -> bool:
+    """Return whether ``raw`` is a ``marker`` mentioned within a line and the rest of a sentence.
 
-    ``is_glued``: no white space stands before it.
+    ``is_glued``: no whitespace precedes it.
     """
     if context.at_line_start or len(raw) - len(marker) > LIMIT:
         return False
     body, tools = raw[len(marker) :], context.tools
     if is_glued and not body.strip():
         return False
-    if reading.calls:
-        return "missing-close-tag" in reading.fixes and all(
-            not call.arguments and (tools.match(call.name) is None) for call in reading.calls
+    if result.calls:
+        return "missing-close-tag" in result.fixes and all(
+            not call.arguments and (tools.match(call.name) is None) for call in result.calls
         )
-    if reading.error is None:
+    if result.error is None:
         return False
     body = body.replace(marker, " ")
     if _BEGINS_JSON.match(body) or _INNER_TOKEN.search(body):
@@ -43,7 +43,7 @@ def is_mere_mention(raw: str, marker: str, reading: BodyResult, context: ReadCon
 
 
 def is_stray_closer(source: StreamBuffer, state: ParseState) -> Reader[bool]:
-    """Whether a closing marker, just taken, begins a line, or is glued to the last word of the text."""
+    """Return whether a closing marker, just taken, begins a line or is glued to the last word of the text."""
     line = state.line
     if line.is_blank or line.is_quote or any(state.space):
         return line.is_blank
@@ -54,7 +54,6 @@ def is_stray_closer(source: StreamBuffer, state: ParseState) -> Reader[bool]:
 
 
 def begins_block(source: StreamBuffer) -> Reader[bool]:
-    """Whether a marker, just taken, begins something and is not a word in a sentence."""
-    while source.is_empty and not source.final:
-        yield
+    """Return whether a marker, just taken, is followed by a line break or a tag and not by a sentence."""
+    yield from wait_for_character(source)
     return not source.is_empty and source.text[source.position] in "\r\n<"

@@ -1,7 +1,4 @@
-"""Stretches of text that are one thing whatever they quote: no call counts in them.
-
-What follows a header that says what it is, the echo of an earlier result, and what a model invents for others to say.
-"""
+"""Opaque sections, in which quoted calls do not count: text after a header, echoed results, invented turns."""
 
 from __future__ import annotations
 
@@ -10,11 +7,11 @@ from adapter.parsing.event_buffer import EventBuffer
 from adapter.parsing.format import OpaqueSection
 from adapter.parsing.marker_set import MarkerSet, markers_for
 from adapter.parsing.parse_state import CONTENT
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_after_space, skip_space
 
 
 def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """Take text as what its header says it is, up to the section's end."""
+    """Take text up to the section's end, as the kind that its header declares."""
     state = output.state
     markers = markers_for(*section.ends, *section.starts, *section.glued_starts, *section.closes)
     add = output.add_reasoning if section.is_reasoning else output.add_text
@@ -46,16 +43,13 @@ def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: Ev
 
 
 def _ends(section: OpaqueSection, source: StreamBuffer) -> Reader[bool]:
-    """Whether nothing stands here but what may follow the section's end. Takes nothing."""
-    ahead: list[str] = []
-    char = yield from skip_space(source, ahead)
-    following = yield from take_marker(source, markers_for(*section.ends, *section.before))
-    source.push_back("".join(ahead) + following)
+    """Return whether only text that may follow the section's end comes next. Takes nothing."""
+    char, following = yield from peek_after_space(source, markers_for(*section.ends, *section.before))
     return bool(following) or not char
 
 
 def read_echoed_result(closing: str, openers: MarkerSet, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """Take what is echoed, up to ``closing`` at the beginning of a line, as text."""
+    """Take an echoed result as text, up to ``closing`` at the beginning of a line."""
     markers = markers_for(closing, *openers.literals)
     while True:
         plain, marker = source.scan(markers)
@@ -76,7 +70,7 @@ def read_echoed_result(closing: str, openers: MarkerSet, source: StreamBuffer, o
 
 
 def discard_rest(openers: MarkerSet, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """The model goes on as somebody else: what it invents, to the end, is nobody's turn."""
+    """Take the rest as markup: the model continues in another role."""
     while True:
         plain, marker = source.scan(openers)
         if plain or marker:

@@ -1,7 +1,7 @@
-"""Which text may become a call: how it must be written, and where it may stand.
+"""Policies: how a call must be written, and where it may appear.
 
-In every policy a call in reasoning, inline code, a quotation, an example with
-placeholders or an echoed tool result is text.
+In every policy a call in reasoning, inline code, a quotation, an example with placeholders or an echoed tool result is
+text.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from adapter.core.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class ParsePolicy:
-    """``repairs``: whether a call that needed fixes is taken, or answered with what was wrong.
+    """``repairs``: accept calls that needed repairs; otherwise they are errors that list the faults.
 
-    ``unmarked``: whether bare or fenced JSON without its format's markers may be a call: of no
-    tool, of those that only read, or of all. ``midway``: whether it may be one when text follows it.
-    ``foreign``: whether the markers of other formats than the one told may open one.
+    ``unmarked``: tools that bare or fenced JSON without its format's markers may call: none, those that only read, or
+    all. ``allow_midtext``: accept such a call when text follows it. ``allow_other_formats``: accept markers of formats
+    other than the expected one.
     """
 
     name: str
@@ -31,14 +31,14 @@ class ParsePolicy:
 STRICT = ParsePolicy("strict", repairs=False, unmarked="none", allow_other_formats=False)
 SAFE = ParsePolicy("safe")
 APPROVED = ParsePolicy("approved", unmarked="all")
-"""As `SAFE`, for callers where somebody approves what a tool changes."""
+"""As `SAFE`, for callers in which a person approves every change."""
 LENIENT = ParsePolicy("lenient", unmarked="all", allow_midtext=True)
 
 POLICIES = {policy.name: policy for policy in (STRICT, SAFE, APPROVED, LENIENT)}
 
 
 def get_policy(policy: str | ParsePolicy) -> ParsePolicy:
-    """The policy called ``policy``, or ``policy`` itself. Raises UsageError for an unknown name."""
+    """Return the policy called ``policy``, or ``policy`` itself. Raises UsageError for an unknown name."""
     if isinstance(policy, ParsePolicy):
         return policy
     if not isinstance(policy, str) or policy not in POLICIES:

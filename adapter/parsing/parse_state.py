@@ -1,4 +1,4 @@
-"""The state of one parse: where the text has come to, and what decides how the rest of it is read."""
+"""`ParseState`: the current position in the text, and the state that decides how the rest is parsed."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from adapter.parsing.markdown_context import MarkdownContext
 
 
 class Mode(Enum):
-    """What the next piece of text belongs to. The segmenter sets it where it waits for text."""
+    """The kind of the next piece of text. The segmenter sets it while it waits for text."""
 
     UNDECIDED = "at a marker, or before the first word"
     IN_CONTENT = "content, up to the next marker"
     IN_REASONING = "reasoning, up to the next marker"
-    IN_CALL = "the body of what may be a call"
+    IN_CALL = "the body of a possible call"
 
 
 UNDECIDED, IN_CONTENT, IN_REASONING, IN_CALL = Mode.UNDECIDED, Mode.IN_CONTENT, Mode.IN_REASONING, Mode.IN_CALL
 
 
 class Last(Enum):
-    """What was read last, markup aside. The event buffer sets it."""
+    """The kind of the last text, apart from markup. The event buffer sets it."""
 
     NOTHING = "nothing"
     CONTENT = "content"
@@ -36,7 +36,7 @@ NOTHING, CONTENT, REASONING, CALL = Last.NOTHING, Last.CONTENT, Last.REASONING, 
 
 
 class HeldCalls(NamedTuple):
-    """Calls as events, and the text they go back to; ``start`` is where ``raw`` begins in the model's text."""
+    """Buffered calls as events, and the text to fall back to; ``start`` is the offset of ``raw`` in the text."""
 
     events: list[Event]
     space: str
@@ -46,22 +46,21 @@ class HeldCalls(NamedTuple):
 
 @dataclass(slots=True)
 class ParseState:
-    """Shared by the segmenter, which decides what text is, and the event buffer, which writes it down."""
+    """Shared by the segmenter, which classifies text, and the event buffer, which records it."""
 
     mode: Mode = UNDECIDED
     last: Last = NOTHING
     line: MarkdownContext = field(default_factory=MarkdownContext)
-    """The line that the text has come to."""
     space: list[str] = field(default_factory=list)
-    """White space that is content only if more content follows."""
+    """Whitespace that is content only if more content follows."""
     held: list[HeldCalls] = field(default_factory=list)
     """Calls that count only if nothing but calls follows until the end."""
     has_calls: bool = False
     has_reasoning: bool = False
     answer_close: str = ""
-    """The marker that closes the answer tags that are open, in lower case."""
+    """The closing marker of the open answer tags, in lower case."""
     progress: CallProgress | None = None
-    """That of the call whose body is being read."""
+    """Progress of the call whose body is being parsed."""
 
     def enter_call(self, progress: CallProgress) -> None:
         self.mode, self.progress = IN_CALL, progress
@@ -73,7 +72,7 @@ class ParseState:
         self.has_reasoning, self.line = True, MarkdownContext(has_fences=False)
 
     def leave_reasoning(self) -> None:
-        """After reasoning or a section: a call that came before it is still the last."""
+        """Leave reasoning or a section; a call that came before it still counts as the last."""
         self.last, self.line = (CALL if self.last is CALL else REASONING), MarkdownContext()
 
     def after_call(self) -> None:

@@ -1,4 +1,4 @@
-"""Reads a model's text, whole or as it streams: the public face of the formats engine."""
+"""The public parser: turn a model's text, whole or streamed, into events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from adapter.core.events import Event
 from adapter.core.turn import Turn
 from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS, get_format
-from adapter.parsing.formats.cross_format import OTHERS
 from adapter.parsing.marker_tables import reasoning_markers
 from adapter.parsing.parse_policy import SAFE, ParsePolicy, get_policy
 from adapter.parsing.segmenter import Segmenter
@@ -19,23 +18,20 @@ from adapter.tools.tool import ToolDefinitions, ToolSet
 
 
 class Parser:
-    """Takes text in any pieces and gives events.
+    """Turn text that arrives in pieces into events.
 
-    ``format``: the format to read, by its name or as `adapter.derive` gives it, or None to recognise every one. Where
-    one is told, calls in the markers of the others are read, too, unless the policy is ``strict``.
-    ``tools``: what may be called; with it, names, argument names and types are
-    matched to their definitions. ``generation_prompt``: what the chat template put
-    before the output, None when that is not known; it may have opened reasoning. A format that
-    always has it opened is then taken to have done so, until an answer that ends without closing it
-    says that it was one. ``turn``: any text that tells this turn from others of the conversation, so
-    that call ids differ. ``policy``: which text may become a call, ``strict``, ``safe`` or ``lenient``,
-    or a `ParsePolicy`. ``stream_arguments``: also give each call's
-    arguments as `ToolCallDelta` events, as they are written where that is possible, at the latest before
-    the call itself; a call whose arguments had to be mended after that is invalid.
+    ``format``: the expected format, by name or as returned by `adapter.derive`; None accepts every format. With an
+    expected format, calls in other formats' markers are also parsed, unless the policy is ``strict``. ``tools``: the
+    callable tools; names, argument names and types are matched to their definitions. ``generation_prompt``: the chat
+    template's text before the output, which may have opened reasoning; None if unknown. A format that always opens
+    reasoning in the prompt is then assumed to have done so, until an answer ends without closing it. ``turn``: any text
+    that distinguishes this turn from others of the conversation, so that call ids differ. ``policy``: the text that may
+    become a call: ``strict``, ``safe``, ``lenient``, or a `ParsePolicy`. ``stream_arguments``: also emit each call's
+    arguments as `ToolCallDelta` events, while they are written if possible, at the latest before the call itself; a
+    call whose arguments needed a repair after that is invalid.
 
-    `feed` and `close` never raise on any text, and the events do not depend on how
-    the text was split (adjacent deltas joined). Raises UsageError for an unknown
-    format, and when fed after it was closed, or something else than text.
+    `feed` and `close` never raise on any text, and the events do not depend on how the text was split (adjacent deltas
+    joined). Raises UsageError for an unknown format, for text after `close`, and for anything that is not a str.
     """
 
     def __init__(
@@ -49,32 +45,33 @@ class Parser:
         stream_arguments: bool = False,
     ) -> None:
         check_types("Parser", generation_prompt=(generation_prompt, str, NONE), turn=(turn, str))
-        known = tools if isinstance(tools, ToolSet) else ToolSet(tools or ())
+        tool_set = tools if isinstance(tools, ToolSet) else ToolSet(tools or ())
         formats = FORMATS.all if format is None else (get_format(format),)
         policy = get_policy(policy)
         self._segmenter = Segmenter(
             formats,
-            known,
-            partial(normalize_call, tools=known),
+            tool_set,
+            partial(normalize_call, tools=tool_set),
             policy,
             id_seed=turn,
-            in_reasoning=_opens_reasoning(generation_prompt, formats),
+            in_reasoning=_starts_in_reasoning(generation_prompt, formats),
             assumes_reasoning=generation_prompt is None,
             stream_arguments=stream_arguments,
-            others=None if format is None or not policy.allow_other_formats else OTHERS,
+            fallback=FORMATS.all if format is not None and policy.allow_other_formats else (),
         )
         self._is_closed = False
 
     def feed(self, text: str) -> list[Event]:
-        """The events that ``text`` completes. A call comes whole, the moment it is closed."""
+        """Return the events that ``text`` completes. A call is returned whole, as soon as it is closed."""
         if self._is_closed:
             raise UsageError("this parser is closed; make a new Parser for the next turn")
         if not isinstance(text, str):
-            raise UsageError(_no_text(text))
+            raise UsageError(_explain_type_error(text))
         return self._segmenter.feed(text)
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
-        """The last events. ``finish_reason``: the server's, so that a call cut for length is never taken as whole."""
+        """Return the last events. ``finish_reason``: the server's, so that a call cut off by a length limit is not
+        accepted."""
         if self._is_closed:
             return []
         self._is_closed = True
@@ -91,28 +88,28 @@ def parse(
     turn: str = "",
     policy: str | ParsePolicy = SAFE,
 ) -> Turn:
-    """One whole answer, read. The arguments are those of `Parser`; so are the promises."""
+    """Parse one complete answer. Arguments and guarantees are those of `Parser`."""
     parser = Parser(format, tools, generation_prompt=generation_prompt, turn=turn, policy=policy)
     return Turn.from_events([*parser.feed(text), *parser.close(finish_reason)])
 
 
-def _no_text(given: object) -> str:
-    """What a developer should have passed."""
-    match given:
+def _explain_type_error(value: object) -> str:
+    """Explain to the developer which value to pass."""
+    match value:
         case None:
-            advice = "an answer without content has None there: pass message.content or ''"
+            advice = "a response without content has None: pass message.content or ''"
         case bytes() | bytearray() | memoryview():
             advice = (
-                "decode it first: a whole answer with .decode('utf-8', 'replace'), pieces of a stream with "
+                "decode it first: a complete answer with .decode('utf-8', 'replace'), pieces of a stream with "
                 "codecs.getincrementaldecoder('utf-8')('replace')"
             )
         case _:
-            advice = "pass its text: of a chat completion choices[0].message.content, of a stream's event delta.content"
-    return f"expected the model's text as str, got {format_value(given)}; {advice}"
+            advice = "pass its text: choices[0].message.content of a chat completion, delta.content of a stream event"
+    return f"expected the model's text as str, got {format_value(value)}; {advice}"
 
 
-def _opens_reasoning(generation_prompt: str | None, formats: tuple[Format, ...]) -> bool:
-    """Whether the output begins inside reasoning: by the prompt where it is known, else by the told format's habit."""
+def _starts_in_reasoning(generation_prompt: str | None, formats: tuple[Format, ...]) -> bool:
+    """Return whether the output begins inside reasoning, by the prompt if known, else by the format's default."""
     if generation_prompt is None:
         return len(formats) == 1 and formats[0].starts_in_reasoning
     prompt = generation_prompt.lower()

@@ -1,10 +1,8 @@
-"""Text that arrives in pieces, and the few ways in which readers take it.
+"""Buffer for text that arrives in pieces, and the functions that take text from it.
 
-A reader is a generator: it takes text from a `StreamBuffer` and yields when it needs
-more. It is resumed when more has come, or when none will (``source.final``).
-Every decision depends on the text alone, never on where it was split, because
-a piece that may still become a marker is waited for; and every character is
-looked at a bounded number of times.
+A reader is a generator: it takes text from a `StreamBuffer` and yields when it needs more. It is resumed when more has
+arrived, or when the text has ended (``source.final``). Every decision depends only on the text, never on its split,
+because a piece that may still become a marker is waited for; each character is examined a bounded number of times.
 """
 
 from __future__ import annotations
@@ -17,32 +15,35 @@ from adapter.parsing.marker_set import Found, MarkerSet
 
 T = TypeVar("T")
 Reader: TypeAlias = Generator[None, None, T]
-"""Yields when it needs more text; returns what it read."""
+"""A generator that yields when it needs more text, and returns its result."""
 
 SPACE = " \t\r\n\f\v\ufeff\u200b\u200c\u200d\u2060"
-"""White space between tokens, with the invisible characters that some models emit."""
+"""Whitespace between tokens, including the invisible characters that some models emit."""
 
 _spaces = re.compile(f"[{SPACE}]+")
 
 
 class ValueSink:
-    """Takes a long value into ``span``. While its reader waits, pieces at whose beginning ``matters`` does not match,
-    which could not change what the reader does, may be put into it without asking the reader."""
+    """Collect a long value into ``span``.
 
-    __slots__ = ("_start", "matters", "span")
+    While its reader waits, a piece whose beginning does not match ``stop_pattern`` cannot change the reader's state; it
+    may be added without resuming the reader.
+    """
 
-    def __init__(self, span: list[str], matters: re.Pattern[str]) -> None:
-        self.span, self.matters = span, matters
+    __slots__ = ("_start", "span", "stop_pattern")
+
+    def __init__(self, span: list[str], stop_pattern: re.Pattern[str]) -> None:
+        self.span, self.stop_pattern = span, stop_pattern
         self._start = len(span)
 
     def take(self, piece: str) -> None:
         self.span.append(piece)
-        if len(self.span) - self._start >= 256:  # a stream's piece of four characters takes sixty bytes
+        if len(self.span) - self._start >= 256:  # a piece of four characters takes sixty bytes
             self.span[self._start :] = ["".join(self.span[self._start :])]
             self._start += 1
 
     def wait(self, source: StreamBuffer) -> Reader[None]:
-        """Yield for more text than what went into the sink."""
+        """Yield for text that did not go into the sink."""
         if source.is_empty:
             source.sink = self
         yield
@@ -52,7 +53,7 @@ class ValueSink:
 class StreamBuffer:
     """The text not yet taken. ``finish_reason`` is known once the text is ``final``."""
 
-    __slots__ = ("_before", "_clear", "final", "finish_reason", "position", "sink", "text")
+    __slots__ = ("_before", "_searched", "final", "finish_reason", "position", "sink", "text")
 
     def __init__(self, text: str = "", *, final: bool = False, finish_reason: str | None = None) -> None:
         self.text = text
@@ -60,21 +61,21 @@ class StreamBuffer:
         self.final = final
         self.finish_reason = finish_reason
         self._before = 0  # characters that came before ``text``
-        self._clear: dict[MarkerSet, tuple[int, int]] = {}  # offsets between which `search` found that none begins
+        self._searched: dict[MarkerSet, tuple[int, int]] = {}  # ranges without any marker, found by `search`
         self.sink: ValueSink | None = None
 
     @property
     def offset(self) -> int:
-        """How many characters have been taken since the text began."""
+        """Number of characters taken since the text began."""
         return self._before + self.position
 
     @property
     def end(self) -> int:
-        """How many characters have come since the text began."""
+        """Number of characters received since the text began."""
         return self._before + len(self.text)
 
     def since(self, offset: int) -> str:
-        """What has come from ``offset`` on, of a place that was reached with the last piece."""
+        """Return the text from ``offset`` on; the offset must lie in the last piece."""
         return self.text[max(0, offset - self._before) :]
 
     def feed(self, piece: str) -> None:
@@ -83,11 +84,11 @@ class StreamBuffer:
         self.position = 0
 
     def skip(self, piece: str) -> None:
-        """Take ``piece``, which comes after all else was taken, without looking at it."""
+        """Take ``piece``, the next text after everything else was taken, without examining it."""
         self._before += len(piece)
 
     def push_back(self, text: str) -> None:
-        """Put text back in front of what is left."""
+        """Put text back in front of the rest."""
         start = self.position - len(text)
         if start >= 0 and self.text.startswith(text, start):
             self.position = start
@@ -97,64 +98,65 @@ class StreamBuffer:
             self.position = 0
 
     def rest(self) -> str:
-        """Take all that is there."""
+        """Take all buffered text."""
         rest = self.text[self.position :]
         self.position = len(self.text)
         return rest
 
     def scan(self, markers: MarkerSet) -> tuple[str, str]:
-        """Take the text up to the next marker, and the marker; "" for it when none has come (yet)."""
+        """Take the text up to the next marker, and the marker; "" for it if none has arrived (yet)."""
         found = markers.search(self.text, self.position)
         start = self.position
         if found is not None and (
             self.final
             or len(self.text) - found[0] >= markers.longest
-            or not (self.may_go_on(found, markers) or self.is_within(found, markers))
+            or not (self.may_continue(found, markers) or self.is_within(found, markers))
         ):
             begin, self.position = found
             return self.text[start:begin], self.text[begin : self.position]
-        self.position = len(self.text) if self.final else markers.held(self.text, start)
+        self.position = len(self.text) if self.final else markers.partial_start(self.text, start)
         return self.text[start : self.position], ""
 
     def search(self, markers: MarkerSet, end: int) -> Found | None:
-        """The first marker that begins here or later and ends by ``end``, nothing taken.
+        """Return the first marker from here on that ends by ``end``. Takes nothing.
 
-        Where none was, none is looked for again, so that openers in a row do not each look through all that follows.
+        Ranges already searched are remembered, so that a row of opening markers does not search all the following text
+        repeatedly.
         """
         here = self.offset
-        begin, clear = self._clear.get(markers, (here, here))
+        begin, clear = self._searched.get(markers, (here, here))
         if not begin <= here <= clear:
             begin = clear = here
         found = markers.search(self.text, clear - self._before, end)
         if found is None:
             looked_to = self._before + min(len(self.text), end)
-            self._clear[markers] = begin, max(clear, looked_to - markers.longest + 1)
+            self._searched[markers] = begin, max(clear, looked_to - markers.longest + 1)
         return found
 
-    def may_go_on(self, found: Found, markers: MarkerSet) -> bool:
-        """Whether a longer marker may still be arriving in this one's place."""
+    def may_continue(self, found: Found, markers: MarkerSet) -> bool:
+        """Return whether a longer marker may still be arriving in place of this one."""
         if self.final or len(self.text) - found[0] >= markers.longest or not markers.overlap:
             return False
         return markers.may_start_with(self.text[found[0] :])
 
     def is_within(self, found: Found, markers: MarkerSet) -> bool:
-        """Whether a marker that began before this one, and holds it, may still be arriving."""
-        return markers.nests and markers.held(self.text, self.position) < found[0]
+        """Return whether a marker that began earlier and contains this one may still be arriving."""
+        return markers.nests and markers.partial_start(self.text, self.position) < found[0]
 
     @property
     def is_empty(self) -> bool:
-        """Whether all that has come was taken."""
+        """True if all buffered text was taken."""
         return self.position >= len(self.text)
 
     @property
     def was_cut(self) -> bool:
-        """Whether the server said that the text ended too early."""
+        """True if the server reported that the text ended too early."""
         return self.finish_reason in ("length", "incomplete", "content_filter", "error", "cancelled")
 
 
 def read_until(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[str]:
-    """Take text into ``span`` up to the next marker. Returns the marker, taken but not in ``span``; "" at the end."""
-    sink = ValueSink(span, markers.matters)
+    """Take text into ``span`` up to the next marker. Return the marker, taken but not in ``span``; "" at the end."""
+    sink = ValueSink(span, markers.stop_pattern)
     while True:
         plain, marker = source.scan(markers)
         if plain:
@@ -164,15 +166,23 @@ def read_until(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Rea
         yield from sink.wait(source)
 
 
+def take_through(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[tuple[str, str]]:
+    """Take text and the next marker into ``span``. Return both; the marker is "" at the end."""
+    value: list[str] = []
+    marker = yield from read_until(source, markers, value)
+    span.extend([*value, marker])
+    return "".join(value), marker
+
+
 def skip_to(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[str]:
-    """Take text into ``span`` up to the next marker, which is not taken. Returns it; "" at the end."""
+    """Take text into ``span`` up to the next marker, which is not taken. Return it; "" at the end."""
     marker = yield from read_until(source, markers, span)
     source.push_back(marker)
     return marker
 
 
 def skip_space(source: StreamBuffer, span: list[str]) -> Reader[str]:
-    """Take white space into ``span``. Returns the character after it, not taken; "" at the end."""
+    """Take whitespace into ``span``. Return the character after it, not taken; "" at the end."""
     while True:
         found = _spaces.match(source.text, source.position)
         if found is not None:
@@ -185,12 +195,20 @@ def skip_space(source: StreamBuffer, span: list[str]) -> Reader[str]:
         yield
 
 
-def take_marker(source: StreamBuffer, markers: MarkerSet) -> Reader[str]:
-    """Take the marker that stands right here. Returns "" when there is none."""
+def wait_for_character(source: StreamBuffer) -> Reader[None]:
+    """Wait until there is a character to look at, or the text has ended."""
+    while source.is_empty and not source.final:
+        yield
+
+
+def take_marker(source: StreamBuffer, markers: MarkerSet, span: list[str] | None = None) -> Reader[str]:
+    """Take the marker at this position, into ``span`` if given. Return it, or ""."""
     while True:
         found = markers.match(source.text, source.position)
-        if found is not None and not source.may_go_on(found, markers):
+        if found is not None and not source.may_continue(found, markers):
             begin, source.position = found
+            if span is not None:
+                span.append(source.text[begin : source.position])
             return source.text[begin : source.position]
         ahead = source.text[source.position : source.position + markers.longest]
         if source.final or (ahead and not markers.may_start_with(ahead)):
@@ -198,15 +216,24 @@ def take_marker(source: StreamBuffer, markers: MarkerSet) -> Reader[str]:
         yield
 
 
+def peek_after_space(source: StreamBuffer, markers: MarkerSet) -> Reader[tuple[str, str]]:
+    """Return the character and the marker that come after whitespace, or "". Takes nothing."""
+    ahead: list[str] = []
+    char = yield from skip_space(source, ahead)
+    marker = yield from take_marker(source, markers, ahead)
+    source.push_back("".join(ahead))
+    return char, marker
+
+
 def is_next(source: StreamBuffer, markers: MarkerSet) -> Reader[bool]:
-    """Whether one of ``markers`` comes next. Takes nothing."""
+    """Return whether one of ``markers`` comes next. Takes nothing."""
     marker = yield from take_marker(source, markers)
     source.push_back(marker)
     return bool(marker)
 
 
 def give_back(source: StreamBuffer, span: list[str], start: int) -> list[str]:
-    """Put back all that was taken into ``span`` from ``start`` on. Returns it, for `take_again`."""
+    """Put back all text taken into ``span`` from ``start`` on. Return it, for `take_again`."""
     taken = span[start:]
     del span[start:]
     source.push_back("".join(taken))
@@ -220,37 +247,50 @@ def take_again(source: StreamBuffer, span: list[str], taken: list[str]) -> None:
 
 
 def peek_match(
-    source: StreamBuffer, pattern: re.Pattern[str], limit: int, may_go_on: Callable[[str], object]
+    source: StreamBuffer, pattern: re.Pattern[str], limit: int, may_continue: Callable[[str], object]
 ) -> Reader[re.Match[str] | None]:
-    """The match of ``pattern`` with the next ``limit`` characters, which are not taken.
+    """Return the match of ``pattern`` with the next ``limit`` characters, which are not taken.
 
-    It is waited for as long as ``may_go_on`` says of what has come that it may yet become one.
+    Waits for more text as long as ``may_continue`` accepts the text so far as a possible beginning.
     """
     while True:
         ahead = source.text[source.position : source.position + limit]
         found = pattern.match(ahead)
-        if found is not None or source.final or len(ahead) == limit or not may_go_on(ahead):
+        if found is not None or source.final or len(ahead) == limit or not may_continue(ahead):
             return found
         yield
 
 
 def take_match(source: StreamBuffer, found: re.Match[str], span: list[str]) -> None:
-    """Take the text of a match that `match_ahead` found."""
+    """Take the text of a match that `peek_match` found."""
     span.append(found.group())
     source.position += len(found.group())
 
 
-def take_cut_marker(source: StreamBuffer, literal: str, span: list[str]) -> None:
-    """Take the beginning of ``literal`` into ``span`` where the text ends within it."""
+def take_cut_marker(source: StreamBuffer, literal: str, span: list[str]) -> bool:
+    """Take the beginning of ``literal`` into ``span`` where the text ends within it. Return whether it does."""
     rest = source.text[source.position :]
-    if source.final and rest and literal.startswith(rest.lower()):
+    is_cut = source.final and rest != "" and literal.startswith(rest.lower())
+    if is_cut:
         span.append(source.rest())
+    return is_cut
+
+
+def take_cut_tags(source: StreamBuffer, limit: int, span: list[str]) -> bool:
+    """Take the rest into ``span`` if it begins with a tag and was cut within ``limit`` characters.
+
+    The rest may be a call in other tags, which are parsed only outside these.
+    """
+    rest = source.text[source.position : source.position + limit + 1]
+    is_cut = source.was_cut and rest.startswith("<") and len(rest) <= limit
+    span.append(source.rest() if is_cut else "")
+    return is_cut
 
 
 def take_until(source: StreamBuffer, stop: str, limit: int, span: list[str]) -> Reader[str | None]:
-    """Take text up to and with the character ``stop`` into ``span``; returns it without ``stop``.
+    """Take text up to and including the string ``stop`` into ``span``; return it without ``stop``.
 
-    Returns None, nothing taken, when ``stop`` does not come within ``limit`` characters or the text ends first.
+    Returns None, with nothing taken, if ``stop`` does not occur within ``limit`` characters or the text ends first.
     """
     while True:
         end = source.text.find(stop, source.position, source.position + limit)
@@ -265,7 +305,7 @@ def take_until(source: StreamBuffer, stop: str, limit: int, span: list[str]) -> 
 
 
 def peek_marker(source: StreamBuffer, markers: MarkerSet, limit: int) -> Reader[str]:
-    """The marker that comes within ``limit`` characters, nothing taken; "" when none does."""
+    """Return the marker that begins within ``limit`` characters, or "". Takes nothing."""
     while True:
         found = source.search(markers, source.position + limit + markers.longest)
         if found is not None:

@@ -1,7 +1,7 @@
-"""Reads calls written as JSON between markers.
+"""Parse calls written as JSON between markers.
 
-A stray quote would hide every marker from a reader that follows quotes: when the text ends that way,
-it falls back to the first marker at which the body can be read.
+A stray quote would hide every marker from a reader that tracks quotes: if the text ends that way, it falls back to the
+first marker at which the body can be parsed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from adapter.core.events import Json
 from adapter.core.json.decode import decode_values
 from adapter.core.json.strict import DecodedJson as Value
 from adapter.core.json.strict import UnterminatedError, decode_strict
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, ReadContext
 from adapter.parsing.json_scanner import (
     BRACKETS,
     MAX_ATTEMPTS,
@@ -36,18 +36,17 @@ from adapter.parsing.stream_buffer import (
 )
 
 _SPACE = re.compile(r"\s*")
-_BESIDE = ",;}]`"  # what models put after a value, still inside the tag
+_TRAILING = ",;}]`"  # characters that models write after a value, inside the tag
 _CUT_TAG = re.compile(r"(?:[<\[][^<>\[\]\n]{0,40})?")
 _MISSPELT_CLOSE = re.compile(r"<[/|\\]{0,2}[a-z_ |]*(?:tool|call)[a-z_ |]*>", re.IGNORECASE | re.ASCII)
 
 
 class TaggedJson:
-    """Reads ``JSON<close>`` after its opening marker has been taken. An instance is a `BodyReader`.
+    """Parse ``JSON<closing>`` after its opening marker. An instance is a `BodyReader`.
 
-    ``arguments_key``: where this format puts the arguments. ``name``: what is called, where
-    the marker says it; the JSON is then the arguments alone. ``may_list``: the format has
-    several calls between one pair of markers. ``reshape``: puts a value in which the format
-    has a shape of its own into the common one.
+    ``arguments_key``: this format's key for the arguments. ``name``: the tool, if the marker names it; the JSON is then
+    only the arguments. ``may_list``: the format puts several calls between one pair of markers. ``reshape``: convert a
+    value in a shape of the format's own to the common one.
     """
 
     def __init__(
@@ -66,15 +65,15 @@ class TaggedJson:
         self._tokens = markers_for(opening, closing, *QUOTES, *BRACKETS)
 
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        at_once = self._read_at_once(source, span, context)
-        if at_once is not None:
-            return at_once
+        complete_result = self._read_complete(source, span, context)
+        if complete_result is not None:
+            return complete_result
         if self._reshape is None:
             context.begin_json(source.offset, self.name, self.arguments_key)
         return (yield from self._read_in_pieces(source, span, context))
 
-    def _read_at_once(self, source: StreamBuffer, span: list[str], context: ReadContext) -> BodyResult | None:
-        """The usual case, when all of it is there: one valid value and then the closing marker."""
+    def _read_complete(self, source: StreamBuffer, span: list[str], context: ReadContext) -> BodyResult | None:
+        """Parse the usual case, with all of it present: one valid value and then the closing marker."""
         value = decode_strict(source.text, source.position, before=self.closing)
         if value is None:
             return None
@@ -83,64 +82,64 @@ class TaggedJson:
             return None
         span.append(source.text[source.position : end + len(self.closing)])
         source.position = end + len(self.closing)
-        return self._reading([value], context)
+        return self._build_result([value], context)
 
     def _read_in_pieces(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         start = len(span)
         if not context.close_at_first_marker:
             complete, marker = yield from self._take_values(source, span)
             if complete or marker:
-                reading = self._decode(span, start, complete or self._is_close(marker), context)
-                if self._swallows_a_call(span, start, reading):
+                result = self._decode(span, start, complete or self._is_close(marker), context)
+                if self._swallows_a_call(span, start, result):
                     source.push_back(marker)
                     return self._fall_back(source, span, start, context)
-                if complete or not reading.unfinished or not self._is_close(marker):
-                    return self._ended_by(marker, reading, source, span)
+                if complete or not result.unfinished or not self._is_close(marker):
+                    return self._close_result(marker, result, source, span)
                 span.append(marker)
         for _ in range(MAX_ATTEMPTS):
             marker = yield from read_until(source, self._ends, span)
             if not marker:
                 break
-            reading = self._decode(span, start, self._is_close(marker), context)
-            if self._swallows_a_call(span, start, reading):
+            result = self._decode(span, start, self._is_close(marker), context)
+            if self._swallows_a_call(span, start, result):
                 source.push_back(marker)
                 break
-            if reading.error is None or (self._is_close(marker) and not reading.unfinished):
-                return self._ended_by(marker, reading, source, span)
+            if result.error is None or (self._is_close(marker) and not result.unfinished):
+                return self._close_result(marker, result, source, span)
             span.append(marker)
         return self._fall_back(source, span, start, context)
 
     def _take_values(self, source: StreamBuffer, span: list[str]) -> Reader[tuple[bool, str]]:
-        """Take values, following quotes: whether they are complete and valid, and the marker that ended them.
+        """Take values, tracking quotes: return whether they are complete and valid, and the marker that ended them.
 
-        (False, "") means that stray quotes or brackets deceived the count, or that the text ended.
+        (False, "") means that stray quotes or brackets misled the count, or that the text ended.
         """
         while True:
             start = len(span)
             if self.name is not None and (yield from skip_space(source, span)) == '"':
-                span.append('"')  # arguments that were encoded twice
+                span.append('"')  # double-encoded arguments
                 source.position += 1
                 yield from skip_string(source, span, '"')
             elif (marker := (yield from scan_json_value(source, span, self._tokens))) not in BRACKETS:
                 return False, marker
             if decode_strict("".join(span[start:])) is None:
                 return False, ""
-            after = yield from self._after_value(source, span)
+            after = yield from self._take_end(source, span)
             if after is not None:
                 return True, after
 
-    def _after_value(self, source: StreamBuffer, span: list[str]) -> Reader[str | None]:
-        """After a valid value: the marker that ends the call, "" if it ends without, None if a value follows."""
+    def _take_end(self, source: StreamBuffer, span: list[str]) -> Reader[str | None]:
+        """Return the marker after a valid value; "" if the call ends without one, None if another value follows."""
         while True:
             char = yield from skip_space(source, span)
             if char and char in "{[":
                 return None
-            if char == self.closing[0] and char in _BESIDE:
+            if char == self.closing[0] and char in _TRAILING:
                 marker = yield from take_marker(source, self._ends)
                 take_cut_marker(source, self.closing.lower(), span)
                 if marker or source.is_empty:
                     return marker
-            if not char or char not in _BESIDE:
+            if not char or char not in _TRAILING:
                 break
             span.append(char)
             source.position += 1
@@ -157,9 +156,9 @@ class TaggedJson:
         source.push_back("".join(misspelt))
         return ""
 
-    def _swallows_a_call(self, span: Sequence[str], start: int, reading: BodyResult) -> bool:
-        """Whether a string that a stray quote left open goes on over this call's end and the beginning of another."""
-        if not reading.calls or "unescaped-quote" not in reading.fixes:
+    def _swallows_a_call(self, span: Sequence[str], start: int, result: BodyResult) -> bool:
+        """Return whether a string that a stray quote left open spans this call's end and the beginning of another."""
+        if not result.calls or "unescaped-quote" not in result.fixes:
             return False
         after_close = "".join(span[start:]).lower().split(self.closing.lower())[1:]
         return any(text.lstrip().startswith(self.opening.lower()) for text in after_close)
@@ -167,23 +166,23 @@ class TaggedJson:
     def _is_close(self, marker: str) -> bool:
         return marker.lower() == self.closing.lower()
 
-    def _ended_by(self, marker: str, reading: BodyResult, source: StreamBuffer, span: list[str]) -> BodyResult:
-        """``reading`` with what the end of the body says: closed, closed oddly, or not at all."""
+    def _close_result(self, marker: str, result: BodyResult, source: StreamBuffer, span: list[str]) -> BodyResult:
+        """Return ``result`` with the repairs that its end needs: closed, misspelt, or not closed at all."""
         if self._is_close(marker):
             span.append(marker)
-            return reading
+            return result
         if marker and not self._ends.match(marker, 0):
             span.append(marker)
-            return reading.adding("misspelt-close-tag")
+            return result.adding("misspelt-close-tag")
         if marker:
             source.push_back(marker)
         elif source.was_cut and _CUT_TAG.fullmatch(source.text, source.position):
             span.append(source.rest())
-            return BodyResult(error=CUT_OFF)
-        return reading.adding("missing-close-tag")
+            return CUT
+        return result.adding("missing-close-tag")
 
     def _fall_back(self, source: StreamBuffer, span: list[str], start: int, context: ReadContext) -> BodyResult:
-        """No end was found while following quotes: take the first marker at which the body can be read."""
+        """Use the first marker at which the body can be parsed, after tracking quotes found no end."""
         body = "".join(span[start:])
         end = 0
         for _ in range(MAX_ATTEMPTS):
@@ -191,60 +190,71 @@ class TaggedJson:
             if found is None:
                 break
             begin, end = found
-            reading = self._decode([body[:begin]], 0, False, context)  # no brackets are added on a guess
-            if "unescaped-quote" in reading.fixes and source.was_cut:
-                break  # the string may have gone on
-            if self._is_close(body[begin:end]) and reading.error is None:
+            result = self._decode([body[:begin]], 0, False, context)  # without adding brackets
+            if "unescaped-quote" in result.fixes and source.was_cut:
+                break  # the string may have continued
+            if self._is_close(body[begin:end]) and result.error is None:
                 context.close_at_first_marker = True
                 span[start:] = [body[:end]]
                 source.push_back(body[end:])
-                return reading
+                return result
         if source.final and source.is_empty:
-            return BodyResult(error=CUT_OFF)
+            return CUT
         return self._decode(span, start, True, context)
 
     def _decode(self, span: list[str], start: int, closed: bool, context: ReadContext) -> BodyResult:
         text = "".join(span[start:])
-        encoded = self._encoded(text)
-        if encoded is not None:
-            return self._reading([encoded], context, sum(map(len, span[:start])))
+        string_value = self._decode_string(text)
+        if string_value is not None:
+            return self._build_result([string_value], context, sum(map(len, span[:start])))
         try:
             values, fixes = decode_values(text, closed=closed)
         except FormatError as error:
             return BodyResult(error=self._explain(error), unfinished=isinstance(error, UnterminatedError))
-        return self._reading(values, context, sum(map(len, span[:start]))).adding(*fixes)
+        return self._build_result(values, context, sum(map(len, span[:start]))).adding(*fixes)
 
-    def _encoded(self, text: str) -> Value | None:
-        """The string that ``text`` is, where it stands in the place of arguments."""
+    def _decode_string(self, text: str) -> Value | None:
+        """Return the string that ``text`` is, if it takes the place of arguments."""
         start = len(text) - len(text.lstrip())
         if self.name is None or not text.startswith('"', start):
             return None
         value = decode_strict(text, start)
         return value if value is not None and not text[value.end :].strip() else None
 
-    def _reading(self, values: Sequence[Value], context: ReadContext, offset: int = 0) -> BodyResult:
+    def _build_result(self, values: Sequence[Value], context: ReadContext, offset: int = 0) -> BodyResult:
         try:
             if self.name is not None:
                 return call_from_arguments(self.name, values, offset)
             if self._reshape is not None:
                 values = [value._replace(value=self._reshape(value.value)) for value in values]
-            reading = calls_from_json(values, self.arguments_key, context, offset)
+            result = calls_from_json(values, self.arguments_key, context, offset)
         except FormatError as error:
             return BodyResult(error=self._explain(error))
-        return reading.adding("several-in-one-tag") if len(reading.calls) > 1 and not self.may_list else reading
+        return result.adding("several-in-one-tag") if len(result.calls) > 1 and not self.may_list else result
 
     def _explain(self, error: FormatError) -> str:
         shape = f'{{"name": "TOOL", "{self.arguments_key}": {{...}}}}' if self.name is None else '{"ARGUMENT": ...}'
         return f"the text in {self.opening} is not a call: {error}. Write exactly one JSON object there: {shape}"
 
 
+def spell_out_name(value: Json) -> Json:
+    """Return ``{"NAME": {...}}``, or a list of such objects, in the common shape; anything else unchanged."""
+    if isinstance(value, list):
+        return [spell_out_name(item) for item in value]
+    if isinstance(value, dict) and len(value) == 1:
+        (name, arguments), *_ = value.items()
+        if isinstance(arguments, dict):
+            return {"name": name, "arguments": arguments}
+    return value
+
+
 def require_json(read: BodyReader) -> BodyReader:
-    """Reads where JSON follows; else the marker before it is a word in prose."""
+    """Return a reader that requires JSON; otherwise the marker before it is a word in prose."""
 
     def read_json(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         char = yield from skip_space(source, span)
         if not char:
-            return BodyResult(error=CUT_OFF) if context.at_line_start else TEXT
+            return CUT if context.at_line_start else TEXT
         return (yield from read(source, span, context)) if char in "{[" else TEXT
 
     return read_json

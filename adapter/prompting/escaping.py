@@ -250,7 +250,13 @@ def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
 def _literals() -> tuple[frozenset[str], frozenset[str]]:
     """Return the markers of all parsers, in lower case, and the control tokens of all tokenizers."""
     tables = build_marker_tables(FORMATS.all, ())
-    spoken = {*tables.openers, *tables.strays, *tables.ends, *tables.next_turns, *tables.results}
+    spoken = {
+        *tables.openers,
+        *tables.stray_closers,
+        *tables.end_tokens,
+        *tables.other_role_markers,
+        *tables.result_markers,
+    }
     spoken |= {*tables.reasoning, *tables.reasoning.values()}
     tokens = {token for format in FORMATS.all for token in (*format.special_tokens, *format.stop_sequences)}
     return frozenset(spoken) - _ORDINARY, frozenset({*CHAT_TOKENS, *tokens}) - _ORDINARY

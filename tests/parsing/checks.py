@@ -1,7 +1,7 @@
-"""Reads a text in every way it can arrive and checks what must hold each time.
+"""Parse a text in every way it can arrive, and check the invariants each time.
 
-One helper, used by every test that reads text: the same events must come from
-the whole text, from its characters, from any few pieces and from random pieces.
+All parsing tests use this helper: the same events must come from the complete text, from its characters, from a few
+pieces and from random pieces.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ Claim: TypeAlias = Sequence[str]
 ``["reasoning", ...]``, ``["markup", ...]``, ``["was-reasoning", ...]``, ``["invalid", "piece of the message"]``."""
 
 MARKER_CHARACTERS = frozenset("<>{}[]\"'`|\\")
-"""Where a split may separate what belongs together."""
+"""Characters of markers, next to which splits are most critical."""
 
 MAX_CUTS = 24 * EFFORT
-"""Places where one text is cut, besides its characters; a text this short is cut at every place."""
+"""Maximum number of positions at which one text is cut; a text this short is cut everywhere."""
 
 CUTS_AT_ONCE = 3 if EFFORT == 1 else 1
-"""Of them in one reading, as far from each other as can be: what stands between two is still a long piece."""
+"""Number of cuts in one parse, far apart, so that the pieces between them are still long."""
 
 DAMAGE = frozenset({"unescaped-quote", "curly-quotes", "missing-bracket", "missing-comma", "key-without-value"})
-"""Fixes of JSON that reads as something else until the damage comes."""
+"""Repairs of JSON that looks valid until the damage."""
 
 TRAILING = "\n\nThat is all."
 
@@ -66,8 +66,10 @@ def read(
     generation_prompt: str = "",
     text_may_follow: bool = True,
 ) -> tuple[Event, ...]:
-    """The merged events of ``text``, after comparing them with ``expected`` (in the form of a case file)
-    and with those of every other split. ``text_may_follow``: text after a last, closed call must not change it."""
+    """Return the merged events of ``text``, compared with ``expected`` (as in a case file) and with every other split.
+
+    ``text_may_follow``: text after a last, closed call must not change it.
+    """
     known = tools if isinstance(tools, ToolSet) else ToolSet(tools)
 
     def turn_of(pieces: Iterable[str]) -> Turn:
@@ -98,7 +100,7 @@ def read_pieces(
     finish_reason: str | None = "stop",
     generation_prompt: str = "",
 ) -> tuple[Event, ...]:
-    """The merged events of a text that arrives in ``pieces``."""
+    """Return the merged events of a text that arrives in ``pieces``."""
     return read_turn(
         pieces, format=format, tools=tools, finish_reason=finish_reason, generation_prompt=generation_prompt
     ).events
@@ -112,7 +114,7 @@ def read_turn(
     finish_reason: str | None,
     generation_prompt: str,
 ) -> Turn:
-    """A text that arrives in ``pieces``, read."""
+    """Parse a text that arrives in ``pieces``."""
     parser = Parser(format, tools, generation_prompt=generation_prompt)
     events = [event for piece in pieces for event in parser.feed(piece)]
     events += parser.close(finish_reason)
@@ -123,7 +125,7 @@ def read_turn(
 
 
 def check_spans(turn: Turn, text: str) -> None:
-    """What must hold of every explanation: it covers the text, and what was rejected lies within its spans."""
+    """Check the explanation: it covers the text, and each rejected part lies within its spans."""
     spans = turn.explain()
     assert "".join(span.text for span in spans) == text
     assert all(text[span.start : span.end] == span.text for span in spans)
@@ -134,7 +136,7 @@ def check_spans(turn: Turn, text: str) -> None:
 
 
 def ways_to_split(text: str) -> Iterable[list[str]]:
-    """Characters, long pieces, random pieces; for a long text a seeded sample of cuts, mostly around markers."""
+    """Yield characters, long pieces, random pieces; for a long text a seeded sample of cuts, mostly around markers."""
     yield list(text)
     places = list(range(1, len(text)))
     chance = random.Random(text)
@@ -161,7 +163,7 @@ def random_pieces(text: str, chance: random.Random, longest: int) -> list[str]:
 
 
 def check_calls(events: Iterable[Event]) -> None:
-    """What must hold of every call: known fixes, ids of its own, arguments that are JSON."""
+    """Check every call: known repairs, unique ids, arguments that are JSON."""
     calls = [event for event in events if isinstance(event, ToolCall)]
     assert len({call.id for call in calls}) == len(calls)
     for call in calls:
@@ -173,10 +175,11 @@ def check_calls(events: Iterable[Event]) -> None:
 
 
 def stream_fault(events: Iterable[Event], plain: Sequence[Event]) -> str | None:
-    """What is wrong with ``events``, read with ``stream_arguments``, beside ``plain``, the merged ones without.
+    """Return the difference between ``events``, parsed with ``stream_arguments``, and ``plain``, the merged ones
+    without.
 
-    The pieces of a call must join up to the arguments of the call that comes next, and there must be such a
-    call: only one that was cut off or is damaged may turn out to be none, and then it comes as an error.
+    The pieces of a call must join to the arguments of the next call, which must exist; only a call that was cut off or
+    is damaged may be missing, and is then an error.
     """
     events = list(events)
     merged, written = merge_deltas(events), list[ToolCallDelta]()
@@ -210,10 +213,10 @@ def stream_fault(events: Iterable[Event], plain: Sequence[Event]) -> str | None:
 
 
 def _is_refusal(event: Event, other: Event, raw: str) -> bool:
-    """Whether ``event`` refuses the damaged call ``other``, of which something else was handed on."""
+    """Return whether ``event`` rejects the damaged call ``other``, of which something else was streamed."""
     if not isinstance(event, InvalidToolCall) or not isinstance(other, ToolCall):
         return False
-    return "after the first of them were handed on" in event.error and is_damaged(replace(other, raw=raw))
+    return "after the first of them were streamed" in event.error and is_damaged(replace(other, raw=raw))
 
 
 def _without_id(event: Event) -> Event:
@@ -221,13 +224,13 @@ def _without_id(event: Event) -> Event:
 
 
 def is_damaged(call: ToolCall) -> bool:
-    """Whether a call was not valid as written, or says something twice."""
+    """Return whether a call was not valid as written, or repeats a key."""
     keys = re.findall(r'"([^"\\]*)"\s*:', call.raw)
     return bool(DAMAGE & set(call.fixes)) or len(set(keys)) < len(keys)
 
 
 def claims(events: Iterable[Event], expected: Sequence[Claim] = ()) -> list[list[Json]]:
-    """Events in the form of a case file. An error that contains the expected piece is shown as that piece."""
+    """Return events in the form of a case file. An error that contains the expected piece is shown as that piece."""
     pieces = [claim[1] for claim in expected if claim[0] == "invalid"]
     found: list[list[Json]] = []
     for event in events:
@@ -258,7 +261,7 @@ def _parsed(claim: Claim) -> list[Json]:
 
 
 def _ends_in_closed_call(events: Sequence[Event]) -> bool:
-    """Whether the text ends with a call that its own marker closed, so that more text cannot change it."""
+    """Return whether the text ends with a call closed by its own marker, so that more text cannot change it."""
     if not events or not isinstance(events[-1], ToolCall):
         return False
     call = events[-1]

@@ -1,4 +1,4 @@
-"""Markers are found where a plain search for every one of them finds the first, the longest first."""
+"""Marker search finds the first marker in the text, and the longest one there."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.parsing.formats import FORMATS
-from adapter.parsing.formats.cross_format import OTHERS
-from adapter.parsing.marker_set import ROUGH, MarkerSet
+from adapter.parsing.marker_set import ROUGH_SEARCH_LIMIT, MarkerSet
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.parser import parse
 
@@ -36,13 +35,13 @@ def searches(draw):
 
 
 def both(literals):
-    """The markers as a set of their own, and as a part of a larger one."""
+    """Return the markers as a set of their own, and as a part of a larger one."""
     return MarkerSet(*literals), MarkerSet(*literals, *ODD, *ALL).part(*literals)
 
 
 @given(searches())
-def test_the_first_marker_is_found(search):
-    """However long the text and wherever the search starts and ends."""
+def test_search_finds_first_marker(search):
+    """For any length of text, start and end."""
     literals, text, start, end = search
     whole, parts = both(literals)
     plain = re.compile("|".join(f"(?i:{re.escape(literal)})" for literal in whole.literals), re.ASCII)
@@ -54,30 +53,29 @@ def test_the_first_marker_is_found(search):
 
 
 @given(searches())
-def test_what_may_become_a_marker_is_held(search):
-    """The longest end of the text that some marker begins with, and never a whole one."""
+def test_partial_start_finds_longest_marker_prefix_at_end(search):
+    """It never includes a complete marker."""
     literals, text, start, _ = search
     whole, parts = both(literals)
     begun = (at for at in range(start, len(text)) if any(_begins(one, text[at:].lower()) for one in whole.literals))
-    assert whole.held(text, start) == parts.held(text, start) == next(begun, len(text))
+    assert whole.partial_start(text, start) == parts.partial_start(text, start) == next(begun, len(text))
 
 
 @given(searches())
-def test_plain_text_ends_where_a_marker_may_have_begun(search):
-    """As searching and holding back say it one after the other."""
+def test_find_plain_end_equals_search_and_partial_start(search):
     literals, text, _, _ = search
     for markers in both(literals):
-        expected = markers.held(text, 0) if markers.search(text, 0) is None else -1
-        assert markers.plain_end(text) == expected
+        expected = markers.partial_start(text, 0) if markers.search(text, 0) is None else -1
+        assert markers.find_plain_end(text) == expected
 
 
 TABLES = {
-    "told": build_marker_tables((FORMATS["hermes"],), ("read_file",), OTHERS).text_markers,
+    "expected": build_marker_tables((FORMATS["hermes"],), ("read_file",), FORMATS.all).text_markers,
     "any": build_marker_tables(FORMATS.all, ()).text_markers,
-    "in reasoning": build_marker_tables((FORMATS["mistral"],), (), OTHERS).reasoning_markers,
+    "in reasoning": build_marker_tables((FORMATS["mistral"],), (), FORMATS.all).reasoning_markers,
 }
 for each in TABLES.values():
-    assert (each._whole or each)._at_anchor  # compiled once
+    assert (each._parent or each)._at_anchor  # compiled once
 PIECES = st.one_of(
     st.sampled_from(TABLES["any"].literals).flatmap(lambda one: st.sampled_from([one, one.upper(), one[:-1], one[:4]])),
     st.sampled_from(
@@ -87,20 +85,20 @@ PIECES = st.one_of(
 
 
 @given(st.sampled_from(sorted(TABLES)), st.lists(PIECES, max_size=9).map("".join))
-def test_the_first_texts_are_searched_as_all_others_are(which, text):
-    """By the anchors alone, as by the pattern that is compiled once enough text has come."""
+def test_rough_search_equals_compiled_search(which, text):
+    """By anchors only, as by the pattern that is compiled once enough text was searched."""
     found = []
-    for searched in (0, ROUGH + 1):
+    for searched in (0, ROUGH_SEARCH_LIMIT + 1):
         markers = copy(TABLES[which])
-        markers._whole, markers._searched = copy(markers._whole), searched
-        if markers._whole is not None:
-            markers._whole._searched = searched
+        markers._parent, markers._searched = copy(markers._parent), searched
+        if markers._parent is not None:
+            markers._parent._searched = searched
         found.append([markers.search(text, start) for start in range(len(text))])
     assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("format", ["pythonic", "hermes", None])
-def test_a_list_whose_first_letters_are_a_markers_begins_a_line(format):
+def test_bare_list_that_begins_like_a_marker_is_parsed(format):
     """``[TOO`` of ``[TOOL_CALLS]``, in any letter case, hides no call of a tool of such a name."""
     tools = [{"name": "toolbox", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}]
     turn = parse("I call it.\n[toolbox(a=1)]", tools, format)

@@ -1,4 +1,4 @@
-"""Which text may become a call, by policy."""
+"""Policies decide which text may become a call."""
 
 from __future__ import annotations
 
@@ -46,21 +46,19 @@ def fenced(body: str, kind: str = "json") -> str:
         (READ.replace("a.py", "<path>"), ""),
     ],
 )
-def test_what_each_policy_takes(text, policies):
-    """A call is taken under these policies and under no other."""
+def test_policy_accepts_only_its_calls(text, policies):
+    """A call is accepted under these policies and under no other."""
     taken = [name for name in POLICIES if parse(text, TOOLS, policy=name).calls]
     assert taken == policies.split()
 
 
-def test_a_change_without_markers_is_answered_with_how_to_write_it():
-    """The message holds the call as it would count."""
+def test_unmarked_change_is_rejected_with_correct_spelling():
     (wrong,) = parse(DELETE, TOOLS).invalid
     assert wrong.name == "delete_file"
     assert parse(wrong.error.split(":\n")[1], TOOLS).calls[0].arguments == {"path": "a.py"}
 
 
-def test_strict_says_each_fault():
-    """A model, or whoever tests one, hears what was wrong."""
+def test_strict_policy_lists_each_fault():
     (wrong,) = parse(
         tagged("{'name': 'read_file', 'arguments': {'filename': 'a.py',}}"), TOOLS, policy="strict"
     ).invalid
@@ -68,8 +66,8 @@ def test_strict_says_each_fault():
         assert fault in wrong.error
 
 
-def test_tools_of_a_client_may_say_what_they_do():
-    """MCP's annotations are what a client knows of a tool's effect."""
+def test_client_tools_may_declare_read_only_hint():
+    """MCP's annotations declare a tool's effect."""
     delete = {"name": "delete_file", "inputSchema": {"properties": {"path": {"type": "string"}}}}
     hints = {"annotations": {"readOnlyHint": False}}
     assert parse(DELETE, [delete]).calls
@@ -77,12 +75,12 @@ def test_tools_of_a_client_may_say_what_they_do():
     assert parse(DELETE, [delete | {"annotations": {"readOnlyHint": True}}]).calls
 
 
-def test_a_policy_of_ones_own():
-    """The named ones are only values."""
+def test_custom_policy_is_accepted():
+    """The named policies are plain values."""
     assert parse(f"{READ}\nI look.", TOOLS, policy=ParsePolicy("mine", unmarked="reads", allow_midtext=True)).calls
 
 
-def test_an_unknown_policy_is_refused():
-    """With the names there are."""
+def test_unknown_policy_raises_usage_error():
+    """The error lists the known names."""
     with pytest.raises(UsageError, match="strict, safe, approved, lenient"):
         parse(READ, TOOLS, policy="lax")

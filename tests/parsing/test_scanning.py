@@ -1,4 +1,4 @@
-"""What is taken up to each marker does not depend on how the text came."""
+"""Scanning for markers does not depend on how the text arrived."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.parsing.test_marker_set import both, searches
 
 
 def scanned(markers, pieces):
-    """The plain texts and the markers, in turn."""
+    """Return the plain texts and the markers, in turn."""
     source, plain, found = StreamBuffer(), "", []
     for piece in (*pieces, None):
         source.final = piece is None
@@ -27,7 +27,7 @@ def scanned(markers, pieces):
 
 @given(searches())
 @example((["action: ```json", "```"], "so Action: ```json and ```", 0, 0))
-def test_pieces_do_not_show(search):
+def test_scan_is_independent_of_splits(search):
     literals, text, size, at = search
     for markers in both(literals):
         whole = scanned(markers, [text])
@@ -36,8 +36,8 @@ def test_pieces_do_not_show(search):
         assert scanned(markers, [text[start : start + size + 1] for start in range(0, len(text), size + 1)]) == whole
 
 
-def test_a_marker_within_a_longer_one_waits_for_it():
-    """Only while that may still come."""
+def test_scan_waits_for_longer_marker_that_contains_this_one():
+    """Only while the longer one may still come."""
     markers = MarkerSet("action:\n```json", "```")
     assert scanned(markers, "Action:\n```json") == ["", "Action:\n```json", ""]
     assert scanned(markers, "Action:\n```python") == ["Action:\n", "```", "python"]

@@ -1,4 +1,4 @@
-"""A `StreamBuffer` looks at what follows a bounded number of times, and finds what a search from there would find."""
+"""`StreamBuffer.search` examines text a bounded number of times, and finds the same as a fresh search."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import StreamBuffer, peek_marker
 
 
-def test_a_search_finds_what_one_from_there_would():
-    """Whatever was searched for, taken, put back and fed before."""
+def test_search_equals_fresh_search():
+    """After any searches, takes, put-backs and feeds."""
     markers, others = MarkerSet("<a>", "<ab>", "b<"), MarkerSet("a<", "<")
     for seed in range(300):
         chance = Random(seed)
@@ -28,8 +28,8 @@ def test_a_search_finds_what_one_from_there_would():
                     assert source.search(looked_for, end) == expected
 
 
-def test_text_without_a_marker_is_looked_through_once():
-    """Also where each of many places looks far ahead, and while the text is arriving."""
+def test_text_without_marker_is_searched_once():
+    """Also for many long lookaheads, and while the text is arriving."""
     looked_at = 0
 
     class Counting(MarkerSet):

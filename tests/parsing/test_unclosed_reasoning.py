@@ -1,4 +1,4 @@
-"""A call at the end of reasoning that never closes: meant perhaps, so only what changes nothing is run."""
+"""A call at the end of reasoning that never closes may not be intended, so only reading tools are called."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ RUN = '<tool_call>\n{"name": "run_command", "arguments": {"command": "ls", "cwd"
 @pytest.mark.parametrize(
     ("calls", "count"), [((READ,), 1), ((READ, READ), 2), ((WRITE,), 0), ((RUN,), 0), ((READ, WRITE), 0)]
 )
-def test_only_tools_that_read_are_called_from_unclosed_reasoning(calls, count):
-    """All of them, or none; behind a closing marker each is called."""
+def test_unclosed_reasoning_calls_only_reading_tools(calls, count):
+    """All of the calls, or none; after a closing marker each is accepted."""
     text = "\n".join(calls)
     assert len(parse(f"<think>\nI should do this.\n{text}", BLADE, "hermes").calls) == count
     assert len(parse(f"<think>\nI should do this.\n</think>\n{text}", BLADE, "hermes").calls) == len(calls)
 
 
-def test_an_alias_is_known_for_what_it_is():
-    """Also another spelling of a tool that writes."""
+def test_unclosed_reasoning_rejects_alias_of_writing_tool():
     assert parse("<think>\nHm.\n" + WRITE.replace("write_file", "WriteFile"), BLADE, "hermes").calls == ()
 
 
-def test_tools_that_nobody_described_are_for_the_reader_to_judge():
-    """Without definitions nothing is known of what a tool does."""
+def test_unclosed_reasoning_accepts_calls_without_definitions():
+    """Without definitions a tool's effect is unknown."""
     assert len(parse(f"<think>\nHm.\n{WRITE}", ToolSet(), "hermes").calls) == 1

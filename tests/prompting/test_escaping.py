@@ -66,10 +66,21 @@ def test_every_marker_and_token_is_escaped():
     formats = tuple(FORMATS.values())
     tables = build_marker_tables(formats, tuple(KNOWN))
     # What begins a result is ordinary XML or plain words in some families; a result cannot be closed first.
-    begin_results = {"<result>", "<response>", "] result:\n", *(text for text in tables.results if text[0] == "\n")}
+    begin_results = {
+        "<result>",
+        "<response>",
+        "] result:\n",
+        *(text for text in tables.result_markers if text[0] == "\n"),
+    }
     needs_more = {">>>", ">>>all\n", "<tools>", "here are my reasoning steps:\n", *begin_results}
     needs_more |= {"action:", "action: ```json", "tool_name:", "<function>", *(f"<{name} " for name in KNOWN)}
-    acting = {*tables.openers, *tables.ends, *tables.next_turns, *tables.results, *tables.reasoning}
+    acting = {
+        *tables.openers,
+        *tables.end_tokens,
+        *tables.other_role_markers,
+        *tables.result_markers,
+        *tables.reasoning,
+    }
     tokens = {token for entry in formats for token in (*entry.special_tokens, *entry.stop_sequences)} - {
         "\nObservation:"
     }

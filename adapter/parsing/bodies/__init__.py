@@ -1,4 +1,4 @@
-"""The shared readers of what stands between markers, one file each."""
+"""Body parsers that formats share, one file each."""
 
 __all__ = [
     "arg_key_value",

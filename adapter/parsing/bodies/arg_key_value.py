@@ -1,14 +1,13 @@
-"""Reads calls written as a name and pairs of keys and values, after the call's opening tag has been taken.
+"""Parse calls written as a name and pairs of keys and values, after the call's opening tag.
 
 ::
 
     NAME                                     NAME<arg_key>KEY</arg_key><arg_value>value</arg_value>
     <arg_key>KEY</arg_key>
-    <arg_value>value, as it is, over any number of lines</arg_value>
+    <arg_value>value, unescaped, over any number of lines</arg_value>
 
-Families spell the tags differently, and some put a marker after the name or
-leave out the tag that closes a key (`KeyValueTags`). Values are not escaped;
-`bare_value` finds their ends. A name alone is a call without arguments; a name
+Families spell the tags differently, and some put a marker after the name or leave out the tag that closes a key
+(`KeyValueTags`). Values are not escaped; `raw_value` finds their ends. A name alone is a call without arguments; a name
 before ``{`` has its arguments as one JSON object.
 """
 
@@ -19,15 +18,31 @@ import re
 from dataclasses import dataclass
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.argument_collection import BodyError, PendingCall, encode_unescaped, reads_as_null
+from adapter.parsing.bodies.argument_collection import (
+    BodyError,
+    PendingCall,
+    encode_unescaped,
+    is_ambiguous_pair,
+    reads_as_null,
+)
 from adapter.parsing.bodies.raw_value import RawValue, without_broken_close, without_line_end
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, skip_to, take_marker, take_until
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    peek_after_space,
+    peek_match,
+    skip_space,
+    skip_to,
+    take_marker,
+    take_through,
+    take_until,
+)
 from adapter.parsing.tagged_json import TaggedJson
 
 NAME_LIMIT = 200
-"""Characters of a name or key; more is prose with a stray marker in it."""
+"""Maximum length of a name or key; longer text is prose with a stray marker in it."""
 
 _end_of_thought = MarkerSet("</think>")
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
@@ -35,11 +50,11 @@ _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 @dataclass(frozen=True, slots=True)
 class KeyValueTags:
-    """How one family spells the tags of a call and its pairs.
+    """One family's tags of a call and its pairs.
 
-    ``separator``: what may stand between the name and the pairs. ``key_close``: "" where the
-    value's opening tag ends the key. ``type``: the tags around the value's type, which may stand
-    before the value. ``section_close``: what may follow the last call.
+    ``separator``: an optional marker between the name and the pairs. ``key_close``: "" if the value's opening tag ends
+    the key. ``type``: the tags around the value's type, which may precede the value. ``section_close``: a tag that may
+    follow the last call.
     """
 
     open: str = "<tool_call>"
@@ -52,6 +67,18 @@ class KeyValueTags:
     section_close: str = ""
     type: tuple[str, str] | None = None
 
+    @classmethod
+    def with_affixes(
+        cls, prefix: str = "", suffix: str = "", *, section_close: str, separator: str = "", type: str = ""
+    ) -> KeyValueTags:
+        """Return the common tags with ``prefix`` and ``suffix`` around each word; ``type``: the word for a type."""
+
+        def pair(word: str) -> tuple[str, str]:
+            return f"<{prefix}{word}{suffix}>", f"</{prefix}{word}{suffix}>"
+
+        (call, key, value), type_tags = map(pair, ("tool_call", "arg_key", "arg_value")), pair(type) if type else None
+        return cls(*call, *key, *value, separator, section_close, type_tags)
+
     @property
     def all(self) -> tuple[str, ...]:
         pairs = (self.key_open, self.key_close, self.value_open, self.value_close)
@@ -59,12 +86,15 @@ class KeyValueTags:
 
 
 GLM = KeyValueTags(separator="<tool_sep>", section_close="</tool_calls>")
-"""The tags of GLM and of all who took them over; Hunyuan 3 has the separator and the section."""
+"""The tags of GLM and of the families that adopted them; Hunyuan 3 has the separator and the section."""
 
 
 class KeyValueReader:
-    """Reads a call after its opening tag. ``own``: the formats that write the tags so, beside those whose
-    ``tool_call_body`` is pairs where the tags are those of the shared envelope."""
+    """Parse a call after its opening tag.
+
+    ``own``: names of the formats that write these tags; the shared envelope's tags are also own where the format's
+    ``tool_call_body`` is pairs.
+    """
 
     def __init__(self, tags: KeyValueTags, own: tuple[str, ...] = ()) -> None:
         self.tags, self.own = tags, own
@@ -98,7 +128,7 @@ class KeyValueReader:
         return context.expected_format in self.own or (self.tags is GLM and context.tool_call_body == "pairs")
 
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult | None]:
-        """The call; None, with nothing taken, when no name in this format's way stands there."""
+        """Return the call; None, with nothing taken, if no name in this layout comes next."""
         ahead: list[str] = []
         call = yield from self._take_name(source, ahead, context)
         if call is None:
@@ -113,58 +143,53 @@ class KeyValueReader:
             return error.result
 
     def read(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        """The call, as JSON too; anything else is text. A `BodyReader`, for tags that no other family shares."""
+        """Parse the call, also as JSON; anything else is text. A `BodyReader`, for tags that no other family shares."""
         char = yield from skip_space(source, span)
         if not char:
-            return BodyResult(error=CUT_OFF) if context.at_line_start or source.was_cut else TEXT
+            return CUT if context.at_line_start or source.was_cut else TEXT
         if char in "{[":
             return (yield from self._read_json(source, span, context))
-        reading = yield from self(source, span, context)
-        return TEXT if reading is None else reading
+        result = yield from self(source, span, context)
+        return TEXT if result is None else result
 
     def _take_name(self, source: StreamBuffer, ahead: list[str], context: ReadContext) -> Reader[PendingCall | None]:
-        """Take a name if what follows it can: a tag of a pair, JSON, or the call's end."""
+        """Take a name if a pair's tag, JSON, or the call's end follows it."""
         name = yield from _take_word(source)
         ahead.append(name)
         char = yield from skip_space(source, ahead)
         if not name:
             return None
         call = PendingCall(name, context.tools.match(name))
-        is_meant = call.tool is not None or context.at_line_start or self._is_own(context)
-        stray = yield from take_marker(source, _end_of_thought)
-        if stray:
-            ahead.append(stray)
+        is_intended = call.tool is not None or context.at_line_start or self._is_own(context)
+        if (yield from take_marker(source, _end_of_thought, ahead)):
             call.fix("text-in-tag")
             char = yield from skip_space(source, ahead)
-        if self._separator is not None:
-            separator = yield from take_marker(source, self._separator)
-            if separator:
-                ahead.append(separator)
-                char = yield from skip_space(source, ahead)
+        if self._separator is not None and (yield from take_marker(source, self._separator, ahead)):
+            char = yield from skip_space(source, ahead)
         if char == "{":
-            return call if is_meant else None
+            return call if is_intended else None
         tag = yield from take_marker(source, self._tags)
         source.push_back(tag)
         match self._kind[tag.lower()]:
             case "key":
                 return call
             case "call close" | "call":
-                return call if is_meant else None
+                return call if is_intended else None
             case "key close":
-                return self._unglued(call, ahead, source, context)
+                return self._split_glued_key(call, ahead, source, context)
             case "value close" if call.tool is not None:
-                return call  # a stray closer after the name, which is passed over with the pairs
+                return call  # a stray closer after the name, skipped with the pairs
         rest = source.text[source.position :].lower()
         is_cut = source.final and any(tag.startswith(rest) for tag in (self.tags.key_open, self.tags.separator))
         if not char or is_cut:
             return call if context.at_line_start or self._is_own(context) else None
-        key = yield from self._key_ahead(source)
+        key = yield from self._peek_key(source)
         return call if call.has_parameter(key) else None
 
-    def _unglued(
+    def _split_glued_key(
         self, call: PendingCall, ahead: list[str], source: StreamBuffer, context: ReadContext
     ) -> PendingCall | None:
-        """The call whose name a key was glued to, its opening tag missing; the key is given back."""
+        """Return the call whose name was glued to a key, its opening tag missing; the key is given back."""
         for tool in sorted(context.tools.values(), key=lambda tool: -len(tool.name)):
             key = call.name.removeprefix(tool.name)
             if key != call.name and key in tool.properties:
@@ -173,15 +198,11 @@ class KeyValueReader:
                 return PendingCall(tool.name, tool)
         return None
 
-    def _key_ahead(self, source: StreamBuffer) -> Reader[str]:
-        """The key that stands here with its closing tag, nothing taken; "" when none does."""
-        while True:
-            found = self._key_before_close.match(source.text, source.position)
-            if found is not None:
-                return found.group(1).strip()
-            if source.final or len(source.text) - source.position > NAME_LIMIT + len(self._key_end):
-                return ""
-            yield
+    def _peek_key(self, source: StreamBuffer) -> Reader[str]:
+        """Return the key that comes next with its closing tag, or "". Takes nothing."""
+        limit = NAME_LIMIT + len(self._key_end) + 1
+        found = yield from peek_match(source, self._key_before_close, limit, lambda _: True)
+        return found[1].strip() if found else ""
 
     def _read_pairs(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[BodyResult]:
         while True:
@@ -197,38 +218,36 @@ class KeyValueReader:
                 case "section close" if not source.was_cut:
                     source.push_back(tag)
                     return call.result("missing-close-tag")
-                case "call" if not (yield from self._key_ahead(source)):
+                case "call" if not (yield from self._peek_key(source)):
                     is_cut = source.was_cut and self._tags.search(source.text, source.position) is None
-                    source.push_back(tag)  # a key's tag misspelt, or the next call: where the text is cut, who knows
-                    return BodyResult(error=CUT_OFF) if is_cut else call.result("missing-close-tag")
+                    source.push_back(tag)  # a misspelt key's tag, or the next call: uncertain if the text is cut
+                    return CUT if is_cut else call.result("missing-close-tag")
                 case "call":
                     span.append(tag)
                     call.fix("misspelt-inner-tag")
                     yield from self._read_pair(source, span, call)
-                case "" if (yield from self._key_ahead(source)):
+                case "" if (yield from self._peek_key(source)):
                     call.fix("missing-inner-tag")
                     yield from self._read_pair(source, span, call)
                 case _ if not char:
-                    return BodyResult(error=CUT_OFF)
+                    return CUT
                 case _:
                     span.append(tag)
                     yield from skip_to(source, self._tags, span)
                     call.fix("text-in-tag")
 
     def _read_pair(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
-        """Read a pair after the key's opening tag."""
+        """Parse a pair after the key's opening tag."""
         while True:
-            written: list[str] = []
-            tag = yield from read_until(source, self._tags, written)
-            span.extend([*written, tag])
-            if self._kind[tag.lower()] != "key" or "".join(written).strip():
+            written, tag = yield from take_through(source, self._tags, span)
+            if self._kind[tag.lower()] != "key" or written.strip():
                 break
-            call.fix("text-in-tag")  # the key's tag written twice
-        key, type = "".join(written).strip(), ""
+            call.fix("text-in-tag")  # doubled tag of the key
+        key, type = written.strip(), ""
         match self._kind[tag.lower()]:
             case "key close":
                 opened, type = yield from self._read_value_open(source, span, call)
-                if not opened and (yield from self._is_at(source, self._no_value)):
+                if not opened and (yield from peek_after_space(source, self._no_value))[1]:
                     call.fix("key-without-value")
                     return
             case "value":
@@ -238,7 +257,7 @@ class KeyValueReader:
                 raise BodyError
             case _:
                 raise BodyError(
-                    f"after {self.tags.key_open} in a call of {call.name!r} no key stands: expected {self._key_end}"
+                    f"a key of {call.name!r} is not closed: expected {self._key_end} after {self.tags.key_open}"
                 )
         if not key:
             raise BodyError(f"an argument of {call.name!r} has no name: {self.tags.key_open} is empty")
@@ -246,8 +265,8 @@ class KeyValueReader:
         value: list[str] = []
 
         def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
-            """Only the tool's own keys, not yet given, can begin a pair where the value before has no end."""
-            return call.expects((yield from self._key_ahead(source)))
+            """Accept only the tool's own keys, not yet given, as the next pair where the value has no end."""
+            return call.expects((yield from self._peek_key(source)))
 
         closing = yield from self._value.take(source, value, may_begin)
         span.extend(value)
@@ -266,9 +285,10 @@ class KeyValueReader:
         call.add_text(key, text, {"type": type} if type else None)
 
     def _read_value_open(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[tuple[bool, str]]:
-        """Take the value's opening tag, with doubled tags and its type before it: whether it is there, and the type.
+        """Take the value's opening tag, and doubled tags or its type before it. Return whether it is present, and the
+        type.
 
-        Where the opening tag is missing the value begins at once.
+        If the opening tag is missing, the value begins at once.
         """
         type = ""
         while True:
@@ -288,14 +308,6 @@ class KeyValueReader:
                 continue
             call.fix("text-in-tag")
 
-    def _is_at(self, source: StreamBuffer, markers: MarkerSet) -> Reader[bool]:
-        """Whether one of ``markers`` stands here, white space aside. Takes nothing."""
-        gap: list[str] = []
-        yield from skip_space(source, gap)
-        gap.append((yield from take_marker(source, markers)))
-        source.push_back("".join(gap))
-        return gap[-1] != ""
-
 
 def _take_word(source: StreamBuffer) -> Reader[str]:
     while True:
@@ -310,9 +322,9 @@ def _take_word(source: StreamBuffer) -> Reader[str]:
 def encode_call(
     tags: KeyValueTags, name: str, arguments: JsonObject, *, gap: str = "", key_end: str = "", value_end: str = ""
 ) -> str:
-    """A call: ``gap`` follows its name, ``key_end`` and ``value_end`` the tags that close a key and a value.
+    """Encode a call. ``gap`` follows its name, ``key_end`` and ``value_end`` the tags that close a key and a value.
 
-    One JSON object stands in place of the pairs where a pair would not be read back, since nothing can be escaped.
+    One JSON object replaces the pairs if a pair could not be parsed back, since nothing can be escaped.
     """
     if any(_is_ambiguous(tags, key, value) for key, value in arguments.items()):
         body = json.dumps(arguments, ensure_ascii=False) + value_end
@@ -326,12 +338,5 @@ def encode_call(
 
 
 def _is_ambiguous(tags: KeyValueTags, key: str, value: Json) -> bool:
-    """Whether a pair would not be read back."""
-    text = encode_unescaped(value).lower()
-    return (
-        any(tag in text for tag in tags.all)
-        or reads_as_null(value)
-        or any(char in key for char in "<>\n")
-        or key != key.strip()
-        or not key
-    )
+    """Return whether a pair could not be parsed back."""
+    return reads_as_null(value) or is_ambiguous_pair(key, encode_unescaped(value), tags.all, "<>\n")

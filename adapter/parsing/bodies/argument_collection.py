@@ -1,10 +1,10 @@
-"""Arguments written one by one, as tags have them: the same one may come several times, and in a CDATA section."""
+"""Collect arguments that are written one by one in tags; one may be repeated, or be a CDATA section."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from adapter.core.events import Json, JsonObject
@@ -18,7 +18,7 @@ _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 
 
 class BodyError(Exception):
-    """Ends the reading of a body that is invalid, or (`CUT_OFF`, the default) ends too early."""
+    """Stops parsing a body that is invalid or (`CUT_OFF`, the default) ends too early."""
 
     def __init__(self, error: str = CUT_OFF, *, result: BodyResult | None = None) -> None:
         super().__init__(error)
@@ -27,16 +27,16 @@ class BodyError(Exception):
 
 @dataclass(slots=True)
 class PendingCall:
-    """A call whose arguments are still being read."""
+    """A call whose arguments are still being parsed."""
 
     name: str
     tool: Tool | None
     arguments: JsonObject = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
-    """The arguments that have begun, the one that is being read included."""
+    """The arguments that have begun, including the current one."""
     fixes: dict[str, None] = field(default_factory=dict)
     problem: str | None = None
-    """Why the call is invalid, although it can be read to its end."""
+    """The reason why the call is invalid, although it can be parsed to its end."""
 
     def has_parameter(self, key: str) -> bool:
         """Return whether the tool is known and declares ``key``."""
@@ -53,7 +53,7 @@ class PendingCall:
         self.fixes.update(dict.fromkeys(names))
 
     def add_text(self, key: str, text: str, schema: JsonObject | None = None) -> None:
-        """Add an argument. ``schema`` declares its type where the tool does not."""
+        """Add an argument. ``schema`` declares its type if the tool does not."""
         self.keys.add(key)
         add_text(self.arguments, key, text, self.schema_of(key) or schema, self.fixes)
 
@@ -72,7 +72,7 @@ class PendingCall:
 
 
 def without_cdata(text: str, fixes: dict[str, None]) -> str:
-    """``text``, or what it holds where it is one CDATA section and no XML format asked for that."""
+    """Return the content if ``text`` is one CDATA section, which is a repair; else ``text``."""
     data = _CDATA.fullmatch(text)
     if data is None:
         return text
@@ -81,12 +81,12 @@ def without_cdata(text: str, fixes: dict[str, None]) -> str:
 
 
 def add_text(arguments: JsonObject, key: str, text: str, schema: JsonObject | None, fixes: dict[str, None]) -> None:
-    """Add the value that is written as ``text``; its type is the one that ``schema`` declares."""
+    """Add the value written as ``text``, with the type that ``schema`` declares."""
     add_value(arguments, key, coerce_text(without_cdata(text, fixes), schema), schema, fixes)
 
 
 def add_value(arguments: JsonObject, key: str, value: Json, schema: JsonObject | None, fixes: dict[str, None]) -> None:
-    """Add ``value``; where the argument is there already a list takes all of them, anything else the last."""
+    """Add ``value``. Of a repeated argument a list takes all values, anything else the last one."""
     if key in arguments:
         fixes["repeated-argument"] = None
         if schema and "array" in schema_types(schema):
@@ -102,10 +102,17 @@ def _items(value: Json) -> list[Json]:
 
 
 def encode_unescaped(value: Json) -> str:
-    """Write a string as it is, any other value as JSON."""
+    """Return a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def is_ambiguous_pair(key: str, text: str, tags: Iterable[str], forbidden: str) -> bool:
+    """Return whether an unescaped ``text`` contains one of ``tags``, or ``key`` cannot be written in a tag."""
+    lowered = text.lower()
+    is_plain_key = key != "" and key == key.strip() and not any(char in key for char in forbidden)
+    return not is_plain_key or any(tag.lower() in lowered for tag in tags)
+
+
 def reads_as_null(value: Json) -> bool:
-    """Return whether ``value`` is a word that is read back as null where a parameter may be null."""
+    """Return whether ``value`` is a word that is parsed back as null if a parameter may be null."""
     return isinstance(value, str) and value.strip().lower() in ("null", "none")

@@ -1,4 +1,4 @@
-"""Reads calls written with arrows and options, as MiniMax M2 and others slip into where their own tags are stripped.
+"""Parse calls written with arrows and options, a fallback of MiniMax M2 and others when their own tags are stripped.
 
 ::
 
@@ -9,8 +9,8 @@
     }}
     [/TOOL_CALL]
 
-Values are JSON, or words without quotes; the arguments may also be one JSON object, or ``KEY => value`` like the rest.
-The marker is plain text, so it counts only at the beginning of a line and before a call of a tool of the session.
+Values are JSON, or words without quotes; the arguments may also be one JSON object, or ``KEY => value``. The marker is
+plain text, so it counts only at the beginning of a line and before a call of a tool of the session.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from adapter.core.errors import FormatError
 from adapter.core.json.decode import decode_json
 from adapter.core.json.strict import decode_strict, excerpt
 from adapter.parsing.bodies.argument_collection import PendingCall
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, ReadContext
 from adapter.parsing.json_scanner import BRACKETS, scan_json_value
 from adapter.parsing.marker_set import markers_for
 from adapter.parsing.stream_buffer import (
@@ -39,7 +39,7 @@ from adapter.tools.tool import Tool
 OPEN, CLOSE = "[TOOL_CALL]", "[/TOOL_CALL]"
 
 HEAD_LIMIT = 200
-"""Characters up to the arguments; more is prose after the marker."""
+"""Maximum number of characters before the arguments; longer text is prose after the marker."""
 
 _HEAD = re.compile(
     r"\{\s*[\"']?(?:tool|tool_name|name)[\"']?\s*(=>|:)\s*[\"']([\w.:/-]+)[\"']\s*,?\s*"
@@ -56,15 +56,14 @@ _read_json = TaggedJson(OPEN, CLOSE, may_list=True)
 
 
 def read_arrow_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """What follows ``[TOOL_CALL]``."""
+    """Parse the body after ``[TOOL_CALL]``."""
     if not context.at_line_start or (yield from skip_space(source, span)) != "{":
         return TEXT
     context.may_be_text = True
-    head = yield from _take_head(source)
+    head = yield from peek_match(source, _HEAD, HEAD_LIMIT, lambda ahead: "}" not in ahead)
     if head is None:
-        reading = yield from _read_json(source, span, context)
-        is_known = reading.calls and all(context.tools.match(call.name) for call in reading.calls)
-        return reading.adding("misspelt-open-tag") if is_known else TEXT
+        result = yield from _read_json(source, span, context)
+        return result.adding("misspelt-open-tag") if result.calls_known_tools(context.tools) else TEXT
     tool = context.tools.match(head[2])
     if tool is None:
         return TEXT
@@ -73,10 +72,10 @@ def read_arrow_call(source: StreamBuffer, span: list[str], context: ReadContext)
     bracket = yield from scan_json_value(source, body, _tokens)
     span.extend([*body, *([] if bracket in BRACKETS else [bracket])])
     if not bracket:
-        return BodyResult(error=CUT_OFF)
+        return CUT
     is_closed = yield from _take_end(source, span)
     if not is_closed and source.was_cut and source.is_empty:
-        return BodyResult(error=CUT_OFF)
+        return CUT
     call = PendingCall(tool.name, tool)
     call.fix("misspelt-open-tag")
     try:
@@ -86,22 +85,14 @@ def read_arrow_call(source: StreamBuffer, span: list[str], context: ReadContext)
     return call.result() if is_closed else call.result("missing-close-tag")
 
 
-def _take_head(source: StreamBuffer) -> Reader[re.Match[str] | None]:
-    """What stands before the arguments, not taken; None where it is not of this form."""
-    return (yield from peek_match(source, _HEAD, HEAD_LIMIT, lambda ahead: "}" not in ahead))
-
-
 def _take_end(source: StreamBuffer, span: list[str]) -> Reader[bool]:
-    """Take the brace that ends the call, others after it and the closing marker: whether that is there."""
+    """Take the brace that ends the call, further braces and the closing marker. Return whether the marker is there."""
     gap: list[str] = []
     while True:
         yield from skip_space(source, gap)
-        brace = yield from take_marker(source, _brace)
-        gap.append(brace)
-        if not brace:
+        if not (yield from take_marker(source, _brace, gap)):
             break
-    closing = yield from take_marker(source, _close)
-    gap.append(closing)
+    closing = yield from take_marker(source, _close, gap)
     if not closing:
         take_cut_marker(source, CLOSE.lower(), gap)
     text = "".join(gap)
@@ -111,7 +102,7 @@ def _take_end(source: StreamBuffer, span: list[str]) -> Reader[bool]:
 
 
 def _add_arguments(call: PendingCall, text: str) -> None:
-    """Add those of ``text``, which begins with their brace. Raises FormatError."""
+    """Add the arguments in ``text``, which begins with their brace. Raises FormatError."""
     whole = decode_strict(text)
     if whole is not None and isinstance(whole.value, dict):
         call.arguments = whole.value
@@ -126,7 +117,7 @@ def _add_arguments(call: PendingCall, text: str) -> None:
 
 
 def _add(call: PendingCall, key: str, text: str, position: int) -> int:
-    """Add the value at ``position`` and return where it ends; an option without one is true. Raises FormatError."""
+    """Add the value at ``position`` and return its end; an option without a value is true. Raises FormatError."""
     if _NEXT.match(text, position):
         call.add_value(key, True)
         return position

@@ -1,4 +1,4 @@
-"""Reads a call in one tag that begins with ``<call:``, as Gemma and Gemini write where their own tokens do not reach.
+"""Parse a call in one ``<call:`` tag, which Gemma and Gemini write where their own tokens do not reach.
 
 ::
 
@@ -21,7 +21,7 @@ from adapter.parsing.tagged_json import TaggedJson
 OPEN = "<call:"
 
 NAME_LIMIT = 200
-"""Characters of a name; more is prose."""
+"""Maximum length of a name; longer text is prose."""
 
 _NAME = re.compile(r"([\w.:-]+)\s*([{>])")
 _MAY_BE_NAME = re.compile(r"[\w.:-]*+\s*+")
@@ -29,25 +29,24 @@ _read_pairs = GemmaCall(OPEN, "/>", '<|"|>')
 
 
 def read_call_element(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """What follows ``<call:``."""
+    """Parse the body after ``<call:``."""
     if not (context.at_line_start or context.after_call):
         return TEXT
     context.may_be_text = True
-    named = yield from peek_match(source, _NAME, NAME_LIMIT, _MAY_BE_NAME.fullmatch)
-    if named is None or context.tools.match(named[1]) is None:
+    name_match = yield from peek_match(source, _NAME, NAME_LIMIT, _MAY_BE_NAME.fullmatch)
+    if name_match is None or context.tools.match(name_match[1]) is None:
         return TEXT
-    if named[2] == "{":
-        reading = yield from _read_pairs(source, span, context)
-        if "missing-close-tag" in reading.fixes:
-            closing = yield from take_marker(source, markers_for(">", "</call>", f"</call:{named[1]}>"))
-            span.append(closing)
+    if name_match[2] == "{":
+        result = yield from _read_pairs(source, span, context)
+        if "missing-close-tag" in result.fixes:
+            yield from take_marker(source, markers_for(">", "</call>", f"</call:{name_match[1]}>"), span)
     else:
-        take_match(source, named, span)
+        take_match(source, name_match, span)
         if (yield from skip_space(source, span)) != "{":
             return TEXT
-        tag = f"call:{named[1]}>"
-        reading = yield from TaggedJson(f"<{tag}", f"</{tag}", name=named[1])(source, span, context)
-    return reading.repaired("misspelt-open-tag")
+        tag = f"call:{name_match[1]}>"
+        result = yield from TaggedJson(f"<{tag}", f"</{tag}", name=name_match[1])(source, span, context)
+    return result.repaired("misspelt-open-tag")
 
 
 OPENER = CallOpener(OPEN, read_call_element)

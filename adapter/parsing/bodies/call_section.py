@@ -1,38 +1,45 @@
-"""Calls in a section: the section has markers of its own, and each call in it has too.
+"""Parse calls inside a section: the section has markers of its own, and so has each call in it.
 
 ::
 
     <section> <call>...</call> <call>...</call> </section>
 
-A call is handed on when it is closed, so the section is no body to be read as a
-whole: its opening marker is read together with the first call, further calls
-open for themselves, and its closing marker is a stray. A section marker with
-anything else after it was only mentioned.
+A call is emitted as soon as it is closed, so the section is not parsed as a whole: its opening marker is parsed
+together with the first call, further calls open on their own, and its closing marker is a stray closer. A section
+marker followed by anything else was only mentioned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space, take_marker
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    peek_marker,
+    read_until,
+    skip_space,
+    take_cut_tags,
+    take_marker,
+    take_through,
+)
 from adapter.parsing.tagged_json import TaggedJson
 
 NOISE_LIMIT = 200
-"""Characters of text between a section's marker and its first call."""
+"""Maximum number of characters between a section's marker and its first call."""
 
 ERROR_LIMIT = 2_000
-"""Characters within which a section without a call must be closed, to be taken as a failed call."""
+"""Maximum length of a closed section without a call that counts as a failed call."""
 
 
 class CallSection:
     """The markers of a section and of the calls in it.
 
-    ``read_call`` reads a call after any of ``call_opens`` has been taken.
-    ``misspelt``: spellings of the opening markers that the format does not have.
-    ``calls_anywhere``: whether a call without a section counts in the middle of a line too.
-    ``may_be_json``: JSON in place of such calls is read too; each of ``closes`` then belongs to its opening marker.
+    ``read_call`` parses a call after any of ``call_opens``. ``misspelt``: spellings of the opening markers that the
+    format does not have. ``calls_anywhere``: a call without a section also counts in the middle of a line.
+    ``may_be_json``: JSON in place of such calls is also parsed; each of ``closes`` then belongs to its opening marker.
     """
 
     def __init__(
@@ -63,24 +70,22 @@ class CallSection:
         )
 
     def read(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        """What follows the section's opening marker, up to the end of its first call."""
+        """Parse the body after the section's opening marker, up to the end of its first call."""
         opening = span[-1]
-        fixes = self._fixes(opening)
+        fixes = self._spelling_fixes(opening)
         at_line_start = context.at_line_start
         while char := (yield from skip_space(source, span)):
-            again = yield from take_marker(source, self._opens)
-            if not again:
+            if not (yield from take_marker(source, self._opens, span)):
                 break
-            span.append(again)
-            fixes.append("text-in-tag")  # the marker written twice
+            fixes.append("text-in-tag")  # doubled marker
         if not char:
-            return BodyResult(error=CUT_OFF) if at_line_start or source.was_cut else TEXT
+            return CUT if at_line_start or source.was_cut else TEXT
         if char in "{[" and opening.lower() in self._close_of:
             read_json = TaggedJson(opening, self._close_of[opening.lower()], may_list=True)
             return (yield from read_json(source, span, context)).adding("foreign-body", *fixes)
         marker = yield from peek_marker(source, self._inner, NOISE_LIMIT)
         if not marker:
-            return (yield from self._read_other(source, span, at_line_start))
+            return (yield from self._read_other_content(source, span, at_line_start))
         ahead: list[str] = []
         marker = yield from read_until(source, self._inner, ahead)
         noise = "".join(ahead)
@@ -90,47 +95,41 @@ class CallSection:
             return TEXT  # prose about the markers, which may quote a whole call
         span += [noise, marker]
         if closes:
-            return self._without_call(noise, at_line_start)
+            return self._end_without_call(noise, at_line_start)
         if noise:
             fixes.append("text-in-tag")
-        fixes += self._fixes(marker)
-        reading = yield from self._read_call(source, span, context)
-        if reading.not_a_call and source.final and len(source.text[source.position :].split()) < 2:
+        fixes += self._spelling_fixes(marker)
+        result = yield from self._read_call(source, span, context)
+        if result.not_a_call and source.final and len(source.text[source.position :].split()) < 2:
             span.append(source.rest())
-            return BodyResult(error=CUT_OFF)  # within the first word: the section says that a call was meant
-        return reading.repaired(*fixes)
+            return CUT  # cut within the first word: after a section's marker a call was intended
+        return result.repaired(*fixes)
 
     def read_alone(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        """A call after its own opening marker: the next of a section, or one without a section."""
+        """Parse a call after its own opening marker: the next of a section, or one without a section."""
         if not (self._calls_anywhere or context.at_line_start or context.after_call):
             return TEXT
-        fixes = self._fixes(span[-1])
+        fixes = self._spelling_fixes(span[-1])
         if not context.after_call:
             fixes.append("missing-open-tag")
         return (yield from self._read_call(source, span, context)).repaired(*fixes)
 
-    def _fixes(self, marker: str) -> list[str]:
+    def _spelling_fixes(self, marker: str) -> list[str]:
         return ["misspelt-open-tag"] if marker.lower() in self._misspelt else []
 
-    def _read_other(self, source: StreamBuffer, span: list[str], at_line_start: bool) -> Reader[BodyResult]:
+    def _read_other_content(self, source: StreamBuffer, span: list[str], at_line_start: bool) -> Reader[BodyResult]:
         if not at_line_start:
             return TEXT
         found = yield from peek_marker(source, self._inner, ERROR_LIMIT)
-        rest = source.text[source.position : source.position + ERROR_LIMIT + 1]
-        if not found and source.was_cut and rest.startswith("<") and len(rest) <= ERROR_LIMIT:
-            span.append(source.rest())
-            return BodyResult(
-                error=CUT_OFF
-            )  # a call in other tags, which are read only where these are not around them
+        if not found and take_cut_tags(source, ERROR_LIMIT, span):
+            return CUT
         if not self._closes.match(found, 0):
             return TEXT
-        text: list[str] = []
-        marker = yield from read_until(source, self._inner, text)
-        span.extend([*text, marker])
-        return self._without_call("".join(text), at_line_start)
+        text, _ = yield from take_through(source, self._inner, span)
+        return self._end_without_call(text, at_line_start)
 
-    def _without_call(self, text: str, at_line_start: bool) -> BodyResult:
-        """A section that closes before any call: nothing was called, or what stands in it is no call."""
+    def _end_without_call(self, text: str, at_line_start: bool) -> BodyResult:
+        """Return the result of a section that closes before any call: empty, or not a call."""
         if not text.strip():
             return BodyResult()
         if not at_line_start:

@@ -1,4 +1,4 @@
-"""Reads the block in which Continue teaches models without tools of their own to call, with its code fence or without.
+"""Parse the block that Continue teaches to models without native tool calls, with or without its code fence.
 
 Format: core/tools/systemMessageTools/toolCodeblocks of continuedev/continue::
 
@@ -9,7 +9,7 @@ Format: core/tools/systemMessageTools/toolCodeblocks of continuedev/continue::
     END_ARG
     ```
 
-A value is JSON or text as it is, on lines of its own.
+A value is JSON or unescaped text, on lines of its own.
 """
 
 from __future__ import annotations
@@ -17,20 +17,27 @@ from __future__ import annotations
 from adapter.core.errors import FormatError
 from adapter.core.json.decode import decode_json
 from adapter.parsing.bodies.argument_collection import PendingCall
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, take_marker, take_until
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    skip_space,
+    take_marker,
+    take_through,
+    take_until,
+)
 
 OPEN = "TOOL_NAME:"
 
 LINE_LIMIT = 200
-"""Characters of a label's line; more is prose."""
+"""Maximum length of a label's line; longer text is prose."""
 
 _begin, _end = markers_for("BEGIN_ARG:"), markers_for("\nEND_ARG")
 
 
 def read_labelled_block(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """What follows ``TOOL_NAME:`` at the beginning of a line: a call of a tool of the session."""
+    """Parse the body after ``TOOL_NAME:`` at the beginning of a line: a call of a tool of the session."""
     if not context.at_line_start:
         return TEXT
     context.may_be_text = True
@@ -49,23 +56,20 @@ def read_labelled_block(source: StreamBuffer, span: list[str], context: ReadCont
         if not begins:
             if source.was_cut and (not char or _begin.may_start_with(source.text[source.position :])):
                 span.extend([*gap, source.rest()])
-                return BodyResult(error=CUT_OFF)
+                return CUT
             source.push_back("".join(gap))
             is_call = call.arguments or (char == "`" and not tool.required)
             return call.result() if is_call else TEXT
         span.extend([*gap, begins])
         key = yield from _take_line(source, span)
-        value: list[str] = []
-        ends = yield from read_until(source, _end, value)
-        span.extend([*value, ends])
+        value, ends = yield from take_through(source, _end, span)
         if not key or not ends:
-            return TEXT if ends else BodyResult(error=CUT_OFF)
-        _add(call, key, "".join(value).removeprefix("\n"))
+            return TEXT if ends else CUT
+        _add(call, key, value.removeprefix("\n"))
 
 
 def _take_line(source: StreamBuffer, span: list[str]) -> Reader[str]:
-    """Take the rest of the line, which is returned without the space around it, but not its end; "" when there is
-    none in reach."""
+    """Take the rest of the line without its end, and return it without surrounding spaces; "" if it is too long."""
     line: list[str] = []
     text = yield from take_until(source, "\n", LINE_LIMIT, line)
     if text is None:

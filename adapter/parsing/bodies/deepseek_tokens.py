@@ -1,4 +1,4 @@
-"""The control tokens around calls that DeepSeek V3, R1 and V3.1 and Step 3 share, with different bodies.
+"""Parse calls in the control tokens that DeepSeek V3, R1 and V3.1 and Step 3 share, with different bodies.
 
 ::
 
@@ -12,9 +12,8 @@
     <steptml:invoke name="NAME">...</steptml:invoke><｜tool_call_end｜>
     <｜tool▁calls▁end｜>
 
-Which release wrote a call shows in it, so every body is read, whatever the told
-format is. Distilled and quantised models write the tokens with ASCII bars and
-other gaps too.
+The call shows which release wrote it, so every body is parsed, with any expected format. Distilled and quantized models
+also write the tokens with ASCII bars and other gaps.
 """
 
 from __future__ import annotations
@@ -22,16 +21,27 @@ from __future__ import annotations
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, ReadContext, end_in_head
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space, take_marker
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    peek_marker,
+    skip_space,
+    skip_to,
+    take_marker,
+    take_through,
+)
 from adapter.parsing.tagged_json import TaggedJson
 
 HEAD_LIMIT = 300
-"""Characters of a call before its arguments; more is prose with a stray token in it."""
+"""Maximum number of characters of a call before its arguments; longer text is prose with a stray token in it."""
+
+TYPED_HEADS, UNTYPED_HEADS = "deepseek typed heads", "deepseek untyped heads"
+"""Body variants: DeepSeek V3 writes ``function`` and a separator before the name, V3.1 only the name."""
 
 TYPED_NAME = "function="
-"""What distilled models put before the name, from the word that V3 has in its place."""
+"""Prefix of a name in distilled models: the word that V3 writes before the separator."""
 
 STEP_TAGS = XmlInvokeTags(
     call=("<steptml:invoke",),
@@ -42,7 +52,7 @@ STEP_TAGS = XmlInvokeTags(
 
 
 def _spellings(words: str) -> tuple[str, ...]:
-    """A token as DeepSeek's tokenizer has it, as Step's has it, and then as models misspell it."""
+    """Return a token as DeepSeek's tokenizer spells it, as Step's does, and then as models misspell it."""
     return tuple(f"<{bar}{words.replace(' ', gap)}{bar}>" for bar in "｜|" for gap in "▁_ ")
 
 
@@ -59,56 +69,38 @@ _read_step_invoke = XmlInvokeReader(STEP_TAGS)
 
 
 def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """A call after ``<｜tool▁call▁begin｜>``."""
+    """Parse a call after ``<｜tool▁call▁begin｜>``."""
     opening = span[-1]
     yield from skip_space(source, span)
-    invoke = yield from take_marker(source, _step_invoke)
-    if invoke:
-        span.append(invoke)
+    if (yield from take_marker(source, _step_invoke, span)):
         return (yield from _read_step_invoke(source, span, context)).adding("missing-inner-tag")
     marker = yield from peek_marker(source, _in_head, HEAD_LIMIT)
     if not marker or not _separator.match(marker, 0):
-        return _without_arguments(source, span, marker)
-    head: list[str] = []
-    marker = yield from read_until(source, _separator, head)
-    span.extend([*head, marker])
-    name = "".join(head).strip()
+        return TEXT if marker else end_in_head(source, span, HEAD_LIMIT)
+    head, _ = yield from take_through(source, _separator, span)
+    name = head.strip()
     is_typed = name.lower() == "function"
     if is_typed:
         yield from skip_space(source, span)
-        invoke = yield from take_marker(source, _step_invoke)
-        if invoke:
-            span.append(invoke)
+        if (yield from take_marker(source, _step_invoke, span)):
             return (yield from _read_step_invoke(source, span, context))
         marker = yield from peek_marker(source, _after_name, HEAD_LIMIT)
         if not marker:
-            return _without_arguments(source, span, marker)
-        typed: list[str] = []
-        marker = yield from read_until(source, _after_name, typed)
-        span.extend(typed)
-        source.push_back(marker)
-        name = "".join(typed).strip()
+            return end_in_head(source, span, HEAD_LIMIT)
+        start = len(span)
+        yield from skip_to(source, _after_name, span)
+        name = "".join(span[start:]).strip()
     if name.lower().startswith(TYPED_NAME) and context.tools.match(name) is None:
         name = name[len(TYPED_NAME) :]
     if not name or any(char.isspace() for char in name):
-        return BodyResult(error=f"the call has no name: {name[:60]!r} stands in its place")
+        return BodyResult(error=f"the call has no name: expected a tool's name, got {name[:60]!r}")
     yield from skip_space(source, span)
-    fence = yield from take_marker(source, _fence)
-    span.append(fence)
-    reading = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, span, context)
+    yield from take_marker(source, _fence, span)
+    result = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, span, context)
     if is_typed:  # the fence is the format's own
-        reading = reading.without_fix("code-fence")
-    is_foreign = reading.calls and context.expected_format == ("deepseek_v31" if is_typed else "deepseek_v3")
-    return reading.adding("foreign-body") if is_foreign else reading
-
-
-def _without_arguments(source: StreamBuffer, span: list[str], marker: str) -> BodyResult:
-    """No arguments follow: the text ends before them, or the token was only mentioned."""
-    rest = source.text[source.position :]
-    if marker or not source.final or any(char.isspace() for char in rest.strip()):
-        return TEXT
-    span.append(source.rest())
-    return BodyResult(error=CUT_OFF)
+        result = result.without_fixes("code-fence")
+    other = UNTYPED_HEADS if is_typed else TYPED_HEADS
+    return result.repaired("foreign-body") if other in context.body_variants else result
 
 
 SECTION = CallSection(
@@ -124,11 +116,11 @@ STRAYS = (*CALLS_END, *CALL_END)
 
 
 def read_step_invoke(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Step's element without the tokens around it, at the beginning of a line."""
+    """Parse Step's element without the tokens around it, at the beginning of a line."""
     if not context.at_line_start:
         return TEXT
-    reading = yield from _read_step_invoke(source, span, context)
-    return reading.adding("missing-open-tag") if reading.calls and not context.after_call else reading
+    result = yield from _read_step_invoke(source, span, context)
+    return result.adding("missing-open-tag") if result.calls and not context.after_call else result
 
 
 STEP_OPENER = CallOpener(STEP_TAGS.call[0], read_step_invoke)

@@ -1,4 +1,4 @@
-"""DSML, the elements in which DeepSeek V3.2 and later write calls; the releases differ in a few words.
+"""Parse DSML, the elements in which DeepSeek V3.2 and later write calls; the releases differ in a few words.
 
 ::
 
@@ -8,12 +8,11 @@
     </｜DSML｜invoke>
     </｜DSML｜function_calls>
 
-``string="false"`` says that the value is JSON. All spellings are read, whatever
-the told release is. Models also leave out the underscore, double the bars or
-write ASCII ones. GigaChat 3.5 writes the same elements as GCML.
+``string="false"`` marks a JSON value. All spellings are parsed, whichever release is expected. Models also leave out
+the underscore, double the bars or write ASCII ones. GigaChat 3.5 writes the same elements as GCML.
 
-In place of the section and the call's tag DeepSeek V4 writes ``<function>`` with the name in an element now and then,
-which counts at the beginning of a line, for a tool of the session.
+Sometimes DeepSeek V4 writes ``<function>`` with the name in an element in place of the section and the call's tag. This
+counts at the beginning of a line, for a tool of the session.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ END_OF_SENTENCE = "<｜end▁of▁sentence｜>"
 FUNCTION = "<function>"
 
 NAME_LIMIT = 200
-"""Characters of a name in an element; more is prose."""
+"""Maximum length of a name in an element; longer text is prose."""
 
 _name_opens, _name_closes, _parameter = map(markers_for, ("<name>", "/name>", "<parameter name="))
 _BARS = ("｜", "｜｜", "|", "||", "‖")
@@ -86,7 +85,7 @@ def _openers(language: str) -> tuple[CallOpener, ...]:
 
 @lru_cache
 def _function_body(language: str) -> XmlInvokeReader:
-    """Reads the parameters after ``<function>`` and a name, whichever closing tags they have."""
+    """Return a parser of the parameters after ``<function>`` and a name, with any of the closing tags."""
     tags = _all_tags(language)
     return XmlInvokeReader(
         tags._replace(
@@ -108,24 +107,23 @@ def _read_function(
     context.may_be_text = True
     ahead: list[str] = []
     yield from skip_space(source, ahead)
-    ahead.append((yield from take_marker(source, _name_opens)))
-    name = (yield from take_until(source, "<", NAME_LIMIT, ahead)) if ahead[-1] else None
-    closes = yield from take_marker(source, _name_closes)
-    ahead.append(closes)
+    opens = yield from take_marker(source, _name_opens, ahead)
+    name = (yield from take_until(source, "<", NAME_LIMIT, ahead)) if opens else None
+    closes = yield from take_marker(source, _name_closes, ahead)
     yield from skip_space(source, ahead)
     parameter = yield from take_marker(source, _parameter)
     source.push_back(parameter)
     if not name or not closes or not parameter or context.tools.match(name) is None:
         source.push_back("".join(ahead))
-        return TEXT  # also where a model shows how a tool is described to it
+        return TEXT  # also a quotation of a tool's description
     span.extend(ahead)
     return (yield from body.read_named(name, FUNCTION, source, span, context)).repaired("misspelt-open-tag")
 
 
-def _first(tags: Sequence[str], word: str) -> tuple[str, ...]:
-    """``tags`` with the spelling of ``word`` in front, which is the one to write."""
-    own = next(tag for tag in tags if tag.removesuffix(">").endswith(f"｜{word}"))
-    return (own, *(tag for tag in tags if tag != own))
+def _put_first(tags: Sequence[str], word: str) -> tuple[str, ...]:
+    """Return ``tags`` with the spelling of ``word``, which is the one to write, in front."""
+    preferred = next(tag for tag in tags if tag.removesuffix(">").endswith(f"｜{word}"))
+    return (preferred, *(tag for tag in tags if tag != preferred))
 
 
 def dsml_format(
@@ -138,19 +136,19 @@ def dsml_format(
     result: str,
     language: str = "DSML",
 ) -> Format:
-    """The format of one release: ``section`` names what holds its calls, ``gap`` stands before the other words.
+    """Build the format of one release. ``section``: name of the section; ``gap`` precedes the other words.
 
-    ``result``: what a tool's result is written in, with ``{}`` for it and ``{name}`` for the tool.
-    ``language``: the word between the bars.
+    ``result``: the text around a tool's result, with ``{}`` for it and ``{name}`` for the tool. ``language``: the word
+    between the bars.
     """
-    known = _all_tags(language)
+    all_tags = _all_tags(language)
     tags = XmlInvokeTags(
-        call=_first(known.call, f"{gap}invoke"),
-        call_close=_first(known.call_close, f"{gap}invoke"),
-        parameter=_first(known.parameter, f"{gap}parameter"),
-        parameter_close=_first(known.parameter_close, f"{gap}parameter"),
-        section=_first(known.section, section),
-        section_close=_first(known.section_close, section),
+        call=_put_first(all_tags.call, f"{gap}invoke"),
+        call_close=_put_first(all_tags.call_close, f"{gap}invoke"),
+        parameter=_put_first(all_tags.parameter, f"{gap}parameter"),
+        parameter_close=_put_first(all_tags.parameter_close, f"{gap}parameter"),
+        section=_put_first(all_tags.section, section),
+        section_close=_put_first(all_tags.section_close, section),
     )
 
     before, _, after = result.partition("{}")
@@ -160,7 +158,12 @@ def dsml_format(
         openers=_openers(language),
         encode_calls=section_encoder(tags, _is_string),
         encode_result=result_encoder(before, after),
-        stray_closers=(*known.section_close, *known.call_close, *known.parameter_close, *known.stray_call_close),
+        stray_closers=(
+            *all_tags.section_close,
+            *all_tags.call_close,
+            *all_tags.parameter_close,
+            *all_tags.stray_call_close,
+        ),
         end_tokens=(END_OF_SENTENCE,),
         result_markers=(before.partition(" name=")[0],),
         stop_sequences=(END_OF_SENTENCE,),

@@ -1,14 +1,14 @@
-"""Makes a format of a description: a table over the readers of this folder.
+"""Compile a `FormatSpec` to a `Format`: a table over the body parsers of this folder.
 
-Where several families share a marker, the reader that knows all of them is taken, with what it knows of the slips of
-models. Else one is made with the description's own markers.
+If several families share a marker, the parser that knows all of them is used, with its knowledge of the models' typical
+errors. Otherwise a parser is built with the spec's own markers.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -35,27 +35,29 @@ from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
 from adapter.parsing.format import BodyReader, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
-from adapter.parsing.tagged_json import TaggedJson, require_json
+from adapter.parsing.tagged_json import TaggedJson, require_json, spell_out_name
 from adapter.tools.call_shapes import extract_calls
 
 _NAME, _KEY = "name_of_tool", "key_of_it"
 
 MAX_MARKER = 200
-"""Characters of a marker; more is text that stands beside calls."""
+"""Maximum length of a marker; longer text is content next to calls."""
 
 
 MAX_BRACKETS = 50
-"""Brackets at which the JSON around a name is looked for."""
+"""Maximum number of brackets at which the JSON around a name is searched."""
 
 
 class UnsupportedLayoutError(Exception):
-    """``str(error)`` says which piece of the description no reader explains."""
+    """``str(error)`` names the part of the spec that no parser supports."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledReaders:
-    """What the table of a format has of its body. ``closers``: markers that are never content on their own; ``tokens``:
-    others that must not be stripped."""
+    """The body-dependent parts of a format's table.
+
+    ``closers``: markers that are never content on their own; ``tokens``: further markers that must not be stripped.
+    """
 
     openers: tuple[CallOpener, ...] = ()
     bare: BodyReader | None = None
@@ -64,44 +66,46 @@ class CompiledReaders:
     tokens: tuple[str, ...] = ()
 
 
-def compile_format(description: FormatSpec) -> Format:
-    """The format. Raises NoReaderError."""
-    readers = _MAKERS[description.body](description)
+def compile_format(spec: FormatSpec) -> Format:
+    """Return the format. Raises UnsupportedLayoutError."""
+    readers = _COMPILERS[spec.body](spec)
     closers = tuple(dict.fromkeys(marker for marker in readers.closers if is_marker(marker)))
     openers = readers.openers
     too_long = [opener.marker for opener in openers if len(opener.marker) > MAX_MARKER]
     if too_long:
-        raise UnsupportedLayoutError(f"a marker of {len(too_long[0]):,} characters: {too_long[0][:MAX_MARKER]!r}...")
-    if description.keeps_space:
+        raise UnsupportedLayoutError(
+            f"marker too long ({len(too_long[0]):,} characters): {too_long[0][:MAX_MARKER]!r}..."
+        )
+    if spec.keeps_space:
         openers = tuple(opener._replace(keeps_space=True) for opener in openers)
-    reasoning = {"<think>": "</think>", **description.reasoning}
+    reasoning = {"<think>": "</think>", **spec.reasoning}
     tokens = (
         *readers.tokens,
         *(opener.marker for opener in openers),
         *closers,
-        *description.reasoning,
-        *description.reasoning.values(),
+        *spec.reasoning,
+        *spec.reasoning.values(),
     )
     return Format(
-        name=description.name,
+        name=spec.name,
         openers=openers,
         read_bare=readers.bare,
         read_header=readers.head,
-        encode_calls=description.encode_calls,
-        encode_result=description.encode_result,
+        encode_calls=spec.encode_calls,
+        encode_result=spec.encode_result,
         reasoning=reasoning,
-        starts_in_reasoning=description.starts_in_reasoning,
+        starts_in_reasoning=spec.starts_in_reasoning,
         stray_closers=closers,
-        end_tokens=description.ends,
-        other_role_markers=description.next_turns,
-        result_markers=description.results,
-        stop_sequences=description.stops,
+        end_tokens=spec.ends,
+        other_role_markers=spec.next_turns,
+        result_markers=spec.results,
+        stop_sequences=spec.stops,
         special_tokens=tuple(dict.fromkeys(token.strip() for token in tokens if is_marker(token.strip()))),
     )
 
 
 def is_marker(text: str) -> bool:
-    """Whether nobody writes ``text`` as words: it has a bracket, a bar or the like."""
+    """Return whether ``text`` is unlikely in prose: it has a bracket, a bar or the like."""
     return (
         len(text) > 2 and re.search(r"[^\w\s.,:;!?'\"(){}-]", text) is not None and re.search(r"\w", text) is not None
     )
@@ -110,19 +114,19 @@ def is_marker(text: str) -> bool:
 # ------------------------------------------------------------------- JSON with the name in it
 
 
-def _json(description: FormatSpec) -> CompiledReaders:
-    written = description.encode_calls([(_NAME, {_KEY: "value"})])
-    start, end, value = json_around(written, _NAME)
-    key = description.arguments_key or "arguments"
-    reshape = None if description.arguments_key else _name_as_key
+def _compile_json(spec: FormatSpec) -> CompiledReaders:
+    encoded = spec.encode_calls([(_NAME, {_KEY: "value"})])
+    start, end, value = json_around(encoded, _NAME)
+    key = spec.arguments_key or "arguments"
+    reshape = None if spec.arguments_key else spell_out_name
     is_list = isinstance(value, list)
-    opening, closing, section = written[:start].strip(), written[end:].strip(), ("", "")
-    if start >= len(description.section[0]) and description.section[0].strip():
-        section = (description.section[0].strip(), description.section[1].strip())
-        opening = written[len(description.section[0]) : start].strip()
-        closing = written[end : len(written) - len(description.section[1])].strip()
-    own_fixes = {"several-in-one-tag"} | _own_fixes(value, key)
-    shared = own_fixes == {"several-in-one-tag"} and key == "arguments" and not description.is_text
+    opening, closing, section = encoded[:start].strip(), encoded[end:].strip(), ("", "")
+    if start >= len(spec.section[0]) and spec.section[0].strip():
+        section = (spec.section[0].strip(), spec.section[1].strip())
+        opening = encoded[len(spec.section[0]) : start].strip()
+        closing = encoded[end : len(encoded) - len(spec.section[1])].strip()
+    own_fixes = {"several-in-one-tag"} | _find_own_fixes(value, key)
+    shared = own_fixes == {"several-in-one-tag"} and key == "arguments" and not spec.is_text
     if shared and section == ("", "") and (opening, closing) in _SHARED_JSON:
         return CompiledReaders(_SHARED_JSON[opening, closing], closers=(closing,))
     if shared and section == (tool_calls_tag.OPEN, tool_calls_tag.CLOSE) and opening in ("", tool_call_tag.OPEN):
@@ -130,17 +134,17 @@ def _json(description: FormatSpec) -> CompiledReaders:
         return CompiledReaders(openers, closers=(section[1], closing))
     if opening == "" and section == ("", ""):
         if reshape is not None:
-            raise UnsupportedLayoutError("JSON without any marker that has the tool's name as its key")
-        return CompiledReaders(bare=_without(UntaggedJson(key, after_marker=False), own_fixes))
+            raise UnsupportedLayoutError("JSON without a marker, with the tool's name as its key")
+        return CompiledReaders(bare=_ignore_fixes(UntaggedJson(key, after_marker=False), own_fixes))
     read: BodyReader
     if closing:
         read = TaggedJson(opening or section[0], closing, key, may_list=is_list or section != ("", ""), reshape=reshape)
     elif reshape is not None:
-        raise UnsupportedLayoutError(f"the tool's name as the key of JSON that nothing closes after {opening!r}")
+        raise UnsupportedLayoutError(f"the tool's name as the key of JSON after {opening!r} without a closing marker")
     else:
-        ends = tuple(dict.fromkeys(filter(None, (opening, section[1], *description.ends))))
+        ends = tuple(dict.fromkeys(filter(None, (opening, section[1], *spec.ends))))
         read = UntaggedJson(key, after_marker=True, ends=ends)
-    read, mark = require_json(_without(read, own_fixes)), opening or section[0]
+    read, mark = require_json(_ignore_fixes(read, own_fixes)), opening or section[0]
     return _in_section(section, (mark,), (closing,), read if is_marker(mark) else after_word(read))
 
 
@@ -151,51 +155,35 @@ _SHARED_JSON = {
 
 
 def json_around(text: str, word: str) -> tuple[int, int, Json]:
-    """Where the outermost JSON object or list with ``word`` in it begins and ends, and what it is.
+    """Return start, end and value of the outermost JSON object or list that contains ``word``.
 
-    Raises NoReaderError.
+    Raises UnsupportedLayoutError.
     """
     decoder = json.JSONDecoder()
-    place = text.index(word)
-    for found in islice(re.finditer(r"[{\[]", text[:place]), MAX_BRACKETS):
+    name_start = text.index(word)
+    for found in islice(re.finditer(r"[{\[]", text[:name_start]), MAX_BRACKETS):
         try:
             value, end = decoder.raw_decode(text, found.start())
         except (ValueError, RecursionError):
             continue
-        if end > place:
+        if end > name_start:
             return found.start(), end, value
-    raise UnsupportedLayoutError("no JSON stands around the name")
+    raise UnsupportedLayoutError("no JSON around the name")
 
 
-def _name_as_key(value: Json) -> Json:
-    """``{"NAME": {...}}`` in the common shape; anything else as it is."""
-    if isinstance(value, list):
-        return [_name_as_key(item) for item in value]
-    if isinstance(value, dict) and len(value) == 1:
-        (name, arguments), *_ = value.items()
-        if isinstance(arguments, dict):
-            return {"name": name, "arguments": arguments}
-    return value
-
-
-def _own_fixes(value: Json, key: str) -> set[str]:
-    """What would be named a repair of calls that are written as the family writes them."""
+def _find_own_fixes(value: Json, key: str) -> set[str]:
+    """Return the repairs that calls in the family's own spelling would be reported with."""
     try:
         return {fix for call in extract_calls(value, key) for fix in call.fixes}
     except FormatError:
         return set()
 
 
-def _without(read: BodyReader, fixes: set[str]) -> BodyReader:
-    """Reads as ``read``: ``fixes`` are this format's own ways."""
-
-    def kept(names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(name for name in names if name not in fixes)
+def _ignore_fixes(read: BodyReader, fixes: set[str]) -> BodyReader:
+    """Return a reader like ``read`` that does not report ``fixes``, which are this format's own spelling."""
 
     def read_own(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        reading = yield from read(source, span, context)
-        calls = tuple(call._replace(fixes=kept(call.fixes)) for call in reading.calls)
-        return reading._replace(calls=calls, fixes=kept(reading.fixes))
+        return (yield from read(source, span, context)).without_fixes(*fixes)
 
     return read_own
 
@@ -207,17 +195,17 @@ def _in_section(
     if not section[0] or section[0] in opens:
         return CompiledReaders(tuple(CallOpener(marker, read) for marker in opens), closers=closers)
     if not section[1]:
-        raise UnsupportedLayoutError(f"{section[0]!r} begins several calls and nothing ends them")
-    made = CallSection(opens=(section[0],), closes=(section[1],), call_opens=opens, read_call=read)
-    return CompiledReaders(made.openers, closers=closers)
+        raise UnsupportedLayoutError(f"{section[0]!r} opens a section that has no closing marker")
+    call_section = CallSection(opens=(section[0],), closes=(section[1],), call_opens=opens, read_call=read)
+    return CompiledReaders(call_section.openers, closers=closers)
 
 
 # ------------------------------------------------------------------- the name, then JSON
 
 
-def _named_json(description: FormatSpec) -> CompiledReaders:
-    section = _stripped(description.section)
-    head, middle, closing = description.head.strip(), description.middle, description.tail.strip()
+def _compile_named_json(spec: FormatSpec) -> CompiledReaders:
+    section = _strip_both(spec.section)
+    head, middle, closing = spec.head.strip(), spec.middle, spec.tail.strip()
     if head.startswith(deepseek_tokens.CALL_BEGIN) and any(each in head + middle for each in deepseek_tokens.SEPARATOR):
         return CompiledReaders(deepseek_tokens.SECTION.openers, closers=deepseek_tokens.STRAYS)
     if head == "<function=":
@@ -225,7 +213,7 @@ def _named_json(description: FormatSpec) -> CompiledReaders:
         return CompiledReaders((CallOpener(head, read_bare_function),), closers=closers)
     opening, prefix = _marker_and_prefix(head)
     if not opening:
-        raise UnsupportedLayoutError("a name and JSON without any marker before them")
+        raise UnsupportedLayoutError("a name and JSON without a marker before them")
     is_numbered = middle.startswith(":{number}")
     separators = [each.strip() for each in re.split(r"\{id\}|\{number\}", middle.removeprefix(":"))]
     if "{id}" not in middle and not is_numbered and len(separators) > 1:
@@ -237,31 +225,31 @@ def _named_json(description: FormatSpec) -> CompiledReaders:
         prefix=prefix,
         separators=separators,
         is_numbered=is_numbered,
-        ends=tuple(filter(None, (section[1], *description.ends))),
+        ends=tuple(filter(None, (section[1], *spec.ends))),
     )
     return _in_section(section, (opening,), (closing,), read if is_marker(opening) else after_word(read))
 
 
 def _marker_and_prefix(head: str) -> tuple[str, str]:
-    """``head`` as the marker before a name and the word that belongs to the name (``functions.``)."""
+    """Split ``head`` into the marker before a name and the word that belongs to the name (``functions.``)."""
     found = re.fullmatch(r"(.*\W)?([A-Za-z_]+\.)", head, re.DOTALL)
     return (found[1].rstrip(), found[2]) if found and found[1] and found[1].strip() else (head, "")
 
 
-def _labels(description: FormatSpec) -> CompiledReaders:
-    label, arguments = description.head.strip(), description.middle.strip()
-    result = description.results[0] if description.results else "Observation:"
+def _compile_labels(spec: FormatSpec) -> CompiledReaders:
+    label, arguments = spec.head.strip(), spec.middle.strip()
+    result = spec.results[0] if spec.results else "Observation:"
     return CompiledReaders((CallOpener(label, labelled_reader(arguments, result)),))
 
 
 # ------------------------------------------------------------------- pairs
 
 
-def _function(description: FormatSpec) -> CompiledReaders:
-    assert description.pairs is not None
-    is_inline = not description.pairs.openings["string"].endswith("\n")
-    before = f"{description.section[0]}{description.head}".removesuffix("<function=").strip()
-    after = description.pairs.last.partition("</function>")[2].strip() or description.section[1].strip()
+def _compile_function(spec: FormatSpec) -> CompiledReaders:
+    assert spec.pairs is not None
+    is_inline = not spec.pairs.openings["string"].endswith("\n")
+    before = f"{spec.section[0]}{spec.head}".removesuffix("<function=").strip()
+    after = spec.pairs.last.partition("</function>")[2].strip() or spec.section[1].strip()
     closers = ("</function>", "</parameter>", after)
     if not before:
         return CompiledReaders(
@@ -273,25 +261,25 @@ def _function(description: FormatSpec) -> CompiledReaders:
     if " " in before or "\n" in before or not after:
         raise UnsupportedLayoutError(f"{before!r} before a function")
     read = read_inline_function if is_inline else read_xml_function
-    made = CallSection(opens=(before,), closes=(after,), call_opens=("<function=", "<function "), read_call=read)
-    return CompiledReaders(made.openers, closers=closers)
+    call_section = CallSection(
+        opens=(before,), closes=(after,), call_opens=("<function=", "<function "), read_call=read
+    )
+    return CompiledReaders(call_section.openers, closers=closers)
 
 
-def _pairs(description: FormatSpec) -> CompiledReaders:
-    pairs = description.pairs
+def _compile_pairs(spec: FormatSpec) -> CompiledReaders:
+    pairs = spec.pairs
     assert pairs is not None
     first, opening, following = pairs.first.split(), pairs.openings["string"].split(), pairs.following.split()
     if len(set(pairs.openings.values())) > 1:
-        raise UnsupportedLayoutError(
-            f"what stands between key and value depends on the value: {dict(pairs.openings)!r}"
-        )
+        raise UnsupportedLayoutError(f"the text between key and value depends on the value: {dict(pairs.openings)!r}")
     if not (1 <= len(first) <= 2 and 1 <= len(_tags_in(pairs.openings["string"])) <= 2):
         raise UnsupportedLayoutError(
             f"{pairs.first!r} before the first key, {pairs.openings['string']!r} before a value"
         )
-    head = description.head.strip()
+    head = spec.head.strip()
     if not head or " " in head:
-        raise UnsupportedLayoutError(f"{description.head!r} before the name")
+        raise UnsupportedLayoutError(f"{spec.head!r} before the name")
     between = _tags_in(pairs.following)
     key_tags, value_tags = _tags_in(pairs.first), _tags_in(pairs.openings["string"])
     last = _tags_in(pairs.last)
@@ -299,7 +287,7 @@ def _pairs(description: FormatSpec) -> CompiledReaders:
         raise UnsupportedLayoutError(
             f"{pairs.following!r} between a value and the next key, {pairs.last!r} after the last value"
         )
-    section = _stripped(description.section)
+    section = _strip_both(spec.section)
     tags = KeyValueTags(
         open=head,
         close="".join(last[1:]),
@@ -311,17 +299,17 @@ def _pairs(description: FormatSpec) -> CompiledReaders:
         section_close=section[1],
     )
     if any(tag and not is_marker(tag) for tag in tags.all):
-        raise UnsupportedLayoutError(f"keys and values between {', '.join(map(repr, tags.all))}, which are no markers")
+        raise UnsupportedLayoutError(f"keys and values between {', '.join(map(repr, tags.all))}, which are not markers")
     if replace(tags, separator=GLM.separator, section_close=GLM.section_close) == GLM:
         return CompiledReaders(
             (*tool_call_tag.OPENERS, *(tool_calls_tag.OPENERS if section[0] else ())), closers=tags.all
         )
-    read = KeyValueReader(tags, own=(description.name,)).read
+    read = KeyValueReader(tags, own=(spec.name,)).read
     return _in_section(section, (tags.open,), (tags.close, tags.value_close, tags.key_close), read)
 
 
 def _tags_in(text: str) -> list[str]:
-    """The tags that ``text`` consists of, white space aside; what is no tag is one, too."""
+    """Return the tags of which ``text`` consists, without whitespace; other words count as tags."""
     return re.findall(r"<[^<>]*>|\[\[[^\[\]]*\]\]|\[[^\[\]]*\]|[^\s<\[]+", text)
 
 
@@ -331,18 +319,18 @@ _ELEMENT_OPENING = re.compile(r"\"(?:\s+[\w:.-]+=\"[^\"]*\")*(?P<end>\S*)\s*")
 _ELEMENT_LAST = re.compile(r"\s*(?P<value></[^>]*>|\S+)\s*(?P<call></[^>]*>|\S+)\s*")
 
 
-def _elements(description: FormatSpec) -> CompiledReaders:
-    pairs = description.pairs
+def _compile_elements(spec: FormatSpec) -> CompiledReaders:
+    pairs = spec.pairs
     assert pairs is not None
-    head, first = _ELEMENT_HEAD.fullmatch(description.head), _ELEMENT_FIRST.fullmatch(pairs.first)
+    head, first = _ELEMENT_HEAD.fullmatch(spec.head), _ELEMENT_FIRST.fullmatch(pairs.first)
     last = _ELEMENT_LAST.fullmatch(pairs.last)
     if head is None or first is None or last is None:
-        seen = f"{description.head!r} NAME {pairs.first!r} KEY ... {pairs.last!r}"
-        raise UnsupportedLayoutError(f"{seen}: no element with attributes")
+        layout = f"{spec.head!r} NAME {pairs.first!r} KEY ... {pairs.last!r}"
+        raise UnsupportedLayoutError(f"{layout}: not an element with attributes")
     opening = _ELEMENT_OPENING.fullmatch(pairs.openings["string"])
     if opening is None or opening["end"] != first["end"]:
-        raise UnsupportedLayoutError(f"{pairs.openings['string']!r} between key and value: no end of a tag")
-    section = _stripped(description.section)
+        raise UnsupportedLayoutError(f"{pairs.openings['string']!r} between key and value: not the end of a tag")
+    section = _strip_both(spec.section)
     if head["call"] in _INVOKE and section[0] in invoke_tags.SECTION.opens:
         return CompiledReaders(invoke_tags.OPENERS, closers=invoke_tags.STRAYS)
     tags = XmlInvokeTags(
@@ -366,48 +354,45 @@ _INVOKE = tuple(f"<{each}invoke" for each in invoke_tags.NAMESPACES)
 # ------------------------------------------------------------------- Python and Gemma
 
 
-def _python(description: FormatSpec) -> CompiledReaders:
-    opening, closing = description.section
+def _compile_python(spec: FormatSpec) -> CompiledReaders:
+    opening, closing = spec.section
     if not opening.rstrip().endswith("[") or not closing.lstrip().startswith("]"):
-        raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around Python calls: no list")
+        raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around Python calls: not a list")
     opening, closing = opening.rstrip()[:-1].strip(), closing.lstrip()[1:].strip()
     if not opening:
         return CompiledReaders(bare=read_list)
     if not closing:
-        raise UnsupportedLayoutError(f"nothing closes the Python calls after {opening!r}")
+        raise UnsupportedLayoutError(f"no closing marker of the Python calls after {opening!r}")
     return CompiledReaders((CallOpener(opening, python_or_json(opening, closing)),), bare=read_list, closers=(closing,))
 
 
-def _gemma(description: FormatSpec) -> CompiledReaders:
-    opening, closing = description.head.strip(), description.tail.strip()
-    if not opening or not closing or description.section != ("", ""):
+def _compile_gemma(spec: FormatSpec) -> CompiledReaders:
+    opening, closing = spec.head.strip(), spec.tail.strip()
+    if not opening or not closing or spec.section != ("", ""):
         raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around call:NAME")
-    return CompiledReaders((CallOpener(opening, GemmaCall(opening, closing, description.quote)),), closers=(closing,))
+    return CompiledReaders((CallOpener(opening, GemmaCall(opening, closing, spec.quote)),), closers=(closing,))
 
 
-def _channels(description: FormatSpec) -> CompiledReaders:
-    if not (
-        description.head.startswith(harmony_messages.ASSISTANT)
-        and description.middle.endswith(harmony_messages.MESSAGE)
-    ):
-        raise UnsupportedLayoutError(f"the call begins within a line or header, with {description.head!r}")
+def _compile_channels(spec: FormatSpec) -> CompiledReaders:
+    if not (spec.head.startswith(harmony_messages.ASSISTANT) and spec.middle.endswith(harmony_messages.MESSAGE)):
+        raise UnsupportedLayoutError(f"the call begins within a line or header, with {spec.head!r}")
     return CompiledReaders(
         harmony_messages.OPENERS, head=harmony_messages.read_rest_of_header, tokens=harmony_messages.TOKENS
     )
 
 
-def _stripped(section: tuple[str, str]) -> tuple[str, str]:
+def _strip_both(section: tuple[str, str]) -> tuple[str, str]:
     return section[0].strip(), section[1].strip()
 
 
-_MAKERS: dict[str, Callable[[FormatSpec], CompiledReaders]] = {
-    "json": _json,
-    "named json": _named_json,
-    "labels": _labels,
-    "function": _function,
-    "pairs": _pairs,
-    "elements": _elements,
-    "python": _python,
-    "gemma": _gemma,
-    "channels": _channels,
+_COMPILERS: dict[str, Callable[[FormatSpec], CompiledReaders]] = {
+    "json": _compile_json,
+    "named json": _compile_named_json,
+    "labels": _compile_labels,
+    "function": _compile_function,
+    "pairs": _compile_pairs,
+    "elements": _compile_elements,
+    "python": _compile_python,
+    "gemma": _compile_gemma,
+    "channels": _compile_channels,
 }

@@ -1,8 +1,8 @@
-"""How a family writes calls, in words that say it whole: what stands around names, keys and values, as text.
+"""`FormatSpec`: a declarative description of how a family writes calls, as the text around names, keys and values.
 
-`adapter.prompting.deriving` finds a description by having a chat template filled;
-`adapter.parsing.bodies.format_compiler` makes the format of it. In ``head``, ``middle`` and ``tail`` ``{number}`` stands for
-the call's number, from 0, and ``{id}`` for an id.
+`adapter.prompting.deriving` infers a spec by rendering a chat template; `adapter.parsing.bodies.format_compiler`
+compiles it to a format. In ``head``, ``middle`` and ``tail`` ``{number}`` is the call's number, from 0, and ``{id}`` an
+id.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import Literal, TypeAlias
 
 from adapter.core.events import Json, JsonObject
 from adapter.parsing.bodies import gemma_call, python_encoder
+from adapter.parsing.bodies.argument_collection import is_ambiguous_pair, reads_as_null
+from adapter.tools.coercion import type_name
 
 Body: TypeAlias = Literal[
     "json", "named json", "labels", "function", "pairs", "elements", "python", "gemma", "channels"
 ]
-"""Which reader: an object with the name in it; the name and then the arguments, after a marker or after labels;
+"""Kind of the body: an object with the name in it; the name and then the arguments, after a marker or after labels;
 ``<function=NAME>`` with parameters; keys and values between tags; elements with attributes; Python; Gemma's objects;
 messages with the recipient in their headers."""
 
@@ -28,11 +30,11 @@ NUMBER, ID = "{number}", "{id}"
 
 @dataclass(frozen=True, slots=True)
 class KeyValueLayout:
-    """What stands around keys and values: ``first`` key opening value ``following`` key opening value ``last``.
+    """The text around keys and values: ``first`` key opening value ``following`` key opening value ``last``.
 
-    ``openings``: by the value's JSON type, with "string" at least; others are as for "other". Strings stand as they
-    are, all else as JSON. ``none``: what follows the name where there are no arguments. ``in_place``: what stands
-    around one JSON object with all arguments, which is read in place of pairs: nothing in a pair can be escaped.
+    ``openings``: by the value's JSON type, at least for "string"; "other" is the default. Strings are unescaped, all
+    else is JSON. ``none``: the text after the name if there are no arguments. ``in_place``: the text around one JSON
+    object with all arguments, which is also parsed, since nothing in a pair can be escaped.
     """
 
     first: str
@@ -48,13 +50,14 @@ class KeyValueLayout:
 
 @dataclass(frozen=True, slots=True)
 class FormatSpec:
-    """``section`` around all calls, ``between`` two; one call is ``head`` name ``middle`` arguments ``tail``.
+    """``section`` surrounds all calls, ``between`` separates two; one call is ``head`` name ``middle`` arguments
+    ``tail``.
 
-    ``arguments_key``: the key in an object with the name in it, "" where the name is the key. ``colon``, ``comma`` and
-    ``indent``: of the JSON. ``is_text``: the arguments are JSON in a JSON string. ``pairs``: of the bodies that have
-    them, ``head`` then ends where the name begins and ``middle`` and ``tail`` are empty. ``quote``: around Gemma's
-    strings. ``keeps_space``: the space before a call is the answer's. ``result``: what a result stands in, ``{}`` for
-    it. The rest is as of `Format`.
+    ``arguments_key``: the key in an object with the name in it, "" if the name is the key. ``colon``, ``comma`` and
+    ``indent``: of the JSON. ``is_text``: the arguments are JSON in a JSON string. ``pairs``: for bodies with pairs,
+    ``head`` then ends before the name, and ``middle`` and ``tail`` are empty. ``quote``: around Gemma's strings.
+    ``keeps_space``: the space before a call belongs to the answer. ``result``: the text around a result, with ``{}``
+    for it. The rest is as in `Format`.
     """
 
     name: str
@@ -85,18 +88,18 @@ class FormatSpec:
         return f"{self.section[0]}{self.between.join(each)}{self.section[1]}"
 
     def encode_call(self, name: str, arguments: JsonObject, number: int = 0) -> str:
-        """One call, without what stands around all of them."""
+        """Encode one call, without the text around all of them."""
         if self.body == "gemma":
             return f"{self.head}{gemma_call.encode_call(name, arguments, self.quote)}{self.tail}"
         if self.body == "python":
             return f"{self.head}{python_encoder.encode_call(name, arguments)}{self.tail}"
         if self.pairs is not None:
-            return f"{self.head}{name}{self._paired(self.pairs, arguments)}"
-        written = json.dumps(arguments, ensure_ascii=False, separators=(self.comma, self.colon), indent=self.indent)
+            return f"{self.head}{name}{self._encode_pairs(self.pairs, arguments)}"
+        encoded = json.dumps(arguments, ensure_ascii=False, separators=(self.comma, self.colon), indent=self.indent)
         if self.is_text:
-            written = json.dumps(written, ensure_ascii=False)
-        head, middle, tail = (_numbered(piece, number) for piece in (self.head, self.middle, self.tail))
-        return f"{head}{name}{middle}{written}{tail}"
+            encoded = json.dumps(encoded, ensure_ascii=False)
+        head, middle, tail = (_insert_number(piece, number) for piece in (self.head, self.middle, self.tail))
+        return f"{head}{name}{middle}{encoded}{tail}"
 
     def encode_result(self, name: str, content: str, call_id: str) -> str:
         before, _, after = (piece.replace("{name}", name).replace(ID, call_id) for piece in self.result.partition("{}"))
@@ -104,7 +107,7 @@ class FormatSpec:
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """In lower case: the words with brackets of what stands around names, keys and values."""
+        """The markers, in lower case, in the text around names, keys and values."""
         pairs = (
             (*self.pairs.openings.values(), self.pairs.first, self.pairs.following, self.pairs.last)
             if self.pairs
@@ -113,59 +116,31 @@ class FormatSpec:
         text = "\n".join((*self.section, self.head, self.middle, self.tail, *pairs)).lower()
         return tuple(dict.fromkeys(word for word in _WORD.findall(text) if _IS_MARKER.search(word)))
 
-    def _paired(self, pairs: KeyValueLayout, arguments: JsonObject) -> str:
+    def _encode_pairs(self, pairs: KeyValueLayout, arguments: JsonObject) -> str:
         if not arguments:
             return pairs.none
         is_ambiguous = any(self._is_ambiguous(pairs, key, value) for key, value in arguments.items())
         if is_ambiguous and pairs.in_place is not None:
             return json.dumps(arguments, ensure_ascii=False).join(pairs.in_place)
-        written = [
-            f"{key}{pairs.opening(json_type_of(value))}{value if isinstance(value, str) else self._json(value)}"
+        encoded = [
+            f"{key}{pairs.opening(type_name(value))}{value if isinstance(value, str) else self._encode_json(value)}"
             for key, value in arguments.items()
         ]
-        return f"{pairs.first}{pairs.following.join(written)}{pairs.last}"
+        return f"{pairs.first}{pairs.following.join(encoded)}{pairs.last}"
 
-    def _json(self, value: Json) -> str:
+    def _encode_json(self, value: Json) -> str:
         return json.dumps(value, ensure_ascii=False, separators=(self.comma, self.colon))
 
     def _is_ambiguous(self, pairs: KeyValueLayout, key: str, value: Json) -> bool:
-        text = (value if isinstance(value, str) else self._json(value)).lower()
-        is_word_for_null = isinstance(value, str) and text.strip() in ("null", "none")
-        has_margin = (
-            isinstance(value, str) and not pairs.opening("string").endswith("\n") and text != text.strip("\r\n")
-        )
-        return (
-            any(mark in text for mark in self.markers)
-            or is_word_for_null
-            or has_margin
-            or any(char in key for char in "<>\n\"'")
-            or key != key.strip()
-            or not key
-        )
+        text = value if isinstance(value, str) else self._encode_json(value)
+        is_inline = isinstance(value, str) and not pairs.opening("string").endswith("\n")
+        has_margin = is_inline and text != text.strip("\r\n")
+        return reads_as_null(value) or has_margin or is_ambiguous_pair(key, text, self.markers, "<>\n\"'")
 
 
 _WORD = re.compile(r"<[^<>\s=\"']+[>=]?|\[+/?[^\[\]\s=\"']+\]*|[^\s<\[\"']{3,}")
 _IS_MARKER = re.compile(r"^[^\w\s].*\w", re.DOTALL)
 
 
-def json_type_of(value: Json) -> str:
-    """The JSON type of ``value``."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
-
-
-def _numbered(text: str, number: int) -> str:
+def _insert_number(text: str, number: int) -> str:
     return text.replace(NUMBER, str(number)).replace(ID, f"call{number:05}")

@@ -1,4 +1,4 @@
-"""Reads ``call:NAME{key:value,...}``, in which Gemma 4 and FunctionGemma write a call after their opening token.
+"""Parse ``call:NAME{key:value,...}``, which Gemma 4 and FunctionGemma write after their opening token.
 
 ::
 
@@ -7,8 +7,8 @@
     value  = string | number | true | false | null | "[" (value ("," value)*)? "]" | object
     string = QUOTE any text QUOTE | a JSON string
 
-QUOTE is a token of the family's own (``<|"|>``, ``<escape>``), so that strings need no
-escapes; one that holds the token itself can only be a JSON string, in which no token is followed.
+QUOTE is a token of the family's own (``<|"|>``, ``<escape>``), so that strings need no escapes; a string that contains
+the token itself can only be a JSON string, in which tokens are not tracked.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from functools import partial
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
@@ -27,13 +28,12 @@ from adapter.core.json.strict import (
     is_encodable,
     replace_surrogates,
 )
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, ReadContext, peek_call
 from adapter.parsing.marker_set import markers_for
 from adapter.parsing.stream_buffer import (
     Reader,
     StreamBuffer,
     peek_marker,
-    peek_match,
     read_until,
     skip_space,
     take_cut_marker,
@@ -43,7 +43,7 @@ from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import DecodedCall
 
 NAME_LIMIT = 200
-"""Characters of a name; more is prose that names the marker."""
+"""Maximum length of a name; longer text is prose that mentions the marker."""
 
 _BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(]")
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
@@ -53,7 +53,7 @@ _HEAD = re.compile(r"\s*(?:call\s*:)?\s*([\w.:/-]+)\s*", re.IGNORECASE)
 
 
 class GemmaCall:
-    """Reads what follows the ``opening`` token, with ``closing``. An instance is a `BodyReader`."""
+    """Parse the body after the ``opening`` token, up to ``closing``. An instance is a `BodyReader`."""
 
     def __init__(self, opening: str, closing: str, quote: str) -> None:
         self.closing, self.quote = closing, quote
@@ -65,14 +65,14 @@ class GemmaCall:
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         char = yield from skip_space(source, span)
         if not char:
-            return BodyResult(error=CUT_OFF)
+            return CUT
         if char in "{[":
             return (yield from self._read_json(source, span, context)).adding("foreign-body")
         end = yield from peek_marker(source, self._head_ends, NAME_LIMIT)
         rest = source.text[source.position : source.position + NAME_LIMIT + 1]
         if not end and len(rest) <= NAME_LIMIT and _HEAD.fullmatch(rest):
             span.append(source.rest())
-            return BodyResult(error=CUT_OFF)
+            return CUT
         head = _HEAD.match(rest)
         if head is None or not end:
             return TEXT
@@ -83,24 +83,22 @@ class GemmaCall:
         return self._decode(head.group(1), text, marker, source, span)
 
     def read_bare(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        """A call of a tool of the session without its opening token, which a server stripped or the model left out.
+        """Parse a call of a tool of the session without its opening token, which a server stripped or the model left
+        out.
 
-        Without ``call:`` its name is the tool's own, and its first argument one of the tool's.
+        Without ``call:`` its name must be the tool's own, and its first argument one of the tool's.
         """
-        undecided, context.may_be_text = context.may_be_text, True
-        found = yield from peek_match(source, _BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
-        is_call = found is not None and context.tools.match(found[1]) is not None
+        found = yield from peek_call(source, context, _BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
         if found is None:
-            named = yield from peek_match(source, _NAMED_HEAD, NAME_LIMIT, lambda ahead: _may_be_named(ahead, context))
-            tool = context.tools.get(named[1]) if named is not None else None
-            is_call = named is not None and tool is not None and named[2] in tool.properties
-        context.may_be_text = undecided
-        if not is_call:
-            return TEXT
+            may_continue = partial(_may_be_named, context=context)
+            found = yield from peek_call(source, context, _NAMED_HEAD, NAME_LIMIT, may_continue)
+            tool = context.tools.get(found[1]) if found is not None else None
+            if found is None or tool is None or found[2] not in tool.properties:
+                return TEXT
         return (yield from self(source, span, context)).repaired("missing-open-tag")
 
     def _take_body(self, source: StreamBuffer, body: list[str]) -> Reader[str]:
-        """Take text up to a marker that stands outside strings, which is returned; "" at the end."""
+        """Take text up to a marker outside strings, and return the marker; "" at the end."""
         while True:
             token = yield from read_until(source, self._tokens, body)
             if token.lower() == self.quote:
@@ -113,7 +111,7 @@ class GemmaCall:
         is_closed = marker.lower() == self.closing
         reader = _GemmaReader(text, self.quote, is_closed or bool(marker))
         try:
-            arguments = reader.arguments()
+            arguments = reader.parse_arguments()
             if marker and text[reader.position :].strip(" \n\r\t}])"):
                 raise reader.fail("the end of the call")
         except UnterminatedError as error:
@@ -130,7 +128,7 @@ class GemmaCall:
             source.push_back(text[reader.position :] + marker)
             take_cut_marker(source, self.closing, span)
             if source.was_cut and (source.is_empty or not marker):
-                return BodyResult(error=CUT_OFF)
+                return CUT
             fixes.append("missing-close-tag")
         else:
             span.extend([text, marker])
@@ -141,7 +139,7 @@ class GemmaCall:
 
 
 def _may_be_named(ahead: str, context: ReadContext) -> bool:
-    """Whether ``ahead`` may go on as the name of a tool of the session and its first argument."""
+    """Return whether ``ahead`` may continue as the name of a tool of the session and its first argument."""
     name = ahead.lstrip().partition("{")[0]
     return any(tool.startswith(name) for tool in context.tools) and _MAY_BE_NAMED.fullmatch(ahead) is not None
 
@@ -175,7 +173,7 @@ class _GemmaReader:
         self.position = _SPACE.match(self.text, self.position).end()  # type: ignore[union-attr]
         return self.text[self.position] if self.position < len(self.text) else ""
 
-    def arguments(self) -> JsonObject:
+    def parse_arguments(self) -> JsonObject:
         char = self.peek()
         if char == "(":
             self.fixes["foreign-body"] = None
@@ -184,30 +182,30 @@ class _GemmaReader:
             return {}
         elif char != "{":
             raise self.fail("{ after the name")
-        return self.object(0, _CLOSINGS[char])
+        return self.parse_object(0, _CLOSINGS[char])
 
-    def object(self, depth: int, closing: str = "}") -> JsonObject:
+    def parse_object(self, depth: int, closing: str = "}") -> JsonObject:
         self.position += 1
         members: JsonObject = {}
-        while not self.ends(closing):
-            key = self.key()
+        while not self.take_end(closing):
+            key = self.parse_key()
             if self.peek() not in (":", "="):
                 raise self.fail(f"a colon after the key {key!r:.40}")
             self.position += 1
-            members[key] = self.value(depth + 1, closing)
-            self.comma(closing)
+            members[key] = self.parse_value(depth + 1, closing)
+            self.take_comma(closing)
         return members
 
-    def array(self, depth: int) -> Json:
+    def parse_array(self, depth: int) -> Json:
         self.position += 1
         items: list[Json] = []
-        while not self.ends("]"):
-            items.append(self.value(depth + 1, "]"))
-            self.comma("]")
+        while not self.take_end("]"):
+            items.append(self.parse_value(depth + 1, "]"))
+            self.take_comma("]")
         return items
 
-    def ends(self, closing: str) -> bool:
-        """Whether the container ends here; adds the bracket that is missing."""
+    def take_end(self, closing: str) -> bool:
+        """Take the end of the container, adding a missing bracket. Return whether it ends here."""
         char = self.peek()
         if char == closing:
             self.position += 1
@@ -218,32 +216,32 @@ class _GemmaReader:
             self.fixes["missing-bracket"] = None
         return not char
 
-    def comma(self, closing: str) -> None:
+    def take_comma(self, closing: str) -> None:
         char = self.peek()
         if char == ",":
             self.position += 1
         elif char and char != closing:
             raise self.fail(f"a comma or {closing!r}")
 
-    def key(self) -> str:
+    def parse_key(self) -> str:
         if self.text.startswith((self.quote, '"'), self.position):
-            return self.string()
+            return self.parse_string()
         bare = _BARE_KEY.match(self.text, self.position)
         if bare is None:
             raise self.fail("the name of an argument")
         self.position = bare.end()
         return bare.group().strip()
 
-    def value(self, depth: int, closing: str) -> Json:
+    def parse_value(self, depth: int, closing: str) -> Json:
         if depth > MAX_DEPTH:
             raise FormatError(f"nested more than {MAX_DEPTH} levels deep")
         char = self.peek()
         if char == "{":
-            return self.object(depth)
+            return self.parse_object(depth)
         if char == "[":
-            return self.array(depth)
+            return self.parse_array(depth)
         if self.text.startswith((self.quote, '"'), self.position):
-            return self.string()
+            return self.parse_string()
         number = _NUMBER.match(self.text, self.position)
         if number is not None and len(number.group()) <= MAX_DIGITS + 1:
             self.position = number.end()
@@ -267,7 +265,7 @@ class _GemmaReader:
         self.fixes["unquoted-string"] = None
         return text.strip("'")
 
-    def string(self) -> str:
+    def parse_string(self) -> str:
         if self.text.startswith(self.quote, self.position):
             start = self.position + len(self.quote)
             end = self.text.find(self.quote, start)
@@ -292,15 +290,17 @@ def _encode(value: Json, quote: str) -> str:
         case str():
             if quote not in value.lower():
                 return f"{quote}{value}{quote}"
-            # Escaped, so that no token stands in it: the reader follows only QUOTE.
+            # Escaped, so that it contains no token: the reader tracks only QUOTE.
             return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
         case dict():
-            return "{" + ",".join(f"{_key(key, quote)}:{_encode(item, quote)}" for key, item in value.items()) + "}"
+            return (
+                "{" + ",".join(f"{_encode_key(key, quote)}:{_encode(item, quote)}" for key, item in value.items()) + "}"
+            )
         case list():
             return "[" + ",".join(_encode(item, quote) for item in value) + "]"
         case _:
             return json.dumps(value)
 
 
-def _key(key: str, quote: str) -> str:
+def _encode_key(key: str, quote: str) -> str:
     return key if re.fullmatch(r"\w+(?:[ .-]\w+)*", key) else _encode(key, quote)

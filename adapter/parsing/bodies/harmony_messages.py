@@ -1,4 +1,4 @@
-"""Reads messages whose headers say who is spoken to and on which channel, as gpt-oss and Muse Glimmer write them.
+"""Parse messages whose headers name a recipient and a channel, as gpt-oss and Muse Glimmer write them.
 
 ::
 
@@ -6,8 +6,8 @@
     <|start|>assistant<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{...}<|call|>
     <|start|>assistant to=functions.NAME<|channel|>commentary json<|message|>{...}<|call|>
 
-The prompt ends with ``<|start|>assistant``, so that an answer begins within a header. What a message holds, its
-header says, whatever it quotes.
+The prompt ends with ``<|start|>assistant``, so that an answer begins inside a header. The header alone determines the
+kind of its message, even if the text quotes markers.
 """
 
 from __future__ import annotations
@@ -16,31 +16,35 @@ import re
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies import invoke_tags
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, OpaqueSection, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, CallOpener, OpaqueSection, ReadContext, peek_call
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import (
     Reader,
     StreamBuffer,
     peek_marker,
     peek_match,
-    read_until,
     skip_space,
+    skip_to,
     take_cut_marker,
     take_marker,
     take_match,
+    wait_for_character,
 )
 from adapter.tools.call_shapes import DecodedCall
 
 START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"
 END, CALL, RETURN = "<|end|>", "<|call|>", "<|return|>"
 ENDS = (END, CALL, RETURN, "<|eom|>", "<|eot|>")
-"""What ends a message, the last two in Muse Glimmer."""
+"""Tokens that end a message, the last two in Muse Glimmer."""
 
 ASSISTANT = START + "assistant"
 SPACED = START + " assistant"
 
+HEADER_WORDS = "header words"
+"""Body variant: headers whose tokens were stripped are plain words."""
+
 HEADER_LIMIT = 400
-"""Characters of a header; more is prose that names a marker."""
+"""Maximum length of a header; longer text is prose that mentions a marker."""
 
 _BEFORE = (START, CHANNEL)
 _FINAL = CHANNEL + "final" + MESSAGE
@@ -61,7 +65,7 @@ _SECTIONS = {"analysis": _REASONING, "commentary": _CONTENT, "final": _CONTENT}
 _NOT_TOOLS = ("assistant", "user", "all")
 """Recipients that are parties of the conversation."""
 
-# Possessive, so that text which is no header is refused in linear time.
+# Possessive, so that other text is rejected in linear time.
 _HEADER = re.compile(
     r"(?:<\|start\|> ?assistant)?"
     r"(?:\s*+(?:to=[^\s<]++|<\|channel\|>\s*+\w*+|<\|constrain\|>\s*+\w*+|[\w/+.\u2013\u2014-]++))*+\s*+",
@@ -74,8 +78,8 @@ _STRIPPED = re.compile(r"\s*(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w
 _MAY_BE_STRIPPED = re.compile(r"\s*+(?:(?:commentary|analysis) )?to=[\w.-]*+\s*+\w*+\s*+")
 _FINAL_WORDS, _CALL_WORDS = "assistantfinal", "assistantcommentary to="
 _WITHOUT_TOKENS = re.compile(
-    rf"\s*(?:(?P<reasoning>analysis)(?=[A-Z\"'“])|(?P<final>{_FINAL_WORDS})(?=\S)"
-    rf"|{_CALL_WORDS}(?:functions\.)?(?P<name>[\w.-]+)\s*(?:code|json)?\s*(?=\{{))"
+    rf"\s*(?:{_CALL_WORDS}(?:functions\.)?(?P<name>[\w.-]+)\s*(?:code|json)?\s*(?=\{{)"
+    rf"|(?P<reasoning>analysis)(?=[A-Z\"'“])|(?P<final>{_FINAL_WORDS})(?=\S))"
 )
 _MAY_BE_CALL_WORDS = re.compile(rf"{_CALL_WORDS}[\w.-]*+\s*+\w*+\s*+")
 _HEADER_WORDS = re.compile(r"\bto=[^\s<]+|<\|channel\|>|analysis|commentary|final", re.IGNORECASE)
@@ -91,7 +95,8 @@ _elements = MarkerSet(*invoke_tags.SECTION.opens)
 
 
 def read_message(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """What follows ``<|channel|>``, ``<|start|>assistant`` or ``to=``: the rest of the header, and a call's text."""
+    """Parse the text after ``<|channel|>``, ``<|start|>assistant`` or ``to=``: the rest of the header, and a call's
+    text."""
     opening = "".join(span)
     if not context.at_line_start and opening == CHANNEL:
         return TEXT
@@ -105,9 +110,9 @@ def read_message(source: StreamBuffer, span: list[str], context: ReadContext) ->
             return _read_broken_header(source, span, text if end.lower() in _CLOSING else "", end)
     elif len(text) > HEADER_LIMIT or not _HEADER.fullmatch(opening + _ANY_TOKEN.sub("", text)):
         return _read_broken_header(source, span, "", "")
-    else:  # a header that is cut off, so that its message never began
+    else:  # a header that is cut off before its message
         span.append(source.rest())
-        return BodyResult(error=CUT_OFF) if _RECIPIENT.search(opening + text) else BodyResult(section=_CONTENT)
+        return CUT if _RECIPIENT.search(opening + text) else BodyResult(section=_CONTENT)
     span.append(text + source.text[source.position + len(text) :][: len(end)])
     source.position += len(text) + len(end)
     if any(name.lower() == "self" for name in _RECIPIENT.findall(opening + text)):
@@ -126,16 +131,15 @@ def read_message(source: StreamBuffer, span: list[str], context: ReadContext) ->
 
 
 def _take_space(source: StreamBuffer, span: list[str]) -> Reader[None]:
-    """The one space that a tokenizer put after the header."""
-    while source.is_empty and not source.final:
-        yield
+    """Take the single space that a tokenizer put after the header."""
+    yield from wait_for_character(source)
     if source.text.startswith(" ", source.position):
         span.append(" ")
         source.position += 1
 
 
 def read_rest_of_header(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """`` to=NAME...`` at the very beginning: ``<|start|>assistant`` stood in the prompt."""
+    """Parse `` to=NAME...`` at the very beginning: the prompt contained ``<|start|>assistant``."""
     ahead: list[str] = []
     yield from skip_space(source, ahead)
     marker = yield from take_marker(source, _to)
@@ -149,7 +153,7 @@ def read_rest_of_header(source: StreamBuffer, span: list[str], context: ReadCont
 
 
 def _read_without_message(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """``to=NAME {...}`` at the very beginning, all tokens stripped, for a tool of the session."""
+    """Parse ``to=NAME {...}`` at the very beginning, all tokens stripped, for a tool of the session."""
     found = yield from peek_match(source, _STRIPPED, HEADER_LIMIT, _MAY_BE_STRIPPED.fullmatch)
     if found is None or context.tools.match(found[1]) is None:
         return TEXT
@@ -160,17 +164,15 @@ def _read_without_message(source: StreamBuffer, span: list[str], context: ReadCo
 
 
 def read_without_tokens(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """What begins with ``analysisWe need ...``: all tokens were stripped, so that headers are words in the text.
+    """Parse ``analysisWe need ...``: all tokens were stripped, so that headers are words in the text.
 
-    ``assistantfinal`` and ``assistantcommentary to=NAME`` end such reasoning. Where Harmony is not told, the first
+    ``assistantfinal`` and ``assistantcommentary to=NAME`` end such reasoning. With another expected format the first
     word may be a name: ``analysisResult is a list.``
     """
-    if context.expected_format != "harmony":
+    if HEADER_WORDS not in context.body_variants:
         return TEXT
-    undecided, context.may_be_text = context.may_be_text, True
-    found = yield from peek_match(source, _WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
-    context.may_be_text = undecided
-    if found is None or (found["name"] and context.tools.match(found["name"]) is None):
+    found = yield from peek_call(source, context, _WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
+    if found is None:
         return TEXT
     take_match(source, found, span)
     if found["reasoning"]:
@@ -188,52 +190,49 @@ def _may_be_without_tokens(ahead: str) -> bool:
 
 
 def _calls_tool(text: str, end: str, context: ReadContext) -> bool:
-    """Whether ``text`` is the rest of a whole header that calls a tool of the session: then it is no quotation."""
+    """Return whether ``text`` is the rest of a complete header that calls a tool of the session, and so not a
+    quotation."""
     header = text[: text.lower().find(end.lower())] if end.lower() == MESSAGE else ""
     names = _RECIPIENT.findall(header) if _HEADER.fullmatch(header) else []
     return any(context.tools.match(name.removeprefix("functions.")) for name in names)
 
 
 def _read_broken_header(source: StreamBuffer, span: list[str], closed: str, end: str) -> BodyResult:
-    """A header without ``<|message|>``: where it names a channel, the text after the name is meant for that.
+    """Parse a header without ``<|message|>``: after a channel's name, the text belongs to that channel.
 
-    ``closed``: the header's text where ``end`` closes the message, as gpt-oss begins about one turn in 25 at
-    temperature 1 (``<|channel|>??<|end|>``): what is no word is dropped, words are reasoning.
+    ``closed``: the header's text if ``end`` closes the message, as gpt-oss begins about one turn in 25 at temperature 1
+    (``<|channel|>??<|end|>``): words are reasoning, other text is dropped.
     """
-    named = _KNOWN_CHANNEL.match(source.text, source.position)
+    name_match = _KNOWN_CHANNEL.match(source.text, source.position)
     if span[-1].lower() == CHANNEL and closed and not _WORD.search(_HEADER_WORDS.sub("", closed)):
         span.append(closed + end)
         source.position += len(closed) + len(end)
         return BodyResult()
-    if span[-1].lower() == CHANNEL and closed and named is None:
+    if span[-1].lower() == CHANNEL and closed and name_match is None:
         return BodyResult(section=_REASONING)
-    if span[-1].lower() != CHANNEL or named is None:
+    if span[-1].lower() != CHANNEL or name_match is None:
         return TEXT
-    span.append(named.group())
-    source.position = named.end()
-    return BodyResult(section=_SECTIONS[named.group().strip().lower()])
+    span.append(name_match.group())
+    source.position = name_match.end()
+    return BodyResult(section=_SECTIONS[name_match.group().strip().lower()])
 
 
 def _read_call(name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     char = yield from skip_space(source, span)
-    elements = (yield from take_marker(source, _elements)) if char == "<" else ""
-    if elements:
-        span.append(elements)
+    if char == "<" and (yield from take_marker(source, _elements, span)):
         return (yield from invoke_tags.SECTION.read(source, span, context))
     if char in ("{", "["):
         read = UntaggedJson("arguments", after_marker=True, name=name, ends=(*ENDS, *_BEFORE))
-        reading = yield from read(source, span, context)
+        result = yield from read(source, span, context)
     else:
-        body: list[str] = []
-        following = yield from read_until(source, _next_message, body)
-        source.push_back(following)
-        span.extend(body)
-        if not following and not "".join(body).strip():
-            return BodyResult(error=CUT_OFF)
-        if not "".join(body).strip():
-            reading = BodyResult((DecodedCall(name, {}),), ("no-arguments",))
+        start = len(span)
+        following = yield from skip_to(source, _next_message, span)
+        if "".join(span[start:]).strip():
+            result = BodyResult(error=f"the text to {name!r} must be its arguments as one JSON object")
+        elif following:
+            result = BodyResult((DecodedCall(name, {}),), ("no-arguments",))
         else:
-            reading = BodyResult(error=f"the text to {name!r} must be its arguments as one JSON object")
+            return CUT
     ahead: list[str] = []
     yield from skip_space(source, ahead)
     closing = yield from take_marker(source, _body_end)
@@ -244,7 +243,7 @@ def _read_call(name: str, source: StreamBuffer, span: list[str], context: ReadCo
         span.extend([*ahead, closing])
     else:
         source.push_back("".join(ahead))
-    return BodyResult(error=CUT_OFF) if is_cut else reading
+    return CUT if is_cut else result
 
 
 OPENERS = tuple(CallOpener(marker, read_message) for marker in (CHANNEL, ASSISTANT, SPACED))

@@ -1,16 +1,15 @@
-"""``invoke`` elements in a section, which Anthropic's prompts, MiniMax M2, dots and Muse Glimmer share.
+"""Parse ``invoke`` elements in a section, which Anthropic's prompts, MiniMax M2, dots and Muse Glimmer share.
 
 ::
 
     <function_calls>                    also <minimax:tool_call>, <dots_function_call>, <atem:function_calls>
     <invoke name="NAME">
-    <parameter name="KEY">value, as it is</parameter>
+    <parameter name="KEY">value, unescaped</parameter>
     </invoke>
     </function_calls>
 
-Each of the tags may have a namespace, and not always the one of the others. Tags
-say nothing of a value's type: the tool's definition does. These are plain words,
-no control tokens, so a call without a section must begin a line.
+Each of the tags may have a namespace, not always the same one. Tags do not declare a value's type: the tool's
+definition does. They are plain words and not control tokens, so a call without a section must begin a line.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags, section_encode
 MINIMAX, ANTHROPIC, DOTS, ATEM = "minimax:tool_call", "function_calls", "dots_function_call", "atem:function_calls"
 
 NAMESPACES = ("", "antml:", "atem:", "minimax:", "anthropic:", "claude:", "mcp:", "tool:", "ns:")
-"""What stands before the words of the tags. Markers are literals, so these are those that models were seen to write."""
+"""Namespaces of the tags. Markers are literals, so these are the ones that models have been seen to write."""
 
 _SECTIONS = (ANTHROPIC, MINIMAX, DOTS, *(namespace + ANTHROPIC for namespace in NAMESPACES[1:]))
 
 
 def _tags(section: str, namespace: str) -> XmlInvokeTags:
-    """All spellings, those to write first."""
+    """Return all spellings, those to write first."""
     namespaces = (namespace, *(other for other in NAMESPACES if other != namespace))
     sections = (section, *(other for other in _SECTIONS if other != section))
     return XmlInvokeTags(
@@ -58,5 +57,5 @@ OPENERS = SECTION.openers
 
 
 def calls_encoder(section: str, namespace: str = "") -> Callable[[list[tuple[str, JsonObject]]], str]:
-    """Writes calls in the section of that name."""
+    """Return an encoder that writes calls in the section of that name."""
     return section_encoder(_tags(section, namespace), None)

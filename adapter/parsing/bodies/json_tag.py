@@ -1,4 +1,4 @@
-"""Formats that write calls as JSON in a pair of tags, and differ in nothing else.
+"""Parse calls written as JSON in a pair of tags, for formats that differ in nothing else.
 
 ::
 
@@ -7,30 +7,28 @@
     {"name": ..., "arguments": {...}}
     </longcat_tool_call>
 
-The tags are read by `tagged_json`; without JSON after it an opening tag is text.
+The body is parsed by `tagged_json`; without JSON after it an opening tag is text.
 """
 
 from __future__ import annotations
 
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, ReadContext
 from adapter.parsing.marker_set import markers_for
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker
 from adapter.parsing.tagged_json import TaggedJson
 
 
 def json_tag_reader(opening: str, closing: str) -> BodyReader:
-    """Reads one call, or a list of them, after ``opening``; several are what these tags are for."""
+    """Return a parser of one call or a list of calls after ``opening``; a list is these tags' normal use."""
     read_json = TaggedJson(opening, closing)
 
     def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         char = yield from skip_space(source, span)
         if not char and (context.at_line_start or source.was_cut):
-            return BodyResult(error=CUT_OFF)
+            return CUT
         if char not in ("{", "["):
-            empty = yield from take_marker(source, markers_for(closing))
-            span.append(empty)
-            return BodyResult() if empty else TEXT
-        reading = yield from read_json(source, span, context)
-        return reading.without_fix("several-in-one-tag")
+            return BodyResult() if (yield from take_marker(source, markers_for(closing), span)) else TEXT
+        result = yield from read_json(source, span, context)
+        return result.without_fixes("several-in-one-tag")
 
     return read

@@ -1,4 +1,4 @@
-"""Reads a name and then its arguments as one JSON object, between markers that a description gives.
+"""Parse a name and then its arguments as one JSON object, between markers given by a spec.
 
 ::
 
@@ -8,7 +8,7 @@
     <|tool_call_begin|>functions.get_time:0<|tool_call_argument_begin|>{}<|tool_call_end|>
     <function=get_time>{}</function>
 
-For formats that are no more than this; DeepSeek's, Kimi's and Mistral's own readers know the slips of their models.
+For formats without other rules; the parsers for DeepSeek, Kimi and Mistral know their models' typical errors.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ import re
 from collections.abc import Sequence
 
 from adapter.parsing.bare_json import UntaggedJson
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyReader, BodyResult, ReadContext, end_in_head
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space
 from adapter.parsing.tagged_json import TaggedJson
 
 HEAD_LIMIT = 300
-"""Characters of a name, an id and what stands between them; more is prose after the opening marker."""
+"""Maximum number of characters of a name, an id and the text between them; longer text is prose."""
 
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 
 class NameThenJsonReader:
-    """Reads what follows ``opening``. An instance is a `BodyReader`.
+    """Parse the body after ``opening``. An instance is a `BodyReader`.
 
-    ``prefix``: what stands before each name (``functions.``). ``separators``: the markers between the name and the
-    arguments, in their order; between two of them an id may stand, and models leave it out with the first. With none
-    the name ends its line, or where the brace begins. ``is_numbered``: a colon and a number follow the name.
-    ``closing``: "" where the call ends with its braces; one of ``ends`` cannot stand in it then.
+    ``prefix``: text before each name (``functions.``). ``separators``: the markers between the name and the arguments,
+    in order; an id may come between two of them, and models omit it together with the first. Without any, the name ends
+    at its line's end or at the brace. ``is_numbered``: a colon and a number follow the name. ``closing``: "" if the
+    call ends with its braces; none of ``ends`` can then occur in it.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class NameThenJsonReader:
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         char = yield from skip_space(source, span)
         if not char:
-            return BodyResult(error=CUT_OFF) if context.at_line_start or source.was_cut else TEXT
+            return CUT if context.at_line_start or source.was_cut else TEXT
         if char in "{[":
             return (yield from self._whole(source, span, context)).adding("foreign-body")
         head: list[str] = []
         if not (yield from peek_marker(source, self._brace, HEAD_LIMIT)):
-            return self._cut(source, span)
+            return end_in_head(source, span, HEAD_LIMIT)
         marker = yield from read_until(source, self._first, head)
         name = self._name("".join(head))
         if not name:
@@ -91,30 +91,21 @@ class NameThenJsonReader:
         return UntaggedJson("arguments", after_marker=True, name=name, ends=self._ends)
 
     def _name(self, text: str) -> str:
-        """The name in ``text``, "" when it is none."""
+        """Return the name in ``text``, "" if it is invalid."""
         name = text.strip().removeprefix(self._prefix)
         if self._is_numbered:
             name = re.sub(r":\d+\Z", "", name)
         return name if _NAME.fullmatch(name) else ""
 
-    def _cut(self, source: StreamBuffer, span: list[str]) -> BodyResult:
-        """No arguments follow: the text ends before them, or the marker was only mentioned."""
-        rest = source.text[source.position :]
-        if not source.final or any(char.isspace() for char in rest.strip()) or len(rest) > HEAD_LIMIT:
-            return TEXT
-        span.append(source.rest())
-        return BodyResult(error=CUT_OFF)
-
 
 def after_word(read: BodyReader) -> BodyReader:
-    """Reads after a marker that is a plain word: within a line only calls of tools of the session."""
+    """Return a reader for a marker that is a plain word: within a line it accepts only calls of known tools."""
 
     def read_after_word(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         if context.at_line_start or context.after_call:
             return (yield from read(source, span, context))
         context.may_be_text = True
-        reading = yield from read(source, span, context)
-        is_known = all(context.tools.match(call.name) for call in reading.calls)
-        return reading if reading.calls and is_known else TEXT
+        result = yield from read(source, span, context)
+        return result if result.calls_known_tools(context.tools) else TEXT
 
     return read_after_word

@@ -1,4 +1,4 @@
-"""Reads calls whose arguments are elements of their own names, nested as deep as the value, a token before each tag.
+"""Parse calls whose arguments are nested elements with names of their own, a token before each tag.
 
 ::
 
@@ -8,9 +8,8 @@
     T<KEY>T<INNER>valueT</INNER>T</KEY>                     an object
     T</invoke>
 
-No tag without the token counts, so that values need no escaping. The tool's
-definition says what a value is; where it does not, text that is a number, true,
-false or null is that. In place of elements there may be one JSON object.
+Only a tag with the token counts, so that values need no escaping. The tool's definition declares a value's type;
+without one, text that is a number, true, false or null is converted. One JSON object may replace the elements.
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ from dataclasses import dataclass, field
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import MAX_DEPTH, decode_strict
 from adapter.parsing.bodies.argument_collection import encode_unescaped
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, take_until
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, read_until, skip_space, take_until
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import DecodedCall
 from adapter.tools.coercion import coerce_text, schema_types, select_branch
 
 TAG_LIMIT = 300
-"""Characters of a tag; more is text after a stray token."""
+"""Maximum length of a tag; longer text follows a stray token."""
 
 VALUE_LIMIT = 2_000
-"""Characters of a value after a tag of a call in it."""
+"""Maximum length of the rest of a value after a call's tag in it."""
 
 ITEM = "item"
 
@@ -45,7 +44,7 @@ _RESERVED = ("invoke", "tool_call", "parameter")
 
 @dataclass(slots=True)
 class _Element:
-    """An element read so far: text, or elements of their own."""
+    """An element so far: text, or child elements."""
 
     key: str
     schema: Mapping[str, Json]
@@ -53,7 +52,7 @@ class _Element:
     children: list[tuple[str, Json]] = field(default_factory=list)
 
     def child(self, key: str) -> _Element:
-        """The element that ``key`` opens in this one, with what the schema says of it."""
+        """Return the element that ``key`` opens in this one, with its part of the schema."""
         inner = select_branch(self.schema, "array").get("items") if key == ITEM and self.may_be_list else None
         inner = inner or (select_branch(self.schema, "object").get("properties") or {}).get(key)
         return _Element(key, inner if isinstance(inner, dict) else {})
@@ -77,11 +76,11 @@ class _Element:
         types = schema_types(self.schema)
         if not text.strip() and "string" not in types and types & {"array", "object"}:
             return [] if "array" in types else {}
-        return coerce_text(text, self.schema) if types else _guessed(text)
+        return coerce_text(text, self.schema) if types else _guess_value(text)
 
 
 class NestedElements:
-    """Reads a call after ``T<invoke``. An instance is a `BodyReader`."""
+    """Parse a call after ``T<invoke``. An instance is a `BodyReader`."""
 
     def __init__(self, token: str) -> None:
         self.token = token
@@ -117,7 +116,7 @@ class NestedElements:
             span.extend(text)
             nested[-1].text.extend(text)
             if not token:
-                return BodyResult(error=CUT_OFF)
+                return CUT
             taken: list[str] = []
             tag = yield from take_until(source, ">", TAG_LIMIT, taken)
             found = _TAG.fullmatch(tag) if tag is not None else None
@@ -132,7 +131,7 @@ class NestedElements:
             ends_call = word in ("invoke", "tool_call")
             if ends_call and len(nested) > 1 and (yield from self._closes_next(source, nested[-1].key)):
                 span.extend([token, *taken])
-                nested[-1].text.extend([token, *taken])  # the value goes on, so this was written in it
+                nested[-1].text.extend([token, *taken])  # the value continues, so this tag is data
                 continue
             if ends_call:
                 if closes and word == "invoke":
@@ -161,20 +160,17 @@ class NestedElements:
                 fixes["text-in-tag"] = None
 
     def _closes_next(self, source: StreamBuffer, key: str) -> Reader[bool]:
-        """Whether the next tag closes the element ``key``. Takes nothing."""
-        while True:
-            found = self._next_tag.match(source.text, source.position)
-            if found is not None or source.final or len(source.text) - source.position > VALUE_LIMIT + TAG_LIMIT:
-                return found is not None and found[1] == f"/{key}"
-            yield
+        """Return whether the next tag closes the element ``key``. Takes nothing."""
+        found = yield from peek_match(source, self._next_tag, VALUE_LIMIT + TAG_LIMIT + 1, lambda _: True)
+        return found is not None and found[1] == f"/{key}"
 
     def _cut(self, source: StreamBuffer, span: list[str]) -> BodyResult:
-        """Where the text ends within a tag, the rest is taken; else this was no tag."""
+        """Take the rest if the text ends within a tag; otherwise it is not a tag."""
         rest = source.text[source.position :]
         if not source.final or len(rest) >= TAG_LIMIT or "\n" in rest or ">" in rest:
             return TEXT
         span.append(source.rest())
-        return BodyResult(error=CUT_OFF)
+        return CUT
 
 
 def _close(nested: list[_Element]) -> str:
@@ -183,15 +179,15 @@ def _close(nested: list[_Element]) -> str:
     return element.key
 
 
-def _guessed(text: str) -> Json:
-    """A value that no schema declares: a number, true, false or null where the text is just that."""
+def _guess_value(text: str) -> Json:
+    """Convert a value without a schema: a number, true, false or null if the text is exactly that."""
     bare = text.strip()
     found = decode_strict(bare) if bare[:1] not in ("", '"', "{", "[") else None
     return found.value if found is not None and found.end == len(bare) else text
 
 
 def encode_call(token: str, name: str, arguments: JsonObject) -> str:
-    """A call as elements; as one JSON object in ``<invoke>`` where elements would not be read back."""
+    """Encode a call as elements; as one JSON object in ``<invoke>`` if elements could not be parsed back."""
     try:
         body = "".join(_encode(token, key, value, at_top=True) for key, value in arguments.items())
     except ValueError:
@@ -200,20 +196,20 @@ def encode_call(token: str, name: str, arguments: JsonObject) -> str:
 
 
 def _encode(token: str, key: str, value: Json, *, at_top: bool = False) -> str:
-    """One element. Raises ValueError where it would be read as something else."""
+    """Encode one element. Raises ValueError if it would be parsed as something else."""
     if not _KEY.fullmatch(key) or key in _RESERVED or len(f"</{key}>") > TAG_LIMIT:
         raise ValueError(f"{key!r} cannot be a tag")
     if isinstance(value, dict | list):
         is_list_like = isinstance(value, dict) and value and all(inner == ITEM for inner in value)
         if is_list_like or (not value and not at_top):
-            raise ValueError("only the schema would tell an object from a list")
+            raise ValueError("an object and a list look the same without the schema")
         members = value.items() if isinstance(value, dict) else ((ITEM, item) for item in value)
         body = "".join(_encode(token, inner, item) for inner, item in members)
     else:
         body = encode_unescaped(value)
         is_word_for_null = isinstance(value, str) and body.strip() in ("null", "None")
         if token.lower() in body.lower() or is_word_for_null:
-            raise ValueError("text that would be read as something else")
-        if not at_top and json.dumps(_guessed(body)) != json.dumps(value):
-            raise ValueError("only the schema would tell the type")
+            raise ValueError("the text would be parsed as something else")
+        if not at_top and json.dumps(_guess_value(body)) != json.dumps(value):
+            raise ValueError("the type is lost without the schema")
     return f"{token}<{key}>{body}{token}</{key}>"

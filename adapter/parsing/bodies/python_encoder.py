@@ -1,25 +1,18 @@
-"""Writes calls as Python, for `python_calls` to read: JSON's strings and numbers are Python's too."""
+"""Encode calls as Python, for `python_parser`: JSON's strings and numbers are also Python's."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 
 from adapter.core.events import Json, JsonObject
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
-def encode_call(name: str, arguments: JsonObject) -> str:
-    if all(_IDENTIFIER.fullmatch(key) for key in arguments):
-        written = ", ".join(f"{key}={encode_value(value)}" for key, value in arguments.items())
-    else:
-        written = f"**{encode_value(arguments)}"
-    return f"{name}({written})"
-
-
 def encode_value(value: Json) -> str:
-    """``value`` as a Python literal."""
+    """Write ``value`` as a Python literal."""
     match value:
         case None | True | False:
             return str(value)
@@ -29,3 +22,11 @@ def encode_value(value: Json) -> str:
             return "[" + ", ".join(map(encode_value, value)) + "]"
         case _:
             return json.dumps(value, ensure_ascii=False)
+
+
+def encode_call(name: str, arguments: JsonObject, encode_value: Callable[[Json], str] = encode_value) -> str:
+    if all(_IDENTIFIER.fullmatch(key) for key in arguments):
+        encoded_arguments = ", ".join(f"{key}={encode_value(value)}" for key, value in arguments.items())
+    else:
+        encoded_arguments = f"**{encode_value(arguments)}"
+    return f"{name}({encoded_arguments})"

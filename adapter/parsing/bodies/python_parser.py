@@ -1,13 +1,12 @@
-"""Reads a complete text of calls written as Python.
+"""Parse a complete text of calls written as Python.
 
 ::
 
     call   = NAME "(" (KEY "=" value | value | "**" dict) ("," ...)* ")"
     value  = string | number | True | False | None | list | tuple | dict
 
-Nothing is ever evaluated: values are literals, read by hand and bounded in depth
-and size. A quote directly before a letter or digit does not close a string,
-because no Python can go on so: ``'Martha's Vineyard'``.
+Nothing is ever evaluated: values are literals, parsed here and bounded in depth and size. A quote directly before a
+letter or digit does not close a string, because no Python can continue that way: ``'Martha's Vineyard'``.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from adapter.parsing.format import BodyResult, ReadContext
 from adapter.tools.call_shapes import DecodedCall
 
 NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
-"""A tool's, also one of an object or with a hyphen."""
+"""A tool's name, also of an object's method or with a hyphen."""
 
 _SKIP = re.compile(r"(?:\s++|#[^\n]*+|\\\n)*+")
 _KEY = re.compile(r"([^\W\d]\w*)\s*=(?!=)")
@@ -42,11 +41,11 @@ _PLAIN = {quote: re.compile(rf"[^{quote}\\\n]+") for quote in "'\""}
 
 
 def read_calls(text: str, context: ReadContext, offset: int) -> BodyResult:
-    """All calls of ``text``, in lists or as statements; ``offset``: where it begins in its span.
+    """Return all calls of ``text``, in lists or as statements; ``offset``: start of the text in its span.
 
-    Raises FormatError when there is anything else, and UnterminatedError when it ends too early.
+    Raises FormatError if there is anything else, and UnterminatedError if it ends too early.
     """
-    return _PythonReader(text, context, offset).calls()
+    return _PythonReader(text, context, offset).parse_calls()
 
 
 class _PythonReader:
@@ -57,7 +56,7 @@ class _PythonReader:
         self.position = 0
         self.fixes: dict[str, None] = {}
 
-    def calls(self) -> BodyResult:
+    def parse_calls(self) -> BodyResult:
         calls: list[DecodedCall] = []
         depth = prints = 0
         while (char := self.peek()) or depth:
@@ -79,12 +78,12 @@ class _PythonReader:
                 self.position = wrapper.end()
                 self.fixes["text-in-tag"] = None
             else:
-                calls.append(self.call())
+                calls.append(self.parse_call())
         if prints:
             raise UnterminatedError("the text ends before its parentheses are closed")
         if not calls:
-            raise FormatError("there is no call")
-        if not is_encodable(self.text) or ("\\" in self.text and not is_encodable(_written(calls))):
+            raise FormatError("expected a call, got none")
+        if not is_encodable(self.text) or ("\\" in self.text and not is_encodable(_to_json(calls))):
             arguments = [replace_surrogates(call.arguments) for call in calls]
             calls = [call._replace(arguments=own) for call, own in zip(calls, arguments, strict=True)]
             self.fixes["lone-surrogate"] = None
@@ -105,7 +104,7 @@ class _PythonReader:
             raise self.fail(what)
         self.position += 1
 
-    def call(self) -> DecodedCall:
+    def parse_call(self) -> DecodedCall:
         name = NAME.match(self.text, self.position)
         if name is None:
             raise self.fail("the name of a tool")
@@ -120,30 +119,30 @@ class _PythonReader:
                 if self.peek() != "{":
                     raise self.fail("a dict after **")
                 self.position += 1
-                arguments |= self.dictionary(0)
+                arguments |= self.parse_dict(0)
             elif key is not None:
                 self.position = key.end()
-                arguments[key.group(1)] = self.value(0)
+                arguments[key.group(1)] = self.parse_value(0)
             elif char:
-                positional.append(self.value(0))
+                positional.append(self.parse_value(0))
             if self.peek() != ")":
                 self.expect(",", "a comma or the closing parenthesis")
         self.position += 1
-        called = self.called(name.group())
+        tool_name = self.resolve_name(name.group())
         if positional:
-            arguments = self.named(called, positional) | arguments
-        return DecodedCall(called, arguments, end=self.offset + self.position)
+            arguments = self.name_positional(tool_name, positional) | arguments
+        return DecodedCall(tool_name, arguments, end=self.offset + self.position)
 
-    def called(self, name: str) -> str:
-        """The tool's name; Llama's own tools are objects with one method."""
+    def resolve_name(self, name: str) -> str:
+        """Return the tool's name; Llama's built-in tools are objects with one method."""
         owner = name.removesuffix(".call")
         is_method = owner != name and self.context.tools.match(name) is None and self.context.tools.match(owner)
         return owner if is_method else name
 
-    def named(self, name: str, values: list[Json]) -> JsonObject:
-        """Values without names, named in the order in which the tool declares its parameters.
+    def name_positional(self, name: str, values: list[Json]) -> JsonObject:
+        """Name positional values in the order in which the tool declares its parameters.
 
-        One dict that names some of them is all the arguments.
+        A single dict that names some of them is all the arguments.
         """
         tool = self.context.tools.match(name)
         only = values[0]
@@ -151,23 +150,23 @@ class _PythonReader:
             self.fixes["positional-arguments"] = None
             return only
         if tool is None or len(values) > len(tool.properties):
-            raise FormatError(f"{name!r} was called without naming its arguments")
+            raise FormatError(f"expected named arguments in the call of {name!r}, got positional ones")
         self.fixes["positional-arguments"] = None
         return dict(zip(tool.properties, values, strict=False))
 
-    def value(self, depth: int) -> Json:
+    def parse_value(self, depth: int) -> Json:
         if depth > MAX_DEPTH:
             raise FormatError(f"nested more than {MAX_DEPTH} levels deep")
         char = self.peek()
         if char == "{":
-            return self.dictionary_or_set(depth)
+            return self.parse_dict_or_set(depth)
         if char in ("[", "("):
-            return self.sequence(depth, "]" if char == "[" else ")")
+            return self.parse_sequence(depth, "]" if char == "[" else ")")
         if _PREFIX.match(self.text, self.position):
-            return self.strings()
+            return self.parse_strings()
         number = _NUMBER.match(self.text, self.position)
         if number is not None:
-            return self.number(number.group())
+            return self.parse_number(number.group())
         word = _WORD.match(self.text, self.position)
         if word is None or word.group() not in _LITERALS | _JSON_LITERALS:
             raise self.fail("a literal value")
@@ -176,57 +175,57 @@ class _PythonReader:
             self.fixes["json-literal"] = None
         return (_LITERALS | _JSON_LITERALS)[word.group()]
 
-    def sequence(self, depth: int, closing: str) -> Json:
+    def parse_sequence(self, depth: int, closing: str) -> Json:
         self.position += 1
         if self.peek() == closing:
             self.position += 1
             return []
-        first = self.value(depth + 1)
+        first = self.parse_value(depth + 1)
         if closing == ")" and self.peek() == closing:
             self.position += 1
             return first
-        return [first, *self.items(depth, closing)]
+        return [first, *self.parse_items(depth, closing)]
 
-    def items(self, depth: int, closing: str) -> list[Json]:
-        """What follows the first item, with the closing bracket."""
+    def parse_items(self, depth: int, closing: str) -> list[Json]:
+        """Parse the rest after the first item, with the closing bracket."""
         items: list[Json] = []
         while self.peek() != closing:
             self.expect(",", f"a comma or {closing!r}")
             if self.peek() != closing:
-                items.append(self.value(depth + 1))
+                items.append(self.parse_value(depth + 1))
         self.position += 1
         return items
 
-    def dictionary_or_set(self, depth: int) -> Json:
-        """A set, which JSON does not have, is a list."""
+    def parse_dict_or_set(self, depth: int) -> Json:
+        """Parse a dict, or a set as a list, since JSON has no sets."""
         self.position += 1
         if self.peek() in ("", "}"):
-            return self.dictionary(depth)
-        first = self.value(depth + 1)
+            return self.parse_dict(depth)
+        first = self.parse_value(depth + 1)
         if self.peek() == ":":
-            return self.dictionary(depth, first)
+            return self.parse_dict(depth, first)
         if self.peek() == ",":
-            return [first, *self.items(depth, "}")]
+            return [first, *self.parse_items(depth, "}")]
         self.expect("}", "a colon, a comma or '}'")
         return [first]
 
-    def dictionary(self, depth: int, first: Json = None) -> JsonObject:
-        """The members after the opening brace, or after the ``first`` key."""
+    def parse_dict(self, depth: int, first: Json = None) -> JsonObject:
+        """Parse the members after the opening brace, or after the ``first`` key."""
         members: JsonObject = {}
         while first is not None or self.peek() != "}":
-            key, first = first if first is not None else self.value(depth + 1), None
+            key, first = first if first is not None else self.parse_value(depth + 1), None
             if not isinstance(key, str):
                 raise FormatError(f"expected a string as a key, got {key!r:.40}")
             self.expect(":", f"a colon after the key {key!r:.40}")
-            members[key] = self.value(depth + 1)
+            members[key] = self.parse_value(depth + 1)
             if self.peek() != "}":
                 self.expect(",", "a comma or '}'")
         self.position += 1
         return members
 
-    def number(self, spelling: str) -> Json:
+    def parse_number(self, spelling: str) -> Json:
         if len(spelling) > MAX_DIGITS + 1:
-            raise FormatError(f"a number of {len(spelling)} characters; at most {MAX_DIGITS} are read")
+            raise FormatError(f"a number is too long ({len(spelling)} characters, limit {MAX_DIGITS})")
         self.position += len(spelling)
         bare = spelling.lstrip("+-").replace("_", "").lower()
         sign = -1 if spelling.startswith("-") else 1
@@ -236,18 +235,18 @@ class _PythonReader:
             return sign * int(bare)
         value = sign * float(bare)
         if value - value != 0:
-            raise FormatError(f"{spelling[:40]} is no finite number")
+            raise FormatError(f"expected a finite number, got {spelling[:40]}")
         return value
 
-    def strings(self) -> str:
-        """One string, or several side by side, which Python joins."""
+    def parse_strings(self) -> str:
+        """Parse one string, or several adjacent ones, which Python joins."""
         parts = []
         while (opening := _PREFIX.match(self.text, self.position)) is not None:
-            parts.append(self.string(opening))
+            parts.append(self.parse_string(opening))
             self.peek()
         return "".join(parts)
 
-    def string(self, opening: re.Match[str]) -> str:
+    def parse_string(self, opening: re.Match[str]) -> str:
         prefix, quotes = opening.group(1).lower(), opening.group(2)
         if "b" in prefix:
             raise self.fail("a plain string")
@@ -273,15 +272,15 @@ class _PythonReader:
                 self.fixes["unescaped-quote"] = None
                 parts.append(quotes)
             elif self.text[self.position] == "\\":
-                parts.append(self.escape(is_raw="r" in prefix))
+                parts.append(self.parse_escape(is_raw="r" in prefix))
             else:
                 if len(quotes) == 1:
                     self.fixes["raw-control-character"] = None
                 parts.append(self.text[self.position])
                 self.position += 1
 
-    def escape(self, *, is_raw: bool) -> str:
-        """The escape sequence here; one that Python does not know stays as it is, as in Python."""
+    def parse_escape(self, *, is_raw: bool) -> str:
+        """Parse the escape sequence; an unknown one is kept, as in Python."""
         char = self.text[self.position + 1 : self.position + 2]
         if not char:
             raise UnterminatedError("the text ends inside a string")
@@ -295,10 +294,10 @@ class _PythonReader:
         self.position = code.end()
         number = int(code.group(4), 8) if code.group(4) else int(code.group()[1:], 16)
         if number > 0x10FFFF:
-            raise FormatError(f"\\{code.group()} is no character")
+            raise FormatError(f"invalid escape \\{code.group()}")
         return chr(number)
 
 
-def _written(calls: list[DecodedCall]) -> str:
-    """The arguments as JSON: an escape may stand for half of a surrogate pair."""
+def _to_json(calls: list[DecodedCall]) -> str:
+    """Return the arguments as JSON: an escape may be half of a surrogate pair."""
     return json.dumps([call.arguments for call in calls], ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""Reads calls written as Python, where they may come: ``[f(a=1), g(b='x')]``, or statements in a block.
+"""Scan for calls written as Python: ``[f(a=1), g(b='x')]``, or statements in a block.
 
-While scanning for the end, quotes are followed, so that brackets and closing markers in strings are data;
-what the text up to there says is for `python_text`.
+While it scans for the end, it tracks quotes, so that brackets and closing markers in strings are data; `python_parser`
+parses the text up to there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from adapter.core.errors import FormatError
 from adapter.core.json.strict import UnterminatedError
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies.python_parser import NAME, read_calls
-from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext, try_readers
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext, try_readers
 from adapter.parsing.json_scanner import skip_string
 from adapter.parsing.marker_set import MarkerSet, markers_for
 from adapter.parsing.stream_buffer import (
@@ -23,11 +23,15 @@ from adapter.parsing.stream_buffer import (
     skip_space,
     take_marker,
     take_until,
+    wait_for_character,
 )
 from adapter.parsing.tagged_json import TaggedJson
 
+BARE_LISTS = "bare lists"
+"""Body variant: lists without markers are the format's own calls, so a malformed one is an error."""
+
 OPENING_LIMIT = 200
-"""Characters from a list's bracket to the parenthesis of its first call; more is no list of calls."""
+"""Maximum number of characters from a list's bracket to the parenthesis of its first call."""
 
 _TRIPLE = ('"""', "'''")
 _QUOTES = ('"', "'")
@@ -44,26 +48,35 @@ _WITH_ARGUMENTS = re.compile(r"([\w.-]+) with (?:the )?arguments:?\s*", re.IGNOR
 
 
 def read_list(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """A list of calls where one may begin: it ends where its brackets balance. Takes nothing of other text."""
-    name = yield from _first_name(source)
-    if name is None or (context.tools and not context.tools.match(name)):
+    """Parse a list of calls, which ends where its brackets balance. Takes nothing of other text."""
+    found = yield from peek_match(
+        source, _LIST_BEGINS, OPENING_LIMIT, lambda ahead: not ahead or _LIST_MAY_BEGIN.fullmatch(ahead)
+    )
+    if found is None or (context.tools and not context.tools.match(found[1])):
         return TEXT
-    start = sum(map(len, span))
-    is_whole = yield from _take_code(source, span, markers_for(*_SYNTAX), stops_balanced=True)
-    text = "".join(span)[start:]
-    if not is_whole:
-        return BodyResult(error=CUT_OFF) if context.tools else TEXT
+    start = len(span)
+    result = yield from _read_balanced(source, span, context)
+    if result is CUT:
+        return CUT if context.tools else TEXT
+    is_own = BARE_LISTS in context.body_variants and _NAMES_ARGUMENT.match("".join(span[start:]))
+    return TEXT if result.error and not is_own else result
+
+
+def _read_balanced(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """Take code until its brackets balance, and parse its calls."""
+    start = len(span)
+    if not (yield from _take_code(source, span, markers_for(*_SYNTAX), stops_balanced=True)):
+        return CUT
     try:
-        return read_calls(text, context, start)
+        return read_calls("".join(span[start:]), context, sum(map(len, span[:start])))
     except FormatError as error:
-        is_meant = context.expected_format == "pythonic" and _NAMES_ARGUMENT.match(text)
-        return BodyResult(error=_explain(error)) if is_meant else TEXT
+        return BodyResult(error=_explain(error))
 
 
 class PythonBlock:
-    """Reads calls up to the marker ``closing``. An instance is a `BodyReader`.
+    """Parse calls up to the marker ``closing``. An instance is a `BodyReader`.
 
-    ``fence``: what stands before ``closing`` where the calls are in a code fence.
+    ``fence``: text before ``closing`` if the calls are in a code fence.
     """
 
     def __init__(self, closing: str, fence: str = "") -> None:
@@ -75,77 +88,72 @@ class PythonBlock:
         start = sum(map(len, span))
         closed = yield from _take_code(source, span, self._tokens, stops_balanced=False)
         text = "".join(span)[start:]
-        if not closed and (reading := self._read_hidden(text, source, span, start, context)):
-            return reading
+        if not closed and (result := self._read_hidden(text, source, span, start, context)):
+            return result
         if closed:
             span.append(closed)
         elif source.was_cut and source.is_empty:
-            return self._refuse(CUT_OFF, text, context)
+            return self._reject(CUT_OFF, text, context)
         try:
-            reading = self._read(text, context, start)
+            result = self._read(text, context, start)
         except UnterminatedError as error:
-            return self._refuse(_explain(error) if closed else CUT_OFF, text, context)
+            return self._reject(_explain(error) if closed else CUT_OFF, text, context)
         except FormatError as error:
-            return self._refuse(_explain(error), text, context)
-        return reading if closed else reading.adding("missing-close-tag")
+            return self._reject(_explain(error), text, context)
+        return result if closed else result.adding("missing-close-tag")
 
     def _read_hidden(
         self, text: str, source: StreamBuffer, span: list[str], start: int, context: ReadContext
     ) -> BodyResult | None:
-        """The calls before a marker that a stray quote hid; None where that leaves half a call, as in a cut string."""
+        """Parse the calls before a marker that a stray quote hid; None if that leaves half a call."""
         found = self._close.search(text, 0)
         if found is None:
             return None
         try:
-            reading = self._read(text[: found[0]], context, start)
+            result = self._read(text[: found[0]], context, start)
         except FormatError:
             return None
         span[:] = ["".join(span)[: start + found[1]]]
         source.push_back(text[found[1] :])
-        return reading
+        return result
 
     def _read(self, text: str, context: ReadContext, start: int) -> BodyResult:
         code = text.rstrip().removesuffix(self.fence) if self.fence else text
         return read_calls(code, context, start)
 
-    def _refuse(self, error: str, text: str, context: ReadContext) -> BodyResult:
-        """An error where a call was meant, else the block is code of no concern to us."""
+    def _reject(self, error: str, text: str, context: ReadContext) -> BodyResult:
+        """Return an error if a call was intended; otherwise the block is unrelated code."""
         found = _FIRST_CALL.search(text)
         if found is None and not context.at_line_start:
             return TEXT  # the marker was only mentioned
-        is_meant = found is None or not context.tools or context.tools.match(found.group(1).removeprefix("print"))
-        return BodyResult(error=error) if is_meant else TEXT
+        is_intended = found is None or not context.tools or context.tools.match(found.group(1).removeprefix("print"))
+        return BodyResult(error=error) if is_intended else TEXT
 
 
 def read_method(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """``NAME.call(...)`` or ``NAME(...)`` of a tool of the session: how Llama calls the tools it was trained with."""
-    name = yield from called_first(source)
+    """Parse ``NAME.call(...)`` or ``NAME(...)`` of a tool of the session: Llama's calls of its built-in tools."""
+    name = yield from peek_call_name(source)
     if context.tools.match(name) is None and context.tools.match(name.removesuffix(".call")) is None:
         return TEXT
-    start = sum(map(len, span))
-    is_whole = yield from _take_code(source, span, markers_for(*_SYNTAX), stops_balanced=True)
-    if not is_whole:
-        return BodyResult(error=CUT_OFF)
-    try:
-        return read_calls("".join(span)[start:], context, start)
-    except FormatError as error:
-        return BodyResult(error=_explain(error))
+    return (yield from _read_balanced(source, span, context))
 
 
-def called_first(source: StreamBuffer) -> Reader[str]:
-    """The name before the parenthesis that stands here, "" when it is no call. Takes nothing."""
+def peek_call_name(source: StreamBuffer) -> Reader[str]:
+    """Return the name of the call that comes next, or "". Takes nothing."""
     found = yield from peek_match(source, _FIRST_CALL, OPENING_LIMIT, _MAY_CALL.fullmatch)
     return found.group(1) if found else ""
 
 
 read_after_python_tag = try_readers(read_list, UntaggedJson("parameters", after_marker=True), read_method)
-"""Reads what follows ``<|python_tag|>``, in any of the ways in which Llama goes on."""
+"""Parse the text after ``<|python_tag|>``, in any of Llama's forms."""
 
 
-def python_or_json(opening: str, closing: str, arguments_key: str = "arguments") -> BodyReader:
-    """Reads Python calls up to ``closing``, or the list of JSON objects that some models write in their place.
+def python_or_json(
+    opening: str, closing: str, arguments_key: str = "arguments", *, has_fence: bool = False
+) -> BodyReader:
+    """Return a parser of Python calls up to ``closing``, or of the JSON list that some models write instead.
 
-    Calls in a fence are MiniCPM's.
+    ``has_fence``: the format writes the calls in a code fence.
     """
     read_python, read_json = PythonBlock(closing), TaggedJson(opening, closing, arguments_key, may_list=True)
     read_fenced = PythonBlock(closing, fence="```")
@@ -156,10 +164,8 @@ def python_or_json(opening: str, closing: str, arguments_key: str = "arguments")
         fence = (yield from take_marker(source, _fence)) if char == "`" else ""
         if fence:
             span.extend([*ahead, fence])
-            reading = yield from read_fenced(source, span, context)
-            return (
-                reading if not reading.calls or context.expected_format == "minicpm" else reading.adding("foreign-body")
-            )
+            result = yield from read_fenced(source, span, context)
+            return result if has_fence else result.repaired("foreign-body")
         if char == "[":
             ahead.append(char)
             source.position += 1
@@ -174,21 +180,11 @@ def _explain(error: FormatError) -> str:
     return f"the call cannot be read: {error}. Write one call with literal values: NAME(ARGUMENT=VALUE)"
 
 
-def _first_name(source: StreamBuffer) -> Reader[str | None]:
-    """The name of the first call of the list that stands here, None when it is no list of calls. Takes nothing."""
-    while True:
-        ahead = source.text[source.position : source.position + OPENING_LIMIT]
-        found = _LIST_BEGINS.match(ahead)
-        if found is not None:
-            return found.group(1)
-        if source.final or len(ahead) == OPENING_LIMIT or (ahead and not _LIST_MAY_BEGIN.fullmatch(ahead)):
-            return None
-        yield
-
-
 def _take_code(source: StreamBuffer, span: list[str], tokens: MarkerSet, *, stops_balanced: bool) -> Reader[str]:
-    """Take code until brackets balance, or up to a marker that is no syntax. Returns the bracket (taken into
-    ``span``) or the marker (not in it); "" at the end of the text."""
+    """Take code until brackets balance, or up to a marker that is not syntax.
+
+    Returns the bracket (taken into ``span``) or the marker (not in it); "" at the end of the text.
+    """
     depth = 0
     while True:
         token = yield from read_until(source, tokens, span)
@@ -210,8 +206,7 @@ def _take_code(source: StreamBuffer, span: list[str], tokens: MarkerSet, *, stop
 def _skip_quoted(source: StreamBuffer, span: list[str], quote: str) -> Reader[None]:
     while True:
         yield from skip_string(source, span, quote)
-        while source.is_empty and not source.final:
-            yield
+        yield from wait_for_character(source)
         if source.is_empty or not source.text[source.position].isalnum():
             return
 
@@ -224,7 +219,7 @@ def _skip_triple_quoted(source: StreamBuffer, span: list[str], quotes: str) -> R
 
 
 def read_named_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """``NAME(...)]`` after ``[Calling tool:``, as some clients put calls into the history that a model sees."""
+    """Parse ``NAME(...)]`` after ``[Calling tool:``, which some clients write into the model's history."""
     if not context.at_line_start:
         return TEXT
     ahead: list[str] = []
@@ -234,38 +229,28 @@ def read_named_call(source: StreamBuffer, span: list[str], context: ReadContext)
     if not NAME.fullmatch(name) or (context.tools and not context.tools.match(name)):
         source.push_back("".join(ahead))
         return (yield from _read_with_arguments(source, span, context))
-    start = sum(map(len, span))
-    source.push_back("(")
-    span.extend([*ahead[:-1], ahead[-1][:-1]])
-    is_whole = yield from _take_code(source, span, markers_for(*_SYNTAX), stops_balanced=True)
-    if not is_whole:
-        return BodyResult(error=CUT_OFF)
-    text = "".join(span)[start:]
+    source.push_back("".join(ahead))
+    result = yield from _read_balanced(source, span, context)
     yield from skip_space(source, span)
-    closing = yield from take_marker(source, _bracket)
-    span.append(closing)
-    try:
-        reading = read_calls(text, context, start)
-    except FormatError as error:
-        return BodyResult(error=_explain(error))
-    if not closing and source.was_cut:
-        return BodyResult(error=CUT_OFF)
-    fixes = [fix for fix in reading.fixes if fix != "positional-arguments"]  # one object is this form's own way
-    return reading._replace(fixes=(*fixes, "misspelt-open-tag", *(() if closing else ("missing-close-tag",))))
+    closing = yield from take_marker(source, _bracket, span)
+    if not result.calls or (not closing and source.was_cut):
+        return result if result.error else CUT
+    result = result.without_fixes("positional-arguments")  # one object is this form's own spelling
+    return result.adding("misspelt-open-tag", *(() if closing else ("missing-close-tag",)))
 
 
 def _read_with_arguments(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """``NAME with arguments: {...}]``, the same in other words."""
+    """Parse ``NAME with arguments: {...}]``, a variant of the same."""
     ahead: list[str] = []
     yield from skip_space(source, ahead)
     head = yield from take_until(source, "{", OPENING_LIMIT, ahead)
-    worded = _WITH_ARGUMENTS.fullmatch(head or "")
-    if worded is None or (context.tools and not context.tools.match(worded[1])):
+    head_match = _WITH_ARGUMENTS.fullmatch(head or "")
+    if head_match is None or (context.tools and not context.tools.match(head_match[1])):
         source.push_back("".join(ahead))
         return TEXT
     source.push_back("{")
     span.extend([*ahead[:-1], ahead[-1][:-1]])
-    reading = yield from UntaggedJson("arguments", after_marker=True, name=worded[1])(source, span, context)
+    result = yield from UntaggedJson("arguments", after_marker=True, name=head_match[1])(source, span, context)
     yield from skip_space(source, span)
-    span.append((yield from take_marker(source, _bracket)))
-    return reading.repaired("misspelt-open-tag")
+    yield from take_marker(source, _bracket, span)
+    return result.repaired("misspelt-open-tag")

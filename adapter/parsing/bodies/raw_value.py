@@ -1,14 +1,13 @@
-"""Finds where a value ends that is written as it is, between tags, with nothing escaped.
+"""Find the end of an unescaped value between tags.
 
-A tag inside the value may be data (a file about tool calls), so a tag closes only
-where the grammar can go on after it::
+A tag inside the value may be data (a file about tool calls), so a tag closes only if the grammar allows the text after
+it::
 
     <value>ends with </value> here</value><next>      the second </value> closes
     <value>a.py</call>                                the call's own end, if nothing but a call follows
     <value><call>...</value></call></value></call>    a whole call in a value: the last </value> closes
 
-What follows a tag is looked at and given back, so each character is read at most
-a few times.
+Text after a tag is peeked at and given back, so each character is read at most a few times.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 
 MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
-"""Whether the opening tag of a next parameter, given and already taken, can be meant as one. Takes nothing."""
+"""Decide whether the opening tag of a next parameter, already taken, is effective. Takes nothing."""
 
 
 class RawValue:
-    """The tags around a value: its closing ones, those of a next parameter, of the call and of what holds it."""
+    """The tags around a value: its closing ones, those of a next parameter, of the call and of its section."""
 
     def __init__(
         self,
@@ -50,8 +49,8 @@ class RawValue:
     def take(self, source: StreamBuffer, value: list[str], may_begin: MayBegin) -> Reader[str | None]:
         """Take a value into ``value``, and its closing tag, which is returned.
 
-        "" when another tag ended it, which is left to read; None when the text ended first.
-        Another tag ends only a value without any closing tag: else it is not certain how much is the value.
+        "" if another tag ended it, which is not taken; None if the text ended first. Another tag ends only a value
+        without any closing tag; otherwise the value's end is uncertain.
         """
         holds_call = holds_close = False
         while True:
@@ -76,54 +75,50 @@ class RawValue:
             value.append(tag)
 
     def _is_end(self, source: StreamBuffer, holds_call: bool, may_begin: MayBegin) -> Reader[bool]:
-        """Whether the closing tag before this place ends the value."""
+        """Return whether the closing tag just taken ends the value."""
         ahead: list[str] = []
         char = yield from skip_space(source, ahead)
-        tag = yield from take_marker(source, self._after_value)
-        ahead.append(tag)
+        tag = yield from take_marker(source, self._after_value, ahead)
         ends = bool(tag) or not char
         if holds_call and tag.lower() in self._next_opens:
             ends = yield from may_begin(source, tag)
         elif holds_call and tag and tag.lower() not in self._call_opens:
             ends = not (yield from self._value_closes_next(source, ahead))
         if holds_call and self._is_cut(source):
-            ends = False  # it may have closed a value of the call in this one
+            ends = False  # it may have closed a value of a nested call
         source.push_back("".join(ahead))
         return ends
 
     def _ends_call(self, source: StreamBuffer) -> Reader[bool]:
-        """Whether the end of a call, met in a value, is meant: where another call follows, or nothing."""
+        """Return whether a call's end inside a value is effective: another call follows, or nothing."""
         ahead: list[str] = []
         char = yield from skip_space(source, ahead)
-        following = yield from take_marker(source, self._after_call)
-        ahead.append(following)
+        following = yield from take_marker(source, self._after_call, ahead)
         ends = not char or (bool(following) and not (yield from self._value_closes_next(source, ahead)))
         if self._is_cut(source):
-            ends = False  # the value may have gone on
+            ends = False  # the value may have continued
         source.push_back("".join(ahead))
         return ends
 
     def _is_cut(self, source: StreamBuffer) -> bool:
-        """Whether the text was cut here, or within a tag after which the value may have gone on."""
+        """Return whether the text was cut here, or within a tag after which the value may have continued."""
         rest = source.text[source.position : source.position + self._ends.longest]
         return source.was_cut and (not rest or self._ends.may_start_with(rest))
 
     def _value_closes_next(self, source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
-        """Whether a value's closing tag follows the end of a call, which then stood in that value."""
+        """Return whether a value's closing tag follows the end of a call, which was then part of that value."""
         yield from skip_space(source, ahead)
         if self._outer_closes is not None:
-            ahead.append((yield from take_marker(source, self._outer_closes)))
+            yield from take_marker(source, self._outer_closes, ahead)
             yield from skip_space(source, ahead)
-        closing = yield from take_marker(source, self._closing)
-        ahead.append(closing)
-        return bool(closing)
+        return bool((yield from take_marker(source, self._closing, ahead)))
 
 
 def has_ambiguous_end(value: str, opens: Sequence[str], closes: Sequence[str]) -> str:
-    """The closing tag that ``value`` ends in, besides the one that ended it; "" where that is data.
+    """Return the closing tag in which ``value`` ends, before the one that ended it; "" if it is data.
 
-    A model that closes twice does so on a line of its own, or with a line break between; a value may
-    hold the tag there all the same, so that nobody can tell, unless it holds the opening one as well.
+    A model that closes twice does so on a line of its own, or with a line break between; but the value may also contain
+    the tag there, which cannot be distinguished unless it contains the opening one as well.
     """
     bare, lowered = value.rstrip(), value.lower()
     close = next((tag for tag in closes if lowered.endswith(tag.lower(), 0, len(bare))), "")
@@ -132,20 +127,20 @@ def has_ambiguous_end(value: str, opens: Sequence[str], closes: Sequence[str]) -
 
 
 def ambiguous_end_message(name: str, key: str, close: str) -> str:
-    """What the model hears of a value that `ends_twice`."""
+    """Return the error for a value that `has_ambiguous_end`."""
     return (
-        f"the value of {key!r} in the call of {name!r} ends in {close} twice. Write the call again, with one; if the "
-        'value has the other one, give the arguments as one JSON object: {"' + key + '": ...}'
+        f"the value of {key!r} in the call of {name!r} ends in {close} twice. Write the call again with only one; if "
+        'the other belongs to the value, give the arguments as one JSON object: {"' + key + '": ...}'
     )
 
 
 def without_line_end(value: str) -> str:
-    """``value``, ended by a tag not its own, without the line break that stands before that tag."""
+    """Return ``value``, ended by another's tag, without the line break before that tag."""
     return _LINE_END.sub("", value)
 
 
 def without_broken_close(value: str, key: str, closes: Sequence[str]) -> str:
-    """``value``, ended by a tag not its own, without what models write for its own one.
+    """Return ``value``, ended by another's tag, without a misspelt closing tag of its own.
 
     That is one of ``closes`` that lacks its bracket, or ``</KEY>``.
     """

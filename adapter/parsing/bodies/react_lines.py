@@ -1,4 +1,4 @@
-"""Calls written as two labelled lines: the tool's name, and the arguments as JSON.
+"""Parse calls written as two labelled lines: the tool's name, and the arguments as JSON.
 
 ::
 
@@ -6,7 +6,7 @@
     Action Input: {"path": "a.py"}                     ✿ARGS✿: {"path": "a.py"}
     Observation: ...                                   ✿RESULT✿: ...
 
-The third label is where the model must stop: what follows is invented.
+The model must stop at the third label: the text after it is invented.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, rea
 from adapter.tools.call_shapes import DecodedCall
 
 NAME_LIMIT = 200
-"""Characters of a tool's name; more is prose after the first label."""
+"""Maximum length of a tool's name; longer text is prose after the first label."""
 
 _NAME = re.compile(r"[ \t]*`?([\w.:/-]+)`?[ \t]*")
 
 
-def labelled_reader(arguments: str, result: str) -> BodyReader:
-    """Reads the rest of the name's line and the arguments after their label; prose that begins so is text."""
+def labelled_reader(arguments: str, result_label: str) -> BodyReader:
+    """Return a parser of the rest of the name's line and the arguments after their label; other text is prose."""
     label, line_end = markers_for(arguments), markers_for("\n", arguments)
 
     def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -38,22 +38,20 @@ def labelled_reader(arguments: str, result: str) -> BodyReader:
             source.push_back(ending)
             ending = ""
         span.extend([*line, ending])
-        named = _NAME.fullmatch("".join(line).rstrip("\r"))
-        if named is None or (context.tools and not context.tools.match(named.group(1))):
+        name_match = _NAME.fullmatch("".join(line).rstrip("\r"))
+        if name_match is None or (context.tools and not context.tools.match(name_match.group(1))):
             return TEXT
         yield from skip_space(source, span)
-        marker = yield from take_marker(source, label)
-        if not marker:
+        if not (yield from take_marker(source, label, span)):
             return TEXT
-        span.append(marker)
-        read_json = UntaggedJson("arguments", after_marker=True, name=named.group(1), ends=("\n" + result,))
-        reading = yield from read_json(source, span, context)
-        if not reading.not_a_call:
-            return reading
+        read_json = UntaggedJson("arguments", after_marker=True, name=name_match.group(1), ends=("\n" + result_label,))
+        result = yield from read_json(source, span, context)
+        if not result.not_a_call:
+            return result
         cut = source.final and source.is_empty
-        tool = context.tools.match(named.group(1))
+        tool = context.tools.match(name_match.group(1))
         if cut and not source.was_cut and tool is not None and not tool.properties:
-            return BodyResult((DecodedCall(named.group(1), {}),), ("no-arguments",))
+            return BodyResult((DecodedCall(name_match.group(1), {}),), ("no-arguments",))
         return BodyResult(error=CUT_OFF if cut else f"after {arguments!r} must come one JSON object with the arguments")
 
     return read

@@ -1,4 +1,4 @@
-"""The token ``<|tool_call|>`` before a JSON list of calls, which Granite 3 and Phi-4-mini share.
+"""Parse a JSON list of calls after the token ``<|tool_call|>``, which Granite 3 and Phi-4-mini share.
 
 ::
 
@@ -7,7 +7,7 @@
     <|tool_call|>[...]<|/tool_call|>                                           Phi-4-mini
     <|tool_call|>call:NAME{...}                                                Gemma 4, whose own has one bar
 
-Where it is not closed the list ends with its brackets.
+An unclosed list ends with its brackets.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _gemma = GemmaCall(OPEN, "<tool_call|>", '<|"|>')
 
 
 def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The list after the token, with or without the tag between them."""
+    """Parse the list after the token, with or without the tag between them."""
     yield from skip_space(source, span)
     call = yield from _gemma.read_bare(source, span, context)
     if not call.not_a_call:
         return call.repaired("foreign-body")
-    span.append((yield from take_marker(source, _tag)))
+    yield from take_marker(source, _tag, span)
     return (yield from read_list(source, span, context))

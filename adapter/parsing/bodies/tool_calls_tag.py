@@ -1,4 +1,4 @@
-"""The ``<tool_calls>`` section, which several families share with different bodies.
+"""Parse the ``<tool_calls>`` section, which several families share with different bodies.
 
 ::
 
@@ -10,8 +10,7 @@
     <tool_call>NAME ... </tool_call>
     </tool_calls>
 
-Which family wrote it shows in how the body begins, so every body is read,
-whatever the told format is.
+The beginning of the body shows which family wrote it, so every body is parsed, with any expected format.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from __future__ import annotations
 from adapter.parsing.bodies.json_tag import json_tag_reader
 from adapter.parsing.bodies.tool_call_tag import OPEN as CALL_OPEN
 from adapter.parsing.bodies.tool_call_tag import read_tool_call
-from adapter.parsing.format import CUT_OFF, BodyResult, CallOpener, ReadContext
+from adapter.parsing.format import CUT, BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_cut_marker, take_marker
 
 OPEN, CLOSE = "<tool_calls>", "</tool_calls>"
 
@@ -30,16 +29,12 @@ _call = MarkerSet(CALL_OPEN)
 
 
 def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The body after ``<tool_calls>``: JSON up to its end, or the first of the calls in tags of their own."""
+    """Parse the body after ``<tool_calls>``: JSON up to its end, or the first of the calls in tags of their own."""
     yield from skip_space(source, span)
-    opening = yield from take_marker(source, _call)
-    if opening:
-        span.append(opening)
+    if (yield from take_marker(source, _call, span)):
         return (yield from read_tool_call(source, span, context))
-    rest = source.text[source.position :]
-    if source.final and rest and CALL_OPEN.startswith(rest.lower()):
-        span.append(source.rest())
-        return BodyResult(error=CUT_OFF)
+    if take_cut_marker(source, CALL_OPEN, span):
+        return CUT
     return (yield from _read_json(source, span, context))
 
 

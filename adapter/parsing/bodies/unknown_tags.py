@@ -1,4 +1,4 @@
-"""Tags of no format's own that models put around a call: ``<tool_use>{...}</tool_use>`` and its relatives.
+"""Parse calls in tags that belong to no format: ``<tool_use>{...}</tool_use>`` and similar ones.
 
 ::
 
@@ -24,7 +24,7 @@ from adapter.parsing.tagged_json import TaggedJson
 TAGS = ("tools", "tool_use", "ant_tool_use", "function_invocation", "tool", "tool-call", "function-call")
 
 HEAD_LIMIT = 200
-"""Characters of a tag's attributes, or of a name between tags; more is prose."""
+"""Maximum length of a tag's attributes, or of a name between tags; longer text is prose."""
 
 NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
 _name_tags = MarkerSet("<name>", "<tool_name>")
@@ -46,36 +46,31 @@ def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
             attributes = yield from take_until(source, ">", HEAD_LIMIT, span)
             if attributes is None or "\n" in attributes or attributes.endswith("/"):
                 return TEXT
-            named = NAME_ATTRIBUTE.search(attributes)
-            name = named[1] if named else ""
+            name_match = NAME_ATTRIBUTE.search(attributes)
+            name = name_match[1] if name_match else ""
         char = yield from skip_space(source, span)
         if char in ("{", "[") and not name:
-            reading = yield from read_json(source, span, context)
-            if "missing-close-tag" in reading.fixes and (stray := (yield from take_marker(source, _strays))):
-                span.append(stray)
+            result = yield from read_json(source, span, context)
+            if "missing-close-tag" in result.fixes and (yield from take_marker(source, _strays, span)):
                 yield from _take_closing(source, span, closing)
         elif char == "{" and context.tools.match(name):
-            reading = yield from TaggedJson(f"<{tag}>", closing, name=name)(source, span, context)
-        elif char == "<" and not name and (function := (yield from take_marker(source, _function))):
-            span.append(function)
-            reading = yield from read_xml_function(source, span, context)
+            result = yield from TaggedJson(f"<{tag}>", closing, name=name)(source, span, context)
+        elif char == "<" and not name and (yield from take_marker(source, _function, span)):
+            result = yield from read_xml_function(source, span, context)
             yield from _take_closing(source, span, closing)
         elif char == "<" and not name:
-            reading = yield from read_elements(source, span, context, closing)
+            result = yield from read_elements(source, span, context, closing)
         else:
             return TEXT
-        if not reading.calls or not all(context.tools.match(call.name) for call in reading.calls):
-            return TEXT
-        return reading.adding("misspelt-open-tag")
+        return result.adding("misspelt-open-tag") if result.calls_known_tools(context.tools) else TEXT
 
     return read
 
 
 def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, closing: str) -> Reader[BodyResult]:
-    """``<name>NAME</name><input>{...}</input>``, or ``<NAME>{...}</NAME>``."""
+    """Parse ``<name>NAME</name><input>{...}</input>``, or ``<NAME>{...}</NAME>``."""
     ahead: list[str] = []
-    opened = yield from take_marker(source, _name_tags)
-    ahead.append(opened)
+    opened = yield from take_marker(source, _name_tags, ahead)
     name = yield from take_until(source, "<" if opened else ">", HEAD_LIMIT, ahead)
     name = (name or "").lstrip("<").strip()
     if not name or context.tools.match(name) is None:
@@ -85,21 +80,20 @@ def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, c
     if opened:
         yield from take_until(source, ">", HEAD_LIMIT, ahead)
         yield from skip_space(source, ahead)
-        argument = yield from take_marker(source, _argument_tags)
-        ahead.append(argument)
+        argument = yield from take_marker(source, _argument_tags, ahead)
         inner = argument[1:-1]
     char = yield from skip_space(source, ahead)
     span.extend(ahead)
     if char != "{" or not inner:
         return TEXT
-    reading = yield from TaggedJson(f"<{inner}>", f"</{inner}>", name=name)(source, span, context)
+    result = yield from TaggedJson(f"<{inner}>", f"</{inner}>", name=name)(source, span, context)
     yield from _take_closing(source, span, closing)
-    return reading
+    return result
 
 
 def _take_closing(source: StreamBuffer, span: list[str], closing: str) -> Reader[None]:
     yield from skip_space(source, span)
-    span.append((yield from take_marker(source, markers_for(closing))))
+    yield from take_marker(source, markers_for(closing), span)
 
 
 OPENERS = tuple(

@@ -1,17 +1,16 @@
-"""Reads calls written as XML functions, after ``<function=`` has been taken.
+"""Parse calls written as XML functions, after ``<function=``.
 
 ::
 
     <function=NAME>
     <parameter=KEY>
-    value, as it is, over any number of lines
+    value, unescaped, over any number of lines
     </parameter>
     </function>
 
-Values are not escaped, so a tag closes only where the grammar can go on after
-it: ``</parameter>`` before another parameter or the end of the function, and so
-on. A complete call inside a value is followed as a whole. What is well formed
-closes at once; a missing tag is made up for when what follows proves it.
+Values are not escaped, so a tag closes only if the grammar allows the text after it: ``</parameter>`` before another
+parameter or the end of the function, and so on. A complete call inside a value is tracked as a whole. Well-formed text
+closes at once; a missing tag is supplied once the following text proves it missing.
 """
 
 from __future__ import annotations
@@ -37,14 +36,15 @@ from adapter.parsing.stream_buffer import (
     take_marker,
     take_match,
     take_until,
+    wait_for_character,
 )
 from adapter.parsing.tagged_json import TaggedJson
 
 NAME_LIMIT = 200
-"""Characters of a name; more is prose with a stray marker in it."""
+"""Maximum length of a name; longer text is prose with a stray marker in it."""
 
-INLINE_FORMATS = ("mimo",)
-"""Formats in Qwen's tags that have values on the line of their tags."""
+INLINE_VALUES = "inline values"
+"""Body variant: values are on the line of their tags."""
 
 _FUNCTION_TAGS = ("<function=", "<function ", "</function>", "<tool_call>", "</tool_call>")
 _PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
@@ -52,7 +52,7 @@ _PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
     "<parameter ": ("attribute-syntax",),
     "<parameter<": ("misspelt-inner-tag",),
 }
-"""The opening tags of a parameter, with the repair where one is misspelt."""
+"""The opening tags of a parameter, with the repair if one is misspelt."""
 
 _TAGS = MarkerSet(*_FUNCTION_TAGS, *_PARAMETER_TAGS, "</parameter>")
 _AFTER_VALUE = MarkerSet(*_PARAMETER_TAGS, "</function>", "</tool_call>")
@@ -66,7 +66,7 @@ _FENCE = MarkerSet("```json", "```")
 _OPEN_NAME = re.compile(r"([\w.:-]+)\s*\n\s*(?=<parameter=)", re.IGNORECASE)
 _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
 _DOUBLED_BRACKET = re.compile(r">\r?\n")
-"""What follows the tag ``<parameter=KEY>>``; a value that begins with a bracket stands on a line of its own."""
+"""The rest of a doubled bracket, ``<parameter=KEY>>``; a value that begins with a bracket has a line of its own."""
 
 _MAY_BE_OPEN_NAME = re.compile(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
 
@@ -74,7 +74,7 @@ _MAY_BE_OPEN_NAME = re.compile(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
 @dataclass(slots=True)
 class _Function(PendingCall):
     nests: bool = True
-    """Calls inside values are followed to their ends."""
+    """Calls inside values are tracked to their ends."""
     was_nested: bool = False
     is_inline: bool = False
     """Values are on the line of their tags, line breaks at their ends included."""
@@ -86,8 +86,11 @@ class _Function(PendingCall):
         self.add_text(key, text)
 
     def _without_margins(self, text: str) -> str:
-        """``text`` without the line breaks that belong to the tags: of a value on lines of its own those around it,
-        of one on the line of its tags none but a single one before the closing tag."""
+        """Return ``text`` without the line breaks that belong to the tags.
+
+        A value on lines of its own loses those around it, a value on the line of its tags only a single one before the
+        closing tag.
+        """
         line_end = "\r\n" if text.startswith("\r\n") else "\n"
         inner = text.removeprefix(line_end)
         if inner != text:
@@ -96,7 +99,7 @@ class _Function(PendingCall):
         return text if self.is_inline or "\n" in inner else inner
 
     def may_begin(self, key: str) -> bool:
-        """Whether a parameter tag inside a value can be the next parameter, the value's closing tag missing."""
+        """Return whether a parameter tag inside a value can be the next parameter, the value's closing tag missing."""
         return key not in self.keys and (self.tool is None or key in self.tool.properties)
 
     def cut_off(self) -> BodyError:
@@ -104,69 +107,67 @@ class _Function(PendingCall):
 
 
 def read_xml_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """A call after ``<function=`` or ``<function ``, with the closing ``</tool_call>`` if there is one."""
-    return (yield from _read_following(source, span, context, is_inline=context.expected_format in INLINE_FORMATS))
+    """Parse a call after ``<function=`` or ``<function ``, with the closing ``</tool_call>`` if present."""
+    return (yield from _read_following(source, span, context, is_inline=INLINE_VALUES in context.body_variants))
 
 
 def read_inline_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """As `read_function`, for a format that has values on the line of their tags."""
+    """Parse like `read_xml_function`, for a format that writes values on the line of their tags."""
     return (yield from _read_following(source, span, context, is_inline=True))
 
 
 def _read_following(
     source: StreamBuffer, span: list[str], context: ReadContext, *, is_inline: bool
 ) -> Reader[BodyResult]:
-    """Read while following the calls in values; where that leads nowhere, again without following any."""
+    """Parse while tracking calls in values; if that fails, parse again without tracking them."""
     start, function = len(span), _Function("", None, nests=not context.close_at_first_marker, is_inline=is_inline)
-    reading = yield from _read(source, span, context, function)
+    result = yield from _read(source, span, context, function)
     is_doubtful = function.was_nested and "missing-inner-tag" in function.fixes
     if (
-        (not reading.unfinished and not is_doubtful)
+        (not result.unfinished and not is_doubtful)
         or context.close_at_first_marker
         or (source.was_cut and source.is_empty)
     ):
-        return reading
+        return result
     context.close_at_first_marker = (
-        context.close_at_first_marker or reading.unfinished
-    )  # for good, so that not each call is read to the text's end
-    followed = give_back(source, span, start)
+        context.close_at_first_marker or result.unfinished
+    )  # permanently, so that not every call is parsed to the text's end
+    first_span = give_back(source, span, start)
     function = _Function("", None, nests=False, is_inline=is_inline)
-    again = yield from _read(source, span, context, function)
-    if reading.calls and (not again.calls or "missing-inner-tag" in function.fixes):
+    second_result = yield from _read(source, span, context, function)
+    if result.calls and (not second_result.calls or "missing-inner-tag" in function.fixes):
         give_back(source, span, start)
-        take_again(source, span, followed)
-        return reading
-    return again
+        take_again(source, span, first_span)
+        return result
+    return second_result
 
 
 def read_bare_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """A call whose ``<tool_call>`` opener the model left out, as Qwen3-Coder often does.
+    """Parse a call whose ``<tool_call>`` opener the model left out, as Qwen3-Coder often does.
 
-    ``<function=NAME>{JSON}</function>`` is complete so: Llama 3.1's custom tool calling writes it.
+    ``<function=NAME>{JSON}</function>`` is complete without it: Llama 3.1's custom tool calling.
     """
     if not context.at_line_start and not (yield from _begins_block(source)):
         return TEXT
     start = len(span)
-    reading = yield from read_xml_function(source, span, context)
+    result = yield from read_xml_function(source, span, context)
     body = "".join(span[start:]).partition(">")[2]
     if not source.was_cut and not any(tag in body.lower() for tag in ("<parameter", "</function>", "{")):
         return TEXT  # the tag was only mentioned
-    return reading.adding("missing-open-tag") if reading.calls and not body.lstrip().startswith("{") else reading
+    return result.adding("missing-open-tag") if result.calls and not body.lstrip().startswith("{") else result
 
 
 def _begins_block(source: StreamBuffer) -> Reader[bool]:
-    """Whether ``NAME>`` is followed as in a call, by a new line or JSON, and not as in a sentence."""
+    """Return whether a line break or JSON follows ``NAME>``, as in a call, and not a sentence."""
     ahead: list[str] = []
     name = yield from _take_name(source, ahead)
-    while source.is_empty and not source.final:
-        yield
+    yield from wait_for_character(source)
     following = source.text[source.position : source.position + 1]
     source.push_back("".join(ahead))
     return name is not None and following != "" and following in "\r\n{"
 
 
 def _read(source: StreamBuffer, span: list[str], context: ReadContext, function: _Function) -> Reader[BodyResult]:
-    """The call, read into ``function``."""
     opener = span[-1].lower()
     open_name = yield from find_open_name(source, context)
     if open_name is not None:
@@ -194,7 +195,7 @@ def _read_arguments(
     while True:
         char = yield from skip_space(source, span)
         if char == "`" and not function.arguments:
-            span.append((yield from take_marker(source, _FENCE)))
+            yield from take_marker(source, _FENCE, span)
             char = yield from skip_space(source, span)
         if char == "{" and not function.arguments:
             result = yield from TaggedJson("<function=", "</function>", name=function.name)(source, span, context)
@@ -234,9 +235,9 @@ def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) 
         raise BodyError(f"a parameter of {function.name!r} has no name: expected <parameter=NAME>")
     if empty := _EMPTY_ELEMENT.fullmatch(key):
         key, double, single = empty.groups()
-        written = double or single
-        function.add(key, written or "")
-        function.fix("value-in-attribute" if written else "misspelt-inner-tag")
+        attribute_value = double or single
+        function.add(key, attribute_value or "")
+        function.fix("value-in-attribute" if attribute_value else "misspelt-inner-tag")
         return
     if '"' in key:
         function.problem = f"a parameter of {function.name!r} has no name but {key!r}: expected <parameter=NAME>"
@@ -261,7 +262,8 @@ def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) 
 
 
 def _read_element(source: StreamBuffer, span: list[str], function: _Function) -> Reader[bool]:
-    """``<KEY>value</KEY>`` in place of ``<parameter=KEY>``, of the tool's parameters; ``</parameter>`` closes it."""
+    """Parse ``<KEY>value</KEY>`` in place of ``<parameter=KEY>``, for the tool's parameters; ``</parameter>`` also
+    closes it."""
     ahead: list[str] = []
     key = ((yield from take_until(source, ">", NAME_LIMIT, ahead)) or "").removeprefix("<")
     if function.tool is None or key not in function.tool.properties:
@@ -284,7 +286,7 @@ def _read_element(source: StreamBuffer, span: list[str], function: _Function) ->
 
 
 def _take_value(source: StreamBuffer, value: list[str], function: _Function) -> Reader[bool]:
-    """Take a parameter's value, with its closing tag where it has one. False: the text ended first."""
+    """Take a parameter's value, with its closing tag if present. Return False if the text ended first."""
     functions = envelopes = 0
     while True:
         marker = yield from read_until(source, _TAGS, value)
@@ -307,7 +309,7 @@ def _take_value(source: StreamBuffer, value: list[str], function: _Function) -> 
 
 
 def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Function) -> Reader[bool]:
-    """Whether this tag, already taken, ends the value: only where the grammar can go on after it."""
+    """Return whether this tag, already taken, ends the value: only if the grammar allows the text after it."""
     ahead: list[str] = []
     kind = marker.lower()
     if kind in _PARAMETER_TAGS:
@@ -324,13 +326,13 @@ def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Func
         closes = not following
     rest = source.text[source.position : source.position + _TAGS.longest]
     if kind != "</parameter>" and source.was_cut and (not rest or _TAGS.may_start_with(rest)):
-        closes = False  # the value may have gone on
+        closes = False  # the value may have continued
     source.push_back("".join(ahead) + following)
     return closes
 
 
 def _take_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
-    """``NAME>`` or ``name="NAME">``, taken; None when it is neither."""
+    """Take and return the name in ``NAME>`` or ``name="NAME">``; None if it is neither."""
     text = yield from take_until(source, ">", NAME_LIMIT, span)
     if text is None or "\n" in text or "<" in text:
         return None
@@ -341,7 +343,7 @@ def _take_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
 
 
 def find_open_name(source: StreamBuffer, context: ReadContext) -> Reader[re.Match[str] | None]:
-    """A tool's name whose tag was left open, or left out, before the first parameter. Takes nothing."""
+    """Return a tool's name whose tag was left open, or left out, before the first parameter. Takes nothing."""
     found = yield from peek_match(source, _OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
     return found if found is not None and context.tools.match(found[1]) is not None else None
 
@@ -349,8 +351,7 @@ def find_open_name(source: StreamBuffer, context: ReadContext) -> Reader[re.Matc
 def _take_close(source: StreamBuffer, span: list[str]) -> Reader[None]:
     gap: list[str] = []
     yield from skip_space(source, gap)
-    while stray := (yield from take_marker(source, _STRAY_CLOSES)):
-        gap.append(stray)
+    while (yield from take_marker(source, _STRAY_CLOSES, gap)):
         yield from skip_space(source, gap)
     marker = yield from take_marker(source, _CLOSE)
     if marker:

@@ -1,14 +1,13 @@
-"""Reads calls written as elements with attributes, whose values are not escaped.
+"""Parse calls written as elements with attributes, whose values are not escaped.
 
 ::
 
     <invoke name="NAME">
-    <parameter name="KEY">value, as it is</parameter>
+    <parameter name="KEY">value, unescaped</parameter>
     </invoke>
 
-The families spell the tags differently (``<｜DSML｜invoke name="NAME">``,
-``<|open|>call tool="NAME"<|sep|>``) and some say in an attribute what a value is.
-In place of parameters there may be one JSON object.
+Families spell the tags differently (``<｜DSML｜invoke name="NAME">``, ``<|open|>call tool="NAME"<|sep|>``) and some
+declare a value's type in an attribute. One JSON object may replace the parameters.
 """
 
 from __future__ import annotations
@@ -21,9 +20,17 @@ from adapter.core.json.decode import decode_json
 from adapter.parsing.bodies.argument_collection import BodyError, PendingCall, without_cdata
 from adapter.parsing.bodies.raw_value import RawValue, without_broken_close, without_line_end
 from adapter.parsing.bodies.xml_invoke_tags import ATTRIBUTES_LIMIT, XmlInvokeTags
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.format import CUT, TEXT, BodyResult, ReadContext
 from adapter.parsing.marker_set import MarkerSet, markers_for
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, skip_to, take_marker, take_until
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    skip_space,
+    skip_to,
+    take_marker,
+    take_through,
+    take_until,
+)
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.coercion import coerce_text
 
@@ -31,15 +38,14 @@ _ATTRIBUTE = r"\s+([A-Za-z_][\w:.-]*)\s*=\s*(?:[\"“]([^\"“”]*)[\"”]|'([^
 _ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE})*\s*(/?)")
 _each_attribute = re.compile(_ATTRIBUTE)
 _CUT_ATTRIBUTE = re.compile(r"(?:\s+[\w:.-]*)?")
-_CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 _ELEMENT = re.compile(r"<([\w-]{1,100})>")
 _ABOUT = frozenset({"id", "index", "type", "string"})
-"""Attributes that say something of a call or a value, and are none."""
+"""Attributes that describe a call or a value, and are not arguments."""
 _BEGINS_ATTRIBUTES = re.compile(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
 
 
 class XmlInvokeReader:
-    """Reads a call after its opening tag's spelling has been taken. An instance is a `BodyReader`."""
+    """Parse a call after the name of its opening tag. An instance is a `BodyReader`."""
 
     def __init__(self, tags: XmlInvokeTags) -> None:
         self.tags = tags
@@ -70,7 +76,7 @@ class XmlInvokeReader:
         attributes = yield from self._take_attributes(source, span)
         name = attributes.get(self.tags.name)
         if not name:
-            return BodyResult(error=CUT_OFF) if self._ends_in_attributes(source, span) else TEXT
+            return CUT if self._ends_in_attributes(source, span) else TEXT
         call = PendingCall(name, context.tools.match(name))
         is_empty = self._is_empty_element(span)
         for key, text in attributes.items():
@@ -82,7 +88,7 @@ class XmlInvokeReader:
     def read_named(
         self, name: str, opening: str, source: StreamBuffer, span: list[str], context: ReadContext
     ) -> Reader[BodyResult]:
-        """Read after the call's ``opening`` tag, all of it taken, whose name was not in the tag."""
+        """Parse the body after the call's complete ``opening`` tag, which did not contain the name."""
         call = PendingCall(name, context.tools.match(name))
         return (yield from self._read_arguments(call, opening, source, span, context))
 
@@ -117,7 +123,7 @@ class XmlInvokeReader:
                         source.final and self._markers.may_start_with(source.text[source.position :])
                     ):
                         span.append(source.rest())
-                        return BodyResult(error=CUT_OFF)
+                        return CUT
                     case None if key := (yield from self._take_element(source, span, call)):
                         yield from self._read_element(source, span, call, key, f"</{key}>")
                     case None if not call.arguments:
@@ -130,7 +136,7 @@ class XmlInvokeReader:
             return error.result
 
     def _read_parameter(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
-        """Read a parameter after its opening tag's spelling."""
+        """Parse a parameter after the name of its opening tag."""
         attributes = yield from self._take_attributes(source, span)
         key = attributes.get(self.tags.key)
         if not key:
@@ -146,7 +152,7 @@ class XmlInvokeReader:
         value: list[str] = []
 
         def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
-            """Whether a parameter's opening tag in the value is the next one, the value's end missing."""
+            """Return whether a parameter's opening tag in the value is the next one, the value's end missing."""
             ahead: list[str] = []
             following = yield from self._take_attributes(source, ahead)
             source.push_back("".join(ahead))
@@ -164,14 +170,16 @@ class XmlInvokeReader:
             text = without_line_end(without_broken_close(text, key, self.tags.parameter_close))
         else:
             call.check_end(key, text, self.tags.parameter, self.tags.parameter_close)
-        if self.tags.has_cdata and (data := _CDATA.fullmatch(text)):
-            text, attributes["string"] = data[1], "true"
-        decoded, fixes = _decode(without_cdata(text, call.fixes), attributes, call.schema_of(key))
+        content = without_cdata(text, {} if self.tags.has_cdata else call.fixes)
+        if self.tags.has_cdata and content is not text:
+            attributes["string"] = "true"
+        decoded, fixes = _decode(content, attributes, call.schema_of(key))
         call.fix(*fixes)
         call.add_value(key, decoded)
 
     def _take_element(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[str]:
-        """``<KEY>`` for a parameter of the tool, as Cline's prompts have it, taken; "" and nothing taken else."""
+        """Take ``<KEY>`` of one of the tool's parameters, as in Cline's prompts. Return KEY; "", with nothing taken,
+        otherwise."""
         taken: list[str] = []
         yield from take_until(source, ">", ATTRIBUTES_LIMIT, taken)
         found = _ELEMENT.fullmatch("".join(taken))
@@ -184,21 +192,19 @@ class XmlInvokeReader:
     def _read_element(
         self, source: StreamBuffer, span: list[str], call: PendingCall, key: str, *closes: str
     ) -> Reader[None]:
-        """Read the value of ``key`` up to one of ``closes``."""
-        value: list[str] = []
-        closing = yield from read_until(source, markers_for(*closes), value)
-        span.extend([*value, closing])
+        """Parse the value of ``key`` up to one of ``closes``."""
+        value, closing = yield from take_through(source, markers_for(*closes), span)
         if not closing:
             raise BodyError
         call.fix("misspelt-inner-tag")
-        call.add_text(key, "".join(value))
+        call.add_text(key, value)
 
     def _read_misnamed(
         self, marker: str, source: StreamBuffer, span: list[str], context: ReadContext, call: PendingCall
     ) -> Reader[bool]:
-        """Read on at a call's tag that opens none within this call: it names a parameter, or this call again.
+        """Parse a call's tag that names a parameter, or this call again.
 
-        False, with nothing taken, at the next call.
+        Returns False, with nothing taken, at the next call.
         """
         taken = [marker]
         attributes = yield from self._take_attributes(source, taken)
@@ -218,24 +224,24 @@ class XmlInvokeReader:
         return True
 
     def _is_empty_element(self, span: list[str]) -> bool:
-        """Whether the tag whose attributes were just taken is an empty element."""
+        """Return whether the tag whose attributes were just taken is an empty element."""
         return span[-1].removesuffix(self.tags.end).endswith("/")
 
     def _add_attribute(self, call: PendingCall, key: str, attributes: dict[str, str]) -> None:
         """Add a parameter that is an empty element: its value is in an attribute, or empty."""
-        written = {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
+        values = {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
         if attributes.get("string") not in ("true", "false", None):
-            written["string"] = attributes["string"]
-        if len(written) > 1:
-            names = ", ".join(written)
+            values["string"] = attributes["string"]
+        if len(values) > 1:
+            names = ", ".join(values)
             call.problem = f"{key!r} of {call.name!r} has the attributes {names}: write its value between its tags"
-        call.fix("value-in-attribute" if written else "misspelt-inner-tag")
-        call.add_text(key, next(iter(written.values()), ""))
+        call.fix("value-in-attribute" if values else "misspelt-inner-tag")
+        call.add_text(key, next(iter(values.values()), ""))
 
     def _read_json(
         self, source: StreamBuffer, span: list[str], context: ReadContext, call: PendingCall
     ) -> Reader[None]:
-        """Read the element that holds all arguments as one object."""
+        """Parse the element that holds all arguments as one object."""
         assert self.tags.json is not None
         yield from self._take_attributes(source, span)
         result = yield from TaggedJson(*self.tags.json, name=call.name)(source, span, context)
@@ -245,7 +251,7 @@ class XmlInvokeReader:
         call.fix(*result.fixes)
 
     def _take_attributes(self, source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
-        """The attributes of a tag, taken with its end; none, with nothing taken, when there is no such tag."""
+        """Take a tag's attributes and its end. Return them; {}, with nothing taken, of other text."""
         taken: list[str] = []
         text = yield from take_until(source, self.tags.end, ATTRIBUTES_LIMIT, taken)
         if text is None or _ATTRIBUTES.fullmatch(text) is None:
@@ -256,7 +262,7 @@ class XmlInvokeReader:
         return {key: self.tags.unescape(double or single or bare) for key, double, single, bare in found}
 
     def _ends_in_attributes(self, source: StreamBuffer, span: list[str]) -> bool:
-        """Take the rest where the text ends within a tag's attributes."""
+        """Take the rest if the text ends within a tag's attributes. Return whether it does."""
         rest = source.text[source.position :]
         if not source.final or not _BEGINS_ATTRIBUTES.fullmatch(rest):
             return False
@@ -265,7 +271,7 @@ class XmlInvokeReader:
 
 
 def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) -> tuple[Json, tuple[str, ...]]:
-    """A value by what its tag says of it (``string="false"``, ``type="number"``), else by the tool's schema."""
+    """Convert a value by its tag's attributes (``string="false"``, ``type="number"``), else by the tool's schema."""
     is_string = attributes.get("string", attributes.get("type"))
     if is_string is None:
         return coerce_text(text, schema), ()

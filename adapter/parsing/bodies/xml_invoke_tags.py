@@ -1,6 +1,6 @@
-"""How a family spells the elements in which it writes a call, and a call written so: `element_body` reads it.
+"""`XmlInvokeTags`: one family's spelling of the elements of a call, and their encoder; `xml_invoke` parses them.
 
-One JSON object stands in place of the parameters where one of these could not be read back.
+One JSON object replaces the parameters if one of these could not be parsed back.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ from adapter.parsing.bodies.argument_collection import encode_unescaped, reads_a
 from adapter.parsing.encoding import calls_encoder
 
 ATTRIBUTES_LIMIT = 400
-"""Characters of attributes in one tag; more is prose."""
+"""Maximum number of characters of attributes in one tag; longer text is prose."""
 
 Describe = Callable[[Json], str]
-"""The attributes, after the key's, by which a parameter's tag tells its value's type."""
+"""Return the attributes, after the key's, that declare a value's type."""
 
 
 class XmlInvokeTags(NamedTuple):
-    """How one family spells the elements. Of several spellings the first is the one to write.
+    """One family's tags. The first of several spellings is the one to write.
 
-    An opening tag is the spelling, attributes and ``end``; closing tags are whole, in the order of the opening ones.
-    ``json``: the opening and closing tag of an element that holds all arguments as JSON.
-    ``sections``: what may hold calls, both its opening and its closing tags.
-    ``has_cdata``: strings that are no plain words stand in ``<![CDATA[...]]>``.
+    An opening tag is the spelling, attributes and ``end``; closing tags are complete, in the order of the opening ones.
+    ``section``: tags that may enclose calls. ``json``: the opening and closing tag of an element that holds all
+    arguments as JSON. ``has_cdata``: strings other than plain words are in ``<![CDATA[...]]>``.
     """
 
     call: Sequence[str]
@@ -44,7 +43,7 @@ class XmlInvokeTags(NamedTuple):
     escape: Callable[[str], str] | None = None
     has_cdata: bool = False
     stray_call_close: Sequence[str] = ()
-    """Closing tags of another family that models write for a call's."""
+    """Closing tags of another family that models write in place of a call's."""
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -55,7 +54,7 @@ class XmlInvokeTags(NamedTuple):
 def encode_call(
     tags: XmlInvokeTags, name: str, arguments: JsonObject, describe: Describe | None, line_end: str = "\n"
 ) -> str:
-    """A call as ``tags`` spell it. ``describe``: None for families whose tags say nothing of a value's type."""
+    """Encode a call. ``describe``: None for families whose tags do not declare a value's type."""
     opening = f'{tags.call[0]} {tags.name}="{name}"{tags.end}'
     if any(_is_ambiguous(tags, key, value, describe) for key, value in arguments.items()):
         body = json.dumps(arguments, ensure_ascii=False)
@@ -81,7 +80,7 @@ def _encode_parameter(tags: XmlInvokeTags, key: str, value: Json, describe: Desc
 
 
 def _is_ambiguous(tags: XmlInvokeTags, key: str, value: Json, describe: Describe | None) -> bool:
-    """Whether a parameter would not be read back, since nothing in it can be escaped."""
+    """Return whether a parameter could not be parsed back, since nothing in it can be escaped."""
     text = encode_unescaped(value).lower()
     forbidden = "\n" if tags.escape else "\n\"<>'&"
     return (

@@ -1,11 +1,11 @@
-"""The ``<function name="NAME">`` tag, which families share with different parameters.
+"""Parse the ``<function name="NAME">`` tag, which families share with different parameters.
 
 ::
 
-    <function name="NAME"><param name="KEY">value</param></function>            MiniCPM5: `element_body`
-    <function name="NAME"><parameter name="KEY">value</parameter></function>    Qwen3-Coder, misspelt: `function_body`
+    <function name="NAME"><param name="KEY">value</param></function>            MiniCPM5: `xml_invoke`
+    <function name="NAME"><parameter name="KEY">value</parameter></function>    Qwen3-Coder, misspelt: `xml_function`
 
-Strings that are no plain words stand in ``<![CDATA[...]]>`` in the first.
+In the first, strings other than plain words are in ``<![CDATA[...]]>``.
 """
 
 from __future__ import annotations
@@ -27,20 +27,23 @@ TAGS = XmlInvokeTags(
     has_cdata=True,
 )
 
+PARAM_ELEMENTS = "param elements"
+"""Body variant: the parameters are ``<param>`` elements."""
+
 LOOK_AHEAD = 300
-"""Characters within which the first parameter must come."""
+"""Number of characters within which the first parameter must come."""
 
 _first_tag = MarkerSet("<param ", "<parameter", "</function>", "{")
 _read_params = XmlInvokeReader(TAGS)
 
 
 def read_function_tag(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """A call after ``<function name=``: which family wrote it shows in its first parameter."""
+    """Parse a call after ``<function name=``; its first parameter shows which family wrote it."""
     marker = yield from peek_marker(source, _first_tag, LOOK_AHEAD)
     is_empty = (
         marker == "</function>" and context.expected_format is None and (context.at_line_start or context.after_call)
     )
-    if marker != "<param " and not is_empty and (marker == "<parameter" or context.expected_format != "minicpm5"):
+    if marker != "<param " and not is_empty and (marker == "<parameter" or PARAM_ELEMENTS not in context.body_variants):
         return (yield from read_bare_function(source, span, context))
     source.push_back(span[-1][len(TAGS.call[0]) :])
     span[-1] = span[-1][: len(TAGS.call[0])]

@@ -1,4 +1,4 @@
-"""How model families write calls: one file, one format.
+"""The formats of model families, one per file.
 
 A file of this folder with a ``FORMAT`` in it is a format, by the file's name. All of them are loaded, in some 30 ms,
 when the first is needed.
@@ -25,7 +25,6 @@ __all__ = [
     "NEAREST",
     "ORDER",
     "FormatRegistry",
-    "cross_format",
     "get_format",
     "guess_format",
     "hermes",
@@ -43,12 +42,12 @@ ORDER = (
     "minicpm", "minicpm5", "solar_open2", "ling3", "react", "qwen_agent", "xlam", "apertus", "k2_horizon",
     "gigachat3", "gigachat31", "gigachat35", "inkling", "functionary_v2", "functionary_v31", "functionary",
 )  # fmt: skip
-"""Where several formats could read a text, or are known by a model's name, the first of these does; where the marks of
-several stand in a template, the last. Formats that are not named here come after these."""
+"""Priority of the formats. The first one wins if several can parse a text or match a model's name; the last one wins if
+the fingerprints of several occur in a template. Formats that are not listed come after these."""
 
 
 class FormatRegistry(Mapping[str, Format]):
-    """All formats by name, in the order in which they are tried."""
+    """All formats by name, in order of priority."""
 
     @cached_property
     def _by_name(self) -> Mapping[str, Format]:
@@ -77,23 +76,25 @@ class FormatRegistry(Mapping[str, Format]):
 FORMATS = FormatRegistry()
 
 DEFAULT_FORMAT = "hermes"
-"""For models that nothing is known about: the format most models have seen."""
+"""Format for unknown models: the one most models have seen."""
 NEAREST = 5
-"""Names that are shown in place of an unknown one."""
+"""Number of similar names suggested for an unknown one."""
 
 
 FROM_TEMPLATE = "from-template"
-"""In place of a format's name: the one that is derived from the model's template."""
+"""Option value in place of a format's name: derive the format from the model's template."""
 DERIVED = "template_"
-"""What the names of derived formats begin with; the template's hash follows."""
+"""Prefix of the names of derived formats; the template's hash follows."""
 MAX_DERIVED = 256
-"""Derived formats that are known by their names in one process."""
+"""Maximum number of derived formats that are known by name in one process."""
 _derived: dict[str, Format] = {}
 
 
 def register_format(format: Format) -> None:
-    """Have `get_format` find ``format``, which was derived, by its name in this process: until `MAX_DERIVED` others
-    were, of which the oldest is forgotten. It is not one of `FORMATS`: nothing is recognised by it."""
+    """Let `get_format` find a derived ``format`` by its name in this process.
+
+    Beyond `MAX_DERIVED` formats the oldest is dropped. It is not added to `FORMATS`: it is never detected.
+    """
     _derived.pop(format.name, None)
     _derived[format.name] = format
     while len(_derived) > MAX_DERIVED:
@@ -101,24 +102,24 @@ def register_format(format: Format) -> None:
 
 
 def resolve_format(name: str) -> Format | None:
-    """The format to tell a `Parser` of answers that may come in any: a derived one, which is none of `FORMATS`."""
+    """Return the derived format called ``name``; None for others, with which a `Parser` should accept every format."""
     return _derived.get(name)
 
 
 def get_format(name: str | Format) -> Format:
-    """The format called ``name`` (or an alias, in any case); a format itself. Raises UsageError naming the nearest."""
+    """Return the format called ``name`` (or an alias, in any case), or ``name`` itself. Raises UsageError."""
     if isinstance(name, Format):
         return name
     if not isinstance(name, str):
-        raise UsageError(f"a format is given by its name, got {name!r}; docs/formats.md has all")
+        raise UsageError(f"expected a format's name, got {name!r}; docs/formats.md lists all")
     if name in _derived:
         return _derived[name]
     spelling = name.strip().lower().replace("-", "_").replace(".", "_")
     found = FORMATS.get(spelling) or FORMATS.by_alias.get(spelling) or FORMATS.by_alias.get(name.strip().lower())
     if found is None and name.startswith(DERIVED):
         raise UsageError(
-            f"{name!r} was derived from a chat template in another process; give the template again "
-            "(adapter.derive), or keep the format with `adapter derive --emit`"
+            f"{name!r} was derived from a chat template in another process; derive it again (adapter.derive), "
+            "or keep the format with `adapter derive --emit`"
         )
     if found is None:
         from difflib import get_close_matches
@@ -126,18 +127,18 @@ def get_format(name: str | Format) -> Format:
         near = get_close_matches(spelling, (*FORMATS, *FORMATS.by_alias), n=NEAREST, cutoff=0)
         hint = f" (did you mean {near[0]!r}?)" if get_close_matches(spelling, near) else ""
         raise UsageError(
-            f"unknown format {name!r}; of {len(FORMATS)} the nearest are {', '.join(near)}{hint}. "
-            "docs/formats.md has all"
+            f"unknown format {name!r}; the nearest of {len(FORMATS)} are {', '.join(near)}{hint}. "
+            "docs/formats.md lists all"
         )
     return found
 
 
 def guess_format(model: str | None = None, template: str | None = None) -> str | None:
-    """The name of the format that a model writes, by its chat template and by its name; None when neither tells.
+    """Return the name of the format that a model writes, by its chat template or its name; None if neither matches.
 
     ``model``: a model's name as servers and files spell it (``qwen3-coder:30b``,
-    ``Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf``). ``template``: the text of its chat
-    template; it decides where both are given, because it is what the model is shown.
+    ``Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf``). ``template``: the text of its chat template; if both are given it
+    decides, because it is the model's actual prompt.
     """
     check_types("guess", model=(model, str, NONE), template=(template, str, NONE))
     if template:

@@ -4,8 +4,6 @@ Format: the tool use prompt that Anthropic published before its API had tools;
 models trained on transcripts of it write it unasked. See `invoke_tags`.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies.invoke_tags import ANTHROPIC, OPENERS, STRAYS, calls_encoder
 from adapter.parsing.encoding import result_encoder
 from adapter.parsing.format import Format

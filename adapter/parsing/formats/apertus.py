@@ -12,24 +12,13 @@ from __future__ import annotations
 
 import json
 
-from adapter.core.events import Json, JsonObject
+from adapter.core.events import JsonObject
 from adapter.parsing.encoding import result_encoder
 from adapter.parsing.format import CallOpener, Format
-from adapter.parsing.tagged_json import TaggedJson, require_json
+from adapter.parsing.tagged_json import TaggedJson, require_json, spell_out_name
 
 OPEN, CLOSE = "<|tools_prefix|>", "<|tools_suffix|>"
 THINK, END_THINK, END = "<|inner_prefix|>", "<|inner_suffix|>", "<|assistant_end|>"
-
-
-def spell_out(value: Json) -> Json:
-    """``{"NAME": {...}}`` in the common shape; anything else as it is."""
-    if isinstance(value, list):
-        return [spell_out(item) for item in value]
-    if isinstance(value, dict) and len(value) == 1:
-        (name, arguments), *_ = value.items()
-        if isinstance(arguments, dict):
-            return {"name": name, "arguments": arguments}
-    return value
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
@@ -39,7 +28,7 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
 FORMAT = Format(
     name="apertus",
     aliases=("apertus2509",),
-    openers=(CallOpener(OPEN, require_json(TaggedJson(OPEN, CLOSE, may_list=True, reshape=spell_out))),),
+    openers=(CallOpener(OPEN, require_json(TaggedJson(OPEN, CLOSE, may_list=True, reshape=spell_out_name))),),
     encode_calls=encode_calls,
     encode_result=result_encoder("[", "]"),
     reasoning={THINK: END_THINK},

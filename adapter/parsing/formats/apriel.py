@@ -1,9 +1,8 @@
 """Apriel 1.5 and 1.6: a JSON list in ``<tool_calls>``; the answer between final response markers.
 
-Format: chat_template.jinja of ServiceNow-AI/Apriel-1.5-15b-Thinker and
-Apriel-1.6-15b-Thinker; see `json_tag`. Reasoning opens with a sentence, which
-1.6 has in its prompt, and ends where the final response begins. The prompt of 1.5
-says ``<tool_call>`` once where it means ``<tool_calls>``. Results go back under a role of their own.
+Format: chat_template.jinja of ServiceNow-AI/Apriel-1.5-15b-Thinker and Apriel-1.6-15b-Thinker; see `json_tag`.
+Reasoning opens with a sentence, which 1.6 has in its prompt, and ends where the final response begins. The prompt of
+1.5 once writes ``<tool_call>`` for ``<tool_calls>``. Results go back under a role of their own.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _read_singular = json_tag_reader(SINGULAR, "</tool_call>")
 
 
 def read_singular(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The list between the tags that the prompt misnames."""
+    """Parse the list between the misnamed tags of the prompt."""
     return (yield from _read_singular(source, span, context)).repaired("misspelt-open-tag")
 
 

@@ -1,8 +1,8 @@
 """Cohere Command: a JSON list of actions between ``<|START_ACTION|>`` and ``<|END_ACTION|>``.
 
-Format: the tool-use chat templates of CohereLabs/c4ai-command-r7b-12-2024 and command-a; each action
-has ``tool_name`` and ``parameters``. Reasoning and answer stand between markers of their own; results
-go back in a list between ``<|START_TOOL_RESULT|>`` and ``<|END_TOOL_RESULT|>``.
+Format: the tool-use chat templates of CohereLabs/c4ai-command-r7b-12-2024 and command-a; each action has ``tool_name``
+and ``parameters``. Reasoning and answer have markers of their own; results go back in a list between
+``<|START_TOOL_RESULT|>`` and ``<|END_TOOL_RESULT|>``.
 """
 
 from __future__ import annotations
@@ -26,21 +26,18 @@ _read_labelled = TaggedJson(LABEL, FENCE, "parameters", may_list=True)
 
 
 def read_actions(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The actions; ``tool_name`` is this format's own key for the name."""
-    reading = yield from _read_json(source, span, context)
-    calls = [call._replace(fixes=tuple(fix for fix in call.fixes if fix != "name-key")) for call in reading.calls]
-    return reading._replace(calls=tuple(calls))
+    """Parse the actions; ``tool_name`` is this format's own key for the name."""
+    return (yield from _read_json(source, span, context)).without_fixes("name-key")
 
 
 def read_labelled(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The list of Command R and R+, in a fence after ``Action:``."""
+    """Parse the list of Command R and R+, in a fence after ``Action:``."""
     if not context.at_line_start:
         return TEXT
-    reading = yield from _read_labelled(source, span, context)
-    if reading.error is not None or not all(context.tools.match(call.name) for call in reading.calls):
+    result = yield from _read_labelled(source, span, context)
+    if result.error is not None or not all(context.tools.match(call.name) for call in result.calls):
         return TEXT
-    calls = [call._replace(fixes=tuple(fix for fix in call.fixes if fix != "name-key")) for call in reading.calls]
-    return reading._replace(calls=tuple(calls))
+    return result.without_fixes("name-key")
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

@@ -9,41 +9,39 @@ DeepSeek-R1-0528::
     ```<｜tool▁call▁end｜><｜tool▁calls▁end｜>
 """
 
-from __future__ import annotations
-
-from adapter.parsing.bodies.deepseek_tokens import (
-    CALL_BEGIN,
-    CALL_END,
-    CALLS_BEGIN,
-    CALLS_END,
-    SECTION,
-    SEPARATOR,
-    STRAYS,
-)
+from adapter.parsing.bodies import deepseek_tokens as tokens
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
 from adapter.parsing.format import Format
 
 END_OF_SENTENCE = "<｜end▁of▁sentence｜>"
 
-
 FORMAT = Format(
     name="deepseek_v3",
     aliases=("deepseek", "deepseek3", "deepseek_r1", "deepseekv3", "cogito"),
-    openers=SECTION.openers,
+    openers=tokens.SECTION.openers,
+    body_variants=frozenset({tokens.TYPED_HEADS}),
     encode_calls=calls_encoder(
         json_arguments,
-        f"{CALL_BEGIN[0]}function{SEPARATOR[0]}{{name}}\n```json\n",
-        f"\n```{CALL_END[0]}",
+        f"{tokens.CALL_BEGIN[0]}function{tokens.SEPARATOR[0]}{{name}}\n```json\n",
+        f"\n```{tokens.CALL_END[0]}",
         between="\n",
-        opening=CALLS_BEGIN[0],
-        closing=CALLS_END[0],
+        opening=tokens.CALLS_BEGIN[0],
+        closing=tokens.CALLS_END[0],
     ),
     encode_result=result_encoder("<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"),
     result_markers=("<｜tool▁outputs▁begin｜>", "<｜tool▁output▁begin｜>"),
-    stray_closers=STRAYS,
+    stray_closers=tokens.STRAYS,
     end_tokens=(END_OF_SENTENCE,),
     stop_sequences=(END_OF_SENTENCE,),
-    special_tokens=(CALLS_BEGIN[0], CALLS_END[0], CALL_BEGIN[0], CALL_END[0], SEPARATOR[0], "<think>", "</think>"),
+    special_tokens=(
+        tokens.CALLS_BEGIN[0],
+        tokens.CALLS_END[0],
+        tokens.CALL_BEGIN[0],
+        tokens.CALL_END[0],
+        tokens.SEPARATOR[0],
+        "<think>",
+        "</think>",
+    ),
     model_patterns=(
         r"cogito.*(?:671b|2\.1)",
         r"deepseek.*r1",

@@ -5,11 +5,9 @@ Format: assets/chat_template.jinja of deepseek-ai/DeepSeek-V3.1, V3.1-Terminus a
     <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{...}<｜tool▁call▁end｜><｜tool▁calls▁end｜>
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
-from adapter.parsing.bodies.deepseek_tokens import CALL_BEGIN, CALL_END, CALLS_BEGIN, CALLS_END, SEPARATOR
+from adapter.parsing.bodies import deepseek_tokens as tokens
 from adapter.parsing.encoding import calls_encoder, json_arguments
 from adapter.parsing.formats import deepseek_v3
 
@@ -17,12 +15,13 @@ FORMAT = replace(
     deepseek_v3.FORMAT,
     name="deepseek_v31",
     aliases=("deepseekv31", "deepseek_v3_1"),
+    body_variants=frozenset({tokens.UNTYPED_HEADS}),
     encode_calls=calls_encoder(
         json_arguments,
-        f"{CALL_BEGIN[0]}{{name}}{SEPARATOR[0]}",
-        CALL_END[0],
-        opening=CALLS_BEGIN[0],
-        closing=CALLS_END[0],
+        f"{tokens.CALL_BEGIN[0]}{{name}}{tokens.SEPARATOR[0]}",
+        tokens.CALL_END[0],
+        opening=tokens.CALLS_BEGIN[0],
+        closing=tokens.CALLS_END[0],
     ),
     model_patterns=(r"deepseek-?_?v3[.p_-]?1", r"deepseek-?_?v3[.p_-]?2-?exp"),
     template_fingerprints=("tool['function']['name'] + '<｜tool▁sep｜>'",),

@@ -3,8 +3,6 @@
 Format: encoding/encoding_dsv32.py of deepseek-ai/DeepSeek-V3.2; see `dsml`.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies.dsml import dsml_format
 
 FORMAT = dsml_format(

@@ -3,8 +3,6 @@
 Format: the reference encoder of deepseek-ai/DeepSeek-V4.1-Flash; see `dsml`.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies.dsml import dsml_format
 
 FORMAT = dsml_format(

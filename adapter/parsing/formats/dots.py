@@ -5,8 +5,6 @@ sgl-project/sglang have for the models of rednote-hilab: the elements of `anthro
 in a section of their own; see `invoke_tags`. JSON in the section is read too.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies.invoke_tags import DOTS, OPENERS, STRAYS, calls_encoder
 from adapter.parsing.format import Format
 

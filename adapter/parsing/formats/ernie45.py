@@ -1,7 +1,7 @@
 """ERNIE 4.5 Thinking, X1.1 and 5: the calls of Hermes; the answer in ``<response>`` tags.
 
-Format: FastDeploy's `ernie_x1` parser, and what users quote of the template of
-baidu/ERNIE-4.5-21B-A3B-Thinking, which opens the reasoning in the prompt::
+Format: FastDeploy's `ernie_x1` parser, and users' quotations of the template of baidu/ERNIE-4.5-21B-A3B-Thinking, which
+opens the reasoning in the prompt::
 
     ...</think>
 
@@ -16,15 +16,12 @@ baidu/ERNIE-4.5-21B-A3B-Thinking, which opens the reasoning in the prompt::
 Results go back between ``<tool_output>`` tags under the role ``tool``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from adapter.parsing.encoding import result_encoder
 from adapter.parsing.formats import hermes
 
 RESULT = "<tool_output>"
-
 
 FORMAT = replace(
     hermes.FORMAT,

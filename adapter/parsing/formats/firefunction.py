@@ -4,8 +4,6 @@ Format: the chat template of fireworks-ai/llama-3-firefunction-v2, which puts a 
 and the word. Results go back under the role ``tool``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from adapter.parsing.encoding import content_alone

@@ -4,8 +4,6 @@ Format: the chat template of meetkai/functionary-medium-v3.1 (v3-llama3.1). Code
 after ``<|python_tag|>``. Results go back under the role ``ipython``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from adapter.parsing.encoding import calls_encoder, json_arguments

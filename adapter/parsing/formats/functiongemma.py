@@ -4,8 +4,6 @@ Format: Google's "FunctionGemma formatting and best practices" and the chat temp
 google/functiongemma-270m-it. The model stops at ``<start_function_response>``.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from adapter.parsing.bodies.gemma_call import GemmaCall, encode_call
@@ -14,7 +12,6 @@ from adapter.parsing.format import CallOpener, Format
 
 OPEN, CLOSE, QUOTE = "<start_function_call>", "<end_function_call>", "<escape>"
 RESULT, TURN, END = "<start_function_response>", "<start_of_turn>", "<end_of_turn>"
-
 
 FORMAT = Format(
     name="functiongemma",

@@ -27,21 +27,19 @@ _FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 
 
 def read_tool_code(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The statements of a fence, which begins a line."""
+    """Parse the statements in a fence at the beginning of a line."""
     if not context.at_line_start:
         return TEXT
     return (yield from _read_block(source, span, context))
 
 
 def read_element(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The same statements in a ``<tool_code>`` element, for tools of the session alone."""
+    """Parse the same statements in a ``<tool_code>`` element, only for tools of the session."""
     if not context.at_line_start:
         return TEXT
     context.may_be_text = True
-    reading = yield from _read_element(source, span, context)
-    if not reading.calls or not all(context.tools.match(call.name) for call in reading.calls):
-        return TEXT
-    return reading.adding("misspelt-open-tag")
+    result = yield from _read_element(source, span, context)
+    return result.adding("misspelt-open-tag") if result.calls_known_tools(context.tools) else TEXT
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:

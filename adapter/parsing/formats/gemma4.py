@@ -1,8 +1,8 @@
 """Gemma 4: ``<|tool_call>call:NAME{key:value}<tool_call|>``, strings between ``<|"|>`` tokens.
 
-Format: chat_template.jinja of google/gemma-4-31B-it. Reasoning stands between
-``<|channel>thought`` and ``<channel|>``; a template that asks for none opens and closes it in the
-prompt. The model stops at ``<|tool_response>``, where the result follows in the same turn.
+Format: chat_template.jinja of google/gemma-4-31B-it. Reasoning is between ``<|channel>thought`` and ``<channel|>``; a
+template that requests none opens and closes it in the prompt. The model stops at ``<|tool_response>``, where the result
+follows in the same turn.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _read_after_closing = TaggedJson(CLOSE, "</tool_call|>")
 
 
 def _read_json(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """JSON of a tool of the session after the closing token, which other prompts have in place of the opening one."""
+    """Parse JSON of a known tool after the closing token, which other prompts use in place of the opening one."""
     ahead: list[str] = []
     char = yield from skip_space(source, ahead)
     if char != "{" or not (context.at_line_start or context.after_call):
@@ -32,17 +32,13 @@ def _read_json(source: StreamBuffer, span: list[str], context: ReadContext) -> R
         return TEXT
     span.extend(ahead)
     context.may_be_text = True
-    reading = yield from _read_after_closing(source, span, context)
-    is_known = reading.calls and all(context.tools.match(call.name) for call in reading.calls)
-    return reading.adding("misspelt-open-tag") if is_known else TEXT
+    result = yield from _read_after_closing(source, span, context)
+    return result.adding("misspelt-open-tag") if result.calls_known_tools(context.tools) else TEXT
 
 
 FORMAT = Format(
     name="gemma4",
-    aliases=(
-        "gemma4_no_thinking",
-        "gemma_4",
-    ),
+    aliases=("gemma4_no_thinking", "gemma_4"),
     openers=(CallOpener(OPEN, _read_call, keeps_space=True), call_element.OPENER, CallOpener(CLOSE, _read_json)),
     read_without_markers=_read_call.read_bare,
     encode_calls=calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),

@@ -32,13 +32,13 @@ _read_bare = UntaggedJson("arguments", after_marker=False)
 
 
 def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The call after its marker; without JSON the marker was only named."""
-    span.append((yield from take_marker(source, _nul)))
+    """Parse the call after its marker; without JSON the marker was only mentioned."""
+    yield from take_marker(source, _nul, span)
     return (yield from _read_json(source, span, context))
 
 
 def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The call after the bare words, which must begin a line; the marker holds its first brace."""
+    """Parse the call after the bare words, which must begin a line; the marker includes its first brace."""
     if not context.at_line_start:
         return TEXT
     marker = span.pop()

@@ -3,8 +3,6 @@
 Format: that of ai-sage/GigaChat3.1-10B-A1.8B as users report it; see `gigachat3`, with which it shares the rest.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from adapter.parsing.encoding import calls_encoder, json_call

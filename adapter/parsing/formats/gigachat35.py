@@ -3,8 +3,6 @@
 Format: the chat template of the ai-sage/GigaChat3.5 releases; see `dsml`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from adapter.parsing.bodies.dsml import dsml_format

@@ -11,8 +11,6 @@ reasoning itself::
     </tool_call>
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from adapter.parsing.bodies.arg_key_value import GLM, encode_call
@@ -21,7 +19,6 @@ from adapter.parsing.encoding import calls_encoder, result_encoder
 from adapter.parsing.format import Format
 
 PAIR_TOKENS = (GLM.key_open, GLM.key_close, GLM.value_open, GLM.value_close)
-
 
 FORMAT = Format(
     name="glm45",

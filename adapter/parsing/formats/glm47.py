@@ -5,8 +5,6 @@ Format: chat_template.jinja of zai-org/GLM-4.7, GLM-4.7-Flash, GLM-5 and GLM-5.3
     reasoning</think><tool_call>NAME<arg_key>KEY</arg_key><arg_value>value</arg_value></tool_call>
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

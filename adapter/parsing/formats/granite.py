@@ -5,15 +5,12 @@ token, and a server that strips the token leaves it alone. 3.3 answers in ``<res
 reasoned. Results go back under the role ``tool_response``.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies.tool_call_token import OPEN, TAG, TAG_CLOSE, read_calls, read_list
 from adapter.parsing.encoding import list_encoder
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import require_json
 
 END = "<|end_of_text|>"
-
 
 FORMAT = Format(
     name="granite",

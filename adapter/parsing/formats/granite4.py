@@ -4,8 +4,6 @@ Format: that of ibm-granite/granite-4.0-h-small and its sizes by the parsers of 
 ``<tool_response>`` tags.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from adapter.parsing.formats import hermes

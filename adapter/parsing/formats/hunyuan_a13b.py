@@ -3,8 +3,6 @@
 Format: chat_template.jinja of tencent/Hunyuan-A13B-Instruct; see `json_tag`.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
 from adapter.parsing.encoding import list_encoder, result_encoder
 from adapter.parsing.format import Format

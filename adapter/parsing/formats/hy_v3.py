@@ -1,9 +1,8 @@
 """Hunyuan 3: the pairs of GLM after ``<tool_sep>``, in ``<tool_calls>``.
 
-Format: that of tencent/Hy3 and Hy3-preview by the parsers of vLLM and SGLang, not compared with the
-template itself; see `tool_calls_tag`.
-In the releases every tag ends in ``:opensource``, in the preview and in what
-other engines hand on it does not::
+Format: as in the parsers of vLLM and SGLang for tencent/Hy3 and Hy3-preview, not compared with the template itself; see
+`tool_calls_tag`. In the releases every tag ends in ``:opensource``; in the preview and in text from other engines it
+does not::
 
     <tool_calls:opensource>
     <tool_call:opensource>NAME<tool_sep:opensource>
@@ -13,8 +12,6 @@ other engines hand on it does not::
     </tool_calls:opensource>
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from adapter.parsing.bodies import tool_call_tag, tool_calls_tag
@@ -23,15 +20,8 @@ from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.encoding import calls_encoder, result_encoder
 from adapter.parsing.format import Format
 
-TAGS = KeyValueTags(
-    open="<tool_call:opensource>",
-    close="</tool_call:opensource>",
-    key_open="<arg_key:opensource>",
-    key_close="</arg_key:opensource>",
-    value_open="<arg_value:opensource>",
-    value_close="</arg_value:opensource>",
-    separator="<tool_sep:opensource>",
-    section_close="</tool_calls:opensource>",
+TAGS = KeyValueTags.with_affixes(
+    suffix=":opensource", separator="<tool_sep:opensource>", section_close="</tool_calls:opensource>"
 )
 OPEN, RESULT = "<tool_calls:opensource>", "<tool_response:opensource>"
 END = "<｜hy_eos:opensource｜>"
@@ -42,7 +32,6 @@ _section = CallSection(
     call_opens=(TAGS.open,),
     read_call=KeyValueReader(TAGS, own=("hy_v3", "hy_v4")).read,
 )
-
 
 FORMAT = Format(
     name="hy_v3",

@@ -7,8 +7,6 @@ Format: that of tencent/Hy4-preview by the parsers of engines, not compared with
 all on one line.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

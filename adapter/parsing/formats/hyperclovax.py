@@ -10,8 +10,8 @@ after that::
     <|im_start|>assistant -> tool/function_call
     [{"name": "get_weather", "arguments": {"city": "Oslo"}}]<|im_end|><|stop|>
 
-Reasoning that was begun in the prompt is content here: nothing tells it from an answer before a call. Results go back
-in a message of ``tool/function_call``. HyperCLOVA X SEED Think 32B writes `glm45`.
+Reasoning that began in the prompt is content here: it cannot be distinguished from an answer before a call. Results go
+back in a message of ``tool/function_call``. HyperCLOVA X SEED Think 32B writes `glm45`.
 """
 
 from __future__ import annotations
@@ -35,14 +35,13 @@ read_list = UntaggedJson("arguments", after_marker=True, ends=(END, STOP))
 
 
 def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The list after a header that began in the prompt, or whose token a server took away."""
+    """Parse the list after a header that began in the prompt, or whose token a server stripped."""
     return (yield from read_list(source, span, context)) if context.at_line_start else TEXT
 
 
 def read_head(source: StreamBuffer, span: list[str], _context: ReadContext) -> Reader[BodyResult]:
-    """``/think`` on a line of its own begins reasoning."""
-    span.append((yield from take_marker(source, _think)))
-    return BodyResult(section=_REASONING) if span[-1] else TEXT
+    """Begin reasoning at ``/think`` on a line of its own."""
+    return BodyResult(section=_REASONING) if (yield from take_marker(source, _think, span)) else TEXT
 
 
 FORMAT = Format(

@@ -1,14 +1,14 @@
 """Inkling: typed blocks, of which one kind holds a call.
 
-Format: the encoder of Thinking Machines' Inkling as vLLM has it (renderers/inkling). The prompt ends
-with ``<|message_model|>``, so that the output begins within a header::
+Format: vLLM's encoder for Thinking Machines' Inkling (renderers/inkling). The prompt ends with ``<|message_model|>``,
+so that the output begins inside a header::
 
     <|message_model|><|content_thinking|>reasoning<|end_message|>
     <|message_model|><|content_text|>I look.<|end_message|>
     <|message_model|>NAME<|content_invoke_tool_json|>{"name": NAME, "args": {...}}<|end_message|>
     <|content_model_end_sampling|>
 
-There are no line breaks between the blocks. Results go back in a block of the tool's.
+The blocks follow each other without line breaks. Results go back in a block of the tool's.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _read_json = require_json(TaggedJson(CALL, END, "args"))
 
 
 def section_reader(section: OpaqueSection) -> BodyReader:
-    """Reads the header of a block that holds nothing but text."""
+    """Return a reader of the header of a block that contains only text."""
 
     def read(_source: StreamBuffer, _span: list[str], context: ReadContext) -> Reader[BodyResult]:
         yield from ()
@@ -46,13 +46,13 @@ def section_reader(section: OpaqueSection) -> BodyReader:
 
 
 def read_header(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """After ``<|message_model|>``: a tool's name and its call; a block of another kind has a header of its own."""
+    """Parse a tool's name and its call after ``<|message_model|>``; other kinds of blocks have headers of their own."""
     name = yield from take_name(source, span, context, _call, any_name=True)
     return (yield from _read_json(source, span, context)) if name else BodyResult()
 
 
 def read_rest_of_header(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """A tool's name at the very beginning: ``<|message_model|>`` stood in the prompt."""
+    """Parse a tool's name at the very beginning: the prompt contained ``<|message_model|>``."""
     name = yield from take_name(source, span, context, _call, any_name=False)
     return (yield from _read_json(source, span, context)) if name else TEXT
 

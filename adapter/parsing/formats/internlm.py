@@ -1,11 +1,9 @@
 """InternLM: JSON between ``<|action_start|><|plugin|>`` and ``<|action_end|>``.
 
-Format: the chat templates of internlm2.5 and internlm3 and InternLM's "Plugin and function calling"
-guide; the arguments stand under ``parameters``, in the first InternLM2 under ``arguments``. Its tokenizer
-puts a space between the two tokens. Results go back under the role ``environment``.
+Format: the chat templates of internlm2.5 and internlm3 and InternLM's "Plugin and function calling" guide; the
+arguments are under ``parameters``, in the first InternLM2 under ``arguments``. Its tokenizer puts a space between the
+two tokens. Results go back under the role ``environment``.
 """
-
-from __future__ import annotations
 
 from adapter.parsing.encoding import calls_encoder, json_call_with_parameters
 from adapter.parsing.format import CallOpener, Format
@@ -15,7 +13,6 @@ OPEN, CLOSE = "<|action_start|><|plugin|>", "<|action_end|>"
 SPACED = "<|action_start|> <|plugin|>"
 
 _read_json = require_json(TaggedJson(OPEN, CLOSE, "parameters"))
-
 
 FORMAT = Format(
     name="internlm",

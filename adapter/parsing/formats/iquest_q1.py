@@ -1,12 +1,10 @@
 """IQuest Q1: the pairs of GLM 4.7 in ``<iquest_tool_call>`` tags.
 
-Format: the detector that sgl-project/sglang has for the family
-(function_call/iquest_q1_detector.py); see `key_value_body`::
+Format: the detector that sgl-project/sglang has for the family (function_call/iquest_q1_detector.py); see
+`arg_key_value`::
 
     <iquest_tool_call>NAME<arg_key>KEY</arg_key><arg_value>value</arg_value></iquest_tool_call>
 """
-
-from __future__ import annotations
 
 from functools import partial
 
@@ -15,7 +13,6 @@ from adapter.parsing.encoding import calls_encoder, result_encoder
 from adapter.parsing.format import CallOpener, Format
 
 TAGS = KeyValueTags(open="<iquest_tool_call>", close="</iquest_tool_call>")
-
 
 FORMAT = Format(
     name="iquest_q1",

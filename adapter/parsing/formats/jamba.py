@@ -4,14 +4,11 @@ Format: the chat template of ai21labs/AI21-Jamba-Mini-1.5 and later. Results go 
 ``<tool_response>`` tags.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
 from adapter.parsing.encoding import list_encoder, result_encoder
 from adapter.parsing.format import Format
 
 RESULT = "<tool_response>"
-
 
 FORMAT = Format(
     name="jamba",

@@ -1,7 +1,7 @@
 """K2 Horizon: the pairs of GLM with tags of their own, in ``<ifm|tool_calls>``.
 
-Format: that of IFM's K2-Horizon releases by the parsers of engines; see `key_value_body`. The template may ask for a
-type between key and value, which is read, or for one JSON object in each call::
+Format: as in the engines' parsers for IFM's K2-Horizon releases; see `arg_key_value`. The template may ask for a type
+between key and value, which is parsed, or for one JSON object in each call::
 
     <ifm|think>...</ifm|think>
     <ifm|tool_calls>
@@ -11,10 +11,8 @@ type between key and value, which is read, or for one JSON object in each call::
     </ifm|tool_call>
     </ifm|tool_calls>
 
-The prompt opens the reasoning with a tag that says how long it is to be. Results go back under the role ``tool``.
+The prompt opens the reasoning with a tag for the desired length. Results go back under the role ``tool``.
 """
-
-from __future__ import annotations
 
 from functools import partial
 
@@ -23,16 +21,7 @@ from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.encoding import calls_encoder
 from adapter.parsing.format import Format
 
-TAGS = KeyValueTags(
-    open="<ifm|tool_call>",
-    close="</ifm|tool_call>",
-    key_open="<ifm|arg_key>",
-    key_close="</ifm|arg_key>",
-    value_open="<ifm|arg_value>",
-    value_close="</ifm|arg_value>",
-    section_close="</ifm|tool_calls>",
-    type=("<ifm|arg_type>", "</ifm|arg_type>"),
-)
+TAGS = KeyValueTags.with_affixes("ifm|", section_close="</ifm|tool_calls>", type="arg_type")
 OPEN, END = "<ifm|tool_calls>", "<|ifm|im_end|>"
 THINK = {f"<ifm|{word}>": f"</ifm|{word}>" for word in ("think", "think_fast", "think_faster")}
 
@@ -42,7 +31,6 @@ _section = CallSection(
     call_opens=(TAGS.open,),
     read_call=KeyValueReader(TAGS, own=("k2_horizon",)).read,
 )
-
 
 FORMAT = Format(
     name="k2_horizon",

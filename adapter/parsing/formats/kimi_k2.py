@@ -1,29 +1,28 @@
 """Kimi K2: JSON arguments after an id that holds the name.
 
-Format: chat_template.jinja of moonshotai/Kimi-K2-Instruct, Kimi-K2-Thinking and
-Kimi-K2.5; calls are numbered through the conversation, results go back with
-their id::
+Format: chat_template.jinja of moonshotai/Kimi-K2-Instruct, Kimi-K2-Thinking and Kimi-K2.5; calls are numbered through
+the conversation, results go back with their id::
 
     <|tool_calls_section_begin|>
     <|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{...}<|tool_call_end|>
     <|tool_calls_section_end|>
 
-all on one line. Servers and clients that rewrite ids lead the model to write
-those of others (``functions_NAME_0``, ``call_abc123``); the name is then looked
-for in the id and at last among the arguments.
+all on one line. Servers and clients that rewrite ids lead the model to write other ids (``functions_NAME_0``,
+``call_abc123``); the name is then searched in the id and finally among the arguments.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from functools import partial
 
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.encoding import result_encoder
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, Format, ReadContext
+from adapter.parsing.format import TEXT, BodyResult, Format, ReadContext, end_in_head, peek_call
 from adapter.parsing.marker_set import MarkerSet
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, peek_match, read_until, skip_space
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.call_shapes import NAME_KEYS, DecodedCall
 from adapter.tools.tool import ToolSet
@@ -33,7 +32,7 @@ MISSPELT_OPEN, MISSPELT_CLOSE = "<|tool_call_section_begin|>", "<|tool_call_sect
 CALL_OPEN, ARGUMENTS_OPEN, CALL_CLOSE = "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>"
 
 ID_LIMIT = 300
-"""Characters of an id; more is prose with a stray marker in it."""
+"""Maximum length of an id; longer text is prose with a stray marker in it."""
 
 _read_json = TaggedJson(CALL_OPEN, CALL_CLOSE)
 _after_id = MarkerSet(ARGUMENTS_OPEN, CALL_CLOSE, CALL_OPEN, SECTION_CLOSE, MISSPELT_CLOSE, "{")
@@ -42,14 +41,14 @@ _ID = re.compile(r"(?:functions?[.:])?(?P<name>[^\s:<>{}]{1,200}?)(?::(?P<index>
 _STRIPPED = re.compile(rf"\s*(?:functions\.)?(?P<name>[\w.-]{{1,200}}):\d+\s*{re.escape(ARGUMENTS_OPEN)}")
 _MAY_BE_STRIPPED = re.compile(r"\s*+[\w.-]*+(?::\d*+\s*+(?:<[|\w]*+)?)?")
 _SANITISED_ID = re.compile(r"functions?_(?P<name>.+?)_\d+|(?:functions?\.)?(?P<other>.+)[^\w\s.-]\d+")
-"""As proxies spell it for servers that take no dots and colons, and with another sign before the index."""
+"""Ids rewritten by proxies for servers that reject dots and colons, and ids with another separator before the index."""
 
 
 def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """A call after ``<|tool_call_begin|>``."""
+    """Parse a call after ``<|tool_call_begin|>``."""
     marker = yield from peek_marker(source, _after_id, ID_LIMIT)
     if not marker:
-        return _cut_in_id(source, span)
+        return end_in_head(source, span, ID_LIMIT)
     ahead: list[str] = []
     yield from read_until(source, _after_id, ahead)
     id_text = "".join(ahead).strip()
@@ -71,17 +70,8 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
         case _:
             source.push_back("".join([*ahead, marker]))
             return TEXT
-    reading = yield from TaggedJson(CALL_OPEN, CALL_CLOSE, name=name)(source, span, context)
-    return _named(reading, context.tools).adding(*fixes) if reading.calls else reading
-
-
-def _cut_in_id(source: StreamBuffer, span: list[str]) -> BodyResult:
-    """No marker follows: the text ends in the id, or the call's marker was only mentioned."""
-    rest = source.text[source.position :]
-    if not source.final or any(char.isspace() for char in rest.strip()):
-        return TEXT
-    span.append(source.rest())
-    return BodyResult(error=CUT_OFF)
+    result = yield from TaggedJson(CALL_OPEN, CALL_CLOSE, name=name)(source, span, context)
+    return _use_name_in_arguments(result, context.tools).adding(*fixes) if result.calls else result
 
 
 def _name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
@@ -95,33 +85,35 @@ def _name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
     return sanitised["name"] or sanitised["other"], ["tool-name"]
 
 
-def _named(reading: BodyResult, tools: ToolSet) -> BodyResult:
-    """``reading`` with the name that stands among the arguments, where the id names no tool."""
-    (call,) = reading.calls
+def _use_name_in_arguments(result: BodyResult, tools: ToolSet) -> BodyResult:
+    """Use a name among the arguments, or the only tool that fits them, if the id does not name a tool."""
+    (call,) = result.calls
     if tools.match(call.name) is not None:
-        return reading
+        return result
     for key in NAME_KEYS:
         name = call.arguments.get(key)
         if isinstance(name, str) and tools.match(name) is not None:
             rest = {other: value for other, value in call.arguments.items() if other != key}
-            return BodyResult((DecodedCall(name, rest, call.fixes, call.end),), (*reading.fixes, "name-in-arguments"))
+            return BodyResult((DecodedCall(name, rest, call.fixes, call.end),), (*result.fixes, "name-in-arguments"))
     if call.name.isdigit():
-        fitting = [tool for tool in tools.values() if {*tool.required} <= call.arguments.keys() <= {*tool.properties}]
-        if len(fitting) == 1 and call.arguments:
-            return BodyResult((call._replace(name=fitting[0].name),), (*reading.fixes, "tool-name"))
-    return reading
+        matching_tools = [
+            tool for tool in tools.values() if {*tool.required} <= call.arguments.keys() <= {*tool.properties}
+        ]
+        if len(matching_tools) == 1 and call.arguments:
+            return BodyResult((call._replace(name=matching_tools[0].name),), (*result.fixes, "tool-name"))
+    return result
 
 
 def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
-    written = (
+    encoded = (
         f"{CALL_OPEN}functions.{name}:{index}{ARGUMENTS_OPEN}{json.dumps(arguments, ensure_ascii=False)}{CALL_CLOSE}"
         for index, (name, arguments) in enumerate(calls)
     )
-    return f"{SECTION_OPEN}{''.join(written)}{SECTION_CLOSE}"
+    return f"{SECTION_OPEN}{''.join(encoded)}{SECTION_CLOSE}"
 
 
 def read_unopened(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """A call in a section without its own opening marker: the id stands right behind the section's."""
+    """Parse a call in a section without its own opening marker: the id directly follows the section's."""
     ahead: list[str] = []
     yield from skip_space(source, ahead)
     marker = yield from peek_marker(source, _in_section, ID_LIMIT)
@@ -144,17 +136,15 @@ _section = CallSection(
 
 
 def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """A call at the very beginning whose openers the server stripped: its id and the arguments' marker are left."""
-    undecided, context.may_be_text = context.may_be_text, True
-    found = yield from peek_match(source, _STRIPPED, ID_LIMIT, lambda ahead: _may_be_stripped(ahead, context))
-    context.may_be_text = undecided
-    if found is None or context.tools.match(found["name"]) is None:
+    """Parse a call at the very beginning whose opening markers the server stripped."""
+    may_continue = partial(_may_be_stripped, context=context)
+    if (yield from peek_call(source, context, _STRIPPED, ID_LIMIT, may_continue)) is None:
         return TEXT
     return (yield from read_call(source, span, context)).adding("missing-open-tag")
 
 
 def _may_be_stripped(ahead: str, context: ReadContext) -> bool:
-    """Whether ``ahead`` may go on as the id of a call of a tool of the session: any other word is not held back."""
+    """Return whether ``ahead`` may continue as the id of a call of a known tool; other words are not buffered."""
     word = ahead.strip().removeprefix("functions.").partition(":")[0]
     begins_id = "functions.".startswith(ahead.strip()) or any(name.startswith(word) for name in context.tools)
     return begins_id and _MAY_BE_STRIPPED.fullmatch(ahead) is not None

@@ -5,8 +5,6 @@ Format: chat_template.jinja of moonshotai/Kimi-K2.5 and Kimi-K2.6::
     reasoning</think>answer<|tool_calls_section_begin|>...<|tool_calls_section_end|>
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from adapter.parsing.formats import kimi_k2

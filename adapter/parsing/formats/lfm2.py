@@ -5,8 +5,6 @@ JSON instead, so that a list of objects is read too. Results go back between
 ``<|tool_response_start|>`` and ``<|tool_response_end|>``.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import python_or_json
 from adapter.parsing.encoding import calls_encoder, result_encoder
@@ -14,7 +12,6 @@ from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.formats import pythonic
 
 OPEN, CLOSE, RESULT = "<|tool_call_start|>", "<|tool_call_end|>", "<|tool_response_start|>"
-
 
 FORMAT = Format(
     name="lfm2",

@@ -4,8 +4,6 @@ Format: that of the inclusionAI/Ling-3 releases, as SGLang and llama.cpp read th
 turns begin with a role between ``<role>`` tags; a call may come before the reasoning is closed.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from adapter.parsing.formats import glm45

@@ -5,8 +5,6 @@ and the custom ``<function=NAME>{JSON}</function>``) and their chat templates.
 Several calls are separated by semicolons or line breaks. Results go back under the role ``ipython``.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies.python_scanner import read_after_python_tag
 from adapter.parsing.bodies.xml_function import read_bare_function
@@ -14,7 +12,6 @@ from adapter.parsing.encoding import calls_encoder, json_call_with_parameters
 from adapter.parsing.format import CallOpener, Format
 
 PYTHON_TAG = "<|python_tag|>"
-
 
 FORMAT = Format(
     name="llama3_json",

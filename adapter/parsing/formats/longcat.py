@@ -13,14 +13,7 @@ from adapter.parsing.encoding import calls_encoder, json_call
 from adapter.parsing.format import BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
 
-TAGS = KeyValueTags(
-    open="<longcat_tool_call>",
-    close="</longcat_tool_call>",
-    key_open="<longcat_arg_key>",
-    key_close="</longcat_arg_key>",
-    value_open="<longcat_arg_value>",
-    value_close="</longcat_arg_value>",
-)
+TAGS = KeyValueTags.with_affixes("longcat_", section_close="")
 OPEN, CLOSE = TAGS.open, TAGS.close
 
 _read_json = json_tag_reader(OPEN, CLOSE)
@@ -28,7 +21,7 @@ _read_pairs = KeyValueReader(TAGS, own=("longcat2",)).read
 
 
 def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The body after ``<longcat_tool_call>``: its first character tells JSON from a name with pairs."""
+    """Parse the body after ``<longcat_tool_call>``: its first character distinguishes JSON from a name with pairs."""
     char = yield from skip_space(source, span)
     return (yield from (_read_json if char in "{[<" else _read_pairs)(source, span, context))
 

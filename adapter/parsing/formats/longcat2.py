@@ -1,16 +1,13 @@
 """LongCat 2: keys and values in ``<longcat_tool_call>`` tags.
 
-Format: what meituan-longcat/LongCat-2.0-Preview, LongCat-Next and LongCat-Flash-Lite
-write, by the issues of their users: the pairs of GLM 4.5 in tags of their own; see
-`key_value_body`::
+Format: as users of meituan-longcat/LongCat-2.0-Preview, LongCat-Next and LongCat-Flash-Lite report it in issues: the
+pairs of GLM 4.5 in tags of their own; see `arg_key_value`::
 
     <longcat_tool_call>NAME
     <longcat_arg_key>KEY</longcat_arg_key>
     <longcat_arg_value>value</longcat_arg_value>
     </longcat_tool_call>
 """
-
-from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial

@@ -13,8 +13,6 @@ the tokens are those of `lfm2`, whose lists of calls are read too::
     <|tool_call_end|>
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies.python_encoder import encode_call
 from adapter.parsing.bodies.python_scanner import python_or_json
 from adapter.parsing.encoding import calls_encoder
@@ -23,11 +21,10 @@ from adapter.parsing.format import CallOpener, Format
 OPEN, CLOSE = "<|tool_call_start|>", "<|tool_call_end|>"
 THINK, END_THINK = "<|thought_start|>", "<|thought_end|>"
 
-
 FORMAT = Format(
     name="minicpm",
     aliases=("minicpm3", "minicpm4"),
-    openers=(CallOpener(OPEN, python_or_json(OPEN, CLOSE)),),
+    openers=(CallOpener(OPEN, python_or_json(OPEN, CLOSE, has_fence=True)),),
     encode_calls=calls_encoder(encode_call, between="\n", opening=f"{OPEN}\n```python\n", closing=f"\n```\n{CLOSE}"),
     reasoning={THINK: END_THINK, "<think>": "</think>"},
     stray_closers=(CLOSE,),

@@ -1,11 +1,8 @@
 """MiniMax M2: elements in ``<minimax:tool_call>``.
 
-Format: chat_template.jinja of MiniMaxAI/MiniMax-M2 and MiniMax-M2.1, which opens
-the reasoning in the prompt; see `invoke_tags`. In long agent sessions it falls into
-a form of its own, see `arrow_call`.
+Format: chat_template.jinja of MiniMaxAI/MiniMax-M2 and MiniMax-M2.1, which opens the reasoning in the prompt; see
+`invoke_tags`. In long agent sessions it falls back to a form of its own, see `arrow_call`.
 """
-
-from __future__ import annotations
 
 from adapter.parsing.bodies import arrow_call
 from adapter.parsing.bodies.invoke_tags import MINIMAX, OPENERS, STRAYS, calls_encoder

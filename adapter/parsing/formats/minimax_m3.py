@@ -1,15 +1,15 @@
 """MiniMax M3: elements of their own names in ``<tool_call>``, a token before each tag.
 
-Format: chat_template.jinja of MiniMaxAI/MiniMax-M3 as the parsers of ggml-org/llama.cpp
-(common/parsers/minimax-m3.cpp) and sgl-project/sglang read it; see `nested_elements`::
+Format: chat_template.jinja of MiniMaxAI/MiniMax-M3 as parsed by ggml-org/llama.cpp (common/parsers/minimax-m3.cpp) and
+sgl-project/sglang; see `nested_elements`::
 
     <mm:think>...</mm:think>
     ]<]minimax[>[<tool_call>
     ]<]minimax[>[<invoke name="NAME">]<]minimax[>[<KEY>value]<]minimax[>[</KEY>]<]minimax[>[</invoke>
     ]<]minimax[>[</tool_call>
 
-The model opens its reasoning itself, or writes a lone ``</mm:think>`` where there is
-none. The first token is missing now and then, and a blank may stand after a token.
+The model opens its reasoning itself, or writes a lone ``</mm:think>`` without any. The first token is sometimes
+missing, and a space may follow a token.
 """
 
 from __future__ import annotations

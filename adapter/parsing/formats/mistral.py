@@ -13,16 +13,16 @@ markers, its first release between ``<think>`` tags.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
-from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.format import CUT, CUT_OFF, TEXT, BodyResult, CallOpener, Format, ReadContext, peek_call
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import (
     Reader,
     StreamBuffer,
     peek_marker,
-    peek_match,
     read_until,
     skip_space,
     take_marker,
@@ -33,7 +33,7 @@ OPEN, CLOSE, ARGUMENTS, CALL_ID = "[TOOL_CALLS]", "[/TOOL_CALLS]", "[ARGS]", "[C
 END = "</s>"
 
 HEAD_LIMIT = 200
-"""Characters of a name or a call id; more is prose that names the marker."""
+"""Maximum length of a name or a call id; longer text is prose that mentions the marker."""
 
 _ENDS = (OPEN, CLOSE, END)
 _NAME = re.compile(r"[\w.:/-]+")
@@ -46,17 +46,15 @@ _read_list = UntaggedJson("arguments", after_marker=True, ends=_ENDS)
 
 
 def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """What follows ``[TOOL_CALLS]``, in whichever of the three spellings."""
+    """Parse the body after ``[TOOL_CALLS]``, in any of the three spellings."""
     fixes: list[str] = []
     while True:
         char = yield from skip_space(source, span)
-        again = (yield from take_marker(source, _again)) if char == OPEN[0] else ""
-        if not again:
+        if char != OPEN[0] or not (yield from take_marker(source, _again, span)):
             break
-        span.append(again)
-        fixes.append("text-in-tag")  # the marker written twice
+        fixes.append("text-in-tag")  # doubled marker
     if not char:
-        return BodyResult(error=CUT_OFF)
+        return CUT
     if char in "{[":
         return (yield from _read_list(source, span, context)).adding(*fixes)
     head: list[str] = []
@@ -80,21 +78,20 @@ def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext)
         fixes.append("missing-inner-tag")
     else:
         source.push_back(marker)
-        return BodyResult(error=CUT_OFF) if source.final and source.is_empty else TEXT
+        return CUT if source.final and source.is_empty else TEXT
     arguments = UntaggedJson("arguments", after_marker=True, name=name, ends=_ENDS)
-    reading = yield from arguments(source, span, context)
-    if reading.not_a_call:
+    result = yield from arguments(source, span, context)
+    if result.not_a_call:
         cut = source.final and source.is_empty
         return BodyResult(error=CUT_OFF if cut else f"after {OPEN}{name}{ARGUMENTS} must come one JSON object")
-    return reading.adding(*fixes)
+    return result.adding(*fixes)
 
 
 def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """``NAME[ARGS]{...}`` of a tool of the session at the very beginning: the server stripped the marker."""
-    undecided, context.may_be_text = context.may_be_text, True
-    found = yield from peek_match(source, _STRIPPED, HEAD_LIMIT, lambda ahead: _may_be_stripped(ahead, context))
-    context.may_be_text = undecided
-    if found is None or context.tools.match(found[1]) is None:
+    """Parse ``NAME[ARGS]{...}`` of a known tool at the very beginning: the server stripped the marker."""
+    may_continue = partial(_may_be_stripped, context=context)
+    found = yield from peek_call(source, context, _STRIPPED, HEAD_LIMIT, may_continue)
+    if found is None:
         return TEXT
     take_match(source, found, span)
     read = UntaggedJson("arguments", after_marker=True, name=found[1], ends=_ENDS)
@@ -102,13 +99,13 @@ def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -
 
 
 def _may_be_stripped(ahead: str, context: ReadContext) -> bool:
-    """Whether ``ahead`` may go on as the name of a tool of the session and the marker of its arguments."""
+    """Return whether ``ahead`` may continue as the name of a known tool and the marker of its arguments."""
     word = ahead.strip().partition("[")[0]
     return _MAY_BE_STRIPPED.fullmatch(ahead) is not None and any(name.startswith(word) for name in context.tools)
 
 
 def _take_head(source: StreamBuffer, markers: MarkerSet, head: list[str]) -> Reader[str]:
-    """Take a short text and the marker after it, which is returned; "" when none comes."""
+    """Take a short text and the marker after it, which is returned; "" if none comes."""
     if not (yield from peek_marker(source, markers, HEAD_LIMIT)):
         head.append(source.rest() if source.final and len(source.text) - source.position < HEAD_LIMIT else "")
         return ""

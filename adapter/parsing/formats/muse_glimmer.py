@@ -35,6 +35,7 @@ FORMAT = replace(
     harmony.FORMAT,
     name="muse_glimmer",
     aliases=("muse", "glimmer", "atem"),
+    body_variants=frozenset(),
     openers=(*harmony.FORMAT.openers, *OPENERS),
     encode_calls=encode_calls,
     encode_result=result_encoder(

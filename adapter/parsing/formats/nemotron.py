@@ -19,14 +19,14 @@ _read_json = json_tag_reader(OPEN, CLOSE)
 
 
 def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The list, or the element named after the tool that other models put between these tags."""
+    """Parse the list, or the element named after the tool that other models put between these tags."""
     char = yield from skip_space(source, span)
     if char != "<" or source.text.startswith("</", source.position):
         return (yield from _read_json(source, span, context))
     start = len(span)
-    reading = yield from read_elements(source, span, context, CLOSE)
-    if reading.calls:
-        return reading.adding("foreign-body")
+    result = yield from read_elements(source, span, context, CLOSE)
+    if result.calls:
+        return result.adding("foreign-body")
     give_back(source, span, start)
     return (yield from _read_json(source, span, context))
 

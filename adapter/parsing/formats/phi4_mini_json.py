@@ -10,15 +10,14 @@ from __future__ import annotations
 from adapter.parsing.bodies.tool_call_token import CLOSE, OPEN, read_calls, read_list
 from adapter.parsing.encoding import list_encoder, result_encoder
 from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
-from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, wait_for_character
 
 WORD, RESULT, END = "functools[", "<|tool_response|>", "<|end|>"
 
 
 def read_functools(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """The list after the word ``functools``: within a line, where FireFunction puts it, only calls of known tools."""
-    while source.is_empty and not source.final:
-        yield
+    """Parse the list after the word ``functools``; within a line, as in FireFunction, only calls of known tools."""
+    yield from wait_for_character(source)
     if not context.at_line_start and not source.text.startswith("{", source.position):
         return TEXT
     ahead: list[str] = []
@@ -30,9 +29,8 @@ def read_functools(source: StreamBuffer, span: list[str], context: ReadContext) 
     span.append(word[:-1])
     source.push_back(word[-1])
     context.may_be_text = not context.at_line_start
-    reading = yield from read_list(source, span, context)
-    is_known = all(context.tools.match(call.name) for call in reading.calls)
-    return reading if context.at_line_start or (reading.calls and is_known) else TEXT
+    result = yield from read_list(source, span, context)
+    return result if context.at_line_start or result.calls_known_tools(context.tools) else TEXT
 
 
 FORMAT = Format(

@@ -1,11 +1,9 @@
-"""Poolside Laguna: the pairs of GLM 4.7; reasoning is opened in the prompt when it is asked for.
+"""Poolside Laguna: the pairs of GLM 4.7; reasoning is opened in the prompt when it is requested.
 
-Format: the chat templates of poolside/Laguna-XS.2 and later, as ollama/ollama has
-them (model/renderers/testdata/laguna_v8_chat_template.jinja2); the first release
-(laguna_v2) puts a line to each tag, which is read too.
+Format: the chat templates of poolside/Laguna-XS.2 and later, as in ollama/ollama
+(model/renderers/testdata/laguna_v8_chat_template.jinja2); the first release (laguna_v2) writes each tag on its own
+line, which is also parsed.
 """
-
-from __future__ import annotations
 
 from dataclasses import replace
 

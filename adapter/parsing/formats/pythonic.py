@@ -5,15 +5,12 @@ for ``[func(name=value, ...), ...]`` and nothing else. Llama 4 puts it between t
 tokens now and then, Llama 3 after ``<|python_tag|>``.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bodies.python_encoder import encode_call
-from adapter.parsing.bodies.python_scanner import python_or_json, read_after_python_tag, read_list
+from adapter.parsing.bodies.python_scanner import BARE_LISTS, python_or_json, read_after_python_tag, read_list
 from adapter.parsing.encoding import calls_encoder
 from adapter.parsing.format import CallOpener, Format
 
 OPEN, CLOSE, PYTHON_TAG = "<|python_start|>", "<|python_end|>", "<|python_tag|>"
-
 
 FORMAT = Format(
     name="pythonic",
@@ -23,6 +20,7 @@ FORMAT = Format(
         CallOpener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
     ),
     read_bare=read_list,
+    body_variants=frozenset({BARE_LISTS}),
     encode_calls=calls_encoder(encode_call, between=", ", opening="[", closing="]"),
     stray_closers=(CLOSE,),
     end_tokens=("<|eot|>",),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from adapter.core.events import Json, JsonObject
-from adapter.parsing.bodies.argument_collection import encode_unescaped
+from adapter.parsing.bodies.argument_collection import encode_unescaped, is_ambiguous_pair
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
 from adapter.parsing.bodies.xml_function import NAME_LIMIT, read_bare_function
 from adapter.parsing.bodies.xml_named_function import OPENER
@@ -21,10 +21,9 @@ _TAGS = ("<function", "</function>", "<parameter", "</parameter>", OPEN, CLOSE)
 
 
 def encode_function(name: str, arguments: JsonObject, *, margin: str = "\n") -> str:
-    """The function element. ``margin`` stands around values: a line break, or nothing."""
+    """Encode the function element. ``margin``: text around values, a line break or ""."""
     if any(_is_ambiguous(key, value, margin) for key, value in arguments.items()):
-        # A value that holds the format's own tags cannot be written bare; JSON in
-        # the function element can hold anything and is read back by the same parser.
+        # A value that contains the format's own tags cannot be written unescaped; JSON in the element can.
         body = json.dumps(arguments, ensure_ascii=False) + "\n"
     else:
         body = "".join(
@@ -35,12 +34,12 @@ def encode_function(name: str, arguments: JsonObject, *, margin: str = "\n") -> 
 
 
 def _is_ambiguous(key: str, value: Json, margin: str) -> bool:
-    text = encode_unescaped(value).lower()
+    text = encode_unescaped(value)
     if len(key) >= NAME_LIMIT:
-        return True  # its tag would be taken for prose
+        return True  # its tag would count as prose
     if not margin and text != text.strip("\r\n"):
-        return True  # a line break at either end would be read as the margin
-    return any(tag in text for tag in _TAGS) or any(char in key for char in "<>\n\"'") or key != key.strip() or not key
+        return True  # a line break at either end would count as the margin
+    return is_ambiguous_pair(key, text, _TAGS, "<>\n\"'")
 
 
 FORMAT = Format(

@@ -7,18 +7,15 @@ Format: the prompt that QwenLM/Qwen-Agent has for Qwen 1.5 and 2 (llm/fncall_pro
     ✿RESULT✿: ...
     ✿RETURN✿: It is cold in Oslo.
 
-Several calls stand below each other before the first result. ``✿RESULT✿`` is where the model must stop;
-``✿RETURN✿`` comes before the answer.
+Several calls follow each other before the first result. The model must stop at ``✿RESULT✿``; ``✿RETURN✿`` precedes the
+answer.
 """
-
-from __future__ import annotations
 
 from adapter.parsing.bodies.react_lines import labelled_reader
 from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
 from adapter.parsing.format import CallOpener, Format
 
 OPEN, ARGUMENTS, RESULT, ANSWER = "✿FUNCTION✿:", "✿ARGS✿:", "✿RESULT✿", "✿RETURN✿"
-
 
 FORMAT = Format(
     name="qwen_agent",

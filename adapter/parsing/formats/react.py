@@ -1,18 +1,15 @@
 """ReAct: ``Action:`` and ``Action Input:`` on lines of their own.
 
-Format: the prompt of "ReAct: Synergizing Reasoning and Acting in Language Models" as LangChain and
-Qwen-Agent word it::
+Format: the prompt of "ReAct: Synergizing Reasoning and Acting in Language Models" as LangChain and Qwen-Agent word it::
 
     Thought: I need the file.
     Action: read_file
     Action Input: {"path": "a.py"}
     Observation: ...
 
-The input is the arguments as JSON. ``Observation:`` is where the model must stop: what follows is invented.
-Continue's labels are read, too, see `labelled_block`.
+The input is the arguments as JSON. The model must stop at ``Observation:``; the text after it is invented. Continue's
+labels are also parsed, see `continue_block`.
 """
-
-from __future__ import annotations
 
 from adapter.parsing.bodies import continue_block
 from adapter.parsing.bodies.react_lines import labelled_reader
@@ -20,7 +17,6 @@ from adapter.parsing.encoding import calls_encoder, json_arguments, result_encod
 from adapter.parsing.format import CallOpener, Format
 
 OPEN, INPUT, RESULT = "Action:", "Action Input:", "Observation:"
-
 
 FORMAT = Format(
     name="react",

@@ -11,8 +11,6 @@ that of `qwen3_coder`, with values on the line of their tags::
     </seed:tool_call>
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from adapter.parsing.bodies.call_section import CallSection

@@ -1,16 +1,14 @@
 """Solar Open 2: keys and values between control tokens.
 
-Format: that of upstage/Solar-Open2-250B by vLLM's parser, not compared with the template; see `key_value_body`::
+Format: as in vLLM's parser for upstage/Solar-Open2-250B, not compared with the template; see `arg_key_value`::
 
     <|think:start|>...<|think:end|>
     <|tool_call:start|>NAME
     <|tool_arg:start|>KEY<|tool_arg:value|>value<|tool_arg:end|>
     <|tool_call:end|>
 
-The tokens are the tokenizer's own, so that nothing else has to be escaped.
+The tokens are the tokenizer's own, so nothing else needs escaping.
 """
-
-from __future__ import annotations
 
 from functools import partial
 
@@ -27,7 +25,6 @@ TAGS = KeyValueTags(
     value_close="<|tool_arg:end|>",
 )
 THINK, END_THINK, END, START = "<|think:start|>", "<|think:end|>", "<|im:end|>", "<|im:start|>"
-
 
 FORMAT = Format(
     name="solar_open2",

@@ -8,8 +8,6 @@ Format: the detector that sgl-project/sglang has for the family
     </tool_call>
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -3,8 +3,6 @@
 Format: chat_template.jinja of stepfun-ai/Step-3.5-Flash and Step-3.7-Flash.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN

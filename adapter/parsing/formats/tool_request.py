@@ -4,14 +4,11 @@ Format: LM Studio's documentation of tool use, "default tool use support", which
 model whose template has no tools. Results go back as a user's message.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.encoding import calls_encoder, json_call
 from adapter.parsing.format import CallOpener, Format
 from adapter.parsing.tagged_json import TaggedJson, require_json
 
 OPEN, CLOSE = "[TOOL_REQUEST]", "[END_TOOL_REQUEST]"
-
 
 FORMAT = Format(
     name="tool_request",

@@ -9,8 +9,6 @@ The first releases (the model card of Salesforce/xLAM-7b-fc-r) wrap the list in 
 from ``<tool_call>`` tags and after ``[TOOL_CALLS]`` too. Results go back under the role ``tool``.
 """
 
-from __future__ import annotations
-
 from adapter.parsing.bare_json import UntaggedJson
 from adapter.parsing.bodies.tool_call_tag import OPENERS, STRAYS
 from adapter.parsing.encoding import list_encoder

@@ -1,4 +1,4 @@
-"""Strategies for texts that are hard to read: marker soup, damaged calls, calls and their definitions."""
+"""Strategies for texts that are hard to parse: marker soup, damaged calls, calls and their definitions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ EVERYTHING: dict[str, Any] = {
 
 MARKERS = [
     *{opener.marker for entry in FORMATS.values() for opener in entry.openers},
-    *{stray for entry in FORMATS.values() for stray in (*entry.stray_closers, *entry.end_tokens, *entry.result_markers, *entry.other_role_markers)},
+    *{marker for entry in FORMATS.values() for marker in (*entry.stray_closers, *entry.end_tokens)},
+    *{marker for entry in FORMATS.values() for marker in (*entry.result_markers, *entry.other_role_markers)},
     *{marker for entry in FORMATS.values() for pair in entry.reasoning.items() for marker in pair},
     "<function=bash>", '<function name="bash">', "<parameter=command>", '<parameter name="path">', "</tools>",
     "<think>", "</think>", "<thinking>", "</thinking>", "<|im_end|>", "<|im_start|>", "<|eot_id|>",
@@ -90,7 +91,7 @@ arguments = st.fixed_dictionaries(
 
 @st.composite
 def damaged(draw: st.DrawFn) -> str:
-    """A real call of some format with a few pieces deleted, doubled, swapped or cut away."""
+    """Draw a real call of some format with a few pieces deleted, doubled, swapped or cut away."""
     entry = FORMATS[draw(st.sampled_from(sorted(FORMATS)))]
     text = entry.encode_calls([("do_everything", draw(arguments)) for _ in range(draw(st.integers(1, 2)))])
     text = draw(st.sampled_from(["", "Now:\n", "<think>\nHm.\n</think>\n\n", "<think>\nHm.\n"])) + text

@@ -1,14 +1,14 @@
-"""Every file in fixtures/cases is one text and the events that must come out of it.
+"""Every file in fixtures/cases is a text and its expected events.
 
-    text = '''...'''              the model's text, exactly
+    text = '''...'''              the model's exact text
     events = [["text", "Hi"], ["call", "read_file", '{"path": "a.py"}', "trailing-comma"], ...]
     source = "..."                where the text comes from
-    finish_reason = "length"      the server's; "stop" when left out
-    generation_prompt = "..."     what the chat template put before the text
-    auto = "..."                  why the case is read with its own format only
+    finish_reason = "length"      the server's; default "stop"
+    generation_prompt = "..."     the chat template's text before the output
+    auto = "..."                  why the case is only parsed with its own format
     trailing = "..."              why text after the last call changes it
 
-The folder is the format; in ``auto`` none is told. The file name is the claim.
+The folder is the expected format, ``auto`` none. The file name is the claim.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def load(path: Path) -> dict[str, Any]:
     return case
 
 
-def told(path: Path) -> str | None:
+def expected_format(path: Path) -> str | None:
     return None if path.parent.name == "auto" else path.parent.name
 
 
@@ -53,21 +53,20 @@ def cases_of(format: str) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("format", ["auto", *FORMATS])
-def test_cases_give_their_events(format):
-    """A text gives exactly the events its file names, however it arrives, when its format is told."""
+def test_case_with_its_format_gives_its_events(format):
+    """A text gives exactly the events in its file, for every split."""
     each(cases_of(format), gives_its_events)
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_cases_are_detected(format):
-    """The same events come out when the format is not told."""
+def test_case_without_format_gives_the_same_events(format):
     each({name: path for name, path in cases_of(format).items() if "auto" not in load(path)}, is_detected)
 
 
 def gives_its_events(path: Path) -> None:
     case = load(path)
     assert case["source"]
-    read(case["text"], case["events"], format=told(path), tools=TOOLS, **_circumstances(case))
+    read(case["text"], case["events"], format=expected_format(path), tools=TOOLS, **_circumstances(case))
 
 
 def is_detected(path: Path) -> None:
@@ -79,8 +78,8 @@ def is_detected(path: Path) -> None:
     ]
 
 
-def test_there_are_cases_for_every_format():
-    """Each format is held by cases of its own, and each file name can be read as a claim."""
+def test_every_format_has_cases():
+    """At least eight, with file names that read as claims."""
     for name in ("auto", *FORMATS):
         assert sum(path.parent.name == name for path in CASES) >= 8, name
     assert {path.parent.name for path in CASES} == {"auto", *FORMATS}

@@ -1,19 +1,19 @@
-"""The catalogue of what models get wrong: 149 numbered malformations, each with the reading that is right.
+"""A catalogue of 149 numbered malformations in models' output, each with its correct result.
 
 A file in fixtures/catalogue holds one part of it, an entry for each number::
 
     number = 24
     claim = "missing-final-closing-brace"
-    policy = "..."                 what this project does where reasonable parsers differ
-    source = "owner/repo#n"        where it was seen
-    finish_reason = "length"       the server's; "stop" when left out
+    policy = "..."                 this project's choice where reasonable parsers differ
+    source = "owner/repo#n"        where it was observed
+    finish_reason = "length"       the server's; default "stop"
     calls = [["read_file", '{"path": "a.py"}'], ...]
     [[entry.case]]
-    text = '''...'''               a spelling of it, exactly
-    content = "..."                what is shown to the user; nothing when left out
+    text = '''...'''               one exact spelling of it
+    content = "..."                the text shown to the user; default ""
 
-No format is told. The table of policies in fixtures/catalogue/README.md is written by
-``python -m tests.parsing.formats.test_catalogue``.
+No format is expected. ``python -m tests.parsing.formats.test_catalogue`` writes the table of policies in
+fixtures/catalogue/README.md.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ TABLE_BEGINS = "| number | what it is | what we do |\n| --- | --- | --- |\n"
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_malformation_is_read_as_meant(file):
-    """D8: every spelling gives the calls and the content that are right, however it arrives."""
+def test_malformation_gives_expected_calls(file):
+    """D8: every spelling gives the expected calls and content, for every split."""
     cases = {
         f"{entry['number']:03}-{entry['claim']}-{number}": (entry, case)
         for entry in FILES[file]
@@ -62,14 +62,13 @@ def is_read_as_meant(entry_and_case: tuple[dict[str, Any], dict[str, Any]]) -> N
 
 
 def test_catalogue_is_complete():
-    """Each of the 149 numbers is there once, and an entry whose text nobody recorded has several spellings."""
+    """Each of the 149 numbers occurs once; an entry without a recorded text has several spellings."""
     assert [entry["number"] for entry in ENTRIES] == list(range(1, 150))
     assert all(set(entry) <= KEYS and set(case) <= {"text", "content"} for entry in ENTRIES for case in entry["case"])
     assert all("source" in entry or len(entry["case"]) > 1 for entry in ENTRIES)
 
 
-def test_policies_are_documented():
-    """The table in the folder's README is the one that the entries give."""
+def test_policy_table_matches_readme():
     assert _table() in README.read_text(encoding="utf-8")
 
 

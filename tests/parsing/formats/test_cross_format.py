@@ -1,4 +1,4 @@
-"""The folder's files are the formats, and a parser that was told one reads the calls of all."""
+"""The folder's files are the formats, and a parser with one expected format parses the calls of all."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import pytest
 
 from adapter.parsing import formats
 from adapter.parsing.formats import FORMATS, ORDER
-from adapter.parsing.formats.cross_format import OTHERS
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.prompting.deriving.codegen import PLACEHOLDER
 
 
-def test_each_format_has_its_file_s_name():
+def test_format_name_is_its_file_name():
     files = {
         module.name: import_module(f"adapter.parsing.formats.{module.name}")
         for module in iter_modules(formats.__path__)
@@ -22,37 +21,37 @@ def test_each_format_has_its_file_s_name():
     assert {name: vars(module).get("FORMAT") for name, module in files.items() if hasattr(module, "FORMAT")} == FORMATS
 
 
-def test_the_order_names_each_format_once():
-    """Those that it does not name come after these."""
+def test_order_names_each_format_once():
     assert tuple(FORMATS)[: len(ORDER)] == ORDER
 
 
-def test_no_two_formats_share_an_alias():
-    """Nor is one the name of another format."""
+def test_aliases_are_unique():
+    """No alias is the name of another format."""
     aliases = [alias for format in FORMATS.all for alias in format.aliases]
     assert len({*aliases, *FORMATS}) == len(aliases) + len(FORMATS)
 
 
-ASKED_FOR = {"tool_request", "tool_elements", "react", "qwen_agent"}
+NEEDS_EXPLICIT_NAME = {"tool_request", "tool_elements", "react", "qwen_agent"}
 """Formats that programs ask any model for."""
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_format_says_whose_it_is(name):
-    """What `adapter derive --emit` leaves open was filled in."""
+def test_format_docstring_names_its_family(name):
+    """The placeholders of `adapter derive --emit` were filled in."""
     first = (import_module(f"adapter.parsing.formats.{name}").__doc__ or "").partition("\n\n")[0]
     assert first
     assert PLACEHOLDER not in first
-    assert FORMATS[name].model_patterns or name in ASKED_FOR, (
+    assert FORMATS[name].model_patterns or name in NEEDS_EXPLICIT_NAME, (
         f"{name}: add regular expressions for model names to `models`"
     )
 
 
 @pytest.mark.parametrize("format", FORMATS.all, ids=lambda format: format.name)
-def test_a_format_that_shares_a_reader_does_not_read_twice(format):
-    """What another format has at the told one's marker is asked only where it is another reader."""
-    tables = build_marker_tables((format,), (), OTHERS)
+def test_shared_reader_is_not_tried_twice(format):
+    """A fallback is used at a marker only if its reader differs."""
+    tables = build_marker_tables((format,), (), FORMATS.all)
     own = {opener.marker.lower(): opener for opener in reversed(format.openers)}
+    first = build_marker_tables(FORMATS.all, ()).openers
     for marker, opener in own.items():
-        is_shared = OTHERS.openers(())[marker].read is opener.read
+        is_shared = first[marker].read is opener.read
         assert (tables.openers[marker].read is opener.read) == is_shared, marker

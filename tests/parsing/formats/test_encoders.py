@@ -1,4 +1,4 @@
-"""What a format's encoder writes, its reader reads back: the same calls, whatever the arguments are."""
+"""Encoded calls are parsed back unchanged, for any arguments."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ calls = some.lists(
 @pytest.mark.parametrize("name", FORMATS)
 @given(written=calls)
 @examples(6)
-def test_encoded_calls_are_read_back(name, written):
-    """Markers inside strings, any characters, nesting and emptiness survive; no repair is needed."""
+def test_encoded_calls_are_parsed_back(name, written):
+    """Markers inside strings, any characters, nesting and emptiness survive without a repair."""
     _check(name, written)
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_marker_in_an_argument_is_data(name):
-    """No marker, the format's own or another's, ends a string that holds it, wherever it stands there."""
+def test_marker_in_argument_is_data(name):
+    """No marker, of this format or another, ends a string that contains it."""
     own = {*(opener.marker for opener in get_format(name).openers), *get_format(name).stray_closers}
     for marker in sorted(own):
         _check(name, [("save", _holding(marker))])
@@ -53,7 +53,7 @@ def test_a_marker_in_an_argument_is_data(name):
 
 
 def _holding(*markers: str) -> JsonObject:
-    """Arguments that hold each marker in four ways."""
+    """Yield arguments that contain each marker in four ways."""
     found: JsonObject = {}
     for at, marker in enumerate(markers):
         found |= {f"a{at}": marker, f"b{at}": f"x {marker}", f"c{at}": f"{marker}\ny", f"d{at}": [marker]}
@@ -61,8 +61,8 @@ def _holding(*markers: str) -> JsonObject:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_long_name_of_an_argument_is_read_back(name):
-    """Up to, at and beyond what a reader takes for the name of a tag."""
+def test_long_argument_name_is_parsed_back(name):
+    """Up to, at and beyond the limit for the name of a tag."""
     for limit in (100, 200, 300, 400, 3_000):
         for length in (limit - 3, limit - 2, limit - 1, limit, limit + 1):
             _check(name, [("save", {"k" * length: "v"})])
@@ -71,20 +71,20 @@ def test_a_long_name_of_an_argument_is_read_back(name):
 
 def _check(name: str, written: list[tuple[str, JsonObject]]) -> None:
     entry = get_format(name)
-    for told in (name, None):
+    for expected_format in (name, None):
         for call in written:
-            _expect(entry.encode_calls([call]), [call], told)
+            _expect(entry.encode_calls([call]), [call], expected_format)
         if len(written) > 1 and all(arguments == written[0][1] for _, arguments in written):
-            _expect(entry.encode_calls(written), written, told)
+            _expect(entry.encode_calls(written), written, expected_format)
 
 
-def _expect(text: str, written: list[tuple[str, JsonObject]], told: str | None) -> None:
+def _expect(text: str, written: list[tuple[str, JsonObject]], expected_format: str | None) -> None:
     tools = [_tool_for(tool, arguments) for tool, arguments in written]
-    turn = parse(text, tools, told, "stop", generation_prompt="")
+    turn = parse(text, tools, expected_format, "stop", generation_prompt="")
     found = [event for event in turn.events if isinstance(event, ToolCall)]
     assert [(call.name, call.arguments) for call in found] == written, text
     assert turn.content == ""
-    if told is not None:
+    if expected_format is not None:
         assert not any(call.fixes for call in found), text
 
 

@@ -1,4 +1,4 @@
-"""Whoever configured an engine's tool call parser can tell us the same name."""
+"""The parser names of other engines are accepted as format names."""
 
 from __future__ import annotations
 
@@ -35,6 +35,5 @@ OLLAMA = """
 
 
 @pytest.mark.parametrize("name", sorted({*VLLM.split(), *SGLANG.split(), *LLAMA_CPP.split(), *OLLAMA.split()}))
-def test_an_engines_parser_is_known_by_its_name(name):
-    """Every parser that these engines register is one of our formats, or an alias of one."""
+def test_engine_parser_name_is_a_format_or_alias(name):
     assert get_format(name).encode_calls([("read_file", {"path": "a.py"})])

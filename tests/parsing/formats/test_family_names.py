@@ -1,4 +1,4 @@
-"""Which format a model writes is told by its name, as servers and files spell it, or by its chat template."""
+"""A model's format is detected by its name, as servers and files spell it, or by its chat template."""
 
 from __future__ import annotations
 
@@ -123,19 +123,16 @@ TEMPLATES = {
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_model_is_known_by_its_name(model):
-    """The name alone tells the format, whatever file or server it comes from."""
+def test_model_name_detects_format(model):
     assert guess_format(model=model) == MODELS[model]
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_a_model_is_known_by_its_template(template):
-    """The template decides, because it is what the model is shown."""
+def test_template_detects_format(template):
     assert guess_format(model="llama3", template=template) == TEMPLATES[template]
 
 
-def test_every_name_of_a_format_finds_it():
-    """No alias is another format's name or alias."""
+def test_every_alias_finds_its_format():
     for entry in FORMATS.values():
         for name in (entry.name, *entry.aliases):
             assert get_format(name) is entry, name

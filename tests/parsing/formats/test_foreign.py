@@ -1,4 +1,4 @@
-"""A model told to write one format writes another: its calls are read all the same, and nothing else is."""
+"""Calls in another format than the expected one are parsed; nothing else of that format is."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ def written(format: str) -> str:
     return FORMATS[format].encode_calls([("read_file", ARGUMENTS)])
 
 
-@pytest.mark.parametrize("told", FORMATS)
-def test_calls_of_every_other_format_are_read(told):
-    """The call comes out whole, and says that it is foreign where the markers are not the told format's own."""
+@pytest.mark.parametrize("expected_format", FORMATS)
+def test_calls_of_other_formats_are_parsed(expected_format):
+    """The call is complete, and marked as foreign unless the markers are the expected format's own."""
     for other in FORMATS:
-        turn = parse(written(other), TOOLS, told, "stop", generation_prompt="")
+        turn = parse(written(other), TOOLS, expected_format, "stop", generation_prompt="")
         assert [(call.name, call.arguments) for call in turn.calls] == [("read_file", ARGUMENTS)], other
 
 
 @pytest.mark.parametrize("other", FORMATS)
-def test_a_foreign_call_does_not_depend_on_splits(other):
+def test_foreign_call_is_independent_of_splits(other):
     read(written(other), format="mistral" if other != "mistral" else "hermes", tools=TOOLS, text_may_follow=False)
 
 
 @pytest.mark.parametrize(
-    ("told", "text"),
+    ("expected_format", "text"),
     [
         ("mistral", written("qwen3_coder")),
         ("llama3_json", written("hermes")),
@@ -40,12 +40,12 @@ def test_a_foreign_call_does_not_depend_on_splits(other):
         ("granite", written("glm45")),
     ],
 )
-def test_strict_reads_the_told_format_alone(told, text):
-    assert not parse(text, TOOLS, told, "stop", generation_prompt="", policy="strict").calls
+def test_strict_policy_parses_only_expected_format(expected_format, text):
+    assert not parse(text, TOOLS, expected_format, "stop", generation_prompt="", policy="strict").calls
 
 
-def test_of_a_foreign_call_that_may_be_given_back_no_arguments_are_handed_on():
-    """Granite's reader makes nothing of this, nor does the other one in the end, so it is text."""
+def test_uncertain_foreign_call_streams_no_arguments():
+    """Neither Granite's reader nor the fallback finds a call, so it is text."""
     parser = Parser("granite", TOOLS, stream_arguments=True)
     events = [event for char in "<tool_call><function=read_file>{" for event in parser.feed(char)] + parser.close(
         "stop"

@@ -1,4 +1,4 @@
-"""Which format a model writes, by its name and by its chat template; and formats by name."""
+"""`guess_format` by model name and chat template; `get_format` by name."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from adapter.parsing.formats import FORMATS, get_format, guess_format
         (None, None),
     ],
 )
-def test_a_models_name_tells_its_format(model, format):
-    """Names as servers and files spell them; an unknown one tells nothing."""
+def test_guess_format_by_model_name(model, format):
+    """An unknown name gives None."""
     assert guess_format(model) == format
 
 
@@ -59,40 +59,36 @@ LLAMA = """{{- "Environment: ipython\\n" }}
     ("template", "format"),
     [(HERMES, "hermes"), (CODER, "qwen3_coder"), (LLAMA, "llama3_json"), ("{{ messages }}", None), ("", None)],
 )
-def test_a_template_tells_its_format(template, format):
-    """What a template shows the model is what the model writes."""
+def test_guess_format_by_template(template, format):
     assert guess_format(template=template) == format
 
 
-def test_a_template_decides_over_a_name():
-    """A fine-tune keeps its base's name and not its format."""
+def test_guess_format_prefers_template_to_name():
+    """A fine-tune keeps its base's name but not its format."""
     assert guess_format("qwen2.5-coder:7b", CODER) == "qwen3_coder"
     assert guess_format("qwen3-coder:30b", "{{ messages }}") == "qwen3_coder"
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_format_answers_to_its_names(name):
-    """A format is found by its name and aliases, in any case, with dashes or dots."""
+def test_get_format_accepts_aliases_in_any_spelling(name):
+    """In any case, with dashes or dots."""
     entry = FORMATS[name]
     for alias in (name, name.upper(), name.replace("_", "-"), *entry.aliases):
         assert get_format(alias) is entry
 
 
-def test_an_unknown_format_names_the_nearest():
-    """A misspelt name is answered with the likely one."""
+def test_get_format_suggests_nearest_name():
     with pytest.raises(UsageError, match="did you mean 'hermes'"):
         get_format("hermess")
 
 
-def test_aliases_are_of_one_format_only():
-    """No alias could mean two formats."""
+def test_alias_belongs_to_one_format():
     names = [alias for entry in FORMATS.values() for alias in {entry.name, *entry.aliases}]
     assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_history_is_written_as_the_model_was_trained_to_see_it(name):
-    """Results keep their content, and several calls stand in one text."""
+def test_encoders_keep_results_and_several_calls(name):
     entry = FORMATS[name]
     assert "42 degrees" in entry.encode_result("get_weather", "42 degrees", "call_1")
     text = entry.encode_calls([("get_weather", {"city": "Oslo"}), ("get_time", {})])

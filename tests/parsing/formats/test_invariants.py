@@ -1,4 +1,4 @@
-"""What holds for every text: the promises of the parser, tried on texts nobody thought of."""
+"""Invariants of the parser, for generated texts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.parsing.formats.soup import (
 
 LIMITS = examples(30)
 EACH = examples(10)
-"""Of each format: `python -m benchmarks.fuzz_parse` encodes, reads back and damages as many calls as are wanted."""
+"""Examples for each format; `python -m benchmarks.fuzz_parse` runs any number of them."""
 TEXTS = st.one_of(soup, any_text, damaged())
 FINISH_REASONS = st.sampled_from(["stop", "length", None])
 ALL_TOOLS = [*TOOLS, EVERYTHING]
@@ -43,8 +43,8 @@ ALL_TOOLS = [*TOOLS, EVERYTHING]
 @LIMITS
 @given(TEXTS, st.sampled_from(FORMAT_NAMES), FINISH_REASONS, st.sampled_from(["", "<think>\n"]), st.randoms())
 @example("<tool_call>```json", "hermes", None, "", Random(1))
-def test_nothing_is_lost_and_splits_do_not_show(text, format, finish_reason, prompt, chance):
-    """D18: joined raw text is the input, and the events are the same for whole text, characters and random pieces."""
+def test_raw_joins_to_input_for_every_split(text, format, finish_reason, prompt, chance):
+    """D18: the events are the same for the complete text, characters and random pieces."""
 
     def events_of(pieces):
         return read_pieces(
@@ -61,8 +61,7 @@ def test_nothing_is_lost_and_splits_do_not_show(text, format, finish_reason, pro
 
 @LIMITS
 @given(TEXTS, st.sampled_from(FORMAT_NAMES))
-def test_arguments_can_be_sent(text, format):
-    """The arguments of every call can be written as JSON in UTF-8, whatever the text held."""
+def test_arguments_are_encodable_as_utf8_json(text, format):
     for call in parse(text, ALL_TOOLS, format).calls:
         json.dumps([call.name, call.arguments], ensure_ascii=False, allow_nan=False).encode()
 
@@ -79,8 +78,8 @@ def single_call(name: str, given_arguments: dict[str, Any]) -> str:
 @example({"text": "\n\n a </parameter>\n</function>\n</tool_call> \r\n"})
 @example({"text": "null"})
 @example({"count": 10**399})
-def test_decoding_gives_back_what_was_encoded(name, given_arguments):
-    """D9: a call written by a format is read back by it unchanged and needs no fix."""
+def test_encoded_call_is_parsed_back_without_repairs(name, given_arguments):
+    """D9: a call that a format encodes is parsed back unchanged."""
     turn = parse(single_call(name, given_arguments), [EVERYTHING], name, generation_prompt="")
     assert [(call.name, call.arguments, call.fixes) for call in turn.calls] == [("do_everything", given_arguments, ())]
     assert (turn.content, turn.reasoning, turn.invalid) == ("", "", ())
@@ -92,8 +91,8 @@ def test_decoding_gives_back_what_was_encoded(name, given_arguments):
 )
 @EACH
 @given(st.lists(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), values, max_size=3)))
-def test_json_formats_give_back_any_calls(name, all_arguments):
-    """Without a tool's definition too, any number of calls with any arguments comes back as it was."""
+def test_json_formats_parse_back_any_calls(name, all_arguments):
+    """Also without a tool's definition, for any number of calls."""
     calls = [(f"tool_{number}", given_arguments) for number, given_arguments in enumerate(all_arguments)]
     turn = parse(get_format(name).encode_calls(calls), None, name)
     assert [(call.name, call.arguments, call.fixes) for call in turn.calls] == [(*call, ()) for call in calls]
@@ -114,18 +113,18 @@ SECTIONED = {
     "seed_oss": "</function>",
     "step3": "</steptml:invoke>",
 }
-"""What closes one call where a section around several has its own end: the call is whole before the section is."""
+"""Closing marker of one call, for formats with a section around several: the call is complete before the section."""
 
 
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("expected_format", [True, False])
 @pytest.mark.parametrize("name", FORMATS)
 @examples(1)
 @given(arguments)
 @example({"text": "a <tool_call> b", "items": [{}], "count": 12})
-def test_a_cut_call_is_never_run(name, told, given_arguments):
-    """No beginning of a call is a call when the server says length, and never one with other arguments."""
+def test_cut_call_is_never_accepted(name, expected_format, given_arguments):
+    """No beginning of a call is a call when the server reports length, nor one with other arguments."""
     text = single_call(name, given_arguments)
-    format, step = name if told else None, max(1, 6 // EFFORT)
+    format, step = name if expected_format else None, max(1, 6 // EFFORT)
     for end in range(len(text) % step, len(text), step):
         cut = parse(text[:end], [EVERYTHING], format, "length", generation_prompt="")
         is_closed = SECTIONED.get(name, text) in text[:end]
@@ -146,8 +145,7 @@ def test_a_cut_call_is_never_run(name, told, given_arguments):
     )
 )
 @example(["<｜", "A word"])
-def test_only_the_beginning_of_a_marker_is_held_back(pieces):
-    """Outside a call everything is shown at once, but white space and what may become a marker."""
+def test_only_partial_markers_and_whitespace_are_buffered(pieces):
     openings = ("<function=", "<function ", "<tool_call ", "<tools>", "<parameter", "```")
     text = "".join(pieces)
     if any(opening in text for opening in openings) or any(marker in text for marker in MARKERS):
@@ -167,8 +165,7 @@ PROSE = st.sampled_from(["", "I think of\n", "so:\n\n", "word "])
 
 @LIMITS
 @given(st.sampled_from(sorted(FORMATS)), arguments, PROSE, PROSE)
-def test_calls_in_reasoning_are_not_run(name, given_arguments, before, after):
-    """Whatever stands in closed reasoning is reasoning."""
+def test_calls_in_closed_reasoning_are_rejected(name, given_arguments, before, after):
     given_arguments.pop("text", None)  # it may hold </think>, and reasoning ends at the first
     draft = single_call(name, {key: value for key, value in given_arguments.items() if key in ("count", "flag")})
     text = f"<think>\n{before}{draft}{after}\n</think>\n\nNo."
@@ -177,8 +174,8 @@ def test_calls_in_reasoning_are_not_run(name, given_arguments, before, after):
 
 @LIMITS
 @given(st.sampled_from(sorted(FORMATS)), st.integers(), st.sampled_from(["", "json", "xml", "text", "python"]))
-def test_quoted_examples_are_not_run(name, count, language):
-    """A call in a fence that prose follows, or in inline code, is documentation."""
+def test_quoted_examples_are_rejected(name, count, language):
+    """A call in a fence before prose, or in inline code, is documentation."""
     example_call = single_call(name, {"count": count})
     fenced = f"The form is:\n```{language}\n{example_call}\n```\nThat is how."
     assert parse(fenced, [EVERYTHING], name).calls == parse(fenced, [EVERYTHING]).calls == ()
@@ -224,8 +221,8 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("format", FORMAT_NAMES)
-def test_nothing_makes_it_raise(format):
-    """Hostile texts are read to the end, whole and, a third of them, in pieces, and nothing of them is lost."""
+def test_hostile_text_never_raises(format):
+    """Complete and, for a third of the texts, in pieces; nothing is lost."""
     for number, (name, text) in enumerate(HOSTILE.items(), len(format or "")):
         whole = read_pieces([text], format=format, tools=ALL_TOOLS)
         assert "".join(event.raw for event in whole) == text, name
@@ -236,8 +233,8 @@ def test_nothing_makes_it_raise(format):
         assert read_pieces(pieces, format=format, tools=ALL_TOOLS) == whole, name
 
 
-def test_a_closed_parser_takes_no_more():
-    """Feeding after closing is the developer's mistake and says so; closing twice is harmless."""
+def test_feed_after_close_raises_usage_error():
+    """Closing twice is harmless."""
     parser = Parser("hermes")
     parser.feed("Hi")
     parser.close()
@@ -248,8 +245,7 @@ def test_a_closed_parser_takes_no_more():
 
 @given(st.lists(st.sampled_from(["Hi ", "<tool_call>", '{"name": "get_time"}', "</tool_call>", "\n"]), max_size=8))
 @LIMITS
-def test_progress_carries_no_raw_and_is_no_call(pieces):
-    """What is shown of a call while it is written is not part of the turn."""
+def test_progress_events_have_no_raw_and_are_not_in_turn(pieces):
     parser = Parser("hermes", TOOLS)
     events = [event for piece in pieces for event in parser.feed(piece)] + parser.close("stop")
     turn = Turn.from_events(events)

@@ -1,4 +1,4 @@
-"""A marker that a sentence names is an answer's text, in every format; one that opens a broken call is answered."""
+"""A marker mentioned in a sentence is text, in every format; one that opens a broken call is an error."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ def markers(format: str) -> list[str]:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("told", [True, False], ids=["told", "detected"])
-def test_a_marker_in_a_sentence_is_text(format, told):
-    """Nothing is called, nothing answered as an error, and not a character is lost."""
+@pytest.mark.parametrize("has_expected_format", [True, False], ids=["expected", "detected"])
+def test_marker_in_sentence_is_text(format, has_expected_format):
+    """No call, no error, and no lost character."""
     for marker in markers(format):
         for sentence in SENTENCES:
             text = sentence.replace("{}", marker).replace("{{", "{").replace("}}", "}")
-            turn = parse(text, TOOLS, format if told else None, "stop", generation_prompt="")
+            turn = parse(text, TOOLS, format if has_expected_format else None, "stop", generation_prompt="")
             assert (turn.calls, turn.invalid, turn.content) == ((), (), text)
 
 
-@pytest.mark.parametrize("told", ["hermes", "llama3_json", "mistral", "harmony", "deepseek_v31"])
-def test_a_marker_of_another_format_in_a_sentence_is_text(told):
+@pytest.mark.parametrize("expected_format", ["hermes", "llama3_json", "mistral", "harmony", "deepseek_v31"])
+def test_foreign_marker_in_sentence_is_text(expected_format):
     for other in FORMATS:
         for marker in markers(other):
             text = f"In {other} the marker {marker} opens a call, as its card says."
-            turn = parse(text, TOOLS, told, "stop", generation_prompt="")
+            turn = parse(text, TOOLS, expected_format, "stop", generation_prompt="")
             assert (turn.calls, turn.invalid, turn.content) == ((), (), text)
 
 
@@ -58,8 +58,8 @@ def test_a_marker_of_another_format_in_a_sentence_is_text(told):
         ("mistral", "I will read it.[TOOL_CALLS]"),
     ],
 )
-def test_a_broken_call_after_a_sentence_is_answered(format, text):
-    """What names a tool, begins arguments or is glued to the sentence was meant."""
-    for told in (format, None):
-        events = read(text, format=told, tools=TOOLS, text_may_follow=False)
+def test_broken_call_after_sentence_is_an_error(format, text):
+    """If it names a tool, begins arguments or is glued to the sentence."""
+    for expected_format in (format, None):
+        events = read(text, format=expected_format, tools=TOOLS, text_may_follow=False)
         assert [type(event).__name__ for event in events][-1] == "InvalidToolCall"

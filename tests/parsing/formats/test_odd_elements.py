@@ -1,6 +1,6 @@
-"""Elements as no format has them: empty ones, arguments in attributes, closing tags twice.
+"""Elements that no format has: empty ones, arguments in attributes, repeated closing tags.
 
-What they say is read where it is certain, and refused with the reason where it is not; nothing else is called.
+They are parsed if their meaning is certain, and otherwise rejected with the reason; nothing else is called.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ WITH_VALUE = [
 
 
 @pytest.mark.parametrize("text", WITH_VALUE)
-def test_an_argument_in_an_attribute_is_one(text):
+def test_argument_in_attribute_is_accepted(text):
     assert calls_in(text) == [("run", {"cmd": "ls"})]
 
 
@@ -71,12 +71,12 @@ EMPTY = [
 
 
 @pytest.mark.parametrize("text", EMPTY)
-def test_an_empty_element_is_empty_and_takes_nothing_of_what_follows(text):
+def test_empty_element_is_an_empty_argument(text):
     (call,) = calls_in(text)
     assert {"dir": "", **call[1]} == {"dir": "", "cmd": "ls"}
 
 
-def test_a_function_that_is_an_empty_element_has_no_arguments():
+def test_empty_function_element_has_no_arguments():
     assert calls_in("<tool_call>\n<function=run/>\n</tool_call>") == [("run", {})]
 
 
@@ -93,8 +93,8 @@ TWICE = {
 
 
 @pytest.mark.parametrize("close", TWICE)
-def test_a_value_that_is_closed_twice_is_refused(close):
-    """The value may end in the tag, so nobody can tell; all of the call is taken, and the model hears why."""
+def test_value_closed_twice_is_an_error(close):
+    """The value may end in the tag, so its end is ambiguous; the whole call is rejected with the reason."""
     turn = turn_of(TWICE[close])
     assert not turn.calls
     assert not turn.content
@@ -112,18 +112,18 @@ DATA = {
 
 
 @pytest.mark.parametrize("value", DATA)
-def test_a_closing_tag_that_is_data_stays(value):
+def test_closing_tag_in_value_is_data(value):
     assert calls_in(DATA[value]) == [("run", {"cmd": value})]
 
 
-def test_two_attributes_in_place_of_a_value_are_refused():
+def test_two_attributes_instead_of_value_are_an_error():
     turn = turn_of(invoke('<parameter name="cmd" text="ls" value="rm"/>'))
     assert not turn.calls
     assert "'cmd' of 'run' has the attributes text, value" in turn.invalid[0].error
 
 
-def test_a_call_in_a_value_that_is_cut_is_no_call():
-    """Wherever the server stops for length: what ends the call may stand in its value."""
+def test_call_inside_cut_value_is_rejected():
+    """At every cut: the end of a call may be part of its value."""
     text = '<invoke name="run">\n<parameter name="cmd">ls\n</invoke>\n</minimax:tool_call></parameter>'
     for end in range(len(text)):
         assert not parse(text[:end], TOOLS, finish_reason="length").calls, text[:end]
@@ -136,12 +136,11 @@ def calls_in(text: str) -> list[tuple[str, JsonObject]]:
 
 
 def turn_of(text: str) -> Turn:
-    """The text read in every split."""
+    """Parse the text in every split."""
     return Turn.from_events(read(text, tools=TOOLS, text_may_follow=False))
 
 
-def test_a_tag_written_again_and_again_is_read_without_end():
-    """As deep as the text is long, nothing is nested."""
+def test_repeated_tags_do_not_nest():
     turn = parse(
         f"<tool_call>run\n{'<arg_key>' * 5_000}cmd</arg_key><arg_value>ls</arg_value></tool_call>", TOOLS, "glm45"
     )

@@ -1,4 +1,4 @@
-"""Shapes that no format has are calls only around a tool of the session; what looks like them is an answer."""
+"""Shapes that belong to no format are calls only with a tool of the session; similar text is an answer."""
 
 from __future__ import annotations
 
@@ -103,40 +103,40 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize("told", [None, "hermes", "llama3_json", "deepseek_v31"])
-def test_a_shape_of_nobody_is_a_call_of_a_tool_of_the_session(told):
-    """Whatever format is told, and in every split."""
+@pytest.mark.parametrize("expected_format", [None, "hermes", "llama3_json", "deepseek_v31"])
+def test_unknown_shape_with_known_tool_is_a_call(expected_format):
+    """With any expected format, in every split."""
 
     def is_call(text: str) -> None:
-        events = read(text, format=told, tools=TOOLS, text_may_follow=False)
+        events = read(text, format=expected_format, tools=TOOLS, text_may_follow=False)
         assert [(event.name, event.arguments) for event in events if isinstance(event, ToolCall)] == [CALL]
 
     each({text: text for text in CALLS}, is_call)
 
 
-@pytest.mark.parametrize("told", [None, "hermes", "gemma4", "kimi_k2", "cohere"])
-def test_what_looks_like_a_shape_of_nobody_is_an_answer(told):
+@pytest.mark.parametrize("expected_format", [None, "hermes", "gemma4", "kimi_k2", "cohere"])
+def test_text_similar_to_unknown_shape_is_content(expected_format):
     def is_answer(text: str) -> None:
-        turn = parse(text, TOOLS, told, "stop", generation_prompt="")
+        turn = parse(text, TOOLS, expected_format, "stop", generation_prompt="")
         assert turn.calls == ()
         assert turn.content == text or (turn.invalid == () and turn.content == text.strip())
 
     each({text: text for text in ANSWERS}, is_answer)
 
 
-@pytest.mark.parametrize("told", [None, "hermes", "llama3_json", "gemma3", "gemma4", "glm45"])
-def test_an_answer_may_begin_with_its_own_header(told):
-    """The header is nobody else's turn: the answer and its calls come after it."""
+@pytest.mark.parametrize("expected_format", [None, "hermes", "llama3_json", "gemma3", "gemma4", "glm45"])
+def test_echoed_header_is_skipped(expected_format):
+    """The answer and its calls follow the header."""
     written = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>'
 
     def is_header(header: str) -> None:
-        events = read(f"{header}\nHello.\n{written}", format=told, tools=TOOLS, text_may_follow=False)
+        events = read(f"{header}\nHello.\n{written}", format=expected_format, tools=TOOLS, text_may_follow=False)
         assert [event.text for event in events if isinstance(event, TextDelta)] == ["Hello."]
         assert [(event.name, event.arguments) for event in events if isinstance(event, ToolCall)] == [CALL]
 
     each({header: header for header in HEADERS}, is_header)
 
 
-def test_the_header_of_somebody_else_ends_the_turn():
+def test_header_of_other_role_ends_turn():
     turn = parse("<|im_start|>user\nHello", TOOLS, "hermes", "stop", generation_prompt="")
     assert turn.content == ""

@@ -1,4 +1,4 @@
-"""While a call is being written: progress for displays, and arguments for clients that ask for them."""
+"""A call while it is being written: progress for displays, and argument deltas for clients that request them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def in_pieces(
 
 
 def streamed(events: list[Event]) -> dict[str, str]:
-    """The joined pieces by call id."""
+    """Return the joined pieces by call id."""
     joined: dict[str, str] = {}
     for event in events:
         if isinstance(event, ToolCallDelta):
@@ -73,8 +73,8 @@ def streamed(events: list[Event]) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("tools", ["known", "unknown"])
-def test_progress_names_the_call_and_counts(name, tools):
-    """Early, in every format; joined, its pieces are the call as far as it was open."""
+def test_progress_reports_name_and_size(name, tools):
+    """Early, in every format; the joined pieces are the call as far as it was open."""
     text = FORMATS[name].encode_calls([("write_file", ARGUMENTS)])
     parser = Parser(name, TOOLS if tools == "known" or name == "tool_elements" else (), generation_prompt="")
     events = [event for at in range(0, len(text), 4) for event in parser.feed(text[at : at + 4])]
@@ -92,7 +92,7 @@ def test_progress_names_the_call_and_counts(name, tools):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_streamed_arguments_are_those_of_the_call(name):
+def test_argument_deltas_join_to_call_arguments(name):
     """In every format, for two calls with ids of their own."""
     text = FORMATS[name].encode_calls([("write_file", ARGUMENTS), ("read_file", {"path": "b"})])
     events = stream(text, name, stream_arguments=True)
@@ -105,21 +105,20 @@ def test_streamed_arguments_are_those_of_the_call(name):
 
 
 @pytest.mark.parametrize("name", WRITE_JSON)
-def test_json_arguments_come_while_they_are_written(name):
-    """Every piece that holds text of a string is handed on before the next piece comes."""
+def test_json_arguments_are_streamed_immediately(name):
+    """Every piece that contains text of a string is emitted before the next piece."""
     text = FORMATS[name].encode_calls([("write_file", ARGUMENTS)])
-    for told, size in itertools.product((name, None), (1, 4)):
-        events = stream(text, told, size, stream_arguments=True)
+    for expected_format, size in itertools.product((name, None), (1, 4)):
+        events = stream(text, expected_format, size, stream_arguments=True)
         deltas = [event for event in events if isinstance(event, ToolCallDelta)]
         assert len(deltas) > len(json.dumps(ARGUMENTS, ensure_ascii=False)) / size * 0.8
 
 
-def test_without_the_option_there_are_no_deltas():
-    """A call that was cut off has then never reached anyone."""
+def test_argument_deltas_need_the_option():
     assert not streamed(stream(FORMATS["hermes"].encode_calls([("write_file", ARGUMENTS)]), "hermes"))
 
 
-MENDED = {
+REPAIRED = {
     "an alias": ('{"filename": "a", "contents": "b"}', {"path": "a", "content": "b"}),
     "a type": ('{"path": "a", "mode": "7", "tags": "x"}', {"path": "a", "mode": 7, "tags": ["x"]}),
     "raw line breaks": ('{"path": "a", "content": "b\n\tc\n"}', {"path": "a", "content": "b\n\tc\n"}),
@@ -136,10 +135,10 @@ MENDED = {
 }
 
 
-@pytest.mark.parametrize("written", MENDED, ids=list(MENDED))
-def test_mended_arguments_are_streamed_as_mended(written):
-    """What is handed on waits for whatever might yet be mended."""
-    body, arguments = MENDED[written]
+@pytest.mark.parametrize("written", REPAIRED, ids=list(REPAIRED))
+def test_repaired_arguments_are_streamed_after_repair(written):
+    """Emission waits for everything that a repair might change."""
+    body, arguments = REPAIRED[written]
     text = f'<tool_call>\n{{"name": "write_file", "arguments": {body}}}\n</tool_call>'
     for size in (1, 3, 7, 1000):
         events = stream(text, "hermes", size, stream_arguments=True)
@@ -148,8 +147,8 @@ def test_mended_arguments_are_streamed_as_mended(written):
         assert json.loads(streamed(events)[call.id]) == arguments
 
 
-def test_a_contradiction_makes_the_call_invalid():
-    """A second value for what was handed on: neither can be called the one that was meant."""
+def test_contradicted_deltas_make_call_invalid():
+    """A second value for an emitted argument."""
     body = '{"content": "one", "content": "two"}'
     text = f'<tool_call>\n{{"name": "write_file", "arguments": {body}}}\n</tool_call>'
     events = stream(text, "hermes", stream_arguments=True)
@@ -158,8 +157,7 @@ def test_a_contradiction_makes_the_call_invalid():
 
 
 @pytest.mark.parametrize("name", WRITE_JSON)
-def test_a_cut_call_never_becomes_one(name):
-    """Its pieces may have come; the call does not."""
+def test_cut_call_after_deltas_is_invalid(name):
     text = FORMATS[name].encode_calls([("write_file", ARGUMENTS)])[:-200]
     for reason in ("stop", "length"):
         events = stream(text, name, finish_reason=reason, stream_arguments=True)
@@ -179,13 +177,12 @@ HOLDING_CALLS = [
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_call_inside_a_value_is_not_streamed(name):
-    """A file that holds a call is a file: nobody hears of that call."""
-    for value, told, size in itertools.product(HOLDING_CALLS, (name, None), (3, 1000)):
+def test_call_inside_value_is_not_streamed(name):
+    for value, expected_format, size in itertools.product(HOLDING_CALLS, (name, None), (3, 1000)):
         text = FORMATS[name].encode_calls([("write_file", {"path": "a", "content": value})])
-        events = stream(text, told, size, stream_arguments=True)
+        events = stream(text, expected_format, size, stream_arguments=True)
         assert {event.name for event in events if isinstance(event, ToolCallDelta)} == {"write_file"}
-        assert stream_fault(events, merge_deltas(stream(text, told, size))) is None
+        assert stream_fault(events, merge_deltas(stream(text, expected_format, size))) is None
 
 
 ALIKE = ToolSet(
@@ -195,8 +192,8 @@ ALIKE = ToolSet(
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_name_that_holds_another_is_streamed_as_itself(name):
-    """``web_search`` ends in ``search``, and is not it."""
+def test_name_that_contains_another_is_streamed_correctly(name):
+    """``web_search`` ends in ``search``."""
     for tool, size in itertools.product(ALIKE, (3, 1000)):
         text = FORMATS[name].encode_calls([(tool, {"query": "it is long enough for some pieces"})])
         events = stream(text, name, size, tools=ALIKE, stream_arguments=True)
@@ -205,7 +202,7 @@ def test_a_name_that_holds_another_is_streamed_as_itself(name):
 
 
 @pytest.mark.parametrize("name", WRITE_JSON)
-def test_a_number_is_handed_on_when_it_has_ended(name):
+def test_number_is_streamed_when_it_ends(name):
     """``0`` may become ``0.5``."""
     encoded = FORMATS[name].encode_calls([("do_everything", {"ratio": 77, "text": "a"})])
     begin = encoded.index("77")
@@ -231,8 +228,8 @@ LATER_NAMES = {
 
 
 @pytest.mark.parametrize("written", LATER_NAMES, ids=list(LATER_NAMES))
-def test_what_another_name_may_replace_waits(written):
-    """A parameter that comes under two names is settled by the last of them."""
+def test_argument_that_an_alias_may_replace_is_not_streamed_early(written):
+    """Of a parameter under two names the last one counts."""
     body, arguments = LATER_NAMES[written]
     text = f'<tool_call>\n{{"name": "write_file", "arguments": {body}}}\n</tool_call>'
     for size in (1, 3, 1000):
@@ -242,14 +239,14 @@ def test_what_another_name_may_replace_waits(written):
         assert stream_fault(events, merge_deltas(stream(text, "hermes"))) is None
 
 
-def test_tools_of_no_session_are_not_streamed():
-    """A call of a tool that there is not is answered whole, as an unknown tool."""
+def test_unknown_tools_are_not_streamed():
+    """A call of an unknown tool is one complete error."""
     text = FORMATS["hermes"].encode_calls([("format_disk", {"path": "a long enough path for some pieces"})])
     events = stream(text, "hermes", stream_arguments=True)
     assert len([event for event in events if isinstance(event, ToolCallDelta)]) == 1
 
 
-def test_arguments_wait_for_calls_that_may_be_text():
+def test_deltas_wait_for_buffered_bare_calls():
     """Bare calls count when a marked one follows, and come before it."""
     bare = '{"name": "read_file", "arguments": {"path": "a"}}\n'
     text = bare + FORMATS["hermes"].encode_calls([("write_file", ARGUMENTS)])
@@ -260,25 +257,25 @@ CASES = [(path, load(path)) for path in sorted(FOLDER.glob("*/*.toml")) if path.
 
 
 @pytest.mark.parametrize("name", ["auto", *FORMATS])
-def test_every_case_streams_as_it_is_read(name):
-    """What is handed on of a call, of any text that is a case, is that of the call that follows."""
+def test_cases_stream_consistently(name):
+    """The deltas of every case belong to the call that follows."""
     for path, case in CASES:
-        told = None if name == "auto" else name
+        expected_format = None if name == "auto" else name
         if name not in ("auto", path.parent.name):
             continue
         given = {"finish_reason": case.get("finish_reason", "stop"), "prompt": case.get("generation_prompt", "")}
         text, chance = case["text"], random.Random(path.stem)
-        plain = merge_deltas(in_pieces([text], told, tools=CASE_TOOLS, **given))
+        plain = merge_deltas(in_pieces([text], expected_format, tools=CASE_TOOLS, **given))
         for pieces in ([text], random_pieces(text, chance, 4), random_pieces(text, chance, 40)):
-            events = in_pieces(pieces, told, tools=CASE_TOOLS, stream_arguments=True, **given)
+            events = in_pieces(pieces, expected_format, tools=CASE_TOOLS, stream_arguments=True, **given)
             assert stream_fault(events, plain) is None, path
 
 
 @given(st.one_of(soup, damaged()), st.sampled_from([*FORMATS, None]), st.integers(0, 1 << 30))
 @example('Now: functools[{"name": "read_file", "arguments": {"path": "a"}}', "phi4_mini_json", 1)  # prose in the end
 @example('functools[{"name": "do_everything", "arguments": {"m\\s": 1}}]', None, 1)  # an escape that is none
-def test_streaming_changes_nothing_else(text, name, seed):
-    """The same calls as without, less those that contradict what was handed on; and all deltas of a call join up."""
+def test_streaming_changes_no_other_events(text, name, seed):
+    """The same calls as without it, except those that contradict emitted deltas."""
     pieces = random_pieces(text, random.Random(seed), 6)
     events = in_pieces(pieces, name, stream_arguments=True)
     assert stream_fault(events, merge_deltas(in_pieces(pieces, name))) is None

@@ -1,6 +1,6 @@
-"""Markers of every format inside the values of every format: what is called has the value that was written.
+"""Markers of every format inside the values of every format: the call has the value that was written.
 
-The values stand in the call as a model writes them: where a format escapes nothing, as they are.
+The values are written as a model writes them: unescaped if the format has no escapes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ MARKERS = sorted({*WORDS, *(marker for format in FORMATS for marker in own_marke
 
 
 def written(format: str, value: str) -> str:
-    """A call of ``write_file`` with ``value`` as ``content``."""
+    """Return a call of ``write_file`` with ``value`` as ``content``."""
     encode = FORMATS[format].encode_calls
     sample = encode([("write_file", {"content": 'p"q\nr', "path": "n.md"})])
     whole = encode([("write_file", {"content": "@VALUE@", "path": "n.md"})])
@@ -65,8 +65,8 @@ def written(format: str, value: str) -> str:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_markers_in_values_are_values(format):
-    """No value is read as another one, and no call is added to it or to the one that follows."""
+def test_markers_in_values_are_data(format):
+    """No value is changed, and no call is added to it or to the next one."""
     chance = random.Random(format)
     markers = {*own_markers(format), *WORDS, *chance.sample(MARKERS, min(SAMPLE, len(MARKERS)))} - {""}
     second = FORMATS[format].encode_calls([("bash", {"command": "ls"})])
@@ -97,18 +97,18 @@ REPEATED = {
 
 
 @pytest.mark.parametrize("format", REPEATED)
-@pytest.mark.parametrize("told", [True, False], ids=["told", "detected"])
-def test_a_list_takes_an_argument_that_comes_several_times(format, told):
-    """And the fix is named; the arguments are what the schema asks for."""
-    (call,) = parse(REPEATED[format], TAGS, format if told else None, "stop", generation_prompt="").calls
+@pytest.mark.parametrize("has_expected_format", [True, False], ids=["expected", "detected"])
+def test_repeated_list_argument_is_collected(format, has_expected_format):
+    """The repair is reported; the arguments fit the schema."""
+    (call,) = parse(REPEATED[format], TAGS, format if has_expected_format else None, "stop", generation_prompt="").calls
     assert call.arguments == {"path": "a", "tags": ["x", "y"]}
     assert "repeated-argument" in call.fixes
     Draft202012Validator(TAGS[0]["function"]["parameters"]).validate(call.arguments)
 
 
 @pytest.mark.parametrize("format", [format for format in REPEATED if format != "tool_elements"])
-def test_of_a_plain_argument_that_comes_several_times_the_last_counts(format):
-    """As in JSON; it is said, too. In an element of Cline's form the same element is data, as in any XML."""
+def test_repeated_plain_argument_keeps_last_value(format):
+    """As in JSON, and it is reported. In an element of Cline's form the same element is data."""
     text = REPEATED[format].replace("tags", "path")
     (call,) = parse(text, TAGS, format, "stop", generation_prompt="").calls
     assert call.arguments["path"] == "y"
@@ -125,8 +125,8 @@ WRAPPED = {
 
 @pytest.mark.parametrize("format", WRAPPED)
 @pytest.mark.parametrize("key", ["arguments", "input", "properties", "parameters"])
-def test_a_wrapper_that_holds_the_arguments_is_taken_off(format, key):
-    """Where the tool has no parameter of that name and the JSON names its parameters, and only then."""
+def test_wrapper_around_arguments_is_removed(format, key):
+    """Only if the tool has no parameter of that name and the JSON names its parameters."""
     arguments = {"path": "a", "tags": ["x"], "count": 2}
     (call,) = parse(WRAPPED[format].format(key, json.dumps(arguments)), TAGS, format, "stop").calls
     assert call.arguments == arguments

@@ -1,24 +1,24 @@
-"""Texts that people pasted into public issue trackers, and what a careful reader takes them for.
+"""Texts from public issue trackers, and the turns that a careful reader would expect.
 
 A file in fixtures/cases/wild holds the cases of one family::
 
     [[case]]
     name = "doubled-channel-marker"
     thread = "owner/repo#n"           the issue or pull request that shows this shape of output
-    format = "harmony"                what is told; each case is read without it, too
+    format = "harmony"                the expected format; each case is also parsed without it
     tools = ["bash(command, timeout?: integer)"]
     text = '''...'''
     calls = [["bash", '{"command": "ls"}']]
-    content = "..."                   white space aside; nothing when left out
+    content = "..."                   ignoring whitespace; default ""
     reasoning = "..."
-    invalid = 1                       calls that are answered with what is wrong
+    invalid = 1                       number of calls that are errors
     finish_reason, generation_prompt  as in the other cases
-    either = true                     an answer that says what is wrong is right, too
-    either_text = true                so is the text as it is
+    either = true                     an error is also correct
+    either_text = true                plain text is also correct
     any_content, any_reasoning, invalid_ok, loose_space = true
-                                      the thread does not tell what these should be
+                                      the thread leaves these open
     unmet_told, unmet_detected = "..."
-                                      why it is not so yet where the format is told, where it is not
+                                      why the case still fails with its format, or without it
 
 Texts are shortened to the shape of the output; values and prose are our own.
 """
@@ -54,38 +54,38 @@ _PARAMETER = re.compile(r"([\w-]+)(\??)(?:: (\w+)(\[\])?)?")
 
 
 @pytest.mark.parametrize("family", sorted({case["family"] for case in CASES}))
-def test_cases_are_read_as_a_careful_reader_does(family):
-    """A text from the wild gives the calls, the content and the reasoning that were meant, however it arrives.
+def test_wild_case_gives_expected_turn(family):
+    """The calls, content and reasoning of a text from the wild, for every split.
 
-    What is unmet is not given, or it is to be called so no longer.
+    A case marked as unmet must still fail.
     """
     cases = [case for case in CASES if case["family"] == family]
     each({f"{case['name']}, {way}": (case, way) for case in cases for way in ways(case)}, is_read_as_meant)
 
 
 def ways(case: dict[str, Any]) -> list[str]:
-    return ["detected", *(["told"] if "format" in case else [])]
+    return ["detected", *(["expected"] if "format" in case else [])]
 
 
 def is_read_as_meant(case_and_way: tuple[dict[str, Any], str]) -> None:
     case, way = case_and_way
-    turn = turn_of(case, case["format"] if way == "told" else None)
+    turn = turn_of(case, case["format"] if way == "expected" else None)
     wrong = fault(case, turn)
-    if unmet := case.get(f"unmet_{way}"):
-        assert wrong, f"it is read as meant by now: {unmet}"
+    if unmet := case.get("unmet_told" if way == "expected" else "unmet_detected"):
+        assert wrong, f"the case passes now; remove its mark: {unmet}"
     else:
         assert not wrong, f"{wrong}: {shown(turn)}"
 
 
-def test_cases_are_whole():
-    """Each case has a name of its own and a thread, and says nothing that is not read."""
+def test_wild_cases_are_complete():
+    """Each case has a name of its own, a thread, and no unknown keys."""
     assert all(set(case) <= KEYS for case in CASES)
     assert len({(case["family"], case["name"]) for case in CASES}) == len(CASES) >= 532
     assert all(re.fullmatch(r"[\w.-]+/[\w.-]+(#|/discussions/)\d+", case["thread"]) for case in CASES)
 
 
 def turn_of(case: dict[str, Any], format: str | None) -> Turn:
-    """The text read in every split."""
+    """Parse the text in every split."""
     return Turn.from_events(
         read(
             case["text"],
@@ -99,7 +99,7 @@ def turn_of(case: dict[str, Any], format: str | None) -> Turn:
 
 
 def fault(case: dict[str, Any], turn: Turn) -> str:
-    """What of the turn is not as expected; "" when all is."""
+    """Return the difference between the turn and the expectation; "" if there is none."""
     if case.get("either") and turn.invalid and not turn.calls:
         return ""
     if case.get("either_text") and not turn.calls and _words(turn.content) == _words(case["text"]):
@@ -126,7 +126,7 @@ def shown(turn: Turn) -> str:
 
 
 def definition_of(signature: str) -> JsonObject:
-    """``bash(command, timeout?: integer)`` as a tool definition."""
+    """Parse ``bash(command, timeout?: integer)`` to a tool definition."""
     found = _SIGNATURE.fullmatch(signature)
     assert found is not None, signature
     properties: JsonObject = {}
