@@ -98,26 +98,29 @@ def _of_module(file: Path) -> Iterator[Passage]:
     source = file.read_text(encoding="utf-8")
     docstrings = set()
     for node in ast.walk(ast.parse(source)):
-        for text in _docstrings(node):
-            docstrings.add(id(text))
-            yield Passage(_name(file), text.lineno, text.value, True)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
-            if len(_WORD.findall(node.value)) > 2:
-                yield Passage(_name(file), node.lineno, node.value)
+        for constant, text in _docstrings(node):
+            docstrings.add(id(constant))
+            yield Passage(_name(file), constant.lineno, text, True)
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in docstrings:
+            continue
+        if len(_WORD.findall(node.value)) > 2:
+            yield Passage(_name(file), node.lineno, node.value)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield Passage(_name(file), token.start[0], token.string)
 
 
-def _docstrings(node: ast.AST) -> Iterator[ast.Constant]:
+def _docstrings(node: ast.AST) -> Iterator[tuple[ast.Constant, str]]:
     """The docstring of a module, class or function, and those below its assignments."""
     body = getattr(node, "body", None)
     if not isinstance(body, list):
         return
     for before, statement in zip([None, *body], body, strict=False):
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-            if isinstance(statement.value.value, str) and (before is None or isinstance(before, ast.Assign | ast.AnnAssign)):
-                yield statement.value
+        is_after_name = before is None or isinstance(before, ast.Assign | ast.AnnAssign)
+        if is_after_name and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            constant = statement.value
+            if isinstance(constant.value, str):
+                yield constant, constant.value
 
 
 def _of_page(file: Path) -> Iterator[Passage]:
@@ -174,7 +177,8 @@ def main() -> int:
             found = list(passages(kind))
             for habit in HABITS:
                 for passage, words in hits(habit, found):
-                    print(f"{passage.path}:{passage.line}: {words!r}: {habit.instead}: {' '.join(passage.text.split())[:120]}")
+                    text = " ".join(passage.text.split())[:120]
+                    print(f"{passage.path}:{passage.line}: {words!r}: {habit.instead}: {text}")
             for passage in headless(found):
                 print(f"{passage.path}:{passage.line}: headless docstring: {passage.text.strip()[:100]}")
         rows, above = report(kind)
