@@ -300,7 +300,7 @@ class Settled(Generic[ChatT]):
 
 
 class Agent(Settled[Chat]):
-    """A model, a workspace and the loop between them::
+    """Let a model work in a workspace until it has answered::
 
         with Agent("my-project", base_url="http://127.0.0.1:8080", approve="auto-edit") as agent:
             print(agent.send("Rename greeting() to hello()").content)

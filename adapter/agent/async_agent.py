@@ -25,7 +25,7 @@ class AsyncChat(Protocol):
 
 
 class AsyncAgent(Settled[ChatClient | AsyncChat]):
-    """`adapter.Agent`, with the same settings, for asyncio::
+    """The asyncio version of `adapter.Agent`, with the same settings::
 
         async with AsyncAgent("my-project", base_url="http://127.0.0.1:8080", approve="auto-edit") as agent:
             done = await agent.send("Rename greeting() to hello()")

@@ -124,7 +124,7 @@ def get_format(name: str | Format) -> Format:
 
 
 def guess(model: str | None = None, template: str | None = None) -> str | None:
-    """The name of the format that a model writes, by its chat template and by its name; None when neither tells.
+    """Return the name of a model's format by its chat template or name, or None if unknown.
 
     ``model``: a model's name as servers and files spell it (``qwen3-coder:30b``,
     ``Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf``). ``template``: the text of its chat

@@ -49,7 +49,7 @@ class Draft:
 
 @frozen
 class Approval:
-    """A question. What is shown is what will be done.
+    """A request to approve an action. What it shows is what will be done.
 
     ``summary`` is one line, for a command the whole command line, with hidden
     characters spelled out. ``diff`` is the very change of a write. What rules
@@ -101,7 +101,7 @@ class Approval:
 
 @frozen
 class Decision:
-    """An answer. ``remember``: for the same tool on the same object until the session ends.
+    """The answer to an approval request. ``remember``: for the same tool on the same object until the session ends.
     ``reason`` is passed on to the model. ``content``: what the file is to hold in place of ``Approval.draft.after``;
     the model is told."""
 
@@ -121,7 +121,7 @@ def decided(answer: bool | Decision) -> Decision:
 
 @frozen
 class Rule:
-    """A standing decision about a tool: ``Bash(git status)``, ``Edit(src/**)``, ``Read``.
+    """A rule that allows or denies a tool, or asks for approval: ``Bash(git status)``, ``Edit(src/**)``, ``Read``.
 
     ``tool`` is a name of the dialect or ``*``. ``pattern`` None means every call; else
     for commands words that the command begins with (a final ``*`` admits

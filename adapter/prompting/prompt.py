@@ -40,7 +40,7 @@ def system_prompt(
     prompts: str | None = None,
     session: str = "",
 ) -> str:
-    """The system prompt that teaches a plain-text model to call tools.
+    """Return the system prompt that teaches a plain-text model to call tools.
 
     ``tools``: describe these instead of the dialect's that need no particular host. ``prompts``: a
     folder whose templates come before the packaged ones of the same name. ``session``: letters for the texts of the

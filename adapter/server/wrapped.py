@@ -76,8 +76,7 @@ def wrap(
     guardrails: str = "on",
     retries: int = RETRIES,
 ) -> Client:
-    """A copy of an ``OpenAI`` or ``AsyncOpenAI`` client whose chat completions and responses take tools, whatever the
-    server can.
+    """Return a copy of an ``OpenAI`` or ``AsyncOpenAI`` client that supports tools with any server.
 
     ``format``: how the model writes calls; None goes by its template where the server tells that, and by the model's
     name in each request; ``"from-template"`` takes what is derived from the template in any case. ``style``: how the

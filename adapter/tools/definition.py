@@ -43,7 +43,7 @@ Failure: TypeAlias = Callable[[JsonObject, ToolError], Json]
 
 @frozen
 class Tool:
-    """A tool as a model sees it.
+    """A tool that a model can call: its name, description and parameters.
 
     ``parameters`` is a JSON Schema of type object. ``argument_aliases`` maps a
     parameter to the other names it is accepted under. ``validate`` raises

@@ -36,8 +36,8 @@ def update_file(path: Path, commands: Commands | None = None) -> None:
 
 
 def replay(transcript: Transcript, name: str = "transcript", commands: Commands | None = None) -> Replay:
-    """Run ``transcript`` again and compare. Raises UsageError for what is none, and where ``commands`` need a sandbox
-    and there is none."""
+    """Run a transcript again without a model, and compare the results. Raises UsageError for what is none, and where
+    ``commands`` need a sandbox and there is none."""
     if not isinstance(transcript, Transcript):
         raise UsageError(
             f"replay takes a Transcript, got {repr(transcript)[:80]}; Transcript.from_text(text) makes one of a file's"

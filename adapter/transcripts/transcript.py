@@ -225,7 +225,7 @@ _LINE: TypeAdapter[Header | Line] = TypeAdapter(Annotated[Header | Line, Field(d
 
 @frozen
 class Transcript:
-    """A recorded conversation."""
+    """A recorded conversation of the agent, with its workspace."""
 
     header: Header
     lines: tuple[Line, ...]

@@ -53,7 +53,7 @@ REFUSED_PATIENCE_S = 3.0
 
 
 class ChatClient:
-    """One model on one server.
+    """A connection to one model on one server.
 
     ``model``: None takes the server's first that is no embedding model.
     ``api_key``: None takes ``OPENAI_API_KEY``, except for a local server, which never sees it.

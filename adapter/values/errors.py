@@ -20,22 +20,22 @@ from collections.abc import Sequence
 
 
 class AdapterError(Exception):
-    """Base of everything this package raises on purpose."""
+    """Base class of all errors that this package raises deliberately."""
 
 
 class FormatError(AdapterError):
-    """Text that was meant as a call and cannot be read as one."""
+    """Raised for text that was meant as a call and cannot be parsed."""
 
 
 class ToolError(AdapterError):
-    """A call that cannot be done. ``str(error)`` is for the model."""
+    """Raised for a call that cannot be carried out. ``str(error)`` is for the model."""
 
     sandbox: str = ""
     """What confined what was begun and failed, as in `ToolResult.sandbox`; empty when nothing was."""
 
 
 class EditError(ToolError):
-    """Patches that do not fit. ``failures`` holds one sentence per failing patch."""
+    """Raised when patches do not match the text. ``failures`` holds one sentence per failing patch."""
 
     def __init__(self, message: str, failures: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -43,12 +43,12 @@ class EditError(ToolError):
 
 
 class DeniedError(ToolError):
-    """A call that may not be done."""
+    """Raised for a call that is not allowed."""
 
 
 class TransportError(AdapterError):
-    """A model server that does not answer as it should. ``str(error)`` is for the user."""
+    """Raised when a model server fails or answers incorrectly. ``str(error)`` is for the user."""
 
 
 class UsageError(AdapterError, ValueError):
-    """Wrong use of the library or the command line."""
+    """Raised for incorrect use of the library or the command line."""

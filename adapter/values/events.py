@@ -23,28 +23,28 @@ class _Delta:
 
 
 class TextDelta(_Delta):
-    """A piece of the answer that is meant for the user."""
+    """A chunk of the content that is meant for the user."""
 
     __slots__ = ()
 
 
 class ReasoningDelta(_Delta):
-    """A piece of the model's reasoning (``<think>`` and its relatives)."""
+    """A chunk of the model's reasoning (``<think>`` and similar)."""
 
     __slots__ = ()
 
 
 @frozen
 class Markup:
-    """Text that is neither answer, reasoning nor call: markers, the white space
-    that templates put around them, end-of-turn tokens, invented tool results."""
+    """Text that is neither content, reasoning nor a call: markers, the white space that templates put around them,
+    end-of-turn tokens, invented tool results."""
 
     raw: str
 
 
 @frozen
 class ContentWasReasoning:
-    """All text so far was reasoning: its opening marker stood in the prompt, and here is the closing one.
+    """All content so far was reasoning: its opening marker was in the prompt, and here is the closing one.
 
     A display may move what it has shown; `Turn` does.
     """
@@ -54,7 +54,7 @@ class ContentWasReasoning:
 
 @frozen
 class ReasoningWasContent:
-    """All text so far was the answer: it was taken for reasoning by the format's habit, and nothing ever closed that.
+    """All reasoning so far was content: the format usually begins with reasoning, and no marker closed it.
 
     It carries no text. A display may move what it has shown; `Turn` does.
     """
@@ -66,7 +66,7 @@ class ReasoningWasContent:
 
 @frozen
 class ToolCallProgress:
-    """A call is being written. For displays only: it is never executable.
+    """The state of a call that is still being written, for display only.
 
     ``text`` is what this piece of the stream added to it, ``size`` how many characters
     it has so far, ``name`` what it calls, None until that is written. It carries no
@@ -84,7 +84,7 @@ class ToolCallProgress:
 
 @frozen
 class ToolCallDelta:
-    """A piece of a call's arguments, for a parser that streams them: JSON text, to be joined by ``id``.
+    """A chunk of a call's arguments as JSON text, to be joined by ``id``; only with ``stream_arguments``.
 
     The `ToolCall` with that ``id`` says that the call is whole; without it what came is to be thrown away.
     It carries no ``raw``: the call's own event will.
@@ -101,7 +101,7 @@ class ToolCallDelta:
 
 @frozen
 class RejectedCall:
-    """Characters ``start`` to ``end`` of the model's text look like a call and were not taken as one.
+    """Text that looks like a call but is not one, at characters ``start`` to ``end``, with the reason.
 
     ``reason`` is a key of `adapter.values.rejections.REJECTIONS`. It carries no ``raw``: the text has its own event.
     """
@@ -117,7 +117,7 @@ class RejectedCall:
 
 @frozen
 class ToolCall:
-    """A call that is closed and decoded. Nobody has checked it against a tool yet.
+    """A complete, decoded call, not yet validated against a tool.
 
     ``fixes`` names each repair that was needed to read it; empty means that the
     text was valid as written.
@@ -132,7 +132,7 @@ class ToolCall:
 
 @frozen
 class InvalidToolCall:
-    """Something meant as a call that cannot be one. ``error`` is written for the model."""
+    """Text that was meant as a call and is invalid. ``error`` is written for the model."""
 
     raw: str
     error: str
@@ -155,7 +155,7 @@ Event: TypeAlias = (
 
 @frozen
 class ToolResult:
-    """What a tool answered to one call.
+    """The result of one tool call.
 
     ``content`` is the text the model gets, already truncated; when ``ok`` is
     false it states the error and the next step. ``error`` is the bare message.

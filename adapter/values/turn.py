@@ -44,7 +44,7 @@ class Span:
 
 @frozen
 class Turn:
-    """One whole answer of a model, read. ``rejected`` is in the order of the text."""
+    """A complete parsed answer of a model: content, reasoning and calls. ``rejected`` is in the order of the text."""
 
     content: str
     reasoning: str

@@ -44,7 +44,7 @@ READ_ONLY: frozenset[Effect] = frozenset({"read", "state", "network"})
 
 
 class Workspace:
-    """Runs tool calls in the directory ``root`` and answers each with a ToolResult.
+    """Run tool calls inside the directory ``root``, and return a ToolResult for each.
 
     ``approve`` is a mode or a callable; ``ask`` answers what a mode does not
     allow by itself, without it such calls are refused. ``rules`` decide about

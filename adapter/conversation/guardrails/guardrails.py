@@ -55,12 +55,13 @@ RETRIES = 2
 
 @frozen
 class Accept:
-    """Act on the answer."""
+    """Verdict of `Guardrails`: use the answer."""
 
 
 @frozen
 class AskAgain:
-    """Ask for a better answer. ``held_to``: where a server can hold it to calls, those of these tools; none: free."""
+    """Verdict of `Guardrails`: retry with a message to the model. ``held_to``: the tools to constrain the retry to,
+    where the server can; empty for no constraint."""
 
     guardrail: str
     message: str
@@ -69,7 +70,7 @@ class AskAgain:
 
 @frozen
 class Stop:
-    """The loop leads nowhere. ``reason`` is a sentence for the user."""
+    """Verdict of `Guardrails`: stop the agent, because it makes no progress. ``reason`` is a sentence for the user."""
 
     guardrail: str
     reason: str
@@ -90,7 +91,8 @@ class Fault:
 
 
 class Guardrails:
-    """See the module. ``on``: names of `GUARDRAILS`. ``encode``: how examples of calls are written. One for each loop.
+    """Check each answer of a model, and decide to accept, retry or stop. ``on``: names of `GUARDRAILS`. ``encode``: how
+    examples of calls are written. One for each loop.
 
     ``retries``: answers in a row that are asked again. Raises UsageError for an unknown
     guardrail, for no steps, and for retries below 0.

@@ -19,7 +19,7 @@ Given: TypeAlias = "Steps | Mapping[str, Json]"
 
 @frozen
 class Steps:
-    """Names of tools. A step is done once its call succeeded.
+    """The calls that a task requires, by the names of tools. A step is done once its call succeeded.
 
     ``required``: what must be done for each message of the user, before an answer without a call counts as the end.
     ``before``: what must be done before a tool, at any time in the conversation: ``{"delete": ["read"]}``;

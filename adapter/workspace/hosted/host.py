@@ -128,7 +128,8 @@ HostEvent: TypeAlias = "TodoList | EditorState | Skill | RunAgent | AgentReport 
 
 @frozen
 class Host:
-    """The capabilities of one session. As it stands it works without a person and without a configuration.
+    """The capabilities that a program gives a session: questions, editor, search, sub-agents and others. As it stands
+    it works without a person and without a configuration.
 
     ``state``: the folder that holds what outlives a session (memory); by default
     ``toolcall-adapter`` in ``$XDG_STATE_HOME`` or ``~/.local/state``.
