@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from pathlib import Path
 
@@ -82,14 +81,6 @@ def test_every_extra_for_users_is_looked_at():
     offered = set(project["optional-dependencies"])
     assert offered - {"dev", "bench", "browser", "clients", "docs", "release"} == set(doctor.EXTRAS)
     assert all(doctor._REQUIREMENT.match(line) for line in doctor._requirements() if "extra ==" in line)
-
-
-def test_the_page_about_installing_has_the_same_extras():
-    """In the same words and order; it may say more of each."""
-    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8").partition("| extra | brings |")[2]
-    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE)
-    assert [name for name, _ in rows] == list(doctor.EXTRAS)
-    assert all(said.startswith(doctor.EXTRAS[name]) for name, said in rows)
 
 
 def test_servers_are_found_by_their_ports(monkeypatch, scripted: ScriptedServer):
