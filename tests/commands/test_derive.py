@@ -84,9 +84,9 @@ def test_parse_reads_by_the_template(template):
     assert (done.returncode, "--template FILE" in done.stderr) == (2, True)
 
 
-def test_the_page_shows_what_is_printed(tmp_path):
-    """docs/derive.md: its template, and the report on it."""
-    page = (Path(__file__).parents[2] / "docs" / "derive.md").read_text(encoding="utf-8")
+def test_page_shows_the_printed_report(tmp_path):
+    """docs/formats.md shows a template and the report about it."""
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
     source, shown = (re.search(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("jinja", "console"))
     assert source is not None
     assert shown is not None
