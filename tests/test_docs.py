@@ -24,12 +24,12 @@ PAGES = {
 }
 CONSOLES = {
     "README.md": {},
-    "docs/first_minutes.md": {},
-    "docs/no_call.md": {},
+    "docs/quickstart.md": {},
+    "docs/troubleshooting.md": {},
     "docs/edit.md": {"settings.ini": "[server]\nport = 8000\n"},
 }
 """Pages whose consoles are run here, with the files that are there before."""
-ELSEWHERE = {"docs/derive.md": "tests/commands/test_derive.py"}
+ELSEWHERE = {"docs/formats.md": "tests/commands/test_derive.py"}
 DEMO = "adapter demo"
 _FENCED = re.compile(r"^(```|~~~).*?^\1$", re.DOTALL | re.MULTILINE)
 
@@ -69,9 +69,7 @@ def test_consoles_print_what_they_show(name, tmp_path):
 @pytest.mark.model
 def test_the_demo_prints_what_it_shows(tmp_path, real_weights):
     """The built-in model really edits the file, as shown."""
-    shown = {
-        " ".join(words): output for block in consoles("docs/first_minutes.md") for words, output in sessions(block)
-    }
+    shown = {" ".join(words): output for block in consoles("docs/quickstart.md") for words, output in sessions(block)}
     assert run(["demo"], tmp_path) == shown[DEMO]
 
 
@@ -127,18 +125,18 @@ def test_every_public_name_is_in_the_reference():
     """Once each."""
     import adapter
 
-    named = re.findall(r"^::: adapter\.(\w+)$", (DOCS / "reference.md").read_text(encoding="utf-8"), re.MULTILINE)
+    named = re.findall(r"^::: adapter\.(\w+)$", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(named) == sorted(adapter.__all__)
 
 
 @pytest.mark.parametrize("name", drawings.DRAWINGS)
 def test_the_drawings_are_what_the_script_draws(name):
-    """Run `python -m tests.drawings` when this fails."""
+    """Run `python -m tests.generate --pictures` when this fails."""
     assert (drawings.FOLDER / f"{name}.svg").read_text(encoding="utf-8") == drawings.DRAWINGS[name].svg()
 
 
 def test_the_terminal_is_what_the_program_shows():
-    """But for the sandbox, which is the machine's. Run `python -m tests.terminal_picture` when this fails."""
+    """But for the sandbox, which is the machine's. Run `python -m tests.generate --pictures` when this fails."""
     drawn = terminal_picture.PICTURE.read_text(encoding="utf-8").splitlines()
     shown = terminal_picture.picture(terminal_picture.lines()).splitlines()
     assert [line for line in shown if ">sandbox: " not in line] == [line for line in drawn if ">sandbox: " not in line]

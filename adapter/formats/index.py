@@ -1,4 +1,4 @@
-"""What is known of the formats before one is loaded. Made by ``python -m tests.formats.test_index``."""
+"""What is known of the formats before one is loaded. Made by ``python -m tests.generate``."""
 
 # fmt: off
 

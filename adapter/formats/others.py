@@ -46,13 +46,13 @@ def _at_marker(format: str, marker: str) -> BodyReader:
 
 def _stripped(format: str) -> BodyReader:
     read = FORMATS[format].stripped
-    assert read is not None, f"{format} reads nothing stripped: run python -m tests.formats.test_index"
+    assert read is not None, f"{format} reads nothing stripped: run python -m tests.generate"
     return read
 
 
 def _bare(format: str) -> BodyReader:
     read = FORMATS[format].bare
-    assert read is not None, f"{format} reads nothing bare: run python -m tests.formats.test_index"
+    assert read is not None, f"{format} reads nothing bare: run python -m tests.generate"
     return read
 
 

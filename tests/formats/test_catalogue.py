@@ -13,7 +13,7 @@ A file in fixtures/catalogue holds one part of it, an entry for each number::
     content = "..."                what is shown to the user; nothing when left out
 
 No format is told. The table of policies in fixtures/catalogue/README.md is written by
-``python -m tests.formats.test_catalogue``.
+``python -m tests.generate``.
 """
 
 from __future__ import annotations
@@ -70,7 +70,12 @@ def test_catalogue_is_complete():
 
 def test_policies_are_documented():
     """The table in the folder's README is the one that the entries give."""
-    assert _table() in README.read_text(encoding="utf-8")
+    text = README.read_text(encoding="utf-8")
+    assert text == with_table(text), "run python -m tests.generate"
+
+
+def with_table(text: str) -> str:
+    return text.partition(TABLE_BEGINS)[0] + _table()
 
 
 def _table() -> str:
@@ -80,8 +85,3 @@ def _table() -> str:
         if "policy" in entry
     ]
     return TABLE_BEGINS + "\n".join(rows) + "\n"
-
-
-if __name__ == "__main__":
-    before, _, _ = README.read_text(encoding="utf-8").partition(TABLE_BEGINS)
-    README.write_text(before + _table(), encoding="utf-8")

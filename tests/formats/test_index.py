@@ -1,7 +1,4 @@
-"""What is known of the formats before they are loaded is what they say.
-
-python -m tests.formats.test_index      writes it anew
-"""
+"""The index of formats, known before a format is loaded, matches them; `python -m tests.generate` writes it."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from adapter.reading.tables import reasoning_of, tables_for
 from adapter.reading.untagged_json import UntaggedJson
 
 FILE = Path(index.__file__)
-HEAD = '"""What is known of the formats before one is loaded. Made by ``python -m tests.formats.test_index``."""'
+HEAD = '"""What is known of the formats before one is loaded. Made by ``python -m tests.generate``."""'
 OTHER_FILES = {"index", "others", "parser"}
 MEANT = {
     "NAMES": "All formats.",
@@ -96,7 +93,7 @@ def written(entries: dict[str, Format]) -> str:
 
 def test_the_file_is_what_the_formats_say():
     """Whatever stands in the folder."""
-    assert FILE.read_text(encoding="utf-8") == written(in_the_folder()), "run python -m tests.formats.test_index"
+    assert FILE.read_text(encoding="utf-8") == written(in_the_folder()), "run python -m tests.generate"
 
 
 NAMES = ("read_file", "think", "tool_call", "function_call", "actions")
@@ -136,7 +133,3 @@ def test_a_format_that_shares_a_reader_does_not_read_twice():
         for marker, opener in own.items():
             is_shared = found(OTHERS.openers(())[marker].read) is opener.read
             assert (tables.openers[marker].read is opener.read) == is_shared, (entry.name, marker)
-
-
-if __name__ == "__main__":
-    FILE.write_text(written(in_the_folder()), encoding="utf-8")
