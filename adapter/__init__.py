@@ -9,26 +9,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from adapter.values.version import __version__ as __version__
+from adapter.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from adapter.agent.agent import Agent
     from adapter.agent.async_agent import AsyncAgent
-    from adapter.conversation.guardrails.guardrails import Accept, AskAgain, Guardrails, Stop
-    from adapter.conversation.guardrails.steps import Steps
-    from adapter.edits import patch_text
-    from adapter.formats import guess
-    from adapter.formats.parser import Parser, parse
-    from adapter.operations.approval import Approval, Decision, Rule
-    from adapter.prompting.prompt import system_prompt
-    from adapter.server.wrapped import wrap
-    from adapter.tools.definition import Tool
-    from adapter.tools.functions import tool
-    from adapter.transcripts.replay import replay
-    from adapter.transcripts.transcript import Transcript
-    from adapter.upstream.deriving import derive
-    from adapter.upstream.transport import ChatClient
-    from adapter.values.errors import (
+    from adapter.backends.chat_client import ChatClient
+    from adapter.backends.template_detection import derive
+    from adapter.conversation.guardrails.engine import Accept, Guardrails, Retry, Stop
+    from adapter.conversation.guardrails.required_steps import Steps
+    from adapter.core.errors import (
         AdapterError,
         DeniedError,
         EditError,
@@ -37,12 +27,12 @@ if TYPE_CHECKING:
         TransportError,
         UsageError,
     )
-    from adapter.values.events import (
-        ContentWasReasoning,
+    from adapter.core.events import (
+        ContentReclassified,
         InvalidToolCall,
-        Markup,
+        MarkupDelta,
         ReasoningDelta,
-        ReasoningWasContent,
+        ReasoningReclassified,
         RejectedCall,
         TextDelta,
         ToolCall,
@@ -50,18 +40,40 @@ if TYPE_CHECKING:
         ToolCallProgress,
         ToolResult,
     )
-    from adapter.values.turn import Turn
+    from adapter.core.turn import Turn
+    from adapter.editing import patch_text
+    from adapter.integrations.openai_client.wrap import wrap
+    from adapter.parsing.formats import guess_format
+    from adapter.parsing.parser import Parser, parse
+    from adapter.prompting.system_prompt import system_prompt
+    from adapter.recording.replay import replay
+    from adapter.recording.transcript import Transcript
+    from adapter.tools.function_tools import tool
+    from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest, PermissionRule
+    from adapter.tools.tool import Tool
     from adapter.workspace import Workspace
-    from adapter.workspace.hosted.host import Host
+    from adapter.workspace.capabilities.host import Host
+
+    Approval = ApprovalRequest
+    AskAgain = Retry
+    ContentWasReasoning = ContentReclassified
+    Decision = ApprovalDecision
+    Markup = MarkupDelta
+    ReasoningWasContent = ReasoningReclassified
+    Rule = PermissionRule
+    guess = guess_format
 
 __all__ = [
     "Accept",
     "AdapterError",
     "Agent",
     "Approval",
+    "ApprovalDecision",
+    "ApprovalRequest",
     "AskAgain",
     "AsyncAgent",
     "ChatClient",
+    "ContentReclassified",
     "ContentWasReasoning",
     "Decision",
     "DeniedError",
@@ -71,10 +83,14 @@ __all__ = [
     "Host",
     "InvalidToolCall",
     "Markup",
+    "MarkupDelta",
     "Parser",
+    "PermissionRule",
     "ReasoningDelta",
+    "ReasoningReclassified",
     "ReasoningWasContent",
     "RejectedCall",
+    "Retry",
     "Rule",
     "Steps",
     "Stop",
@@ -92,6 +108,7 @@ __all__ = [
     "Workspace",
     "derive",
     "guess",
+    "guess_format",
     "parse",
     "patch_text",
     "replay",
@@ -103,21 +120,21 @@ __all__ = [
 _NAMES = {
     "adapter.agent.agent": ("Agent",),
     "adapter.agent.async_agent": ("AsyncAgent",),
-    "adapter.edits": ("patch_text",),
-    "adapter.formats": ("guess",),
-    "adapter.formats.parser": ("Parser", "parse"),
-    "adapter.conversation.guardrails.guardrails": ("Accept", "AskAgain", "Guardrails", "Stop"),
-    "adapter.conversation.guardrails.steps": ("Steps",),
-    "adapter.operations.approval": ("Approval", "Decision", "Rule"),
-    "adapter.prompting.prompt": ("system_prompt",),
-    "adapter.server.wrapped": ("wrap",),
-    "adapter.tools.definition": ("Tool",),
-    "adapter.tools.functions": ("tool",),
-    "adapter.transcripts.replay": ("replay",),
-    "adapter.transcripts.transcript": ("Transcript",),
-    "adapter.upstream.deriving": ("derive",),
-    "adapter.upstream.transport": ("ChatClient",),
-    "adapter.values.errors": (
+    "adapter.editing": ("patch_text",),
+    "adapter.parsing.formats": ("guess_format",),
+    "adapter.parsing.parser": ("Parser", "parse"),
+    "adapter.conversation.guardrails.engine": ("Accept", "Retry", "Guardrails", "Stop"),
+    "adapter.conversation.guardrails.required_steps": ("Steps",),
+    "adapter.tools.operations.permissions": ("ApprovalRequest", "ApprovalDecision", "PermissionRule"),
+    "adapter.prompting.system_prompt": ("system_prompt",),
+    "adapter.integrations.openai_client.wrap": ("wrap",),
+    "adapter.tools.tool": ("Tool",),
+    "adapter.tools.function_tools": ("tool",),
+    "adapter.recording.replay": ("replay",),
+    "adapter.recording.transcript": ("Transcript",),
+    "adapter.backends.template_detection": ("derive",),
+    "adapter.backends.chat_client": ("ChatClient",),
+    "adapter.core.errors": (
         "AdapterError",
         "DeniedError",
         "EditError",
@@ -126,12 +143,12 @@ _NAMES = {
         "TransportError",
         "UsageError",
     ),
-    "adapter.values.events": (
-        "ContentWasReasoning",
+    "adapter.core.events": (
+        "ContentReclassified",
         "InvalidToolCall",
-        "Markup",
+        "MarkupDelta",
         "ReasoningDelta",
-        "ReasoningWasContent",
+        "ReasoningReclassified",
         "RejectedCall",
         "TextDelta",
         "ToolCall",
@@ -139,14 +156,27 @@ _NAMES = {
         "ToolCallProgress",
         "ToolResult",
     ),
-    "adapter.values.turn": ("Turn",),
+    "adapter.core.turn": ("Turn",),
     "adapter.workspace": ("Workspace",),
-    "adapter.workspace.hosted.host": ("Host",),
+    "adapter.workspace.capabilities.host": ("Host",),
 }
 _HOME = {name: home for home, names in _NAMES.items() for name in names}
 
+ALIASES = {
+    "Approval": "ApprovalRequest",
+    "AskAgain": "Retry",
+    "ContentWasReasoning": "ContentReclassified",
+    "Decision": "ApprovalDecision",
+    "Markup": "MarkupDelta",
+    "ReasoningWasContent": "ReasoningReclassified",
+    "Rule": "PermissionRule",
+    "guess": "guess_format",
+}
+"""Earlier names, which keep working; new code uses the names on the right."""
+
 
 def __getattr__(name: str) -> object:
+    name = ALIASES.get(name, name)
     if name not in _HOME:
         raise AttributeError(f"module 'adapter' has no attribute {name!r}; it has: {', '.join(__all__)}")
     return getattr(import_module(_HOME[name]), name)

@@ -1,5 +1,5 @@
 """`python -m adapter` is the command `adapter`."""
 
-from adapter.commands.cli import main
+from adapter.cli.main import main
 
 main()

@@ -7,9 +7,9 @@ then, and so is either edit; they are counted by themselves, as neither right no
 
 from __future__ import annotations
 
-from adapter.edits.folding import line_key
-from adapter.edits.readings import Reading, readings
-from adapter.text.diffs import changes
+from adapter.core.text.diffs import changes
+from adapter.editing.matching.normalize import normalized_line
+from adapter.editing.repairs.interpretations import Interpretation, interpretations
 from benchmarks.corruptions import UNSEEN, Case
 
 BLANKS_BY_MODEL = ("trailing by model", "twins, loose", "twins, hint", "indent", "tabs", "two for four", "two at once")
@@ -61,7 +61,7 @@ def fits_anew(case: Case) -> bool:
     if len(case.patches) != 1:
         return False
     old, new = (str(case.patches[0][key]) for key in ("old_text", "new_text"))
-    return any(one.old in case.text and one.new not in case.text for one in readings(Reading(old, new)))
+    return any(one.old in case.text and one.new not in case.text for one in interpretations(Interpretation(old, new)))
 
 
 def _is_of_blanks_by_model(case: Case, got: str) -> bool:
@@ -84,7 +84,7 @@ def _fits_elsewhere(case: Case, expected: str, got: str | None) -> bool:
         return False
     lines = case.text.split("\n")
     wanted = _keys(str(case.patches[0]["old_text"]))
-    filled = [(number, key) for number, line in enumerate(lines) if (key := line_key(line))]
+    filled = [(number, key) for number, line in enumerate(lines) if (key := normalized_line(line))]
     places = [
         range(filled[at][0], filled[at + len(wanted) - 1][0] + 1)
         for at in range(len(filled) - len(wanted) + 1)
@@ -122,4 +122,4 @@ def _touch(place: range, other: range) -> bool:
 
 
 def _keys(text: str) -> list[str]:
-    return [key for line in text.split("\n") if (key := line_key(line))]
+    return [key for line in text.split("\n") if (key := normalized_line(line))]

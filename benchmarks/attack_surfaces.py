@@ -12,24 +12,24 @@ from typing import Any
 from urllib.parse import quote
 
 from adapter.agent.agent import Agent
-from adapter.agent.subagents import SubAgents
-from adapter.commands.console import Console
-from adapter.commands.runner import run_task
-from adapter.commands.settings import Settings
-from adapter.conversation.session import Limits
-from adapter.conversation.shown import Message
-from adapter.operations import Effect
-from adapter.operations.approval import Rule
-from adapter.tools.definition import Tool
-from adapter.tools.functions import tool
-from adapter.transcripts.replay import run_again
-from adapter.transcripts.replayed import replay_file
-from adapter.transcripts.transcript import Transcript
-from adapter.upstream.transport import Chunk
-from adapter.values.errors import AdapterError
-from adapter.values.events import ReasoningDelta, TextDelta, ToolCall, ToolResult
+from adapter.agent.subagents import SubagentRunner
+from adapter.backends.chat_client import Chunk
+from adapter.cli.console import Console
+from adapter.cli.run_settings import RunSettings
+from adapter.cli.task_runner import run_task
+from adapter.conversation.message_rendering import Message
+from adapter.conversation.session import SessionLimits
+from adapter.core.errors import AdapterError
+from adapter.core.events import ReasoningDelta, TextDelta, ToolCall, ToolResult
+from adapter.recording.replay import rerun_session
+from adapter.recording.replay_files import replay_file
+from adapter.recording.transcript import Transcript
+from adapter.tools.function_tools import tool
+from adapter.tools.operations import Effect
+from adapter.tools.operations.permissions import PermissionRule
+from adapter.tools.tool import Tool
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host, WebAccess
+from adapter.workspace.capabilities.host import Host, WebAccess
 from benchmarks import naive
 
 AFAR = "0.0.0.0"
@@ -130,9 +130,9 @@ class Scripted:
 
 
 def workspace(ws: Path, dialect: str, case: dict[str, Any], below: Scripted | None = None) -> Workspace:
-    agents = SubAgents(below, limits=Limits(turns=6)) if below is not None and "below" in case else None
+    agents = SubagentRunner(below, limits=SessionLimits(turns=6)) if below is not None and "below" in case else None
     host = Host(state=str(ws.parent / "state"), web=WebAccess(upgrade=False), agents=agents)
-    rules = [Rule.from_text(rule) for rule in case.get("rules", ())]
+    rules = [PermissionRule.from_text(rule) for rule in case.get("rules", ())]
     mode = case.get("mode", "yolo")
     tools = [_remote(**case["server"])] if "server" in case else []
     return Workspace(ws, dialect, mode, state=ws.parent / "state", host=host, rules=rules, tools=tools)
@@ -160,7 +160,7 @@ def perform(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
         chat, below = Scripted(case["answers"], whole="server" in case), Scripted(case.get("below", ()))
         dialect = "maki" if "below" in case else case.get("dialect", "blade")
         with workspace(ws, dialect, case, below) as opened:
-            agent = Agent(opened, chat, format=case.get("format", "hermes"), limits=Limits(turns=6))
+            agent = Agent(opened, chat, format=case.get("format", "hermes"), limits=SessionLimits(turns=6))
             agent.run(case.get("task", "task"))
         return [*chat.shown, *below.shown]
     with _network(case) if "url" in case else _nothing():
@@ -188,7 +188,7 @@ def _replayed(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
     file = ws.parent / "state" / "talk.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     outcome = replay_file(file)
-    again = run_again(Transcript.from_text(file.read_text("utf-8"))).to_text() if case.get("again", True) else ""
+    again = rerun_session(Transcript.from_text(file.read_text("utf-8"))).to_text() if case.get("again", True) else ""
     return [outcome.difference, again]
 
 
@@ -202,7 +202,7 @@ def _with_a_server(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
     if surface == "naive":
         error = naive.chat(url, case.get("task", "task"), str(record))
     else:
-        settings = Settings(ws, url, "m", "yolo", format="hermes", record=record, state=ws.parent / "state")
+        settings = RunSettings(ws, url, "m", "yolo", format="hermes", record=record, state=ws.parent / "state")
         try:
             with Path(os.devnull).open("w", encoding="utf-8") as user, redirect_stdout(user), redirect_stderr(user):
                 run_task(case.get("task", "task"), settings)

@@ -26,7 +26,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 
-from adapter.batch.rows import RowReader, Settings
+from adapter.integrations.batch.row_parser import RowParser, RowSettings
 from benchmarks.peers import vllm_whole, whole_readers
 
 OPTIONS = ("--tools-column", "tools", "--prompt", "prompt")
@@ -144,7 +144,7 @@ def beside_peers(rounds: int) -> None:
 
     fixtures = [each for each in load_fixtures() if each.family == "qwen3-hermes"]
     readers: dict[str, Callable[[str, str], object]] = {}
-    auto, told = (RowReader(Settings(tools_column="tools", format=name)) for name in (None, "hermes"))
+    auto, told = (RowParser(RowSettings(tools_column="tools", format=name)) for name in (None, "hermes"))
     readers["ours, any format"] = lambda text, tools: auto.columns({"text": text, "tools": tools})
     readers["ours, hermes"] = lambda text, tools: told.columns({"text": text, "tools": tools})
     if (peer := whole_readers([]).get("agent-tool-parser")) is not None:

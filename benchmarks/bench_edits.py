@@ -26,8 +26,8 @@ from pathlib import Path
 from diff_match_patch import diff_match_patch
 from rapidfuzz import fuzz
 
-from adapter.edits import patch_text
-from adapter.values.errors import EditError
+from adapter.core.errors import EditError
+from adapter.editing import patch_text
 from benchmarks.ambiguity import fits_anew, is_ambiguous
 from benchmarks.corruptions import Case, Patches
 from benchmarks.real_files import language_of

@@ -27,9 +27,9 @@ from canitoolcall.fixtures import Fixture, load_fixtures
 from canitoolcall.pytest_plugin import assert_conforms
 from canitoolcall.results import ParsedToolCall, ParseResult
 
-from adapter.engines import sglang, vllm
-from adapter.formats import FORMATS, guess
-from adapter.reading.tables import reasoning_of
+from adapter.integrations.engines import sglang, vllm
+from adapter.parsing.formats import FORMATS, guess_format
+from adapter.parsing.marker_tables import reasoning_markers
 from benchmarks.engines.tokenizers import markers, steps, tokenizer
 
 FOUND = Path(__file__).parent / "engines.json"
@@ -42,7 +42,7 @@ Outcomes = dict[str, Counter[str]]
 def pair_of(fixture: Fixture, whose: str) -> tuple[str, str | None]:
     """The names of the tool parser and the reasoning parser for a fixture. Raises LookupError where there is none."""
     if whose == "ours":
-        name = f"adapter_{TOLD.get(fixture.family) or guess(fixture.models[0])}"
+        name = f"adapter_{TOLD.get(fixture.family) or guess_format(fixture.models[0])}"
         return name, name
     resolve = import_module(f"canitoolcall.adapters.{ENGINE}").resolve_parsers
     rule = resolve(fixture.family, fixture.models[0])
@@ -109,7 +109,7 @@ def _reasons(fixture: Fixture) -> bool:
     prompt = fixture.generation_prompt
     if prompt is None:
         return "reasoning" in fixture.tags
-    return any(prompt.rfind(mark) > prompt.rfind(end) for mark, end in reasoning_of(FORMATS.all).items())
+    return any(prompt.rfind(mark) > prompt.rfind(end) for mark, end in reasoning_markers(FORMATS.all).items())
 
 
 def _outcome(fixture: Fixture, message: Any) -> str:

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
-from adapter.workspace.paths.gate import Root
 from adapter.workspace.paths.openat2 import is_available, open_beneath
-from adapter.workspace.paths.place import OPEN_FILE
+from adapter.workspace.paths.resolved_path import OPEN_FILE
+from adapter.workspace.paths.resolver import WorkspaceRoot
 
 FAST_BAR, WALK_BAR = 3.0, 15.0
 ROUNDS = 9
@@ -31,7 +31,7 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=3_000)
     times = parser.parse_args().times
     missed = []
-    with tempfile.TemporaryDirectory() as folder, Root(folder) as root:
+    with tempfile.TemporaryDirectory() as folder, WorkspaceRoot(folder) as root:
         path = Path(folder, NAME)
         path.parent.mkdir(parents=True)
         path.write_text("x")
@@ -59,7 +59,7 @@ def main() -> int:
             print(f"the gate with openat2:    {ratio:.1f}")
             if ratio > FAST_BAR:
                 missed.append(f"with openat2 {ratio:.1f} > {FAST_BAR}")
-        with patch("adapter.workspace.paths.gate.open_beneath", lambda *_: None):
+        with patch("adapter.workspace.paths.resolver.open_beneath", lambda *_: None):
             ratio = microseconds(gated, times) / unit
         print(f"the gate by walking:      {ratio:.1f}")
         if ratio > WALK_BAR:

@@ -33,10 +33,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from adapter.operations import FileOutline, Item
-from adapter.outline.extract import outline
+from adapter.outline.extractor import outline
+from adapter.outline.formatter import format_outline
 from adapter.outline.languages import LANGUAGES, language_of
-from adapter.outline.text import outline_text
+from adapter.tools.operations import FileOutline, OutlineItem
 
 SIZES = range(4_000, 200_000)
 REDUCTION_BAR = 70.0
@@ -194,7 +194,7 @@ def missed(found: FileOutline, wanted: list[tuple[str, int, bool]]) -> tuple[lis
     return [(name, line) for name, line, inside in lacking if not inside], sum(inside for *_, inside in lacking)
 
 
-def _all(items: Iterable[Item]) -> Iterator[Item]:
+def _all(items: Iterable[OutlineItem]) -> Iterator[OutlineItem]:
     for item in items:
         yield item
         yield from _all(item.members)
@@ -228,7 +228,7 @@ def main() -> int:
             table = language_of(path.name, text) or language
             start = time.process_time()
             found = outline(text, path.name, table)
-            shown = outline_text(found)
+            shown = format_outline(found)
             seconds += time.process_time() - start
             size += len(text)
             before, after = tokens(text), tokens(shown)

@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
-from adapter.formats import FORMATS
-from adapter.formats.others import OTHERS
-from adapter.formats.parser import Parser, parse
-from adapter.reading.markers import Markers
-from adapter.reading.tables import tables_for
-from adapter.tools.definition import Tool, ToolSet
+from adapter.parsing.formats import FORMATS
+from adapter.parsing.formats.cross_format import OTHERS
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.marker_tables import build_marker_tables
+from adapter.parsing.parser import Parser, parse
+from adapter.tools.tool import Tool, ToolSet
 from benchmarks import written_texts
 from benchmarks.peers import (
     CLOSE,
@@ -243,8 +243,8 @@ def bounds() -> dict[str, Callable[[str], object]]:
     only looks at each character for one that each marker has.
     """
     names = tuple(written_texts.TOOLS)
-    told = tables_for((FORMATS["hermes"],), names, OTHERS).text_markers
-    every = tables_for(FORMATS.all, names).text_markers
+    told = build_marker_tables((FORMATS["hermes"],), names, OTHERS).text_markers
+    every = build_marker_tables(FORMATS.all, names).text_markers
     return {
         **{f"str.find of each of {len(each.literals)} markers": partial(_find_each, each) for each in (told, every)},
         **{f"one search for all {len(each.literals)}": partial(_search_all, each) for each in (told, every)},
@@ -252,7 +252,7 @@ def bounds() -> dict[str, Callable[[str], object]]:
     }
 
 
-def _stopping_at(markers: Markers) -> re.Pattern[str]:
+def _stopping_at(markers: MarkerSet) -> re.Pattern[str]:
     """Never matches, and looks further where the character stands that is rarest in prose of each marker."""
     rare = {
         next((char for char in text if char in "`[]{<>:" or not char.isascii()), text[0]) for text in markers.literals
@@ -260,12 +260,12 @@ def _stopping_at(markers: Markers) -> re.Pattern[str]:
     return re.compile(f"[{re.escape(''.join(rare))}](?!)")
 
 
-def _find_each(markers: Markers, text: str) -> None:
+def _find_each(markers: MarkerSet, text: str) -> None:
     for literal in markers.literals:
         text.find(literal)
 
 
-def _search_all(markers: Markers, text: str) -> None:
+def _search_all(markers: MarkerSet, text: str) -> None:
     at = 0
     while (found := markers.search(text, at)) is not None:
         at = found[1]

@@ -18,12 +18,12 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 
-from adapter.operations import RunCommand, RunProgram
-from adapter.text.truncate import truncate
-from adapter.workspace.paths.gate import Root
-from adapter.workspace.processes.programs import prepare, run_program
-from adapter.workspace.processes.sandbox import Confinement, Level, Sandbox, missing
-from adapter.workspace.processes.shell import run_command
+from adapter.core.text.truncate import truncate
+from adapter.tools.operations import RunCommand, RunProgram
+from adapter.workspace.paths.resolver import WorkspaceRoot
+from adapter.workspace.sandbox.program_runner import prepare, run_program
+from adapter.workspace.sandbox.sandbox import ActiveSandbox, Level, SandboxSettings, why_unavailable
+from adapter.workspace.sandbox.shell import run_command
 
 OUTPUT_BAR = 1.3
 MEMORY_BAR_MB = 20.0
@@ -36,7 +36,7 @@ LINE = "all work and no play makes a dull log file, line after line after line"
 def main() -> int:
     gigabytes = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
     missed = []
-    with tempfile.TemporaryDirectory() as folder, Root(folder) as root:
+    with tempfile.TemporaryDirectory() as folder, WorkspaceRoot(folder) as root:
         command = f"yes '{LINE}' | head -c {int(gigabytes * 1e9)}"
         slow = RunProgram("sh", (("-c",), (command,)), slice_output=True)
         ways: dict[str, Callable[[], object]] = {
@@ -57,9 +57,9 @@ def main() -> int:
         plain = timed(lambda: drain("true"), 30) * 1_000
         print(f"`true`: {plain:.1f} ms without a supervisor")
         for level, bar in START_BAR_MS.items():
-            if missing(level) is not None:
+            if why_unavailable(level) is not None:
                 continue
-            confinement = Confinement(Sandbox(level), root.path)
+            confinement = ActiveSandbox(SandboxSettings(level), root.path)
             run_command(root, RunCommand("true"), confinement)
             more = timed(partial(run_command, root, RunCommand("true"), confinement), 30) * 1_000 - plain
             confinement.close()

@@ -1,4 +1,4 @@
-"""`adapter.engines.ray_serve` on a cluster of two nodes on this machine, in front of a scripted model server.
+"""`adapter.integrations.ray_serve` on a cluster of two nodes on this machine, in front of a scripted model server.
 
     python -m benchmarks.bench_ray                          in an environment with ray[serve]
 
@@ -29,7 +29,7 @@ import ray
 from ray import serve
 from ray.cluster_utils import Cluster
 
-from adapter.engines.ray_serve import REPLICA, Door, Proxy
+from adapter.integrations.ray_serve import REPLICA, Ingress, ServerReplica
 from benchmarks.bench_serve import TOOLS, process
 
 PORT = 8123
@@ -53,8 +53,8 @@ class Stream:
 def start(replicas: int, upstream: str) -> None:
     settings: dict[str, Any] = {"num_replicas": replicas, "autoscaling_config": None, "ray_actor_options": SMALL}
     doors = {**settings, "num_replicas": 1}
-    door: Any = Door
-    proxy: Any = Proxy
+    door: Any = Ingress
+    proxy: Any = ServerReplica
     behind = proxy.options(**settings).bind({"upstream": [upstream], "profile": "none"})
     serve.run(door.options(**doors).bind(behind), name="adapter")
 

@@ -1,13 +1,12 @@
 """Whether a small model calls when it should, the right tool, with the right values: each help by itself and together.
 
     python -m benchmarks.choices [MODEL.gguf] [--base-url URL] [--half build report] [--way NAME ...] [--set NAME ...]
-        [--languages] [--limit N] [--results FILE]
+        [--limit N] [--results FILE]
 
 The requests of ``choices.json`` (four sets of tools), each through the same translation as `adapter serve` makes, at
 temperature 0. Of the requests that want a call: valid calls, right tools, right calls (all of them, with the right
 arguments), of those that want none: needless calls; intervals are Wilson's, 95 %. ``--results`` keeps each answer as a
-line of JSON, and goes on from those that are there. ``--languages``: the requests of ``choices_languages.json``
-instead, in other languages for the same tools; there ``--set`` names languages.
+line of JSON, and goes on from those that are there.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from adapter.constraints.modes import Constraint
-from adapter.prompting.choosing import Parts
-from adapter.tools.calls import is_valid
-from adapter.tools.definition import ToolSet
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
-from adapter.upstream.endpoints import find_endpoint
-from adapter.upstream.probing.asking import _folded
-from adapter.upstream.transport import ChatClient, constraint_fields
-from adapter.values.events import Json, JsonObject, ToolCall
-from adapter.wire.answer import Answer
-from adapter.wire.options import Options
-from adapter.wire.request import translate
-from adapter.wire.translated import Request
+from adapter.backends.chat_client import ChatClient, constraint_fields
+from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
+from adapter.backends.endpoint_discovery import find_endpoint
+from adapter.core.events import Json, JsonObject, ToolCall
+from adapter.evaluation.probe.task_runner import _folded
+from adapter.grammars.constraint_mode import Constraint
+from adapter.prompting.intent.assist import AssistSettings
+from adapter.protocols.openai_chat_response import StreamedCompletion
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
+from adapter.tools.call_resolution import is_valid
+from adapter.tools.tool import ToolSet
 
 HERE = Path(__file__).parent
 MAX_TOKENS = 120
@@ -53,13 +52,13 @@ class Way:
     constraint: Constraint | None = None
     style: str | None = None
     prompts: str | None = None
-    parts: Parts | None = None
+    parts: AssistSettings | None = None
     native: bool = False
     own: bool = False
 
 
-ALL = Parts()
-NONE = Parts(decides=False, shortlist=None, values=False, counts=False)
+ALL = AssistSettings()
+NONE = AssistSettings(threshold=False, max_tools=None, values=False)
 WAYS = (
     Way("server alone", native=True),
     Way("words", "off"),
@@ -67,17 +66,14 @@ WAYS = (
     Way("prefer", "prefer"),
     Way("required", "required"),
     Way("signatures", parts=NONE),
-    Way("+ deciding", parts=replace(NONE, decides=True)),
-    Way("+ shortlist of 1", parts=replace(NONE, shortlist=1)),
-    Way("+ shortlist of 3", parts=replace(NONE, shortlist=3)),
+    Way("+ threshold", parts=replace(NONE, threshold=True)),
+    Way("+ shortlist of 1", parts=replace(NONE, max_tools=1)),
     Way("+ values", parts=replace(NONE, values=True)),
-    Way("+ counting", parts=replace(NONE, counts=True)),
     Way("all", parts=ALL),
-    Way("all, shortlist of 3", parts=replace(ALL, shortlist=3)),
-    Way("all but deciding", parts=replace(ALL, decides=False)),
-    Way("all but shortlist", parts=replace(ALL, shortlist=None)),
+    Way("all, shortlist of 3", parts=replace(ALL, max_tools=3)),
+    Way("all but threshold", parts=replace(ALL, threshold=False)),
+    Way("all but shortlist", parts=replace(ALL, max_tools=None)),
     Way("all but values", parts=replace(ALL, values=False)),
-    Way("all but counting", parts=replace(ALL, counts=False)),
 )
 
 
@@ -111,34 +107,24 @@ def cases(halves: Sequence[str], groups: Sequence[str] = ()) -> Iterator[Case]:
                 yield Case(group, row["request"], tools, row["calls"])
 
 
-def cases_in_languages(halves: Sequence[str], languages: Sequence[str] = ()) -> Iterator[Case]:
-    """By language, each with the tools of one of the sets."""
-    tools = {case.group: case.tools for case in cases(["build"])}
-    given = json.loads((HERE / "choices_languages.json").read_text(encoding="utf-8"))["languages"]
-    for language in languages or given:
-        for row in (row for half in halves for row in given[language][half]):
-            yield Case(language, row["request"], tools[row["set"]], row["calls"])
-
-
 def ask(client: ChatClient, case: Case, way: Way, max_tokens: int = MAX_TOKENS) -> Answered:
     """What a client of `adapter serve` would get."""
     enforce = partial(constraint_fields, client.endpoint.kind, max_string=MAX_STRING)
-    options = Options(
-        format="hermes",
-        style=way.style,
-        prompts=way.prompts,
-        constraint=way.constraint,
-        enforce=enforce,
-        small=way.parts,
+    options = TranslationOptions(
+        prompt=PromptSettings(
+            format="hermes", style=way.style, prompts=way.prompts, own=client.own_prompt().own if way.own else None
+        ),
+        constraints=ConstraintSettings(
+            mode=way.constraint, enforce=enforce, waits_for_calls=client.endpoint.kind == "llama.cpp"
+        ),
+        assists=way.parts,
         native=way.native,
-        own=client.own_prompt().own if way.own else None,
-        waits_for_calls=client.endpoint.kind == "llama.cpp",
     )
     body: JsonObject = {"messages": [{"role": "user", "content": case.request}], "tools": list(case.tools)}
     began = time.monotonic()
-    first = translate(body, options)
-    request: Request | None = first
-    answer, chunks = Answer(first), list[JsonObject]()
+    first = translate_chat_request(body, options)
+    request: TranslatedRequest | None = first
+    answer, chunks = StreamedCompletion(first), list[JsonObject]()
     read = written = passes = 0
     while request is not None:
         passes += 1
@@ -269,21 +255,19 @@ def main() -> None:
     parser.add_argument("--base-url", help="a running server instead")
     parser.add_argument("--half", nargs="*", default=["report"], choices=["build", "report"])
     parser.add_argument("--way", nargs="*", choices=[way.name for way in WAYS])
-    parser.add_argument("--set", nargs="*", default=[], dest="groups", help="only these sets, or languages")
-    parser.add_argument("--languages", action="store_true", help="the requests in other languages")
+    parser.add_argument("--set", nargs="*", default=[], dest="groups", help="only these sets")
     parser.add_argument("--limit", type=int, help="only the first requests")
     parser.add_argument("--results", type=Path, help="keep the answers here")
     parser.add_argument("--by-set", action="store_true", help="a row for each set of tools, too")
     options = parser.parse_args()
-    drawn = cases_in_languages if options.languages else cases
-    asked = list(drawn(options.half, options.groups))[: options.limit]
+    asked = list(cases(options.half, options.groups))[: options.limit]
     results = Results(options.results)
     table = Table("way", *HEADINGS)
     with ExitStack() as stack:
         if options.base_url:
             endpoint = find_endpoint(options.base_url)
         else:
-            endpoint = stack.enter_context(EmbeddedServer(options.model or fetch_weights())).endpoint
+            endpoint = stack.enter_context(EmbeddedServer(options.model or download_builtin_model())).endpoint
         client = stack.enter_context(ChatClient(endpoint))
         for way in WAYS:
             if options.way and way.name not in options.way:

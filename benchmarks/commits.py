@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from adapter.text.diffs import Change, changes
+from adapter.core.text.diffs import LineChange, changes
 from benchmarks.corruptions import Edit, is_telling
 from benchmarks.real_files import LANGUAGES, MAX_BYTES, MIN_BYTES
 
@@ -129,8 +129,8 @@ class Commits:
         return self.random.choice(self.of_suffix[suffix or self.random.choice(sorted(self.of_suffix))])
 
 
-def _near_joined(hunks: Sequence[Change]) -> Iterator[Change]:
-    joined: list[Change] = []
+def _near_joined(hunks: Sequence[LineChange]) -> Iterator[LineChange]:
+    joined: list[LineChange] = []
     for hunk in hunks:
         if joined and hunk.start - joined[-1].end <= NEAR:
             joined[-1] = joined[-1]._replace(end=hunk.end, new_end=hunk.new_end)
@@ -139,7 +139,7 @@ def _near_joined(hunks: Sequence[Change]) -> Iterator[Change]:
     return iter(joined)
 
 
-def _is_small(hunk: Change) -> bool:
+def _is_small(hunk: LineChange) -> bool:
     return hunk.end - hunk.start <= MAX_REMOVED and hunk.new_end - hunk.new_start <= MAX_ADDED
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Literal, TypeAlias
 
-from adapter.values.events import Json
+from adapter.core.events import Json
 from benchmarks.real_files import language_of
 
 Patches: TypeAlias = list[dict[str, Json]]

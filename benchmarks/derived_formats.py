@@ -23,17 +23,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from adapter import formats
-from adapter.formats import FORMATS, get_format, guess
-from adapter.formats.parser import Parser
-from adapter.prompting.deriving.derived import derived_by
-from adapter.prompting.deriving.trials import BOS, EOS, Writings, find_way
-from adapter.prompting.rendering import Template, TemplateFault, render
-from adapter.reading.format import Format
-from adapter.tools.definition import ToolSet
-from adapter.upstream.deriving import examined, recognise_format
-from adapter.values.events import JsonObject
-from adapter.values.turn import Turn
+from adapter.backends.template_detection import detect_format, examine_template
+from adapter.core.events import JsonObject
+from adapter.core.turn import Turn
+from adapter.parsing import formats
+from adapter.parsing.format import Format
+from adapter.parsing.formats import FORMATS, get_format, guess_format
+from adapter.parsing.parser import Parser
+from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
+from adapter.prompting.deriving.probes import BOS, EOS, RenderedConversations, detect_conventions
+from adapter.prompting.deriving.result import derive_format
+from adapter.tools.tool import ToolSet
 
 TOOLS = ToolSet(
     [
@@ -94,10 +94,10 @@ def is_held_out(file: Path) -> bool:
 def row_of(file: Path) -> Row:
     source = file.read_text(encoding="utf-8")
     begun = time.perf_counter()
-    found = examined(Template(source))
+    found = examine_template(ChatTemplate(source))
     milliseconds = (time.perf_counter() - begun) * 1000
-    told = recognise_format(source)
-    table = guess(None, source)
+    told = detect_format(source)
+    table = guess_format(None, source)
     if found.format is None and not found.samples:
         return Row(file.stem, "none", told.format or "any", found.why, milliseconds=milliseconds)
     right, table_right, asked, missed = 0, 0, 0, []
@@ -117,25 +117,27 @@ def row_of(file: Path) -> Row:
 
 def written_by(source: str) -> Iterator[tuple[str, str, Calls, str]]:
     """What was meant, and how the template writes it: (what, words, calls, text)."""
-    template = Template(source, {"bos_token": BOS, "eos_token": EOS})
+    template = ChatTemplate(source, {"bos_token": BOS, "eos_token": EOS})
     variables: dict[str, Any] = {}
 
     def fill(messages: Sequence[JsonObject], tools: Sequence[Any], opened: bool) -> str | None:
         given = [tool.to_openai() for tool in TOOLS.values()] if tools else []
         for _ in range(3):
             try:
-                return render(template, messages, given, add_generation_prompt=opened, variables=variables)
-            except TemplateFault as fault:
+                return render_chat_template(
+                    template, messages, given, add_generation_prompt=opened, variables=variables
+                )
+            except ChatTemplateError as fault:
                 if not str(fault).endswith("' is undefined"):
                     return None
                 variables[str(fault).split("'")[1]] = json.dumps(given)
         return None
 
-    found = derived_by(fill, "template_benchmark")
-    frame, way = found.frame, find_way(fill)
+    found = derive_format(fill, "template_benchmark")
+    frame, way = found.frame, detect_conventions(fill)
     if frame is None or way is None:
         return
-    writings = Writings(fill, way)
+    writings = RenderedConversations(fill, way)
     for what, calls in CALLS.items():
         for content in ("", "I do it now."):
             text = writings.calls(calls, content or None)
@@ -255,7 +257,7 @@ def suite(files: Sequence[Path]) -> str:
             continue
         count = counts.setdefault(fixture.family, Counter())
         count["outputs"] += 1
-        name = told.get(fixture.family) or guess(model)
+        name = told.get(fixture.family) or guess_format(model)
         assert name is not None
         expected = [(call.name, call.arguments) for call in fixture.expected.tool_calls] if fixture.expected else []
         tools = ToolSet(fixture.tools)
@@ -266,7 +268,7 @@ def suite(files: Sequence[Path]) -> str:
         )
         by_table = turn_by(format=get_format(name))
         count["table"] += conforms(fixture, by_table)
-        derived = examined(Template(file.read_text(encoding="utf-8"))).format
+        derived = examine_template(ChatTemplate(file.read_text(encoding="utf-8"))).format
         if derived is None:
             count["refused"] += 1
             continue

@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from rapidfuzz.distance import LCSseq
 
-from adapter.edits.folding import line_key
-from adapter.text.diffs import Change, changes
+from adapter.core.text.diffs import LineChange, changes
+from adapter.editing.matching.normalize import normalized_line
 from benchmarks.corruptions import Case, Edit, added_lines, case_of, is_telling
 
 Stands: TypeAlias = dict[int, int]
@@ -55,7 +55,7 @@ def real_drift(random: Random, source: str, old: Sequence[str], new: Sequence[st
     return None
 
 
-def _standing(hunks: Sequence[Change], count: int) -> Stands:
+def _standing(hunks: Sequence[LineChange], count: int) -> Stands:
     stands: Stands = {}
     position = shift = 0
     for start, end, _, new_end in [*hunks, (count, count, 0, 0)]:
@@ -101,11 +101,11 @@ def _made(edit: Edit, new: Sequence[str], place: int | None) -> str | None:
 def _twins(edit: Edit, new: Sequence[str], place: int | None) -> Iterator[int]:
     """Other places of the touched lines around which no less of what is shown stands: nobody could tell."""
     touched = [edit.lines[line] for line in _touched(edit)]
-    shown = [key for line in edit.old if (key := line_key(line))]
+    shown = [key for line in edit.old if (key := normalized_line(line))]
 
     def alike(at: int) -> float:
         near = new[max(0, at - edit.before - NEAR) : at + len(touched) + edit.after + NEAR]
-        return LCSseq.similarity(shown, [key for line in near if (key := line_key(line))])
+        return LCSseq.similarity(shown, [key for line in near if (key := normalized_line(line))])
 
     for at in range(len(new) - len(touched) + 1):
         is_there = place not in (None, at) and list(new[at : at + len(touched)]) == touched
@@ -153,7 +153,7 @@ def _between_unique(old: Sequence[str], new: Sequence[str]) -> Stands:
 def _without_blanks(compare: Compare) -> Compare:
     def compared(old: Sequence[str], new: Sequence[str]) -> Stands:
         left, right = ([at for at, line in enumerate(lines) if line.strip()] for lines in (old, new))
-        found = compare([line_key(old[at]) for at in left], [line_key(new[at]) for at in right])
+        found = compare([normalized_line(old[at]) for at in left], [normalized_line(new[at]) for at in right])
         return {left[a]: right[b] for a, b in found.items()}
 
     return compared

@@ -23,10 +23,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from adapter.operations import Patch, PatchText
-from adapter.values.errors import EditError, ToolError
-from adapter.workspace.changes.documents import decode
-from adapter.workspace.files.patched import patch_bytes
+from adapter.core.errors import EditError, ToolError
+from adapter.tools.operations import Patch, PatchText
+from adapter.workspace.changes.text_codec import decode
+from adapter.workspace.files.patch_bytes import patch_bytes
 from benchmarks import stopping
 
 ENDS = ("\n", "\r\n", "\r")

@@ -25,7 +25,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from adapter.operations import (
+from adapter.core.errors import ToolError
+from adapter.tools.operations import (
     DeleteMemory,
     FindByName,
     FindSymbols,
@@ -44,9 +45,8 @@ from adapter.operations import (
     WriteMemory,
     WriteText,
 )
-from adapter.values.errors import ToolError
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host
+from adapter.workspace.capabilities.host import Host
 from benchmarks import stopping
 from tests.workspace.changes.crashing import ALL_CALLS, ERRORS, SCENARIOS, Failing, content_of, intercepted, lay_out
 
@@ -64,13 +64,13 @@ class Case:
 
 
 def one(operation: Operation, *before: Operation) -> Case:
-    return Case(lambda workspace: workspace.do(operation), before)
+    return Case(lambda workspace: workspace.perform(operation), before)
 
 
 READS: dict[str, Case] = {
     "read": one(ReadText("a.txt")),
     "read a range of a large file": Case(
-        lambda workspace: workspace.do(ReadText("large", start_line=3_000, end_line=3_001)), large=True
+        lambda workspace: workspace.perform(ReadText("large", start_line=3_000, end_line=3_001)), large=True
     ),
     "read or list": one(ReadText("src", or_list=True)),
     "info": one(Stat("src/b.txt")),
@@ -158,7 +158,7 @@ def attempt(folder: Path, case: Case, before: Callable[[str], None]) -> Attempt:
     failed: Exception | None = None
     with opened(directory) as workspace:
         for operation in (WriteText("first", ""), *case.before):
-            workspace.do(operation)
+            workspace.perform(operation)
         held = _descriptors()
         try:
             with intercepted(before, ALL_CALLS):
@@ -169,7 +169,7 @@ def attempt(folder: Path, case: Case, before: Callable[[str], None]) -> Attempt:
         (directory / "large").unlink(missing_ok=True)
         tree = content(directory)
     with opened(directory) as workspace, suppress(ToolError):  # there may be no such note
-        workspace.do(ViewMemory("n.md"))
+        workspace.perform(ViewMemory("n.md"))
     return Attempt(outcome, failed, leaked, tree, content(directory))
 
 
@@ -244,14 +244,14 @@ def under(condition: str, folder: Path) -> Iterator[str]:
     directory.mkdir()
     lay_out_more(directory)
     with opened(directory) as workspace:
-        workspace.do(WriteText("first", ""))
+        workspace.perform(WriteText("first", ""))
     with _hardship(condition, folder):
         for name, case in CHANGES.items():
             before, held, outcome = content(directory), _descriptors(), "done"
             try:
                 with opened(directory) as workspace:
                     for operation in case.before:
-                        workspace.do(operation)
+                        workspace.perform(operation)
                     before = content(directory)
                     case.run(workspace)
             except ToolError as error:

@@ -29,12 +29,12 @@ from random import Random
 from typing import Any, Self
 from uuid import uuid4
 
-from adapter.conversation.guardrails.past import has_failed
-from adapter.evaluating.scenario import Made, Scenario, Step, next_step
-from adapter.evaluating.suites import BUILT_IN, load
-from adapter.formats.parser import parse
-from adapter.prompting.neutral import restore
-from adapter.values.events import Json, JsonObject
+from adapter.conversation.guardrails.call_history import looks_like_error
+from adapter.core.events import Json, JsonObject
+from adapter.evaluation.scenario import ExecutedCall, NextStep, Scenario, next_step
+from adapter.evaluation.suite_loader import BUILT_IN, load_suite
+from adapter.parsing.parser import parse
+from adapter.prompting.escaping import unescape_control_tokens
 from benchmarks.mistakes import BEFORE_ANSWER, BEFORE_CALLS, MISTAKES, NAMED, RESPOND, Situation
 
 CHARACTERS_A_TOKEN = 4
@@ -98,13 +98,13 @@ class Model:
             return "I only know the scenarios of this suite."
         made = read_conversation(messages, scenario)
         step = next_step(scenario, made)
-        calls = step.calls if isinstance(step, Step) else ()
-        key: Json = (step.number, len(step.calls)) if isinstance(step, Step) else "answer"
+        calls = step.calls if isinstance(step, NextStep) else ()
+        key: Json = (step.number, len(step.calls)) if isinstance(step, NextStep) else "answer"
         attempt = told.tries.get(key, 0)
         told.tries[key] = attempt + 1
         random = Random(f"{seed}/{scenario.name}/{number}/{key}/{attempt}")
         responds = any(tool["function"]["name"] == RESPOND for tool in body.get("tools") or ())
-        at = Situation(scenario, calls, "" if isinstance(step, Step) else step, made, random, responds)
+        at = Situation(scenario, calls, "" if isinstance(step, NextStep) else step, made, random, responds)
         spoken = [f"{each.get('role')}: {_text(each)}" for each in messages if each.get("role") != "assistant"]
         mistake = self._mistake(at, told, key, attempt, rate, only, spoken)
         told.last[key] = (mistake, spoken)
@@ -149,7 +149,7 @@ def _rest(spoken: Sequence[str], heard: Sequence[str]) -> str:
     return "\n".join(left)
 
 
-def read_conversation(messages: Sequence[JsonObject], scenario: Scenario) -> list[Made]:
+def read_conversation(messages: Sequence[JsonObject], scenario: Scenario) -> list[ExecutedCall]:
     """The calls that were made and their results, native or in the model's text (a model reads over ``¤``).
 
     Of a call that succeeded arguments count that its tool has: a harness may have left the others out.
@@ -158,13 +158,13 @@ def read_conversation(messages: Sequence[JsonObject], scenario: Scenario) -> lis
         tool["function"]["name"]: tool["function"]["parameters"].get("properties") or {} for tool in scenario.tools
     }
 
-    def as_run(call: tuple[str, JsonObject], result: str) -> Made:
+    def as_run(call: tuple[str, JsonObject], result: str) -> ExecutedCall:
         name, arguments = call
-        if name in known and not has_failed(result):
+        if name in known and not looks_like_error(result):
             arguments = {key: value for key, value in arguments.items() if key in known[name]}
-        return Made(name, arguments, result)
+        return ExecutedCall(name, arguments, result)
 
-    made: list[Made] = []
+    made: list[ExecutedCall] = []
     waiting: dict[str, tuple[str, JsonObject]] = {}
     for message in messages:
         role, text = message.get("role"), _text(message)
@@ -180,7 +180,7 @@ def read_conversation(messages: Sequence[JsonObject], scenario: Scenario) -> lis
         elif role in ("user", "tool"):
             for result in _RESULT.findall(text) or ([text] if role == "tool" else []):
                 if waiting:
-                    made.append(as_run(waiting.pop(next(iter(waiting))), restore(result)))
+                    made.append(as_run(waiting.pop(next(iter(waiting))), unescape_control_tokens(result)))
     return made
 
 
@@ -366,7 +366,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8085)
     parser.add_argument("--suite", default=BUILT_IN)
     options = parser.parse_args()
-    with FaultyServer(load(options.suite), port=options.port) as server:
+    with FaultyServer(load_suite(options.suite), port=options.port) as server:
         print(f"a simulation, no model: {server.url}/v1", flush=True)
         try:
             server.wait()

@@ -35,12 +35,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from adapter.formats.parser import parse
-from adapter.values.events import JsonObject
+from adapter.core.events import JsonObject
+from adapter.parsing.parser import parse
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host, WebAccess
+from adapter.workspace.capabilities.host import Host, WebAccess
 from benchmarks import stopping
-from tests.formats.soup import TOOLS
+from tests.parsing.formats.soup import TOOLS
 from tests.serving import serving_afresh
 
 MEMORY_BAR_MB = 200.0

@@ -35,15 +35,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from adapter.formats import FORMATS, guess
-from adapter.formats.parser import Parser
-from adapter.tools.definition import ToolSet
-from adapter.values.events import Event, InvalidToolCall, JsonObject, ToolCall
-from adapter.values.fixes import FIXES
-from adapter.values.turn import merge
+from adapter.core.events import Event, InvalidToolCall, JsonObject, ToolCall
+from adapter.core.repair_codes import REPAIRS
+from adapter.core.turn import merge_deltas
+from adapter.parsing.formats import FORMATS, guess_format
+from adapter.parsing.parser import Parser
+from adapter.tools.tool import ToolSet
 from benchmarks import stopping
-from tests.formats.soup import EVERYTHING, FORMAT_NAMES, PIECES, TOOLS
-from tests.reading.checks import stream_fault
+from tests.parsing.checks import stream_fault
+from tests.parsing.formats.soup import EVERYTHING, FORMAT_NAMES, PIECES, TOOLS
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 SOUP: list[str] = sorted(set(PIECES))  # a set's order differs from process to process
@@ -323,7 +323,7 @@ def samples() -> list[Sample]:
         print("canitoolcall is not installed: without its outputs", file=sys.stderr)
         return found
     for fixture in sorted(load_fixtures(), key=lambda fixture: fixture.id):
-        told = guess(fixture.models[0]) if fixture.models else None
+        told = guess_format(fixture.models[0]) if fixture.models else None
         found.append(Sample(fixture.raw_output, ToolSet(fixture.tools), told, fixture.generation_prompt or ""))
     return found
 
@@ -337,7 +337,7 @@ def read(given: Input, pieces: Pieces) -> tuple[Event, ...]:
     for piece in pieces:
         events += parser.feed(piece)
     events += parser.close(given.finish_reason)
-    return merge(events)
+    return merge_deltas(events)
 
 
 def check_whole(given: Input) -> tuple[Event, ...]:
@@ -349,7 +349,7 @@ def check_whole(given: Input) -> tuple[Event, ...]:
     if len({call.id for call in calls}) != len(calls):
         raise Broken("call", "two calls with one id")
     for call in calls:
-        if not FIXES.keys() >= {*call.fixes}:
+        if not REPAIRS.keys() >= {*call.fixes}:
             raise Broken("call", f"unknown fixes {call.fixes}")
         try:
             json.dumps([call.name, call.arguments], ensure_ascii=False, allow_nan=False).encode()

@@ -23,19 +23,19 @@ from functools import cache, partial
 from pathlib import Path
 from random import Random
 
-from adapter.edits import patch_text
-from adapter.edits.notations import is_notation, read_notation, read_patches
-from adapter.formats import FORMATS
-from adapter.formats.parser import parse
-from adapter.operations import Patch
-from adapter.prompting.neutral import neutralise, restore
-from adapter.tools.definition import ToolSet
-from adapter.values.decoding import decode_json, decode_values
-from adapter.values.errors import AdapterError, ToolError
-from adapter.workspace.paths.gate import Root
+from adapter.core.errors import AdapterError, ToolError
+from adapter.core.json.decode import decode_json, decode_values
+from adapter.editing import patch_text
+from adapter.editing.notations.registry import is_known_notation, parse_notation, read_patches
+from adapter.parsing.formats import FORMATS
+from adapter.parsing.parser import parse
+from adapter.prompting.escaping import escape_control_tokens, unescape_control_tokens
+from adapter.tools.operations import Patch
+from adapter.tools.tool import ToolSet
+from adapter.workspace.paths.resolver import WorkspaceRoot
 from benchmarks import stopping
 from benchmarks.fuzz_parse import SOUP, samples
-from tests.formats.soup import TOOLS
+from tests.parsing.formats.soup import TOOLS
 
 LONGEST = 400
 PATH_PARTS = (
@@ -63,8 +63,8 @@ def repair(text: str) -> None:
 def edits(text: str) -> None:
     """Both ways: the text as a notation, and as an old text that may fit only roughly."""
     try:
-        if is_notation(text):
-            read_notation(text)
+        if is_known_notation(text):
+            parse_notation(text)
         read_patches(text)
     except AdapterError:
         pass
@@ -88,7 +88,7 @@ def gate(text: str) -> None:
 
 
 @cache
-def _ground() -> tuple[Root, frozenset[tuple[int, int]]]:
+def _ground() -> tuple[WorkspaceRoot, frozenset[tuple[int, int]]]:
     """A workspace with links of all kinds, and what is outside of it and must not be reached."""
     top = Path(tempfile.mkdtemp(prefix="gate-"))
     directory = top / "ws"
@@ -102,12 +102,12 @@ def _ground() -> tuple[Root, frozenset[tuple[int, int]]]:
     (top / "file").touch()
     outside = [Path(path) for path in ("/", "/proc", "/dev", "/etc", "/etc/passwd", "/tmp", top, top / "file")]
     found = frozenset((path.stat().st_dev, path.stat().st_ino) for path in outside if path.exists())
-    return Root(directory), found
+    return WorkspaceRoot(directory), found
 
 
 def neutral(text: str) -> None:
-    shown = neutralise(text, FORMATS["hermes"], ToolSet(TOOLS))
-    assert restore(shown) == text
+    shown = escape_control_tokens(text, FORMATS["hermes"], ToolSet(TOOLS))
+    assert unescape_control_tokens(shown) == text
     assert not parse(shown, TOOLS).calls
 
 

@@ -39,13 +39,13 @@ from rich.console import Console
 from rich.table import Table
 
 from adapter.agent.agent import Agent
-from adapter.evaluating.log import RunLog
-from adapter.evaluating.running import MAX_TURNS, Own, Run, Sampling, Sdk, Way, judged
-from adapter.evaluating.scenario import Made, Scenario, next_step, perform
-from adapter.evaluating.scores import percent, score, with_interval
-from adapter.evaluating.suites import chosen, load
-from adapter.upstream.endpoints import Endpoint
-from adapter.values.events import JsonObject
+from adapter.backends.endpoint_discovery import Endpoint
+from adapter.core.events import JsonObject
+from adapter.evaluation.metrics import aggregate_runs, percent, with_interval
+from adapter.evaluation.run_log import RunLog
+from adapter.evaluation.runner import MAX_TURNS, AgentHarness, EvalRun, Harness, Sampling, SdkHarness, score_run
+from adapter.evaluation.scenario import ExecutedCall, Scenario, next_step, perform
+from adapter.evaluation.suite_loader import load_suite, select_scenarios
 from benchmarks.faulty_model import FaultyServer, Mending, model_name
 from benchmarks.mistakes import MISTAKES
 
@@ -73,7 +73,7 @@ class Setting:
 
 def needed(scenario: Scenario) -> int:
     """Answers of a model that makes no mistake."""
-    made, steps = list[Made](), 0
+    made, steps = list[ExecutedCall](), 0
     world = scenario.world()
     while not isinstance(step := next_step(scenario, made), str):
         made += [perform(scenario, world, call.name, call.arguments) for call in step.calls]
@@ -94,15 +94,15 @@ class ForgeRunner:
     model: Callable[[Scenario, int], str]
     process: subprocess.Popen[str] | None = None
 
-    def run(self, scenario: Scenario, number: int, go_on: Callable[[], None]) -> Run:
+    def run(self, scenario: Scenario, number: int, go_on: Callable[[], None]) -> EvalRun:
         go_on()
         if self.process is None:
             command = [str(self.python), str(HERE / "forge_runner.py")]
             self.process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1
             )
-        world, made = scenario.world(), list[Made]()
-        run = Run(scenario.name, scenario.kind, self.name, number)
+        world, made = scenario.world(), list[ExecutedCall]()
+        run = EvalRun(scenario.name, scenario.kind, self.name, number)
         began = time.monotonic()
         self._say({
             "system": scenario.system, "user": scenario.user, "tools": list(scenario.tools), "context": CONTEXT,
@@ -113,7 +113,7 @@ class ForgeRunner:
             made.append(perform(scenario, world, said["call"]["name"], said["call"]["arguments"]))
             self._say({"result": made[-1].result, "ok": made[-1].ok})
         run.answer, run.fault = said["ended"]["answer"], said["ended"]["fault"]
-        return judged(run, scenario, world, made, began)
+        return score_run(run, scenario, world, made, began)
 
     def _say(self, value: object) -> None:
         assert self.process is not None
@@ -186,7 +186,7 @@ class Bench:
     stack: ExitStack = field(default_factory=ExitStack)
     urls: dict[str, str] = field(default_factory=dict)
 
-    def way(self, arm: str, setting: Setting, *, streams: bool = False) -> Way:
+    def way(self, arm: str, setting: Setting, *, streams: bool = False) -> Harness:
         from openai import OpenAI
 
         def model(scenario: Scenario, number: int) -> str:
@@ -197,7 +197,9 @@ class Bench:
         name, url = f"{arm}, {setting}", f"{self.server.url}/v1"
         if arm.startswith("ours agent"):
             told = none if arm.endswith("untold") else steps
-            return Own(name, Endpoint(url), model, options=lambda scenario: {**told(scenario), **self.agent_options})
+            return AgentHarness(
+                name, Endpoint(url), model, options=lambda scenario: {**told(scenario), **self.agent_options}
+            )
         if arm == "forge runner":
             runner = ForgeRunner(name, self._forge(), url, model)
             self.stack.callback(runner.close)
@@ -206,7 +208,7 @@ class Bench:
             url = f"{self._proxy(arm)}/v1"
         client = self.stack.enter_context(OpenAI(base_url=url, api_key="none", max_retries=0))
         extra = told_steps if arm.endswith(" told") else none
-        return Sdk(name, client, model, Sampling(), streams, extra=extra)
+        return SdkHarness(name, client, model, Sampling(), streams, extra=extra)
 
     def _forge(self) -> Path:
         if self.forge is None:
@@ -260,7 +262,7 @@ def free_port() -> int:
 
 def measure(
     bench: Bench, arm: str, setting: Setting, scenarios: Sequence[Scenario], runs: int, log: RunLog | None
-) -> list[Run]:
+) -> list[EvalRun]:
     """The runs of an arm; turns and tokens are those that the model counted."""
     way = bench.way(arm, setting)
     done = []
@@ -296,7 +298,7 @@ def compare(bench: Bench, arms: Sequence[str], settings: Sequence[Setting], scen
     for setting in settings:
         for arm in arms:
             some = measure(bench, arm, setting, scenarios, runs, log)
-            each = score(some)
+            each = aggregate_runs(some)
             more = [run.turns - least[run.scenario] for run in some if run.done]
             table.add_row(
                 f"{percent(setting.rate)}, {arm}", with_interval(each), f"{each.turns:.2f}",
@@ -317,7 +319,7 @@ def by_mistake(
     table = table_of(f"only this, in {percent(setting.rate)} of the steps", arms)
     for mistake in MISTAKES:
         only = replace(setting, only=mistake)
-        shares = [score(measure(bench, arm, only, scenarios, runs, log)) for arm in arms]
+        shares = [aggregate_runs(measure(bench, arm, only, scenarios, runs, log)) for arm in arms]
         table.add_row(mistake.replace("_", " "), *(percent(each.share) for each in shares))
     Console(width=140).print(table)
 
@@ -359,7 +361,7 @@ def main() -> None:
     parser.add_argument("--agent", default="{}", metavar="JSON", help="more arguments for `Agent`")
     parser.add_argument("--results", type=Path, help="every run, as JSON lines; goes on with those there")
     given = parser.parse_args()
-    scenarios = chosen(load(), given.kind, [], easy=False)
+    scenarios = select_scenarios(load_suite(), given.kind, [], easy=False)
     arms = [arm for arm in given.arm or USUAL_ARMS if given.forge or not arm.startswith("forge")]
     forge = forge_environment(given.forge, given.python) if any(arm.startswith("forge") for arm in arms) else None
     print(f"a simulation: {len(scenarios)} scenarios, {given.runs} runs of each, seed {given.seed}, {given.mending=}")

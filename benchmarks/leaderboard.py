@@ -25,10 +25,10 @@ from typing import TypeAlias
 from rich.console import Console
 from rich.table import Table
 
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
-from adapter.upstream.endpoints import find_endpoint
-from adapter.upstream.transport import ChatClient
-from adapter.values.events import Json, JsonObject
+from adapter.backends.chat_client import ChatClient
+from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
+from adapter.backends.endpoint_discovery import find_endpoint
+from adapter.core.events import Json, JsonObject
 from benchmarks.choices import WAYS, Answered, Case, Results, interval
 
 SHARES = {"simple_python": 2, "multiple": 1, "parallel": 1, "irrelevance": 1}
@@ -143,7 +143,7 @@ def main() -> None:
         if options.base_url:
             endpoint = find_endpoint(options.base_url)
         else:
-            endpoint = stack.enter_context(EmbeddedServer(options.model or fetch_weights())).endpoint
+            endpoint = stack.enter_context(EmbeddedServer(options.model or download_builtin_model())).endpoint
         client = stack.enter_context(ChatClient(endpoint))
         for way in (way for way in WAYS if way.name in options.way):
             made = row(way.name, [(each, results.get(way, each.case, client)) for each in drawn], check)

@@ -21,18 +21,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapter.conversation.session import Done, Query, Run, Session
-from adapter.conversation.shown import Message
-from adapter.formats import get_format
-from adapter.formats.parser import parse
-from adapter.prompting.prompt import system_prompt
-from adapter.tools.calls import resolve
-from adapter.tools.definition import ToolSet
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
-from adapter.upstream.endpoints import find_endpoint
-from adapter.upstream.transport import ChatClient, constraint_fields
-from adapter.values.errors import ToolError
-from adapter.values.events import JsonObject
+from adapter.backends.chat_client import ChatClient, constraint_fields
+from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
+from adapter.backends.endpoint_discovery import find_endpoint
+from adapter.conversation.message_rendering import Message
+from adapter.conversation.session import AskModel, Finished, RunTools, Session
+from adapter.core.errors import ToolError
+from adapter.core.events import JsonObject
+from adapter.parsing.formats import get_format
+from adapter.parsing.parser import parse
+from adapter.prompting.system_prompt import system_prompt
+from adapter.tools.call_resolution import resolve_call
+from adapter.tools.tool import ToolSet
 from adapter.workspace import Workspace
 
 FORMAT = get_format("hermes")
@@ -101,13 +101,13 @@ def conversations(folder: Path) -> Iterator[Conversation]:
                 (folder / path).write_text(content, encoding="utf-8")
             with Workspace(folder, approve="yolo", only=OFFERED) as workspace:
                 session = Session(system_prompt(tools=workspace.tools), FORMAT, workspace.tools)
-                step: Query | Run | Done = session.start(request)
-                step = session.answered(
+                step: AskModel | RunTools | Finished = session.start(request)
+                step = session.on_answer(
                     parse(text, workspace.tools, finish_reason="length" if fault == "cut off" else "stop")
                 )
-                if isinstance(step, Run):
-                    step = session.ran(workspace.run_calls(step))
-            if isinstance(step, Query) and "tool_error" in step.messages[-1]["content"]:
+                if isinstance(step, RunTools):
+                    step = session.on_tool_results(workspace.run_calls(step))
+            if isinstance(step, AskModel) and "tool_error" in step.messages[-1]["content"]:
                 yield Conversation(fault, right, step.messages)
 
 
@@ -136,7 +136,7 @@ def judge(text: str, right: Call, tools: ToolSet) -> str:
     if not calls:
         return "not"
     try:
-        invocation = resolve(calls[0].name, calls[0].arguments, tools)
+        invocation = resolve_call(calls[0].name, calls[0].arguments, tools)
     except ToolError:
         return "not"
     is_right = invocation.tool.name == right[0] and right[1].items() <= invocation.arguments.items()
@@ -170,7 +170,7 @@ def main() -> None:
         if options.base_url:
             endpoint = find_endpoint(options.base_url)
         else:
-            endpoint = stack.enter_context(EmbeddedServer(options.model or fetch_weights())).endpoint
+            endpoint = stack.enter_context(EmbeddedServer(options.model or download_builtin_model())).endpoint
         client = stack.enter_context(ChatClient(endpoint))
         for conversation in asked:
             count = counts.setdefault(conversation.fault, Counter())

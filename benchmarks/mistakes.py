@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from adapter.evaluating.scenario import Call, Made, Scenario
-from adapter.formats.hermes import encode_calls
-from adapter.values.events import Json
+from adapter.core.events import Json
+from adapter.evaluation.scenario import ExecutedCall, ExpectedCall, Scenario
+from adapter.parsing.formats.hermes import encode_calls
 
 RESPOND = "respond"
 """A tool that some harnesses add for answers in words, with the parameter ``message``."""
@@ -24,28 +24,30 @@ class Situation:
     """Where a mistake is made: before these calls, or before the final answer (``answer``), after those."""
 
     scenario: Scenario
-    calls: tuple[Call, ...]
+    calls: tuple[ExpectedCall, ...]
     answer: str
-    made: Sequence[Made]
+    made: Sequence[ExecutedCall]
     random: Random
     responds: bool
     """Answers in words are calls of `RESPOND`."""
 
-    def written(self, calls: Sequence[Call]) -> str:
+    def written(self, calls: Sequence[ExpectedCall]) -> str:
         return encode_calls([(call.name, dict(call.arguments)) for call in calls])
 
     def said(self, text: str) -> str:
         """An answer in words, half the time by the tool for it where there is one."""
         return (
-            self.written([Call(RESPOND, {"message": text})]) if self.responds and self.random.random() < 0.5 else text
+            self.written([ExpectedCall(RESPOND, {"message": text})])
+            if self.responds and self.random.random() < 0.5
+            else text
         )
 
     def right(self) -> str:
         if self.calls:
             return self.written(self.calls)
-        return self.written([Call(RESPOND, {"message": self.answer})]) if self.responds else self.answer
+        return self.written([ExpectedCall(RESPOND, {"message": self.answer})]) if self.responds else self.answer
 
-    def spoilt(self, change: Callable[[Call], Call]) -> str:
+    def spoilt(self, change: Callable[[ExpectedCall], ExpectedCall]) -> str:
         """The calls, one of them changed."""
         at = self.random.randrange(len(self.calls))
         return self.written([change(call) if n == at else call for n, call in enumerate(self.calls)])
@@ -67,26 +69,30 @@ def unreadable(at: Situation) -> str:
 
 
 def unknown_tool(at: Situation) -> str:
-    def change(call: Call) -> Call:
+    def change(call: ExpectedCall) -> ExpectedCall:
         noun = call.name.rpartition("_")[2]
-        return Call(at.random.choice([f"fetch_{noun}_data", f"lookup_{noun}", f"{noun}_api_query"]), call.arguments)
+        return ExpectedCall(
+            at.random.choice([f"fetch_{noun}_data", f"lookup_{noun}", f"{noun}_api_query"]), call.arguments
+        )
 
     return at.spoilt(change)
 
 
 def wrong_arguments(at: Situation) -> str:
-    def change(call: Call) -> Call:
+    def change(call: ExpectedCall) -> ExpectedCall:
         if not call.arguments:
-            return Call(call.name, {"input": "x"})
+            return ExpectedCall(call.name, {"input": "x"})
         key = at.random.choice(sorted(call.arguments))
         value = call.arguments[key]
         match at.random.randrange(3):
             case 0:
-                return Call(call.name, {f"the_{key}" if name == key else name: v for name, v in call.arguments.items()})
+                return ExpectedCall(
+                    call.name, {f"the_{key}" if name == key else name: v for name, v in call.arguments.items()}
+                )
             case 1 if isinstance(value, int | float):
-                return Call(call.name, {**call.arguments, key: f"{value} (number)"})
+                return ExpectedCall(call.name, {**call.arguments, key: f"{value} (number)"})
             case _:
-                return Call(call.name, {**call.arguments, key: _other(value)})
+                return ExpectedCall(call.name, {**call.arguments, key: _other(value)})
 
     return at.spoilt(change)
 
@@ -106,9 +112,9 @@ def _other(value: Json) -> Json:
 
 
 def missing_arguments(at: Situation) -> str:
-    def change(call: Call) -> Call:
+    def change(call: ExpectedCall) -> ExpectedCall:
         gone = at.random.choice(sorted(call.arguments))
-        return Call(call.name, {key: value for key, value in call.arguments.items() if key != gone})
+        return ExpectedCall(call.name, {key: value for key, value in call.arguments.items() if key != gone})
 
     return at.spoilt(change)
 
@@ -154,7 +160,7 @@ def early_answer(at: Situation) -> str:
 
 def same_again(at: Situation) -> str:
     last = at.made[-1]
-    return at.written([Call(last.name, last.arguments)])
+    return at.written([ExpectedCall(last.name, last.arguments)])
 
 
 def invented_result(at: Situation) -> str:
@@ -197,8 +203,8 @@ def refusal(at: Situation) -> str:
 
 
 def going_on(at: Situation) -> str:
-    last = at.made[-1] if at.made else Made(at.scenario.tools[0]["function"]["name"], {}, "")
-    again = at.written([Call(last.name, last.arguments)])
+    last = at.made[-1] if at.made else ExecutedCall(at.scenario.tools[0]["function"]["name"], {}, "")
+    again = at.written([ExpectedCall(last.name, last.arguments)])
     return f"{at.right()}\n\nUser: Thank you. And the next one?\nAssistant: Of course.\n{again}"
 
 

@@ -19,12 +19,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-from adapter.formats import get_format, guess
-from adapter.prompting.rendering import Template, TemplateFault, render
-from adapter.prompting.traits import Traits, Trial, examine
-from adapter.values.events import JsonObject
-from adapter.wire.definitions import tool_set
-from adapter.wire.own_messages import own_messages
+from adapter.core.events import JsonObject
+from adapter.parsing.formats import get_format, guess_format
+from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
+from adapter.prompting.template_capabilities import ProbeConversation, TemplateCapabilities, probe_template
+from adapter.protocols.template_messages import template_messages
+from adapter.protocols.tool_definitions import parse_tool_set
 from benchmarks.conversations import CONVERSATIONS, TOKENS, is_held_out, must_show
 
 Fill: TypeAlias = Callable[[list[JsonObject], list[JsonObject]], str | None]
@@ -32,32 +32,32 @@ Fill: TypeAlias = Callable[[list[JsonObject], list[JsonObject]], str | None]
 
 
 def here(source: str, variables: Any = None) -> Fill:
-    template = Template(source, TOKENS)
+    template = ChatTemplate(source, TOKENS)
 
     def fill(messages: list[JsonObject], tools: list[JsonObject]) -> str | None:
         try:
-            return render(template, messages, tools, variables=variables)
-        except TemplateFault:
+            return render_chat_template(template, messages, tools, variables=variables)
+        except ChatTemplateError:
             return None
 
     return fill
 
 
-def traits_by(fill: Fill) -> Traits | None:
-    trials = examine()
-    trial: Trial = next(trials)
+def traits_by(fill: Fill) -> TemplateCapabilities | None:
+    trials = probe_template()
+    trial: ProbeConversation = next(trials)
     while True:
         try:
             trial = trials.send(fill([dict(each) for each in trial.messages], list(trial.tools)))
         except StopIteration as stop:
-            found: Traits | None = stop.value
+            found: TemplateCapabilities | None = stop.value
             return found
 
 
 @contextmanager
 def llama_cpp(source: str, folder: Path) -> Iterator[Fill]:
-    from adapter.upstream.embedded import EmbeddedServer
-    from adapter.upstream.endpoints import get
+    from adapter.backends.embedded_server import EmbeddedServer
+    from adapter.backends.endpoint_discovery import get_json
     from tests.engines import write_random_gguf
 
     weights = folder / "random.gguf"
@@ -66,17 +66,17 @@ def llama_cpp(source: str, folder: Path) -> Iterator[Fill]:
     with EmbeddedServer(weights, chat_template=source) as server:
 
         def fill(messages: list[JsonObject], tools: list[JsonObject]) -> str | None:
-            answer = get(f"{server.endpoint.root}/apply-template", 10, {"messages": messages, "tools": tools})
+            answer = get_json(f"{server.endpoint.root}/apply-template", 10, {"messages": messages, "tools": tools})
             return answer.body["prompt"] if answer is not None and answer.status == 200 else None
 
         yield fill
 
 
-def ours(fill: Fill, traits: Traits, source: str, name: str) -> str | None:
+def ours(fill: Fill, traits: TemplateCapabilities, source: str, name: str) -> str | None:
     """The prompt for a client's request."""
     messages, tools = CONVERSATIONS[name]
-    format = get_format(guess(None, source) or "hermes")
-    return fill(own_messages(messages, traits, format, tool_set(tools)).messages, tools)
+    format = get_format(guess_format(None, source) or "hermes")
+    return fill(template_messages(messages, traits, format, parse_tool_set(tools)).messages, tools)
 
 
 DAY = date.today().strftime("%d %b %Y")  # as llama.cpp says it, in local time
@@ -85,7 +85,7 @@ GIVEN = {"b": {}, "t": {"enable_thinking": True}, "d": {"date_string": DAY}}
 model may think, and the day."""
 
 
-def reason(prompt: str | None, source: str, traits: Traits, name: str) -> str | None:
+def reason(prompt: str | None, source: str, traits: TemplateCapabilities, name: str) -> str | None:
     """Which of `GIVEN` makes llama.cpp's prompt differ from the reference; None where it is something else."""
     for letter, variables in GIVEN.items():
         same = ours(here(source, variables), traits, source, name)

@@ -3,7 +3,7 @@
 The edits are hunks of real commits to Python, JavaScript, JSON, YAML and TOML files that parse before
 and after them, written down with every slip of `benchmarks.corruptions` and `benchmarks.one_sided`.
 For each language: how many were right, refused and wrong, and how many of those that were applied left a
-file that parses no longer; ours, ours without its last check (`adapter.edits.grammar`), and exact
+file that parses no longer; ours, ours without its last check (`adapter.editing.syntax_check`), and exact
 replacement. Exits with 1 when ours broke more files than exact replacement did.
 """
 
@@ -22,11 +22,11 @@ from random import Random
 
 import yaml
 
-from adapter.edits import patch_text
-from adapter.edits.grammar import MAX_SECONDS
+from adapter.core.errors import EditError
+from adapter.editing import patch_text
+from adapter.editing.syntax_check import MAX_SECONDS
 from adapter.outline.languages import language_of
-from adapter.outline.syntax import first_mistake
-from adapter.values.errors import EditError
+from adapter.outline.syntax import first_syntax_error
 from benchmarks.bench_edits import exact_replace, ours
 from benchmarks.commits import Commits
 from benchmarks.corruptions import KINDS, Case, Patches
@@ -49,7 +49,7 @@ def parses(text: str, path: str) -> bool:
             tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
         elif suffix == ".js":
             language = language_of(path)
-            return language is not None and first_mistake(text, language, MAX_SECONDS) is None
+            return language is not None and first_syntax_error(text, language, MAX_SECONDS) is None
         else:
             list(yaml.safe_load_all(text))
     except (SyntaxError, ValueError, RecursionError, yaml.YAMLError):

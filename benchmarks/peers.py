@@ -15,8 +15,8 @@ from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
 
-from adapter.tools.definition import Tool
-from adapter.values.events import Json, JsonObject
+from adapter.core.events import Json, JsonObject
+from adapter.tools.tool import Tool
 
 OPEN, CLOSE = "<tool_call>\n", "\n</tool_call>"
 

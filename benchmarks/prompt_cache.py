@@ -6,7 +6,7 @@ A real llama.cpp says how many prompt tokens it reused (``cache_n``) and how man
 client, which keeps the conversation in OpenAI's messages, asks for one call a turn, gets a result of a few lines, and
 goes on. Rows:
 
-- ours: the request translated by `adapter.wire`, past calls shown as the model wrote them;
+- ours: the request translated by `adapter.protocols`, past calls shown as the model wrote them;
 - ours, calls encoded: the same without memory of what the model wrote;
 - own prompt: what the template of the model makes of tools, calls and results, past calls as the model wrote them;
 - own prompt, calls encoded: the same, past calls as the template writes them;
@@ -35,17 +35,17 @@ from urllib.request import urlopen
 from rich.console import Console
 from rich.table import Table
 
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
-from adapter.upstream.endpoints import Endpoint, get
-from adapter.upstream.own_prompts import OwnPrompts
-from adapter.values.events import JsonObject
-from adapter.wire.answer import Whole
-from adapter.wire.memory import Memory
-from adapter.wire.options import Options
-from adapter.wire.own_prompt import Post, as_chat, sending
-from adapter.wire.request import translate
-from adapter.wire.translated import Request
-from adapter.wire.watching import Asking
+from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
+from adapter.backends.endpoint_discovery import Endpoint, get_json
+from adapter.backends.prompt_discovery import PromptDiscoverer
+from adapter.core.events import JsonObject
+from adapter.protocols.guarded_exchange import RetryPolicy
+from adapter.protocols.openai_chat_response import BufferedCompletion
+from adapter.protocols.template_prompt import HttpPost, as_chat, prompt_steps
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.translation_options import PromptSettings, TranslationOptions
+from adapter.protocols.verbatim_calls import VerbatimCallCache
 
 FILES = [f"{folder}/{name}.py" for folder in ("src", "tests") for name in ("main", "config", "parse", "net", "log")]
 WORDS = ["import", "timeout", "class", "return", "error"]
@@ -58,7 +58,7 @@ def definition(name: str, description: str, **parameters: list[str]) -> JsonObje
 
 
 # Every value is one of a few, so that the smallest model can write each call.
-NEVER = Asking(retries=0)
+NEVER = RetryPolicy(retries=0)
 """The model has no meaning: what it repeats is not asked again."""
 
 TOOLS = [
@@ -156,18 +156,18 @@ def post(base_url: str, body: JsonObject) -> Any:
         return json.load(answer)
 
 
-def read(completion: JsonObject, request: Request) -> JsonObject:
-    answer = Whole(request).feed(completion)
-    assert not isinstance(answer, Request)
+def read(completion: JsonObject, request: TranslatedRequest) -> JsonObject:
+    answer = BufferedCompletion(request).feed(completion)
+    assert not isinstance(answer, TranslatedRequest)
     return answer
 
 
 def translated(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
-    options = Options(format="hermes", style="compact", asking=NEVER)
+    options = TranslationOptions(prompt=PromptSettings(format="hermes", style="compact"), retry_policy=NEVER)
 
     def ask(base_url: str, body: JsonObject) -> JsonObject:
-        used = options if remembers else replace(options, memory=Memory())
-        request = translate(body, used)
+        used = options if remembers else replace(options, memory=VerbatimCallCache())
+        request = translate_chat_request(body, used)
         return read(post(base_url, request.body), request)
 
     return ask
@@ -177,31 +177,38 @@ def plain(base_url: str, body: JsonObject) -> JsonObject:
     """As a server that describes the tools and reads the calls itself; beside ``tools`` llama.cpp takes no grammar."""
     kept = {key: value for key, value in body.items() if key != "tools"}
     sent = {**kept, "chat_template_kwargs": {"listed": body["tools"]}}
-    return read(post(base_url, sent), translate(body, Options(asking=NEVER)))
+    return read(post(base_url, sent), translate_chat_request(body, TranslationOptions(retry_policy=NEVER)))
 
 
 def own(remembers: bool) -> Callable[[str, JsonObject], JsonObject]:
-    memory = Memory()
+    memory = VerbatimCallCache()
 
     def ask(base_url: str, body: JsonObject) -> JsonObject:
         endpoint = Endpoint(base_url, "llama.cpp")
-        found = OwnPrompts(endpoint).of("")
-        request = translate(body, Options(own=found.own, memory=memory if remembers else Memory(), asking=NEVER))
-        steps = sending("", request.body)
+        found = PromptDiscoverer(endpoint).discover("")
+        request = translate_chat_request(
+            body,
+            TranslationOptions(
+                prompt=PromptSettings(own=found.own),
+                memory=memory if remembers else VerbatimCallCache(),
+                retry_policy=NEVER,
+            ),
+        )
+        steps = prompt_steps("", request.body)
         step = next(steps)
         try:
             while True:
-                assert isinstance(step, Post)
-                answer = get(endpoint.root + step.path, 60, step.body)
+                assert isinstance(step, HttpPost)
+                answer = get_json(endpoint.root + step.path, 60, step.body)
                 step = steps.send(answer.body if answer else None)
         except StopIteration as stop:
-            last: Post = stop.value
-        answer = get(endpoint.root + last.path, 600, last.body)
+            last: HttpPost = stop.value
+        answer = get_json(endpoint.root + last.path, 600, last.body)
         assert answer is not None
         completion = as_chat(answer.body)
         if remembers:
             return read(completion, request)
-        return read(completion, replace(request, memory=Memory()))
+        return read(completion, replace(request, memory=VerbatimCallCache()))
 
     return ask
 
@@ -260,7 +267,7 @@ def main() -> None:
 
             weights = write_random_gguf(Path(folder) / "random.gguf")
         else:
-            weights = Path(options.model or fetch_weights())
+            weights = Path(options.model or download_builtin_model())
         table = Table("way", "reused", "share", "read first", "read later", "calls", "s")
         for way in WAYS:
             row = measure(weights, options.turns, way, DENSE if options.dense else GRAMMAR)

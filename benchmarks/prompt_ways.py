@@ -22,18 +22,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from adapter.constraints.modes import get_constraint
-from adapter.tools.definition import ToolSet
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
-from adapter.upstream.endpoints import find_endpoint
-from adapter.upstream.probing.asking import _folded
-from adapter.upstream.transport import ChatClient, constraint_fields
-from adapter.values.events import JsonObject
-from adapter.wire.answer import Answer
-from adapter.wire.options import Options
-from adapter.wire.own_prompt import OwnPrompt
-from adapter.wire.request import translate
-from adapter.wire.translated import Request
+from adapter.backends.chat_client import ChatClient, constraint_fields
+from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
+from adapter.backends.endpoint_discovery import find_endpoint
+from adapter.core.events import JsonObject
+from adapter.evaluation.probe.task_runner import _folded
+from adapter.grammars.constraint_mode import parse_constraint_mode
+from adapter.protocols.openai_chat_response import StreamedCompletion
+from adapter.protocols.template_prompt import TemplatePrompt
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
+from adapter.tools.tool import ToolSet
 from benchmarks.small_models import HERE, Case, Verdict, cases_of_requests
 
 MAX_TOKENS = 160
@@ -50,23 +50,24 @@ class Way:
     prompts: str | None = None
 
 
-def ask(client: ChatClient, case: Case, way: Way, format: str, own: OwnPrompt | None) -> tuple[Verdict, int]:
+def ask(client: ChatClient, case: Case, way: Way, format: str, own: TemplatePrompt | None) -> tuple[Verdict, int]:
     """What the first call is worth, and the tokens of the prompt."""
     enforce = partial(constraint_fields, client.endpoint.kind, max_string=MAX_STRING)
-    options = Options(
-        format=format,
-        style=way.style,
-        prompts=way.prompts,
-        own=own if way.style is None else None,
-        constraint=get_constraint(way.constraint),
-        enforce=enforce,
-        waits_for_calls=client.endpoint.kind == "llama.cpp",
+    options = TranslationOptions(
+        prompt=PromptSettings(
+            format=format, style=way.style, prompts=way.prompts, own=own if way.style is None else None
+        ),
+        constraints=ConstraintSettings(
+            mode=parse_constraint_mode(way.constraint),
+            enforce=enforce,
+            waits_for_calls=client.endpoint.kind == "llama.cpp",
+        ),
     )
     tools = [tool.to_openai() for tool in ToolSet(case.tools).values()]
-    body: JsonObject = {"messages": [{"role": "user", "content": case.evidence.request}], "tools": tools}
-    first = translate(body, options)
-    request: Request | None = first
-    answer, chunks, read = Answer(first), list[JsonObject](), 0
+    body: JsonObject = {"messages": [{"role": "user", "content": case.task.request}], "tools": tools}
+    first = translate_chat_request(body, options)
+    request: TranslatedRequest | None = first
+    answer, chunks, read = StreamedCompletion(first), list[JsonObject](), 0
     while request is not None:
         further = {key: value for key, value in request.body.items() if key not in ("messages", "stop")}
         stop = request.body.get("stop", ())
@@ -101,11 +102,11 @@ def main() -> None:
             endpoint = find_endpoint(options.base_url)
         else:
             source = options.template.read_text(encoding="utf-8") if options.template else None
-            server = EmbeddedServer(options.model or fetch_weights(), chat_template=source)
+            server = EmbeddedServer(options.model or download_builtin_model(), chat_template=source)
             endpoint = stack.enter_context(server).endpoint
         client = stack.enter_context(ChatClient(endpoint))
         found = client.own_prompt()
-        print(f"prompt: {found.told}")
+        print(f"prompt: {found.explanation}")
         ways = [Way(f"own, {mode}", None, mode) for mode in options.constraint if found.own]
         for folder in (None, *(options.prompts or ())):
             where = f" of {Path(folder).name}" if folder else ""

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from adapter.operations import Effect
-from adapter.tools.definition import Tool
-from adapter.values.events import Json, JsonObject
+from adapter.core.events import Json, JsonObject
+from adapter.tools.operations import Effect
+from adapter.tools.tool import Tool
 
 TEXTS = (
     *(

@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from adapter.wire.bodies import MAX_TEXT
-from adapter.wire.definitions import MAX_TOOLS
-from adapter.wire.options import Options
-from adapter.wire.request import translate
+from adapter.protocols.request_limits import MAX_TEXT
+from adapter.protocols.tool_definitions import MAX_TOOLS
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translation_options import TranslationOptions
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 
 TOOLS_BAR_S, GROWTH_BAR, HEALTH_BAR_S, MEMORY_BAR_MB = 0.5, 2.6, 0.1, 300.0
@@ -64,7 +64,7 @@ def bombs() -> list[bytes]:
 
 def translating() -> Iterator[tuple[str, float]]:
     """CPU seconds by what is translated; the least of three, each with tools of other names."""
-    translate(asking(1), Options())
+    translate_chat_request(asking(1), TranslationOptions())
     for tools in (1_000, 2_000, 4_000):
         yield f"{tools:,} tools", min(cpu_seconds(asking(tools, first=turn * 10_000)) for turn in range(3))
     for text in ("<|", "[f(", '{"name":'):
@@ -73,7 +73,7 @@ def translating() -> Iterator[tuple[str, float]]:
 
 def cpu_seconds(body: dict[str, Any]) -> float:
     began = time.process_time()
-    translate(body, Options())
+    translate_chat_request(body, TranslationOptions())
     return time.process_time() - began
 
 

@@ -25,18 +25,15 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from adapter.constraints.grounding import Evidence, choices_for
-from adapter.constraints.shapes import Choices
-from adapter.edits import patch_text
-from adapter.prompting.examples import nearest
-from adapter.text.diffs import changes
-from adapter.tools.definition import ToolSet
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
-from adapter.upstream.transport import ChatClient, Message, constraint_fields
-from adapter.values.errors import EditError
-from adapter.values.events import Json, JsonObject
+from adapter.backends.chat_client import ChatClient, Message, constraint_fields
+from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
+from adapter.core.errors import EditError
+from adapter.core.events import Json, JsonObject
+from adapter.core.text.diffs import changes
+from adapter.editing import patch_text
+from adapter.tools.tool import ToolSet
 from benchmarks.corruptions import Case
-from benchmarks.small_models import HERE, KINDS, MAX_STRING, MAX_TOKENS, conversation, one_each
+from benchmarks.small_models import HERE, KINDS, MAX_STRING, MAX_TOKENS, conversation
 from benchmarks.traps import cases
 
 MIN_ALIKE = 0.6
@@ -134,35 +131,28 @@ def real(model: str | None) -> None:
     task = json.loads((HERE / "edits.json").read_text())
     tools = ToolSet(task["tools"])
     rows = [(space["files"], row) for space in task["workspaces"] for kind in KINDS for row in space[kind]]
-    with EmbeddedServer(model or fetch_weights()) as server, ChatClient(server.endpoint) as client:
-        for grounded in (False, True):
-            for says in ("not found", "this project's message"):
-                count: Counter[str] = Counter()
-                for files, row in rows:
-                    count[_real_second(client, tools, files, row, grounded, says == "not found")] += 1
-                name = f"{'grammar and grounding' if grounded else 'grammar alone'}, {says}"
-                print(f"{name:48} {count.total():3} refused, {count['mended']:3} mended", dict(count), flush=True)
+    with EmbeddedServer(model or download_builtin_model()) as server, ChatClient(server.endpoint) as client:
+        for says in ("not found", "this project's message"):
+            count: Counter[str] = Counter()
+            for files, row in rows:
+                count[_real_second(client, tools, files, row, says == "not found")] += 1
+            print(f"{says:48} {count.total():3} refused, {count['mended']:3} mended", dict(count), flush=True)
 
 
-def _real_second(
-    client: ChatClient, tools: ToolSet, files: dict[str, str], row: JsonObject, grounded: bool, bare: bool
-) -> str:
+def _real_second(client: ChatClient, tools: ToolSet, files: dict[str, str], row: JsonObject, bare: bool) -> str:
     text = files[row["path"]]
     line = next(line for line in text.split("\n") if row["absent"].strip() in line)
     first = {"old_text": _misremembered(line), "new_text": _misremembered(line).replace(row["absent"].strip(), "it")}
     message = refusal(text, dict(first))
     if message is None:
         return "not refused"
-    evidence = Evidence(row["request"], list(files), (message,), files)
-    examples = nearest(row["request"], tools) if grounded else one_each(tools)
     call = json.dumps({"name": "apply_edit", "arguments": {"path": row["path"], **first}}, ensure_ascii=False)
     messages: list[Message] = [
-        *conversation(tools, examples, row["request"]),
+        *conversation(tools, row["request"]),
         {"role": "assistant", "content": f"<tool_call>\n{call}\n</tool_call>"},
         {"role": "user", "content": f"<tool_response>\n{BARE if bare else message}\n</tool_response>"},
     ]
-    choices: Choices = choices_for(tools, evidence) if grounded else {}
-    constraint = constraint_fields(client.endpoint.kind, tools, choices, max_string=MAX_STRING, max_text=MAX_STRING)
+    constraint = constraint_fields(client.endpoint.kind, tools, max_string=MAX_STRING, max_text=MAX_STRING)
     answer = client.stream(messages, temperature=0.0, seed=1, max_tokens=MAX_TOKENS, extra=constraint)
     return _judged("".join(chunk.text for chunk in answer), row, text)
 

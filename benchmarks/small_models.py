@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -27,18 +27,17 @@ from openai import OpenAI
 from rich.console import Console
 from rich.table import Table
 
-from adapter.constraints.grounding import Evidence, choices_for, offered
-from adapter.constraints.shapes import Choices
-from adapter.formats.parser import parse
-from adapter.prompting.examples import EXAMPLES, Example, nearest
-from adapter.prompting.prompt import system_prompt
-from adapter.reading.policy import LENIENT
-from adapter.tools.calls import is_valid
-from adapter.tools.definition import ToolSet
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
-from adapter.upstream.endpoints import find_endpoint
-from adapter.upstream.transport import ChatClient, Message, constraint_fields
-from adapter.values.events import Json, JsonObject, ToolCall
+from adapter.backends.chat_client import ChatClient, Message, constraint_fields
+from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
+from adapter.backends.endpoint_discovery import find_endpoint
+from adapter.core.events import Json, JsonObject, ToolCall
+from adapter.grammars.schema_ir import Choices
+from adapter.parsing.parse_policy import LENIENT
+from adapter.parsing.parser import parse
+from adapter.prompting.intent.assist import AssistSettings, plan_assist
+from adapter.prompting.system_prompt import system_prompt
+from adapter.tools.call_resolution import is_valid
+from adapter.tools.tool import ToolSet
 
 HERE = Path(__file__).parent
 MAX_STRING, MAX_TOKENS = 400, 900
@@ -57,56 +56,48 @@ class Written:
     seconds: float = 0.0
 
 
-Asks: TypeAlias = Callable[[ChatClient, ToolSet, Evidence, int], Written]
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A request, and the files of the workspace."""
+
+    request: str
+    paths: Sequence[str]
+
+
+Asks: TypeAlias = Callable[[ChatClient, ToolSet, Task, int], Written]
 
 
 @dataclass(frozen=True)
 class Help:
-    """What the model is given beside the grammar of its tools. ``asks``: another way to get an answer."""
+    """What the model is given beside the grammar of its tools. ``assist``: the settings of `plan_assist`. ``asks``:
+    another way to get an answer."""
 
     name: str
-    grounding: bool = False
-    near_examples: bool = False
-    only_fitting: bool = False
+    assist: AssistSettings | None = None
     asks: Asks | None = None
 
-    def request(self, tools: ToolSet, evidence: Evidence) -> tuple[list[Message], ToolSet, Choices]:
-        if self.only_fitting:
-            tools = offered(tools, evidence)
-        examples = nearest(evidence.request, tools) if self.near_examples else one_each(tools)
-        choices: Choices = choices_for(tools, evidence) if self.grounding else {}
-        return conversation(tools, examples, evidence.request), tools, choices
+    def request(self, tools: ToolSet, task: Task) -> tuple[list[Message], ToolSet, Choices]:
+        if self.assist is None:
+            return conversation(tools, task.request), tools, {}
+        plan = plan_assist(task.request, tools, replace(self.assist, known_paths=task.paths))
+        return conversation(plan.tools, task.request), plan.tools, plan.choices
 
 
-def one_each(tools: ToolSet) -> list[Example]:
-    first = {example.tool: example for example in reversed(EXAMPLES)}
-    return [first[name] for name in tools if name in first]
-
-
-def conversation(tools: ToolSet, examples: Sequence[Example], request: str) -> list[Message]:
-    """Signatures without types (small models copy those as values), then worked examples as earlier turns."""
+def conversation(tools: ToolSet, request: str) -> list[Message]:
+    """Signatures without types: small models copy those as values."""
     lines = [f"- {tool.name}({', '.join(tool.properties)}): {tool.description}" for tool in tools.values()]
-    messages: list[Message] = [
-        {
-            "role": "system",
-            "content": "\n".join(["You are a coding agent. Answer with one tool call.", "Tools:", *lines]),
-        }
-    ]
-    for example in examples:
-        call = json.dumps({"name": example.tool, "arguments": example.arguments}, ensure_ascii=False)
-        messages.append({"role": "user", "content": example.request})
-        messages.append({"role": "assistant", "content": f"<tool_call>\n{call}\n</tool_call>"})
-    return [*messages, {"role": "user", "content": request}]
+    system = "\n".join(["You are a coding agent. Answer with one tool call.", "Tools:", *lines])
+    return [{"role": "system", "content": system}, {"role": "user", "content": request}]
 
 
 def sampling(seed: int, max_tokens: int) -> dict[str, Any]:
     return {"temperature": 0.8 if seed else 0.0, "seed": seed or 1, "max_tokens": max_tokens}
 
 
-def ask_natively(client: ChatClient, tools: ToolSet, evidence: Evidence, seed: int) -> Written:
+def ask_natively(client: ChatClient, tools: ToolSet, task: Task, seed: int) -> Written:
     """The first call of the server's own tool calling."""
     definitions = [tool.to_openai() for tool in tools.values()]
-    request = [{"role": "user", "content": evidence.request}]
+    request = [{"role": "user", "content": task.request}]
     with OpenAI(base_url=client.endpoint.base_url, api_key="none", max_retries=0) as server:
         answer = server.chat.completions.create(
             model=client.model,
@@ -123,18 +114,18 @@ def ask_natively(client: ChatClient, tools: ToolSet, evidence: Evidence, seed: i
     return Written(call, message.content or "", answer.choices[0].finish_reason, timings)
 
 
-def ask_freely(client: ChatClient, tools: ToolSet, evidence: Evidence, seed: int) -> Written:
+def ask_freely(client: ChatClient, tools: ToolSet, task: Task, seed: int) -> Written:
     """The first call that our parser finds in what the model writes to our prompt."""
     prompt = system_prompt("blade", "hermes", "compact", tools=tools)
-    messages = [{"role": "system", "content": prompt}, {"role": "user", "content": evidence.request}]
+    messages = [{"role": "system", "content": prompt}, {"role": "user", "content": task.request}]
     text, finish_reason, timings = _streamed(client, messages, seed, FREE_TOKENS, {})
     calls = parse(text, tools, policy=LENIENT).calls
     return Written(_call(calls[0].name, calls[0].arguments) if calls else {}, text, finish_reason, timings)
 
 
-def ask(client: ChatClient, tools: ToolSet, evidence: Evidence, help_: Help, seed: int = 0) -> Written:
+def ask(client: ChatClient, tools: ToolSet, task: Task, help_: Help, seed: int = 0) -> Written:
     began = time.monotonic()
-    written = (help_.asks or _held(help_))(client, tools, evidence, seed)
+    written = (help_.asks or _held(help_))(client, tools, task, seed)
     return Written(
         written.call, written.text, written.finish_reason, written.timings, round(time.monotonic() - began, 3)
     )
@@ -143,8 +134,8 @@ def ask(client: ChatClient, tools: ToolSet, evidence: Evidence, help_: Help, see
 def _held(help_: Help) -> Asks:
     """The call that the model makes when a grammar admits nothing else."""
 
-    def asks(client: ChatClient, tools: ToolSet, evidence: Evidence, seed: int) -> Written:
-        messages, tools, choices = help_.request(tools, evidence)
+    def asks(client: ChatClient, tools: ToolSet, task: Task, seed: int) -> Written:
+        messages, tools, choices = help_.request(tools, task)
         constraint = constraint_fields(client.endpoint.kind, tools, choices, max_string=MAX_STRING, max_text=MAX_STRING)
         text, finish_reason, timings = _streamed(client, messages, seed, MAX_TOKENS, constraint)
         call = _decoded(text.strip().removeprefix("<tool_call>").removesuffix("</tool_call>"))
@@ -194,7 +185,7 @@ class Case:
 
     group: str
     tools: ToolSet
-    evidence: Evidence
+    task: Task
     judge: Callable[[JsonObject], Verdict]
     seeds: int
 
@@ -203,11 +194,9 @@ def cases_of_requests(file: Path, seeds: int) -> Iterator[Case]:
     task = json.loads(file.read_text(encoding="utf-8"))
     if "files" not in task:  # a list of requests alone
         task |= {"files": json.loads((HERE / "requests.json").read_text(encoding="utf-8"))["files"]}
-    contents = {path: text for path, text in task["files"].items() if text is not None}
     tools = ToolSet(task["tools"])
     for row in task["requests"]:
-        evidence = Evidence(row["request"], list(task["files"]), (), contents)
-        yield Case(file.stem, tools, evidence, _judge(row["expect"], tools), seeds)
+        yield Case(file.stem, tools, Task(row["request"], list(task["files"])), _judge(row["expect"], tools), seeds)
 
 
 def _judge(expected: JsonObject, tools: ToolSet) -> Callable[[JsonObject], Verdict]:
@@ -225,8 +214,8 @@ def cases_of_edits() -> Iterator[Case]:
     for space in task["workspaces"]:
         for kind in KINDS:
             for row in space[kind]:
-                evidence = Evidence(row["request"], list(space["files"]), (), space["files"])
-                yield Case(f"{space['name']}, {kind}", tools, evidence, _judge_edit(row, space["files"], tools), 1)
+                judge = _judge_edit(row, space["files"], tools)
+                yield Case(f"{space['name']}, {kind}", tools, Task(row["request"], list(space["files"])), judge, 1)
 
 
 def _judge_edit(row: JsonObject, files: Mapping[str, str], tools: ToolSet) -> Callable[[JsonObject], Verdict]:
@@ -301,7 +290,7 @@ class Results:
 
 
 def _key(help_: Help, case: Case, seed: int) -> Key:
-    return help_.name, case.group, case.evidence.request, seed
+    return help_.name, case.group, case.task.request, seed
 
 
 def _mean(answers: Sequence[Written], name: str) -> float:
@@ -318,7 +307,7 @@ def run(client: ChatClient, help_: Help, cases: Sequence[Case], results: Results
     for number, case in enumerate(cases, 1):
         for seed in range(case.seeds):
             if (key := _key(help_, case, seed)) not in results.answers:
-                results.add(key, ask(client, case.tools, case.evidence, help_, seed))
+                results.add(key, ask(client, case.tools, case.task, help_, seed))
         if number % 5 == 0:
             cell, *_ = results.cells(help_, [each for each in cases if each.group == case.group])
             print(f"{help_.name}: request {number} of {len(cases)}; {case.group}: {cell}", file=sys.stderr, flush=True)
@@ -328,9 +317,8 @@ HELPS = (
     Help("server alone", asks=ask_natively),
     Help("prompt only", asks=ask_freely),
     Help("grammar only"),
-    Help("+ grounding", grounding=True),
-    Help("+ nearest examples", grounding=True, near_examples=True),
-    Help("+ only tools that fit", grounding=True, near_examples=True, only_fitting=True),
+    Help("+ shortlist", AssistSettings(threshold=False, values=False)),
+    Help("+ values", AssistSettings(threshold=False)),
 )
 
 
@@ -355,7 +343,7 @@ def main() -> None:
         if options.base_url:
             endpoint = find_endpoint(options.base_url)
         else:
-            endpoint = stack.enter_context(EmbeddedServer(options.model or fetch_weights())).endpoint
+            endpoint = stack.enter_context(EmbeddedServer(options.model or download_builtin_model())).endpoint
         client = stack.enter_context(ChatClient(endpoint))
         try:
             for help_ in rows:

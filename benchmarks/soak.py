@@ -38,21 +38,21 @@ from statistics import linear_regression, median
 from urllib.parse import urlsplit
 
 from adapter.agent.agent import Agent
-from adapter.agent.answer import Observed
-from adapter.agent.subagents import SubAgents
-from adapter.commands.allocator import share_one_arena
-from adapter.conversation.session import Limits
-from adapter.conversation.shown import Message
+from adapter.agent.response_reader import AgentEvent
+from adapter.agent.subagents import SubagentRunner
+from adapter.backends.chat_client import Chunk
+from adapter.cli.malloc_tuning import limit_malloc_arenas
+from adapter.conversation.message_rendering import Message
+from adapter.conversation.session import SessionLimits
+from adapter.core.errors import ToolError
+from adapter.core.events import JsonObject, ToolResult
 from adapter.dialects import dialect_names
-from adapter.formats import FORMATS
-from adapter.operations import Question
-from adapter.tools.definition import Tool
-from adapter.upstream.transport import Chunk
-from adapter.values.errors import ToolError
-from adapter.values.events import JsonObject, ToolResult
+from adapter.parsing.formats import FORMATS
+from adapter.tools.operations import Question
+from adapter.tools.tool import Tool
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host, WebAccess
-from adapter.workspace.processes import supervisor
+from adapter.workspace.capabilities.host import Host, WebAccess
+from adapter.workspace.sandbox import supervisor
 from benchmarks import stopping
 from benchmarks.floods import answering
 from benchmarks.random_calls import World, random_call
@@ -60,7 +60,7 @@ from benchmarks.stopping import leave_to_parent, stoppable
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import delta
 from tests.serving import serving_afresh
-from tests.workspace.processes.running import living
+from tests.workspace.sandbox.running import living
 
 MEMORY_BAR_MB = 1.0
 """In ten minutes."""
@@ -169,7 +169,7 @@ def work(folder: Path, dialect: str, chance: Random, page: str, soak: Soak) -> N
     paths = [path.replace("{root}", str(directory)) for path in PATHS]
     world = World(paths, COMMANDS, (page, "http://127.0.0.1:1/", "https://10.0.0.1/", "nonsense"))
 
-    def observe(happening: Observed) -> None:
+    def observe(happening: AgentEvent) -> None:
         if isinstance(happening, ToolResult):
             soak.calls += 1
             soak.done += happening.ok
@@ -178,13 +178,13 @@ def work(folder: Path, dialect: str, chance: Random, page: str, soak: Soak) -> N
     model = RandomModel(chance, {}, world, turns=chance.randint(5, 25))
     host = Host(
         questions=FirstAnswers(),
-        agents=SubAgents(model, limits=Limits(turns=3), observe=lambda _, happening: observe(happening)),
+        agents=SubagentRunner(model, limits=SessionLimits(turns=3), observe=lambda _, happening: observe(happening)),
         web=WebAccess(allow_loopback=True, upgrade=False),
         state=str(folder / "state"),
     )
     with Workspace(directory, dialect, "yolo", host=host, state=folder / "state") as workspace:
         model._tools = workspace.tools
-        limits = Limits(turns=30, repetitions=5, refusals=30, unreadable=30)
+        limits = SessionLimits(turns=30, repetitions=5, refusals=30, unreadable=30)
         Agent(workspace, model, format=chance.choice(list(FORMATS)), limits=limits, observe=observe).run(
             "Do something."
         )
@@ -370,7 +370,7 @@ def main() -> int:
     if options.load:
         load()
         return 0
-    share_one_arena()  # as `adapter mcp` and `adapter serve` do
+    limit_malloc_arenas()  # as `adapter mcp` and `adapter serve` do
     started, grown, soak = time.monotonic(), [], Soak()
     with tempfile.TemporaryDirectory() as folder:
         run(Path(folder), options.seconds, options.calls, options.seed, max(options.seconds / 180, 0.5), soak)

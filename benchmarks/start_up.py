@@ -51,12 +51,12 @@ LIMITS = {
 }
 READ = f"import adapter; adapter.parse({CALL!r}"
 BARS = {
-    "adapter.parse, format told": 5.0,
-    "adapter.parse, none told": 7.0,
-    "adapter parse FILE": 8.5,
-    "adapter --help": 5.0,
-    "adapter replay EXCHANGES": 23.0,
-    "adapter replay TRANSCRIPT": 55.0,
+    "adapter.parse, format told": 11.5,
+    "adapter.parse, none told": 11.5,
+    "adapter parse FILE": 12.5,
+    "adapter --help": 14.0,
+    "adapter replay EXCHANGES": 36.0,
+    "adapter replay TRANSCRIPT": 80.0,
 }
 
 

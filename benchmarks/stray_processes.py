@@ -19,13 +19,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapter.operations import KillCommand, RunCommand, RunProgram, StartCommand
-from adapter.values.errors import ToolError
+from adapter.core.errors import ToolError
+from adapter.tools.operations import KillCommand, RunCommand, RunProgram, StartCommand
 from adapter.workspace import Workspace
-from adapter.workspace.processes.command import GRACE_S
+from adapter.workspace.sandbox.child_process import GRACE_S
 from benchmarks import stopping
-from tests.workspace.processes.running import living
-from tests.workspace.processes.test_hygiene import WAYS, python
+from tests.workspace.sandbox.running import living
+from tests.workspace.sandbox.test_hygiene import WAYS, python
 
 TIMEOUT_S = 2.0
 LATE_S = 1.0
@@ -53,21 +53,21 @@ class Row:
 
 
 def in_shell(workspace: Workspace, command: str) -> None:
-    workspace.do(RunCommand(f"{command}\nexec sleep 60", timeout_s=TIMEOUT_S))
+    workspace.perform(RunCommand(f"{command}\nexec sleep 60", timeout_s=TIMEOUT_S))
 
 
 def to_its_end(workspace: Workspace, command: str) -> None:
-    workspace.do(RunCommand(f"{command}\nsleep 0.2", timeout_s=60))
+    workspace.perform(RunCommand(f"{command}\nsleep 0.2", timeout_s=60))
 
 
 def in_background(workspace: Workspace, command: str) -> None:
-    started = workspace.do(StartCommand(f"{command}\nexec sleep 60"))
+    started = workspace.perform(StartCommand(f"{command}\nexec sleep 60"))
     time.sleep(TIMEOUT_S)
-    workspace.do(KillCommand(started.id))  # type: ignore[union-attr]
+    workspace.perform(KillCommand(started.id))  # type: ignore[union-attr]
 
 
 def as_program(workspace: Workspace, command: str) -> None:
-    workspace.do(RunProgram("sh", (("-c",), (f"{command}\nexec sleep 60",)), timeout_s=TIMEOUT_S))
+    workspace.perform(RunProgram("sh", (("-c",), (f"{command}\nexec sleep 60",)), timeout_s=TIMEOUT_S))
 
 
 HOSTS: dict[str, Callable[[Workspace, str], None]] = {

@@ -32,8 +32,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from adapter.core.errors import ToolError
 from adapter.dialects import dialect_names
-from adapter.operations import (
+from adapter.tools.operations import (
     Copy,
     Delete,
     DeleteMemory,
@@ -64,11 +65,10 @@ from adapter.operations import (
     WriteMemory,
     WriteText,
 )
-from adapter.operations.approval import Approval
-from adapter.values.errors import ToolError
+from adapter.tools.operations.permissions import ApprovalRequest
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host
-from adapter.workspace.hosted.memory import project_folder
+from adapter.workspace.capabilities.host import Host
+from adapter.workspace.capabilities.notes import project_folder
 from benchmarks import stopping
 from benchmarks.naive import check_confined, confine
 from benchmarks.random_calls import World, random_call
@@ -119,7 +119,7 @@ def one(*operations: Operation) -> Run:
         outcomes: list[object] = []
         for operation in operations:
             try:
-                outcomes.append(workspace.do(operation))
+                outcomes.append(workspace.perform(operation))
             except ToolError as error:
                 if operation is operations[-1]:
                     raise ToolError(f"{outcomes} {error}") from error
@@ -136,16 +136,16 @@ def undo(workspace: Workspace, number: int) -> object:
     """
     for path in ("arena/d/key", f"arena/d/new{number % 5}"):
         with suppress(ToolError):
-            workspace.do(WriteText(path, f"{number % 1000}\n"))
+            workspace.perform(WriteText(path, f"{number % 1000}\n"))
     undone = workspace.undo()
     return undone.change.summary, undone.diff, undone.notes
 
 
 def background(workspace: Workspace, _: int) -> object:
-    started = workspace.do(StartCommand("cat key; ls", "arena/d"))
+    started = workspace.perform(StartCommand("cat key; ls", "arena/d"))
     output, deadline = "", time.monotonic() + 10
     while time.monotonic() < deadline:
-        read = workspace.do(ReadCommandOutput(started.id))  # type: ignore[union-attr]
+        read = workspace.perform(ReadCommandOutput(started.id))  # type: ignore[union-attr]
         output += repr(read)
         if read.status != "running":  # type: ignore[union-attr]
             break
@@ -437,7 +437,7 @@ def race(ground: Ground, name: str, run: Run, seconds: float) -> Row:
     """``run`` again and again. What it says is looked through each time, both sides are looked at every 50 attempts."""
     row, shown = Row(name), list[str]()
 
-    def approve(approval: Approval) -> bool:
+    def approve(approval: ApprovalRequest) -> bool:
         shown.append(f"{approval.summary} {approval.diff} {approval.paths}")
         return True
 

@@ -20,8 +20,8 @@ from canitoolcall.probe import BUILTIN_SCENARIOS, ProbeExpectation, ProbeReport,
 from rich.console import Console
 from rich.table import Table
 
-from adapter.constraints.modes import CONSTRAINTS
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
+from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
+from adapter.grammars.constraint_mode import CONSTRAINTS
 from tests.serving import serving
 
 HERE = Path(__file__).parent
@@ -75,7 +75,7 @@ def main() -> None:
     with ExitStack() as stack:
         upstream = options.base_url
         if upstream is None:
-            engine = EmbeddedServer(options.model or fetch_weights(), max_tokens=MAX_TOKENS)
+            engine = EmbeddedServer(options.model or download_builtin_model(), max_tokens=MAX_TOKENS)
             upstream = stack.enter_context(engine).endpoint.base_url
         for mode in options.mode or ["alone", *CONSTRAINTS]:
             with ExitStack() as inner:

@@ -23,9 +23,9 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
-from adapter.upstream.endpoints import find_endpoint
-from adapter.upstream.transport import ChatClient
+from adapter.backends.chat_client import ChatClient
+from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
+from adapter.backends.endpoint_discovery import find_endpoint
 from benchmarks.choices import HEADINGS, HERE, Answered, Case, Results, Way, cases, is_right, row
 
 MAX_TOKENS = 80
@@ -133,7 +133,7 @@ def main() -> None:
         if options.base_url:
             endpoint = find_endpoint(options.base_url)
         else:
-            endpoint = stack.enter_context(EmbeddedServer(options.model or fetch_weights())).endpoint
+            endpoint = stack.enter_context(EmbeddedServer(options.model or download_builtin_model())).endpoint
         client = stack.enter_context(ChatClient(endpoint))
         folder = Path(stack.enter_context(TemporaryDirectory()))
         made = ways(options.style, options.wording, folder)

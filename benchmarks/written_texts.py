@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from adapter.formats import FORMATS
-from adapter.tools.definition import Tool, ToolSet
+from adapter.parsing.formats import FORMATS
+from adapter.tools.tool import Tool, ToolSet
 
 TOOLS = ToolSet(
     Tool(name, parameters={"type": "object", "properties": {key: {"type": "string"} for key in keys}})

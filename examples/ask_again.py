@@ -6,7 +6,7 @@ read_file {'path': 'a.txt'}
 
 from typing import Any
 
-from adapter import Accept, AskAgain, Guardrails, Stop, parse
+from adapter import Accept, Guardrails, Retry, Stop, parse
 
 TOOLS = [{"name": "read_file", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}]
 ANSWERS = iter([
@@ -22,7 +22,7 @@ while True:
     match guardrails.check(messages, turn):
         case Accept():
             break
-        case AskAgain(guardrail=name, message=message):
+        case Retry(guardrail=name, message=message):
             print(f"{name}: retry")
             extra = [{"role": "assistant", "content": text}, {"role": "user", "content": message}]
         case Stop(reason=reason):

@@ -18,7 +18,7 @@ def open_invoices(customer: str, limit: int = 10) -> list[str]:
     return [f"{customer}-{number}" for number in range(1, 4)][:limit]
 
 
-no_shell = adapter.Rule.parse("deny", "run_command(*)")
+no_shell = adapter.PermissionRule.parse("deny", "run_command(*)")
 with (
     adapter.Workspace("my-project", approve="auto-edit", tools=[open_invoices], rules=[no_shell]) as workspace,
     adapter.Agent(workspace, base_url="http://127.0.0.1:8080") as agent,

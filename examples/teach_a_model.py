@@ -4,7 +4,7 @@ In the prompt: <function=get_weather>
 Parsed: get_weather {'city': 'Bern', 'days': 3}
 """
 
-from adapter import guess, parse, system_prompt, tool
+from adapter import guess_format, parse, system_prompt, tool
 
 
 def get_weather(city: str, days: int = 1) -> str:
@@ -12,7 +12,7 @@ def get_weather(city: str, days: int = 1) -> str:
     return f"{city}: rain for {days} days"
 
 
-family = guess("Qwen3-Coder-30B-A3B-Instruct-Q4_K_M.gguf")
+family = guess_format("Qwen3-Coder-30B-A3B-Instruct-Q4_K_M.gguf")
 tools = [tool(get_weather)]
 prompt = system_prompt(format=family or "hermes", tools=tools)  # put this before the conversation
 print("In the prompt:", next(line for line in prompt.splitlines() if line.startswith("<function=")))

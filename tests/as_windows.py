@@ -35,7 +35,7 @@ pthread_sigmask setitimer sigwait
 
 def dress_up() -> None:
     """What is not ours is imported before, for it is as it is here; ours is imported anew."""
-    for name in [*PRELOADED, "adapter.mcp.over_http", "adapter.server.wrapped"]:
+    for name in [*PRELOADED, "adapter.integrations.mcp.http_transport", "adapter.integrations.openai_client.wrap"]:
         import_module(name)
     for name in [name for name in sys.modules if name.partition(".")[0] == "adapter"]:
         del sys.modules[name]
@@ -51,7 +51,7 @@ def dress_up() -> None:
     os.name, sys.platform, platform.system = "nt", "win32", lambda: "Windows"
 
 
-IN_ENGINES = {"adapter.engines.ray_serve", "adapter.engines.adapter_vllm_plugin"}
+IN_ENGINES = {"adapter.integrations.ray_serve", "adapter.integrations.engines.adapter_vllm_plugin"}
 """Are imported where Ray or vLLM is."""
 
 
@@ -75,7 +75,7 @@ if __name__ == "__main__":
     dress_up()
     if sys.argv[1:]:
         sys.argv[0] = "adapter"
-        from adapter.commands.cli import main
+        from adapter.cli.main import main
 
         main()
     print(*_failures(), sep="\n", end="")

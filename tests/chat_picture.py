@@ -14,8 +14,8 @@ from rich.style import Style
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-from tests.commands.terminal import Terminal
-from tests.commands.test_console import answer
+from tests.cli.terminal import Terminal
+from tests.cli.test_console import answer
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 
 PICTURE = Path(__file__).parent.parent / "docs" / "chat.svg"

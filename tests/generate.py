@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-
-from tests.formats import test_index
 
 ROOT = Path(__file__).parent.parent
 
@@ -31,16 +28,16 @@ def updates() -> Iterator[tuple[Path, Callable[[str], str]]]:
         test_limits,
         test_readme,
     )
-    from tests.dialects import test_definitions
-    from tests.formats import test_catalogue
-    from tests.operations import test_run_later
+    from tests.dialects import test_lazy_definitions
+    from tests.parsing.formats import test_catalogue
+    from tests.tools.operations import test_autorun_files
 
-    yield test_definitions.FILE, lambda _: test_definitions.written()
+    yield test_lazy_definitions.FILE, lambda _: test_lazy_definitions.written()
     yield test_limits.PAGE, lambda _: test_limits.page()
     yield test_checklist.TABLE, lambda _: test_checklist.table()
     yield test_commands_page.PAGE, lambda _: test_commands_page.page()
     yield test_catalogue.README, test_catalogue.with_table
-    yield test_run_later.SECURITY, test_run_later.with_table
+    yield test_autorun_files.SECURITY, test_autorun_files.with_table
     yield test_fields.PAGE, test_fields.with_tables
     yield test_engines_page.PAGE, test_engines_page.with_tables
     yield test_readme.README_FILE, test_readme.with_count
@@ -77,17 +74,7 @@ def main() -> int:
     parser.add_argument("--pictures", action="store_true", help="also draw the pictures of the documentation")
     options = parser.parse_args()
 
-    # The other files need a current index of formats, which is imported only once.
-    index = test_index.written(test_index.in_the_folder())
-    is_indexed = test_index.FILE.read_text(encoding="utf-8") == index
-    if not is_indexed and not options.check:
-        test_index.FILE.write_text(index, encoding="utf-8")
-        print(f"wrote {test_index.FILE.relative_to(ROOT)}")
-        return subprocess.run([sys.executable, "-m", "tests.generate", *sys.argv[1:]], check=False).returncode
-
     new = {file: text.encode() for file, text in outdated().items()}
-    if not is_indexed:
-        new[test_index.FILE] = index.encode()
     if options.pictures and not options.check:
         new |= {file: picture for file, picture in draw_pictures() if file.read_bytes() != picture}
     for file, content in new.items():

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from adapter.dialects.base import Naming, Rendered, ToolArguments
 from adapter.dialects.blade import DIALECT as BLADE
-from adapter.dialects.dialect import Dialect
-from adapter.operations import (
+from adapter.dialects.tool_class import Rendered, ToolClass, ToolMetadata
+from adapter.dialects.toolset import Dialect
+from adapter.tools.operations import (
     AskUser,
     BatchCall,
     BatchResults,
@@ -28,9 +28,9 @@ from adapter.operations import (
     PageFormat,
     Question,
     ReadLibraryDocs,
-    RunAgent,
     RunBatch,
     RunCode,
+    RunSubagent,
     SearchWeb,
     SetTodos,
     SkillLoaded,
@@ -38,11 +38,11 @@ from adapter.operations import (
     ViewMemory,
     WriteMemory,
 )
-from adapter.operations.notes import Delivery, todo_status
-from adapter.operations.web import DocsMode
+from adapter.tools.operations.agent_state import Delivery, todo_status
+from adapter.tools.operations.web import DocsMode
 
 
-class Shown(ToolArguments):
+class Shown(ToolClass):
     """Shows an outcome as JSON."""
 
     def render(self, outcome: Outcome) -> Rendered:
@@ -53,7 +53,7 @@ class Shown(ToolArguments):
 class Ask(Shown):
     """Ask the user."""
 
-    naming: ClassVar[Naming] = Naming("ask", effect="state", needs="questions")
+    naming: ClassVar[ToolMetadata] = ToolMetadata("ask", effect="state", needs="questions")
     questions: list[dict[str, Any]]
     answers: dict[str, str] = Field(default_factory=dict)
 
@@ -76,7 +76,7 @@ class Ask(Shown):
 class Todos(Shown):
     """Set the todo list."""
 
-    naming: ClassVar[Naming] = Naming("todos", effect="state")
+    naming: ClassVar[ToolMetadata] = ToolMetadata("todos", effect="state")
     todos: list[dict[str, str]]
 
     def operation(self) -> Operation:
@@ -86,7 +86,7 @@ class Todos(Shown):
 class Memory(Shown):
     """Keep notes."""
 
-    naming: ClassVar[Naming] = Naming("memory", effect="state", needs="memory")
+    naming: ClassVar[ToolMetadata] = ToolMetadata("memory", effect="state", needs="memory")
     command: str
     path: str | None = None
     content: str = ""
@@ -101,10 +101,10 @@ class Memory(Shown):
                 return ViewMemory(self.path)
 
 
-class Skill(ToolArguments):
+class Skill(ToolClass):
     """Load a skill. It has instructions."""
 
-    naming: ClassVar[Naming] = Naming("skill", effect="skill", needs="skills")
+    naming: ClassVar[ToolMetadata] = ToolMetadata("skill", effect="skill", needs="skills")
     name: str
     delivery: Delivery = "result"
 
@@ -119,16 +119,16 @@ class Skill(ToolArguments):
 class Exit(Shown):
     """End the run."""
 
-    naming: ClassVar[Naming] = Naming("exit", effect="state")
+    naming: ClassVar[ToolMetadata] = ToolMetadata("exit", effect="state")
 
     def operation(self) -> Operation:
         return Finish()
 
 
-class Batch(ToolArguments):
+class Batch(ToolClass):
     """Make several calls."""
 
-    naming: ClassVar[Naming] = Naming("batch", effect="state")
+    naming: ClassVar[ToolMetadata] = ToolMetadata("batch", effect="state")
     tool_calls: list[dict[str, Any]]
 
     def operation(self) -> Operation:
@@ -139,10 +139,10 @@ class Batch(ToolArguments):
         return "\n".join(result.content for result in outcome.results), [result.ok for result in outcome.results]
 
 
-class Code(ToolArguments):
+class Code(ToolClass):
     """Run Python."""
 
-    naming: ClassVar[Naming] = Naming("code_execution", effect="state", needs="code")
+    naming: ClassVar[ToolMetadata] = ToolMetadata("code_execution", effect="state", needs="code")
     code: str
     timeout: float = 30.0
 
@@ -157,20 +157,20 @@ class Code(ToolArguments):
 class Task(Shown):
     """Start a sub-agent. It works alone."""
 
-    naming: ClassVar[Naming] = Naming("task", effect="state", needs="agents")
+    naming: ClassVar[ToolMetadata] = ToolMetadata("task", effect="state", needs="agents")
     prompt: str
     kind: str = "research"
     model: str | None = None
     cwd: str | None = None
 
     def operation(self) -> Operation:
-        return RunAgent(self.prompt, self.kind, "a task", self.model, self.cwd)
+        return RunSubagent(self.prompt, self.kind, "a task", self.model, self.cwd)
 
 
 class Fetch(Shown):
     """Fetch a page."""
 
-    naming: ClassVar[Naming] = Naming("fetch", effect="network", needs="web")
+    naming: ClassVar[ToolMetadata] = ToolMetadata("fetch", effect="network", needs="web")
     url: str
     format: PageFormat = "markdown"
     timeout: float = 30.0
@@ -182,7 +182,7 @@ class Fetch(Shown):
 class Search(Shown):
     """Search."""
 
-    naming: ClassVar[Naming] = Naming("search", needs="search")
+    naming: ClassVar[ToolMetadata] = ToolMetadata("search", needs="search")
     query: str
     limit: int = 8
     allowed: list[str] = Field(default_factory=list)
@@ -195,7 +195,7 @@ class Search(Shown):
 class Resolve(Shown):
     """Find a library."""
 
-    naming: ClassVar[Naming] = Naming("resolve", needs="docs")
+    naming: ClassVar[ToolMetadata] = ToolMetadata("resolve", needs="docs")
     name: str
 
     def operation(self) -> Operation:
@@ -205,7 +205,7 @@ class Resolve(Shown):
 class Docs(Shown):
     """Read about a library."""
 
-    naming: ClassVar[Naming] = Naming("docs", needs="docs")
+    naming: ClassVar[ToolMetadata] = ToolMetadata("docs", needs="docs")
     id: str
     mode: DocsMode = "code"
     topic: str | None = None

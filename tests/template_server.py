@@ -10,7 +10,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-from adapter.prompting.rendering import Template, TemplateFault, render
+from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
 
 CHATML = """\
 {%- if tools %}<|im_start|>system
@@ -51,7 +51,7 @@ class TemplateServer:
 
     def __init__(self, kind: str, source: str, *says: str, hides: bool = False, special: str = "") -> None:
         self.kind, self.hides, self.special = kind, hides, special
-        self.template = Template(source, {"bos_token": "<s>", "eos_token": "</s>"})
+        self.template = ChatTemplate(source, {"bos_token": "<s>", "eos_token": "</s>"})
         self.prompts: list[str] = []
         self.bodies: list[tuple[str, Any]] = []
         self._says = deque(says or ["Hello."])
@@ -80,7 +80,7 @@ def _props(server: TemplateServer, _body: Any) -> Any:
 
 
 def _filled(server: TemplateServer, body: Any) -> str:
-    return render(server.template, body["messages"], body.get("tools"))
+    return render_chat_template(server.template, body["messages"], body.get("tools"))
 
 
 def _apply(server: TemplateServer, body: Any) -> Any:
@@ -125,7 +125,7 @@ def _generate(server: TemplateServer, body: Any) -> Any:
 
 def _chat(server: TemplateServer, body: Any) -> Any:
     tools = None if server.hides and body.get("tool_choice") == "none" else body.get("tools")
-    prompt = render(server.template, body["messages"], tools)
+    prompt = render_chat_template(server.template, body["messages"], tools)
     server.prompts.append(prompt)
     text, usage = server.say(), {"prompt_tokens": len(prompt), "completion_tokens": 1, "total_tokens": 1}
     if not body.get("stream"):
@@ -181,7 +181,7 @@ def _handler(server: TemplateServer) -> type[BaseHTTPRequestHandler]:
             status, kind = 200, "application/json"
             try:
                 said = find(server, body) if find else None
-            except TemplateFault as fault:
+            except ChatTemplateError as fault:
                 status, said = 400, {"error": {"message": str(fault), "type": "invalid_request_error", "code": 400}}
             if said is None:
                 status, said = 404, {"error": {"message": "File Not Found", "type": "not_found_error", "code": 404}}

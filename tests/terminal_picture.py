@@ -14,7 +14,7 @@ from pathlib import Path
 from pyte.screens import Char
 
 from tests.agent.test_agent import in_pieces
-from tests.commands.terminal import Terminal
+from tests.cli.terminal import Terminal
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 
 PICTURE = Path(__file__).parent.parent / "docs" / "run.svg"
@@ -29,6 +29,8 @@ SAID = (
     "The server now listens on port 9000.",
 )
 
+SANDBOX = "sandbox: bubblewrap; changes only in the workspace; no network"
+"""Drawn on every machine, also where the sandbox is another one, and its line longer."""
 WIDTH, HEIGHT, MARGIN = 8.4, 19, 18
 """Of a character, of a line, and around them, in pixels at a size of 14."""
 BACKGROUND, FOREGROUND = "#1e1e2e", "#cdd6f4"
@@ -62,6 +64,8 @@ def lines() -> list[list[Run]]:
             [(at, text.replace(server.url, "http://127.0.0.1:8080"), how) for at, text, how in runs(row)]
             for row in shown
         ]
+        starts = ["".join(text for _, text, _ in row)[:3] for row in rows]
+        rows[starts.index("san") : starts.index(".. ")] = [[(0, SANDBOX, "")]]
         return [command, *rows]
 
 

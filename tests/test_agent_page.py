@@ -87,7 +87,9 @@ def test_the_tools_of_a_server_join(folder, server, tmp_path):
     (command,) = (command for command in COMMANDS if "--mcp" in command)
     (tmp_path / "bin").mkdir()
     uvx = tmp_path / "bin" / "uvx"
-    uvx.write_text(f"#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m tests.mcp_example\n")
+    uvx.write_text(
+        f"#!/bin/sh\nPYTHONPATH={shlex.quote(str(ROOT))} exec {shlex.quote(sys.executable)} -m tests.mcp_example\n"
+    )
     uvx.chmod(0o755)
     server.on(CHAT, in_pieces(call("add", '{"first": 2, "second": 3}')), in_pieces("Five branches."))
     path = os.pathsep.join((str(uvx.parent), os.environ["PATH"]))

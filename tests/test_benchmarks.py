@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from adapter.formats import FORMATS
-from adapter.formats.parser import parse
-from adapter.prompting.prompt import system_prompt
-from adapter.wire.options import CLIENTS_TOOLS
+from adapter.parsing.formats import FORMATS
+from adapter.parsing.parser import parse
+from adapter.prompting.system_prompt import system_prompt
+from adapter.protocols.translation_options import CLIENTS_TOOLS
 from benchmarks import bench_serve, fuzz_parse, prompt_cache, request_bombs, wordings, written_texts
 from benchmarks.bench_parse import LOOPS, TOOLS, file_call, repair_texts
 from benchmarks.fuzz_parse import Failure, Input, make, run_range, shortest

@@ -19,11 +19,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from adapter.operations import Copy, Delete, ReadText, Tree, WriteText
+from adapter.tools.operations import Copy, Delete, ReadText, Tree, WriteText
 from benchmarks import concurrent_edits, edit_integrity, fault_sweep, floods, fuzz_targets, soak, swap_race, valid_calls
 from tests.live_upstream import LiveUpstream
 from tests.serving import serving_here
-from tests.workspace.processes.running import bearing, wait_for
+from tests.workspace.sandbox.running import bearing, wait_for
 
 pytestmark = pytest.mark.timeout(300)
 

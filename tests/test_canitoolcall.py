@@ -14,10 +14,10 @@ from functools import partial
 
 import pytest
 
-from adapter.formats import guess
-from adapter.tools.definition import ToolSet
+from adapter.parsing.formats import guess_format
+from adapter.tools.tool import ToolSet
 from tests.each import each
-from tests.reading.checks import random_pieces, read_pieces
+from tests.parsing.checks import random_pieces, read_pieces
 
 canitoolcall = pytest.importorskip("canitoolcall", reason="the conformance suite is a development dependency")
 
@@ -25,8 +25,8 @@ from canitoolcall.fixtures import Fixture, load_fixtures  # noqa: E402
 from canitoolcall.pytest_plugin import assert_conforms  # noqa: E402
 from canitoolcall.results import ParsedToolCall, ParseResult  # noqa: E402
 
-from adapter.values.events import Event  # noqa: E402
-from adapter.values.turn import Turn  # noqa: E402
+from adapter.core.events import Event  # noqa: E402
+from adapter.core.turn import Turn  # noqa: E402
 
 TOLD = {"qwen3-hermes": "hermes", "qwen3-xml": "qwen3_coder"}
 """What the fixtures of these families mean; of the others the model's name tells."""
@@ -71,7 +71,7 @@ def conforms(fixture, is_told):
     for pieces in (split(fixture.raw_output) for split in WAYS.values()):
         events = read_pieces(
             pieces,
-            format=(TOLD.get(fixture.family) or guess(fixture.models[0])) if is_told else None,
+            format=(TOLD.get(fixture.family) or guess_format(fixture.models[0])) if is_told else None,
             tools=ToolSet(fixture.tools),
             finish_reason="length" if "truncated" in fixture.tags else "stop",
             generation_prompt=fixture.generation_prompt,
@@ -84,7 +84,7 @@ def conforms(fixture, is_told):
 def test_the_suite_is_all_there():
     """A renamed family must not drop out unseen."""
     assert len(FIXTURES) >= 469
-    assert all(TOLD.get(fixture.family) or guess(fixture.models[0]) for fixture in FIXTURES)
+    assert all(TOLD.get(fixture.family) or guess_format(fixture.models[0]) for fixture in FIXTURES)
 
 
 def outcome(fixture: Fixture, result: ParseResult) -> tuple[str, str]:

@@ -17,11 +17,11 @@ import pytest
 
 from adapter.dialects import Dialect
 from adapter.dialects.promptly import make_dialect
-from adapter.dialects.promptly.entries import ShellTool
+from adapter.dialects.promptly.tool_entry import ShellTool
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host
-from adapter.workspace.hosted.http_providers import HttpSearch
-from tests.workspace.hosted.test_web import LOCAL, Server
+from adapter.workspace.capabilities.host import Host
+from adapter.workspace.capabilities.http_providers import HttpSearch
+from tests.workspace.capabilities.test_web_fetch import LOCAL, Server
 
 ADAPTER = Path(__file__).parent.parent / "adapter"
 SEARCHED = ("dialects", "workspace")

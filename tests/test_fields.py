@@ -12,8 +12,8 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from adapter.wire import anthropic, chat_fields, ollama, responses
-from adapter.wire.left_out import Fate, as_header
+from adapter.protocols import anthropic_request, ollama, openai_chat_fields, openai_responses_request
+from adapter.protocols.dropped_fields import FieldHandling, as_header
 
 PAGE = Path(__file__).parent.parent / "docs" / "serve.md"
 
@@ -28,7 +28,7 @@ def _named(*types: Any) -> set[str]:
 
 
 @cache
-def tables() -> Mapping[str, tuple[Mapping[str, Fate], set[str]]]:
+def tables() -> Mapping[str, tuple[Mapping[str, FieldHandling], set[str]]]:
     """By protocol, what becomes of each field, and the fields that its SDK knows: those take seconds to import."""
     import anthropic.types.beta.message_create_params as beta_params
     import anthropic.types.message_create_params as message_params
@@ -36,14 +36,20 @@ def tables() -> Mapping[str, tuple[Mapping[str, Fate], set[str]]]:
     from openai.types.chat import completion_create_params
     from openai.types.responses import response_create_params
 
-    options: Mapping[str, Fate] = {name: "mapped" if name in ollama.OPTIONS else "left out" for name in sorted(
+    options: Mapping[str, FieldHandling] = {name: "mapped" if name in ollama.OPTIONS else "left out" for name in sorted(
         {*ollama.OPTIONS, *_named(ollama_types.Options)})}  # fmt: skip
 
     return {
-        "OpenAI: `/v1/chat/completions`": (chat_fields.FIELDS, _named(completion_create_params.CompletionCreateParams)),
-        "OpenAI: `/v1/responses`": (responses.FIELDS, _named(response_create_params.ResponseCreateParams)),
+        "OpenAI: `/v1/chat/completions`": (
+            openai_chat_fields.FIELDS,
+            _named(completion_create_params.CompletionCreateParams),
+        ),
+        "OpenAI: `/v1/responses`": (
+            openai_responses_request.FIELDS,
+            _named(response_create_params.ResponseCreateParams),
+        ),
         "Anthropic: `/v1/messages`": (
-            anthropic.FIELDS,
+            anthropic_request.FIELDS,
             _named(message_params.MessageCreateParams, beta_params.MessageCreateParams) - {"betas"},
         ),
         "Ollama: `/api/chat`": (ollama.FIELDS, _named(ollama_types.ChatRequest)),
@@ -61,7 +67,7 @@ def with_tables(text: str) -> str:
     parts = []
     for title, (fates, _) in tables().items():
         rows = [f"### {title}\n\n| | |\n|---|---|"]
-        for fate in get_args(Fate):
+        for fate in get_args(FieldHandling):
             names = ", ".join(f"`{name}`" for name, each in fates.items() if each == fate)
             rows += [f"| {fate} | {names} |"] if names else []
         parts.append("\n".join(rows))
@@ -79,7 +85,9 @@ def test_every_field_that_an_sdk_knows_is_in_the_table():
         assert sorted(known - fates.keys()) == [], title
 
 
-@pytest.mark.parametrize("protocol", [anthropic, responses, ollama], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "protocol", [anthropic_request, openai_responses_request, ollama], ids=lambda module: module.__name__
+)
 def test_what_the_table_says_is_what_happens(protocol):
     """Fields that are left out are named, those that are passed are there, those that are taken are not."""
     body: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "input": "Hi"}

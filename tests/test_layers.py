@@ -18,28 +18,19 @@ MODULES = {
     for path in sorted(ROOT.rglob("*.py"))
 }
 
-# From the bottom up: a file may import from the folders above its own line here, and from its own folder.
+# From the bottom up: a file may import from the folders before its own in this list, and from its own folder.
 FOLDERS = [
-    "values", "text", "operations", "tools",
-    "reading", "reading.bodies", "formats",
-    "outline", "outline.languages", "edits",
-    "dialects", "dialects.blade", "dialects.maki", "dialects.promptly", "dialects.proxyai",
-    "constraints", "prompting", "prompting.deriving", "conversation.guardrails", "conversation", "wire",
-    "workspace.paths", "workspace.processes", "workspace.changes", "workspace.files", "workspace.hosted", "workspace",
-    "upstream", "upstream.probing", "agent", "transcripts", "mcp", "server.telemetry", "server", "engines", "batch",
-    "testing", "evaluating", "commands",
+    "core", "tools", "parsing", "outline", "editing", "grammars", "dialects", "prompting", "workspace", "conversation",
+    "protocols", "backends", "agent", "recording", "evaluation", "server", "integrations", "cli",
 ]  # fmt: skip
 
 PURE = {
-    "values", "text", "operations", "tools", "reading", "reading.bodies", "formats", "edits", "outline.languages",
-    "dialects", "dialects.blade", "dialects.maki", "dialects.promptly", "dialects.proxyai",
-    "constraints", "prompting.deriving", "conversation.guardrails", "conversation", "wire",
+    "core", "tools", "parsing", "outline.languages", "editing", "grammars", "dialects", "prompting.deriving",
+    "conversation", "protocols",
 }  # fmt: skip
-"""What these compute depends on what they are given, and on nothing else."""
-TOUCHING = {
-    "adapter.dialects.promptly.toolfiles",
-}
-"""Files in pure folders that do read from disk, and say so."""
+"""Folders, with those inside them, whose results depend on their arguments alone: no disk, process, socket or clock."""
+TOUCHING = {"adapter.core.package_data", "adapter.core.program_lookup", "adapter.dialects.promptly.tool_files"}
+"""The modules in pure folders that read from disk."""
 
 WORLD = {
     "os", "pathlib", "socket", "subprocess", "openai", "httpx", "httpx2", "time", "threading", "asyncio",
@@ -93,6 +84,14 @@ def circle(edges: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
+def top_of(module: str) -> str:
+    return folder_of(module).partition(".")[0]
+
+
+def is_pure(module: str) -> bool:
+    return any(f"{folder_of(module)}.".startswith(f"{folder}.") for folder in PURE)
+
+
 INNER = [name for name in MODULES if folder_of(name)]
 
 
@@ -101,15 +100,26 @@ def test_pure_modules_do_not_touch_the_world():
     touching = {
         module
         for module in INNER
-        if folder_of(module) in PURE and any(name.split(".")[0] in WORLD for name in imports_of(module))
+        if is_pure(module) and any(name.split(".")[0] in WORLD for name in imports_of(module))
     }
     assert touching == TOUCHING
 
 
 def test_imports_point_down():
-    """A file knows what lies below its folder, never what uses it: not within functions, not for type checkers."""
-    floor = {module: FOLDERS.index(folder_of(module)) for module in INNER}
+    """A module never imports from a folder above its own, not even inside a function or for type checkers."""
+    floor = {module: FOLDERS.index(top_of(module)) for module in INNER}
     assert [(one, other) for one in INNER for other in imports_of(one) if floor.get(other, -1) > floor[one]] == []
+
+
+def test_inner_folders_are_in_no_circle():
+    """The folders inside one folder import each other one way."""
+    edges: dict[str, set[str]] = {}
+    for module, others in graph().items():
+        for other in others:
+            one, two = folder_of(module), folder_of(other)
+            if top_of(module) == top_of(other) and one != two and "." in one and "." in two:
+                edges.setdefault(one, set()).add(two)
+    assert circle(edges) == []
 
 
 def test_no_file_is_in_a_circle():
@@ -117,20 +127,44 @@ def test_no_file_is_in_a_circle():
     assert circle(graph()) == []
 
 
-def test_the_list_of_folders_is_whole():
-    """A new folder is placed by whoever adds it."""
-    assert set(FOLDERS) == {folder_of(module) for module in INNER}
+def test_the_list_of_folders_is_complete():
+    assert set(FOLDERS) == {top_of(module) for module in INNER}
 
 
-def test_a_newcomer_meets_few_names():
-    """At the top, and in each room of the workspace."""
-    assert len([path for path in ROOT.iterdir() if not path.name.startswith("__") and path.name != "py.typed"]) <= 26
-    for room in (ROOT / "workspace").iterdir():
-        assert len(list(room.glob("[!_]*.py"))) <= 14, room.name
+def exported(package: str) -> set[str]:
+    """The names in a package's ``__all__``."""
+    for node in tree_of(package).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
+def imported_from_outside() -> dict[str, set[str]]:
+    """For each package, the modules in it that another folder or an entry point imports."""
+    found: dict[str, set[str]] = {package: set() for package in PACKAGES}
+    for module, others in graph().items():
+        for other in others - PACKAGES.keys():
+            if folder_of(other) != folder_of(module):
+                found[other.rpartition(".")[0]].add(other.rpartition(".")[2])
+    entries = (ROOT.parent / "pyproject.toml").read_text() + (ROOT / "__init__.py").read_text(encoding="utf-8")
+    for name in re.findall(r'"(adapter\.[\w.]+)', entries):
+        if name in MODULES and name not in PACKAGES:
+            found[name.rpartition(".")[0]].add(name.rpartition(".")[2])
+    return found
+
+
+PACKAGES = {module: path for module, path in MODULES.items() if path.name == "__init__.py" and module != "adapter"}
+
+
+def test_each_folder_lists_the_modules_that_others_may_import():
+    """A module that is missing in its folder's ``__all__`` is private to the folder."""
+    for package, modules in imported_from_outside().items():
+        inner = {name.rpartition(".")[2] for name in MODULES.keys() - PACKAGES if name.rpartition(".")[0] == package}
+        assert modules == exported(package) & inner, package
 
 
 def test_every_file_and_folder_says_what_it_is_for():
-    """In its first sentence."""
+    """Each module and folder begins with a docstring."""
     assert [module for module in INNER if not ast.get_docstring(tree_of(module))] == []
 
 
@@ -141,9 +175,9 @@ def test_imports_are_absolute():
 
 def test_a_format_builds_on_one_other_at_most():
     """A format is one file beside shared readers, or a variant of one other; only the registry knows them all."""
-    from adapter.formats import FORMATS
+    from adapter.parsing.formats import FORMATS
 
-    homes = {f"adapter.formats.{name}" for name in FORMATS}
+    homes = {f"adapter.parsing.formats.{name}" for name in FORMATS}
     for module in homes & MODULES.keys():
         assert len((homes - {module}) & set(imports_of(module))) <= 1, module
 
@@ -157,7 +191,7 @@ def test_each_folder_is_named_for_newcomers():
 
 if __name__ == "__main__":
     for folder in FOLDERS:
-        paths = [MODULES[module] for module in INNER if folder_of(module) == folder]
+        paths = [MODULES[module] for module in INNER if top_of(module) == folder]
         lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
         print(f"{folder:24} {len(paths):4} files {lines:6} lines")
     found = circle(graph())

@@ -85,3 +85,11 @@ def test_what_builds_the_project_is_locked_too():
 def test_a_lock_names_no_registry(name):
     """It is read with the index that a user has."""
     assert "://" not in (ROOT / "requirements" / name).read_text(encoding="utf-8")
+
+
+def test_each_requirement_has_a_lowest_version():
+    """Which `.ci/conditions lowest_versions` installs, to run tests with."""
+    extras = list(project()["optional-dependencies"])
+    wanted = [*requirements(LOCKS["dev.txt"]), *requirements([name for name in extras if name != "dev"])]
+    unbounded = [str(each) for each in wanted if not {spec.operator for spec in each.specifier} & {">=", "=="}]
+    assert unbounded == []

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 import adapter
-from adapter.commands.chat_commands import COMMANDS
-from adapter.commands.config import Config, read_toml
-from adapter.commands.doctor_report import EXTRAS
-from adapter.conversation.guardrails.catalogue import GUARDRAILS
-from adapter.formats import FORMATS
-from adapter.values.events import ToolCall
-from adapter.values.fixes import FIXES
-from adapter.values.rejections import REJECTIONS
-from tests.conversation.guardrails.test_guardrails import message_of
+from adapter.cli.config import Config, read_toml
+from adapter.cli.doctor_checks import EXTRAS
+from adapter.cli.slash_commands import COMMANDS
+from adapter.conversation.guardrails.registry import GUARDRAILS
+from adapter.core.events import ToolCall
+from adapter.core.rejection_codes import REJECTION_REASONS
+from adapter.core.repair_codes import REPAIRS
+from adapter.parsing.formats import FORMATS
+from tests.conversation.guardrails.test_engine import message_of
 from tests.scripted_server import CHAT, as_json
 from tests.server.test_wrap import CALL, completion
 from tests.serving import serving
@@ -66,7 +66,7 @@ def formats_table() -> str:
     """Render the formats with the first lines of their modules."""
     rows = ["| name | format of calls | aliases |", "|---|---|---|"]
     for name, entry in FORMATS.items():
-        summary = (import_module(f"adapter.formats.{name}").__doc__ or "").split("\n")[0]
+        summary = (import_module(f"adapter.parsing.formats.{name}").__doc__ or "").split("\n")[0]
         summary = summary.replace("``", "`").replace("|", "\\|").rstrip(".")
         rows.append(f"| `{name}` | {summary} | {', '.join(entry.aliases)} |")
     return "\n".join(rows)
@@ -81,16 +81,13 @@ def conformance_table() -> str:
 
 def public_table() -> str:
     """Render the public names with the first sentences of their docstrings."""
-    return _two_columns("name", "meaning", {name: _first_sentence(getattr(adapter, name)) for name in adapter.__all__})
+    names = [name for name in adapter.__all__ if name not in adapter.ALIASES]
+    return _two_columns("name", "meaning", {name: _first_sentence(getattr(adapter, name)) for name in names})
 
 
 def aliases_table() -> str:
     """Render the names that were renamed and still work."""
-    aliases: Mapping[str, str] = getattr(adapter, "_ALIASES", {})
-    if not aliases:
-        return ""
-    rows = _two_columns("old name", "new name", {old: f"`{new}`" for old, new in aliases.items()})
-    return f"These older names still work:\n\n{rows}"
+    return _two_columns("old name", "new name", {old: f"`{new}`" for old, new in adapter.ALIASES.items()})
 
 
 def _first_sentence(documented: object) -> str:
@@ -112,11 +109,11 @@ def guardrail_example() -> str:
 
 
 def rejections_table() -> str:
-    return _two_columns("reason", "not a call because", REJECTIONS)
+    return _two_columns("reason", "not a call because", REJECTION_REASONS)
 
 
 def fixes_table() -> str:
-    return _two_columns("name", "repair", FIXES)
+    return _two_columns("name", "repair", REPAIRS)
 
 
 def extras_table() -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import openai
 import pytest
 
-from adapter.testing import assert_calls
+from adapter.integrations.pytest import assert_calls
 from tests.command_line import adapter, started
 from tests.scripted_server import CHAT, ScriptedServer, as_json
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion

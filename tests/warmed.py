@@ -5,9 +5,9 @@ Patterns are compiled, tables of markers and the tools' schemas made; no file, n
 
 from __future__ import annotations
 
-from adapter.conversation.guardrails.guardrails import Guardrails
+from adapter.conversation.guardrails.engine import Guardrails
 from adapter.dialects import dialect_names, get_dialect
-from adapter.formats.parser import parse
+from adapter.parsing.parser import parse
 
 TEXT = 'Hello.\n<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}}\n</tool_call>'
 

@@ -16,28 +16,29 @@ from typing import Protocol
 from rapidfuzz import fuzz, process
 
 from adapter.agent.agent import Agent
-from adapter.agent.answer import Chat, Observed
-from adapter.agent.prompts import own_chat
-from adapter.conversation.session import REASONS, Done, Limits
-from adapter.operations import AgentReport, RunAgent
-from adapter.operations.approval import Approver
-from adapter.prompting import resources
-from adapter.prompting.neutral import restore
-from adapter.prompting.prompt import Style, new_session, system_prompt
-from adapter.upstream.told_tokens import format_for
-from adapter.upstream.transport import Chunk
-from adapter.values.errors import ToolError, TransportError
+from adapter.agent.prompt_setup import make_template_chat
+from adapter.agent.response_reader import AgentEvent, ChatModel
+from adapter.backends.chat_client import Chunk
+from adapter.backends.control_token_discovery import format_with_control_tokens
+from adapter.conversation.session import REASONS, Finished, SessionLimits
+from adapter.core import package_data
+from adapter.core.callbacks import require_sync, tool_observer
+from adapter.core.errors import ToolError, TransportError
+from adapter.prompting.escaping import unescape_control_tokens
+from adapter.prompting.system_prompt import Style, new_prompt_session, system_prompt
+from adapter.tools.operations import AgentReport, RunSubagent
+from adapter.tools.operations.permissions import Approver
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import HostEvent
+from adapter.workspace.capabilities.host import HostEvent
 
 
-class Record(Protocol):
-    """What keeps a sub-agent's run: `adapter.transcripts.recording.Recording` does."""
+class SubagentRecorder(Protocol):
+    """What keeps a sub-agent's run: `adapter.recording.recorder.SessionRecorder` does."""
 
     def begin(self, agent: Agent, task: str, *, approve: str) -> None: ...
     def asking(self, ask: Approver) -> Approver: ...
     def inner(self, event: HostEvent) -> None: ...
-    def __call__(self, happening: Observed) -> None: ...
+    def __call__(self, happening: AgentEvent) -> None: ...
 
 
 MAX_AT_ONCE = 8
@@ -59,7 +60,9 @@ class AgentKind:
 
 def built_in_kinds() -> tuple[AgentKind, ...]:
     """``research`` and ``general``; ProxyAI's names for them are taken, too."""
-    texts = {name: (resources.folder("prompts") / "agents" / f"{name}.md").read_text("utf-8") for name in _SUMMARIES}
+    texts = {
+        name: (package_data.data_folder("prompts") / "agents" / f"{name}.md").read_text("utf-8") for name in _SUMMARIES
+    }
     return (
         AgentKind("research", _SUMMARIES["research"], texts["research"], read_only=True, aliases=("explore", "plan")),
         AgentKind("general", _SUMMARIES["general"], texts["general"], aliases=("general-purpose",)),
@@ -72,7 +75,7 @@ _SUMMARIES = {
 }
 
 
-class SubAgents:
+class SubagentRunner:
     """Runs sub-agents on ``chat``. Give it to a session as ``Host(agents=...)``.
 
     ``kinds``: your own besides the built-in ones. ``models``: chats by what a
@@ -86,27 +89,30 @@ class SubAgents:
 
     def __init__(
         self,
-        chat: Chat,
+        chat: ChatModel,
         *,
         format: str = "hermes",
         style: Style | None = None,
         prompt: str = "auto",
         kinds: Sequence[AgentKind] = (),
-        models: Mapping[str, Chat] | None = None,
+        models: Mapping[str, ChatModel] | None = None,
         formats: Mapping[str, str] | None = None,
-        limits: Limits | None = None,
+        limits: SessionLimits | None = None,
         max_depth: int = 1,
         max_at_once: int = MAX_AT_ONCE,
         max_total: int = MAX_TOTAL,
-        record: Callable[[int, Path], Record] | None = None,
-        observe: Callable[[RunAgent, Observed], None] | None = None,
+        record: Callable[[int, Path], SubagentRecorder] | None = None,
+        observe: Callable[[RunSubagent, AgentEvent], None] | None = None,
     ) -> None:
         self._chat, self._format, self._style, self._prompt = chat, format, style, prompt
         self._kinds = {kind.name: kind for kind in (*built_in_kinds(), *kinds)}
         self._models, self._formats = dict(models or {}), dict(formats or {})
-        self._limits = limits or Limits()
+        self._limits = limits or SessionLimits()
         self._max_depth, self._max_total = max_depth, max_total
-        self._record, self._observe = record, observe
+        if record is not None:
+            require_sync(record, "record")
+        self._record = record
+        self._observe = None if observe is None else tool_observer(observe, "the observer")
         self._slots = threading.BoundedSemaphore(max_at_once)
         self._counting = threading.Lock()
         self._started = 0
@@ -116,7 +122,7 @@ class SubAgents:
     def kinds(self) -> Mapping[str, str]:
         return {kind.name: kind.summary for kind in self._kinds.values()}
 
-    def run(self, task: RunAgent, workspace: Workspace) -> AgentReport:
+    def run(self, task: RunSubagent, workspace: Workspace) -> AgentReport:
         """Work on ``task``. Raises ToolError when it cannot be begun or the model server fails."""
         kind = self._kind(task.kind)
         chat, notes = self._chosen_chat(task.model)
@@ -126,13 +132,13 @@ class SubAgents:
         recording = None if self._record is None else self._record(number, Path(workspace.root, task.cwd or ""))
         events = None if recording is None else recording.inner
         host = replace(workspace.host, agents=self._below(), questions=None, editor=None, events=events)
-        with self._slots, workspace.part(host=host, read_only=kind.read_only, cwd=task.cwd) as part:
+        with self._slots, workspace.subsession(host=host, read_only=kind.read_only, cwd=task.cwd) as part:
             agent = self._agent(part, chat, kind, self._formats.get(task.model or "", self._format))
             if recording is not None:
-                part.watch_approvals(recording.asking)
+                part.wrap_approver(recording.asking)
                 recording.begin(agent, task.prompt, approve=part.mode)
 
-            def observe(happening: Observed) -> None:
+            def observe(happening: AgentEvent) -> None:
                 if isinstance(happening, Chunk):
                     tokens.extend(_tokens(happening))
                 if recording is not None:
@@ -140,7 +146,7 @@ class SubAgents:
                 if self._observe is not None:
                     self._observe(task, happening)
 
-            agent.observe(observe)
+            agent.set_observer(observe)
             try:
                 done = agent.run(task.prompt)
             except TransportError as error:
@@ -151,11 +157,11 @@ class SubAgents:
         total = sum(tokens) if tokens else None
         return AgentReport(kind.name, task.description, task.prompt, _output(done), seconds, total, notes)
 
-    def _agent(self, part: Workspace, chat: Chat, kind: AgentKind, format: str) -> Agent:
-        known = format_for(chat, format)
-        own = own_chat(chat, part.tools, known, "words" if self._style else self._prompt)
+    def _agent(self, part: Workspace, chat: ChatModel, kind: AgentKind, format: str) -> Agent:
+        known = format_with_control_tokens(chat, format)
+        own = make_template_chat(chat, part.tools, known, "words" if self._style else self._prompt)
         style = self._style or ("native" if own else "compact")
-        system = system_prompt(part.dialect, known, style, tools=part.tools, session=new_session())
+        system = system_prompt(part.dialect, known, style, tools=part.tools, session=new_prompt_session())
         system = "\n".join(text for text in (system, kind.instructions) if text)
         prompt = "own" if own else "words"
         return Agent(part, chat, format=format, system=system, prompt=prompt, limits=self._limits)
@@ -170,7 +176,7 @@ class SubAgents:
         known = ", ".join(self._kinds)
         raise ToolError(f"no sub-agent is of the kind {name!r}; there are: {known}{suggestion}. None was started")
 
-    def _chosen_chat(self, model: str | None) -> tuple[Chat, tuple[str, ...]]:
+    def _chosen_chat(self, model: str | None) -> tuple[ChatModel, tuple[str, ...]]:
         if model is None or model in self._models:
             return self._models.get(model or "", self._chat), ()
         return self._chat, (f"no model is known as {model!r}: the current one was used",)
@@ -182,15 +188,15 @@ class SubAgents:
             self._started += 1
             return self._started
 
-    def _below(self) -> SubAgents | None:
+    def _below(self) -> SubagentRunner | None:
         """Who runs the sub-agents of a sub-agent: counted together, one level deeper."""
-        return _Deeper(self) if self._depth < self._max_depth else None
+        return _NestedRunner(self) if self._depth < self._max_depth else None
 
 
-class _Deeper(SubAgents):
+class _NestedRunner(SubagentRunner):
     """The same runner one level deeper; the count and the slots are those of the first."""
 
-    def __init__(self, above: SubAgents) -> None:
+    def __init__(self, above: SubagentRunner) -> None:
         self.__dict__.update(above.__dict__)
         self._depth = above._depth + 1
         self._slots = threading.BoundedSemaphore(
@@ -202,8 +208,8 @@ class _Deeper(SubAgents):
         return self._above._count()
 
 
-def _output(done: Done) -> str:
-    said = restore(done.content.strip()) or "(no response)"
+def _output(done: Finished) -> str:
+    said = unescape_control_tokens(done.content.strip()) or "(no response)"
     return said if done.reason in ("answered", "exited", "finished") else f"{said}\n({REASONS[done.reason]})"
 
 

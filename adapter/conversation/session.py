@@ -6,34 +6,34 @@
     session.answered(turn, ...)  -> Run | Query | Done
     session.ran(results)         -> Query | Done
     session.send(message)        -> Query        after Done: the user goes on
-    session.recall(message, ...)                 what was said and answered before, in another session
+    session.resume(message, ...)                 what was said and answered before, in another session
 
 Whoever drives it (`adapter.agent.agent`, a replay, a test) performs the steps. All
 decisions are here: what the model is shown, which answers are asked again (by
 `adapter.conversation.guardrails`), and when to stop. What tools and the user say is neutralised before the model is
-shown it (`adapter.prompting.neutral`), the arguments of its calls are restored.
+shown it (`adapter.prompting.escaping`), the arguments of its calls are restored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from adapter.conversation.budget import Entry, fit, usable
-from adapter.conversation.contents import Content, joined
-from adapter.conversation.guardrails.answers import Said
-from adapter.conversation.guardrails.catalogue import BROKEN_CALLS, GUARDRAILS
-from adapter.conversation.guardrails.guardrails import AskAgain, Fault, Guardrails, Stop
-from adapter.conversation.guardrails.past import Made, Past
-from adapter.conversation.shown import Message, Shown, alternating
-from adapter.prompting.neutral import in_strings, restore
-from adapter.reading.format import Format
-from adapter.text.counted import counted
-from adapter.tools.definition import ToolSet
-from adapter.values.errors import UsageError
-from adapter.values.events import InvalidToolCall, ToolCall, ToolResult
-from adapter.values.fields import field, frozen, mutable, replace
-from adapter.values.turn import Turn
+from adapter.conversation.context_window import HistoryEntry, trim_to_context, usable_tokens
+from adapter.conversation.guardrails.call_history import CallHistory, PastCall
+from adapter.conversation.guardrails.engine import Guardrails, Retry, Stop, Violation
+from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS
+from adapter.conversation.guardrails.response_checks import CandidateAnswer
+from adapter.conversation.message_content import Content, concat_content
+from adapter.conversation.message_rendering import Message, MessageRenderer, merge_consecutive_roles
+from adapter.core.errors import UsageError
+from adapter.core.events import InvalidToolCall, ToolCall, ToolResult
+from adapter.core.text.plurals import pluralize
+from adapter.core.turn import Turn
+from adapter.parsing.format import Format
+from adapter.prompting.escaping import map_strings, unescape_control_tokens
+from adapter.tools.tool import ToolSet
 
 Reason: TypeAlias = Literal[
     "answered",
@@ -72,8 +72,8 @@ _UNFINISHED: dict[str | None, Reason] = {"length": "cut_off", "incomplete": "bro
 STOPPED_ANSWER = "[The user stopped your last answer before its end.]"
 
 
-@frozen
-class Limits:
+@dataclass(frozen=True, slots=True)
+class SessionLimits:
     """What is counted is counted anew for each message of the user."""
 
     turns: int = 25
@@ -86,16 +86,16 @@ class Limits:
     """Turns in a row without one readable call where there was an attempt."""
     calls: int = 128
     """Of one answer that are run; the model is told that the others were not."""
-    call_turns: int | None = None
+    tool_turns: int | None = None
     """Turns with calls before the conversation ends: one for models that cannot judge whether a task is done."""
     context_tokens: int | None = None
     """What the server holds of a conversation; None leaves it to the server what becomes of a longer one."""
 
 
-@frozen
-class Query:
+@dataclass(frozen=True, slots=True)
+class AskModel:
     """Ask the model. ``number`` counts from 1; ``note`` tells the user what was done to make the messages fit.
-    ``again``: the guardrail for which the answer before is asked again; ``held_to``: of `AskAgain`."""
+    ``again``: the guardrail for which the answer before is asked again; ``held_to``: of `Retry`."""
 
     messages: tuple[Message, ...]
     number: int
@@ -104,24 +104,24 @@ class Query:
     held_to: tuple[str, ...] = ()
 
 
-@frozen
-class Run:
+@dataclass(frozen=True, slots=True)
+class RunTools:
     """Run these calls, in order; give one result each."""
 
     calls: tuple[ToolCall, ...]
 
 
-@frozen
-class Done:
+@dataclass(frozen=True, slots=True)
+class Finished:
     reason: Reason
     content: str
     """The model's last words."""
 
 
-Step: TypeAlias = Query | Run | Done
+Step: TypeAlias = AskModel | RunTools | Finished
 
 
-@mutable
+@dataclass(slots=True)
 class Session:
     """See the module. ``system`` is the system prompt; ``format`` is how history is written for the model.
     ``shows_calls``: calls and results stand in the messages as such, for the model's own template to write.
@@ -130,10 +130,10 @@ class Session:
     system: str
     format: Format
     tools: ToolSet
-    limits: Limits = field(default_factory=Limits)
+    limits: SessionLimits = field(default_factory=SessionLimits)
     shows_calls: bool = False
     guardrails: Guardrails | None = None
-    _entries: list[Entry] = field(default_factory=list)
+    _entries: list[HistoryEntry] = field(default_factory=list)
     _dropped: int = 0  # turns
     _tokens: int = 0  # of the last query, by estimate
     _real_share: float = 1.0  # how many tokens the server counted for each that was estimated
@@ -143,7 +143,7 @@ class Session:
     _complaints: tuple[InvalidToolCall, ...] = ()
     _told: list[str] = field(default_factory=list)  # with the user's next message
     _task: str = ""
-    _past: Past = field(default_factory=Past)
+    _past: CallHistory = field(default_factory=CallHistory)
     # Since the user spoke last:
     _turns: int = 0
     _content: str = ""
@@ -151,23 +151,23 @@ class Session:
     _refused_turns: int = 0
     _call_turns: int = 0
 
-    def start(self, task: str) -> Query:
+    def start(self, task: str) -> AskModel:
         self._entries, self._waiting, self._complaints = [], [], ()
         self._hear(task)
         return self._query()
 
-    def send(self, message: str) -> Query:
-        """What the user says next, after `Done`. `Limits` count anew. Raises UsageError before `start`."""
+    def send(self, message: str) -> AskModel:
+        """What the user says next, after `Finished`. `SessionLimits` count anew. Raises UsageError before `start`."""
         if not self._entries:
             raise UsageError("the conversation has not begun; call start(task) first")
         self._hear(message)
         return self._query()
 
-    def tell(self, text: str) -> None:
+    def add_note(self, text: str) -> None:
         """Tell the model something besides, with the user's next message: what happened outside of the conversation."""
         self._told.append(text)
 
-    def recall(self, message: str, answers: Sequence[tuple[Turn, Sequence[ToolResult]]]) -> None:
+    def resume(self, message: str, answers: Sequence[tuple[Turn, Sequence[ToolResult]]]) -> None:
         """Go on as if ``message`` had been said here, and answered so: nothing is judged, asked or run."""
         self._hear(message)
         for turn, results in answers:
@@ -175,20 +175,20 @@ class Session:
             self._remember(results)
             self._show_results(results)
 
-    def stopped(self, results: Sequence[ToolResult] = (), turn: Turn | None = None) -> Done:
-        """The user stopped it. ``results``: of those calls of the last `Run` that were done by then; ``turn``: what
+    def on_interrupt(self, results: Sequence[ToolResult] = (), turn: Turn | None = None) -> Finished:
+        """The user stopped it. ``results``: of those calls of the last `RunTools` that were done by then; ``turn``: what
         there was of an answer, none of whose calls is run."""
         self._show_results(results)
         if turn is None or not (turn.content.strip() or turn.calls):
-            return Done("interrupted", "")
+            return Finished("interrupted", "")
         self._take(turn)
         self._told.append(STOPPED_ANSWER)
-        return Done("interrupted", turn.content)
+        return Finished("interrupted", turn.content)
 
-    def answered(self, turn: Turn, prompt_tokens: int | None = None, finish_reason: str | None = "stop") -> Step:
+    def on_answer(self, turn: Turn, prompt_tokens: int | None = None, finish_reason: str | None = "stop") -> Step:
         """The model's answer, read. ``prompt_tokens``: how many the server counted in the query. ``finish_reason``: why
         it ended, as the server says; ``length`` at the limit of tokens, ``incomplete`` where the connection broke."""
-        turn = self._bounded(self._rails.own(self._past, turn))
+        turn = self._bounded(self._rails.enabled_faults(self._past, turn))
         if prompt_tokens and self._tokens:
             self._real_share = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
         self._content = turn.content or self._content
@@ -196,25 +196,27 @@ class Session:
         self._unreadable_turns = self._unreadable_turns + 1 if turn.invalid and not turn.calls else 0
         is_unreadable = self._unreadable_turns >= self.limits.unreadable
         judged = not turn.calls and not is_unreadable and self._turns < self.limits.turns
-        verdict = self._rails.judge(self._past, Said.of(turn), finish_reason) if judged else None
-        if isinstance(verdict, AskAgain):
+        verdict = self._rails.check_response(self._past, CandidateAnswer.of(turn), finish_reason) if judged else None
+        if isinstance(verdict, Retry):
             return self._asked_again(answer, verdict)
         self._entries = [*(entry for entry in self._entries if not entry.is_passing), answer]
         self._rails.begin()
         self._complaints = turn.invalid
         if is_unreadable:
-            return Done("unreadable", self._content)
+            return Finished("unreadable", self._content)
         if not turn.calls and not turn.invalid:
             if finish_reason in _UNFINISHED:
-                return Done(_UNFINISHED[finish_reason], turn.content)
-            return Done("stuck" if isinstance(verdict, Stop) else "answered", turn.content)
-        self._waiting = [replace(call, arguments=in_strings(restore, call.arguments)) for call in turn.calls]
+                return Finished(_UNFINISHED[finish_reason], turn.content)
+            return Finished("stuck" if isinstance(verdict, Stop) else "answered", turn.content)
+        self._waiting = [
+            replace(call, arguments=map_strings(unescape_control_tokens, call.arguments)) for call in turn.calls
+        ]
         self._refused = self._refusals()
         to_run = tuple(call for call in self._waiting if call.id not in self._refused)
         self._refused_turns = self._refused_turns + 1 if turn.calls and not to_run else 0
         if self._refused_turns >= self.limits.refusals:
-            return Done("repetition", self._content)
-        return Run(to_run) if to_run else self.ran([])
+            return Finished("repetition", self._content)
+        return RunTools(to_run) if to_run else self.on_tool_results([])
 
     def _bounded(self, turn: Turn) -> Turn:
         """The turn with no more calls than an answer may have."""
@@ -227,16 +229,16 @@ class Session:
         )
         return replace(turn, calls=turn.calls[:most], invalid=(*turn.invalid[:most], InvalidToolCall("", error)))
 
-    def ran(self, results: Sequence[ToolResult]) -> Step:
-        """The results of the calls of the last `Run`, in their order."""
+    def on_tool_results(self, results: Sequence[ToolResult]) -> Step:
+        """The results of the calls of the last `RunTools`, in their order."""
         self._remember(results)
         self._show_results(results)
         if any(result.ends for result in results) or self._rails.steps.has_ended(self._past):
-            return Done("exited", self._content)
+            return Finished("exited", self._content)
         self._call_turns += bool(results)
-        if self._call_turns == self.limits.call_turns:
-            return Done("finished" if all(result.ok for result in results) else "unsuccessful", self._content)
-        return self._query() if self._turns < self.limits.turns else Done("turns", self._content)
+        if self._call_turns == self.limits.tool_turns:
+            return Finished("finished" if all(result.ok for result in results) else "unsuccessful", self._content)
+        return self._query() if self._turns < self.limits.turns else Finished("turns", self._content)
 
     @property
     def _rails(self) -> Guardrails:
@@ -244,22 +246,22 @@ class Session:
             self.guardrails = Guardrails(self.tools, encode=self.format.encode_calls)
         return self.guardrails
 
-    def _asked_again(self, answer: Entry, ask: AskAgain) -> Query:
+    def _asked_again(self, answer: HistoryEntry, ask: Retry) -> AskModel:
         """A query for a better answer than ``answer``, which the model sees no more once that has come."""
         is_broken = ask.guardrail in BROKEN_CALLS
         message = self.format.encode_result("", f"tool_error: {ask.message}", "") if is_broken else ask.message
         tried = [replace(answer, parts=None, is_passing=True)] if answer.content else []
-        self._entries += [*tried, Entry("user", message, is_passing=True)]
+        self._entries += [*tried, HistoryEntry("user", message, is_passing=True)]
         return replace(self._query(), again=ask.guardrail, held_to=ask.held_to)
 
     def _remember(self, results: Sequence[ToolResult]) -> None:
         by_id = {result.call_id: result for result in results}
         made = [
-            Made(call.name, call.arguments, result.content, result.ok, self._changes(call))
+            PastCall(call.name, call.arguments, result.content, result.ok, self._changes(call))
             for call in self._waiting
             if (result := by_id.get(call.id)) is not None
         ]
-        self._past = replace(self._past, made=(*self._past.made, *made))
+        self._past = replace(self._past, calls=(*self._past.calls, *made))
 
     def _changes(self, call: ToolCall) -> bool:
         return call.name in self.tools and self.tools[call.name].effect != "read"
@@ -270,8 +272,8 @@ class Session:
         return self._shown.messages(self._entries)
 
     @property
-    def _shown(self) -> Shown:
-        return Shown(self.format, self.tools, self.shows_calls)
+    def _shown(self) -> MessageRenderer:
+        return MessageRenderer(self.format, self.tools, self.shows_calls)
 
     def _hear(self, message: str) -> None:
         """What the user says, with what is to be told besides."""
@@ -279,15 +281,15 @@ class Session:
         said, self._told = self._neutral("\n\n".join([*self._told, message])), []
         content: Content = said
         if not self._entries:
-            self._task, self._past = said, Past(message)
-            self._entries = [Entry("system", self.system), Entry("user", said)]
+            self._task, self._past = said, CallHistory(message)
+            self._entries = [HistoryEntry("system", self.system), HistoryEntry("user", said)]
             return
         kept = [replace(entry, is_kept=False) for entry in self._entries if not entry.is_passing]
         if kept[-1].role == "user" and not kept[-1].results:  # it was never answered
             self._task += f"\n\n{said}" if len(kept) == 2 else ""
-            content = joined(kept.pop().content, said, "\n\n")
-        self._entries = [*kept, Entry("user", content, is_kept=True)]
-        self._past = replace(self._past, request=message, since=len(self._past.made))
+            content = concat_content(kept.pop().content, said, "\n\n")
+        self._entries = [*kept, HistoryEntry("user", content, is_kept=True)]
+        self._past = replace(self._past, request=message, turn_start=len(self._past.calls))
         self._rails.begin()
         self._turns, self._content = 0, ""
         self._unreadable_turns = self._refused_turns = self._call_turns = 0
@@ -301,7 +303,7 @@ class Session:
         self._waiting, self._refused, self._complaints = list(turn.calls), {}, turn.invalid
 
     def _neutral(self, text: str) -> str:
-        return self._shown.neutral(text)
+        return self._shown.escape(text)
 
     def _show_results(self, results: Sequence[ToolResult]) -> None:
         """Show the model what became of its calls: those without a result were stopped."""
@@ -312,56 +314,56 @@ class Session:
         self._entries += self._shown.after(results)
         self._waiting, self._refused, self._complaints = [], {}, ()
 
-    def _query(self) -> Query:
+    def _query(self) -> AskModel:
         self._queries += 1
         self._turns += 1
         note = self._fit() if self.limits.context_tokens is not None else ""
         self._tokens = sum(entry.tokens for entry in self._entries)
-        messages = self.messages if self.shows_calls else alternating(self.messages)
-        return Query(tuple(messages), self._queries, note)
+        messages = self.messages if self.shows_calls else merge_consecutive_roles(self.messages)
+        return AskModel(tuple(messages), self._queries, note)
 
     def _fit(self) -> str:
         """Make the conversation fit, and tell the model in its words and the user in the note that comes back."""
         context = self.limits.context_tokens or 0
-        fitted = fit(self._entries, usable(context) / self._real_share, self.format.encode_result)
+        fitted = trim_to_context(self._entries, usable_tokens(context) / self._real_share, self.format.encode_result)
         self._entries = fitted.entries
         if fitted.dropped:
             self._dropped += fitted.dropped
             left_out = f"[{self._dropped} turns after this message were left out: the conversation became too long.]"
-            self._entries[1] = Entry("user", f"{self._task}\n\n{left_out}")
+            self._entries[1] = HistoryEntry("user", f"{self._task}\n\n{left_out}")
         if fitted.shortened or fitted.dropped:
             return (
                 f"the model's context of {context:,} tokens is full: "
-                f"{counted(fitted.shortened, 'older result was', 'older results were')} shortened, "
-                f"{counted(fitted.dropped, 'turn')} left out"
+                f"{pluralize(fitted.shortened, 'older result was', 'older results were')} shortened, "
+                f"{pluralize(fitted.dropped, 'turn')} left out"
             )
         if self._queries > 1:
             return ""
         tokens = int(sum(entry.tokens for entry in self._entries) * self._real_share)
         return (
             ""
-            if tokens <= usable(context)
+            if tokens <= usable_tokens(context)
             else f"the tools and the task alone take about {tokens:,} tokens of {context:,}"
         )
 
     def _refusals(self) -> dict[str, ToolResult]:
         """What the model is told of calls that are not to be made now, by id."""
         refused: dict[str, ToolResult] = {}
-        earlier: list[Made] = []
+        earlier: list[PastCall] = []
         for call in self._waiting:
             faults = self._rails.of_call(self._past, call, earlier, self.limits.repetitions)
             fault = next((each for each in faults if self._counts(each)), None)
             if fault is None:
-                earlier.append(Made(call.name, call.arguments, changes=self._changes(call)))
+                earlier.append(PastCall(call.name, call.arguments, changes=self._changes(call)))
             else:
                 refused[call.id] = self._refusal(call, fault)
         return refused
 
-    def _counts(self, fault: Fault) -> bool:
+    def _counts(self, fault: Violation) -> bool:
         """A call that was refused in all words that there are is made, but where it would lead nowhere."""
         is_stopped = GUARDRAILS[fault.guardrail].stops or self._refused_turns < len(fault.wordings)
         return fault.guardrail in self._rails.on and is_stopped
 
-    def _refusal(self, call: ToolCall, fault: Fault) -> ToolResult:
+    def _refusal(self, call: ToolCall, fault: Violation) -> ToolResult:
         error = fault.wordings[min(self._refused_turns, len(fault.wordings) - 1)]
         return ToolResult(call.name, ok=False, content=f"tool_error: {error}", error=error, call_id=call.id)

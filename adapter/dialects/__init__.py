@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from adapter.dialects.definitions import tools_of
-from adapter.dialects.dialect import Dialect
-from adapter.tools.definition import ToolSet
-from adapter.values.errors import UsageError
+from adapter.core.arguments import shown
+from adapter.core.errors import UsageError
+from adapter.dialects.lazy_definitions import load_tools
+from adapter.dialects.toolset import Dialect
+from adapter.tools.tool import ToolSet
 
-__all__ = ["Dialect", "dialect_names", "get_dialect", "tools_to_read"]
+__all__ = [
+    "Dialect",
+    "cross_toolset",
+    "dialect_names",
+    "get_dialect",
+    "result_formatting",
+    "tool_class",
+    "tools_for_parsing",
+    "toolset",
+]
 
 _HOMES = {
     "blade": "adapter.dialects.blade",
@@ -42,14 +52,16 @@ def get_dialect(name: str | Dialect) -> Dialect:
     return dialect
 
 
-def tools_to_read(name: str) -> ToolSet:
+def tools_for_parsing(name: str) -> ToolSet:
     """The tools of the dialect called ``name``, to match what a model wrote: without their classes, where its
     definitions are kept. Raises UsageError that names the nearest dialect."""
     own = _own_name(name)
-    return tools_of(own) or get_dialect(own).tools
+    return load_tools(own) or get_dialect(own).tools
 
 
 def _own_name(name: str) -> str:
+    if not isinstance(name, str):
+        raise UsageError(f"dialect must be the name of a dialect, got {shown(name)}; there are: {', '.join(_HOMES)}")
     known = name.strip().lower()
     own = _ALIASES.get(known, known)
     if own in _HOMES:

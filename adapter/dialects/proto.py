@@ -11,33 +11,33 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from adapter.dialects import wording
-from adapter.dialects.base import Aliases, Naming, Rendered, ToolArguments, expect
-from adapter.dialects.dialect import Dialect
-from adapter.operations import (
+from adapter.dialects import result_formatting
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.dialects.toolset import Dialect
+from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
+from adapter.tools.operations import (
+    FilePatched,
     FileText,
+    FileWritten,
     Glob,
     Grep,
-    GrepHits,
+    GrepResult,
     Listing,
     Operation,
     Outcome,
+    ParameterNames,
     Patch,
-    Patched,
-    PatchNames,
     PatchText,
-    Paths,
+    PathList,
     ReadText,
     Tree,
     WriteText,
-    Written,
 )
-from adapter.tools.customary import CONTENT, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN
 
 MAX_READ_LINES = 1_000
-"""Of a page of `ReadFile`, when it asks for no other number."""
+"""Of a page of `ProtoReadFile`, when it asks for no other number."""
 MAX_READ_BYTES = 25_000
-"""Of a page of `ReadFile`, as the program has them; its document says only that there is a limit."""
+"""Of a page of `ProtoReadFile`, as the program has them; its document says only that there is a limit."""
 MAX_LINE_CHARACTERS = 2_000
 """Of a line; the rest of it is left out."""
 MAX_PATHS = 100
@@ -54,10 +54,10 @@ def _not_negative(number: int | None) -> int | None:
     return number
 
 
-class ListDirectory(ToolArguments):
+class ProtoListDirectory(ToolClass):
     """List the contents of a directory: directories first, then files, alphabetically."""
 
-    naming = Naming("list_directory", aliases=("list_dir", "ls", "list_files", "list"), example={"path": "src"})
+    naming = ToolMetadata("list_directory", aliases=("list_dir", "ls", "list_files", "list"), example={"path": "src"})
     path: Annotated[
         str,
         Field(description="Absolute path to the directory (or relative to the project root)"),
@@ -78,16 +78,16 @@ class ListDirectory(ToolArguments):
         return Tree(self.path, limit=MAX_ENTRIES, gitignore=respected, ignore=ignore, order="directories_first")
 
     def render(self, outcome: Outcome) -> Rendered:
-        return wording.listing_text(expect(outcome, Listing)), None
+        return result_formatting.format_listing(require_outcome(outcome, Listing)), None
 
 
-class ReadFile(ToolArguments):
+class ProtoReadFile(ToolClass):
     """Read a file: text, image, PDF, audio or video; offset counts lines from 0 and requires limit.
 
     A large text comes in pages that say how to read on.
     """
 
-    naming = Naming(
+    naming = ToolMetadata(
         "read_file",
         aliases=("read", "cat", "view", "view_file", "open", "get_file"),
         example={"path": "src/main.ts", "offset": 100, "limit": 50},
@@ -121,7 +121,7 @@ class ReadFile(ToolArguments):
         def read_on(line: int) -> str:
             return f"offset {line - 1} is line {line}; read on with offset {line - 1} and limit {limit}"
 
-        return wording.plain_page(expect(outcome, FileText), MAX_READ_BYTES, read_on), None
+        return result_formatting.format_plain_page(require_outcome(outcome, FileText), MAX_READ_BYTES, read_on), None
 
     def notes(self) -> tuple[str, ...]:
         if self.offset is None or self.limit is not None:
@@ -129,10 +129,10 @@ class ReadFile(ToolArguments):
         return (f"offset requires limit: without one {MAX_READ_LINES} lines were read",)
 
 
-class WriteFile(ToolArguments):
+class ProtoWriteFile(ToolClass):
     """Write content to a file. Creates it, and parent directories, if it does not exist; overwrites it if it does."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "write_file",
         aliases=("write", "create_file", "create", "save_file", "write_to_file", "new_file"),
         effect="write",
@@ -153,13 +153,13 @@ class WriteFile(ToolArguments):
         return WriteText(self.file_path, self.content)
 
     def render(self, outcome: Outcome) -> Rendered:
-        return wording.written_text(expect(outcome, Written)), None
+        return result_formatting.written_text(require_outcome(outcome, FileWritten)), None
 
 
-class Edit(ToolArguments):
+class ProtoEdit(ToolClass):
     """Replace a string in a file, which must match exactly, whitespace included, and occur once unless replace_all."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "edit",
         aliases=(
             "replace",
@@ -199,17 +199,17 @@ class Edit(ToolArguments):
             self.file_path,
             (Patch(self.old_string, self.new_string, replace_all=self.replace_all, exact=True),),
             empty_old_text="create",
-            names=PatchNames("old_string", "new_string", None, "replace_all"),
+            names=ParameterNames("old_string", "new_string", None, "replace_all"),
         )
 
     def render(self, outcome: Outcome) -> Rendered:
-        return wording.patched_text(expect(outcome, Patched)), None
+        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
 
 
-class GlobTool(ToolArguments):
+class ProtoGlobTool(ToolClass):
     """Find files matching a glob pattern, most recently modified first."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "glob", aliases=("find_files_glob", "glob_search", "find_glob"), example={"pattern": "src/**/*.tsx"}
     )
     pattern: Annotated[
@@ -221,13 +221,13 @@ class GlobTool(ToolArguments):
         return Glob(self.pattern, self.path, limit=MAX_PATHS, gitignore=True, order="newest")
 
     def render(self, outcome: Outcome) -> Rendered:
-        return wording.paths_text(expect(outcome, Paths), self.pattern), None
+        return result_formatting.format_paths(require_outcome(outcome, PathList), self.pattern), None
 
 
-class GrepSearch(ToolArguments):
+class ProtoGrepSearch(ToolClass):
     """Search file contents using a regular expression, as ripgrep does. Gives path:line:text."""
 
-    naming = Naming(
+    naming = ToolMetadata(
         "grep_search",
         aliases=("grep", "rg", "ripgrep", "search_file_content", "search_code", "search"),
         example={"pattern": "function\\s+\\w+", "path": "src", "glob": "*.ts", "limit": 20},
@@ -249,12 +249,14 @@ class GrepSearch(ToolArguments):
         return Grep(self.pattern, self.path, globs, max_results=MAX_MATCHES if self.limit is None else self.limit)
 
     def render(self, outcome: Outcome) -> Rendered:
-        found = expect(outcome, GrepHits)
-        return "\n".join([wording.grep_text(found, self.pattern), *wording.unshown_matches(found)]), None
+        found = require_outcome(outcome, GrepResult)
+        return "\n".join(
+            [result_formatting.format_matches(found, self.pattern), *result_formatting.unshown_matches(found)]
+        ), None
 
 
 DIALECT = Dialect(
     name="proto",
     title="proto CLI",
-    classes=(ListDirectory, ReadFile, WriteFile, Edit, GlobTool, GrepSearch),
+    classes=(ProtoListDirectory, ProtoReadFile, ProtoWriteFile, ProtoEdit, ProtoGlobTool, ProtoGrepSearch),
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from adapter.operations import Section
-from adapter.values.fields import frozen
+from adapter.tools.operations import Section
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Rule:
     """What one type of syntax node means.
 
@@ -31,7 +31,7 @@ class Rule:
     variant: bool = False
 
 
-def rule(
+def make_rule(
     section: Section,
     *,
     when: str = "",
@@ -54,7 +54,7 @@ def rule(
     )
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Language:
     """``rules`` by node type; ``wrappers`` are nodes whose text belongs to the declaration
     they hold (``export``, decorators); ``through`` are looked into as if they were not there.
@@ -92,7 +92,7 @@ class Language:
         return (found,) if isinstance(found, Rule) else found
 
 
-def without(pattern: str) -> Callable[[str], str]:
+def strip_pattern(pattern: str) -> Callable[[str], str]:
     """An ``import_path`` that removes what ``pattern`` matches: keywords, quotes, the final ``;``."""
     compiled = re.compile(pattern)
     return lambda text: compiled.sub("", text).strip()

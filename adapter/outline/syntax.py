@@ -8,8 +8,8 @@ import time
 from functools import cache
 from typing import TYPE_CHECKING
 
+from adapter.core.errors import ToolError
 from adapter.outline.language import Language
-from adapter.values.errors import ToolError
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
@@ -63,7 +63,7 @@ def _without_macro(found: re.Match[bytes]) -> bytes:
     return found[0][:start] + instead + found[0][end:]
 
 
-def first_mistake(text: str, language: Language, seconds: float) -> int | None:
+def first_syntax_error(text: str, language: Language, seconds: float) -> int | None:
     """The 1-based line of the first place that the grammar does not know, if there is any. Raises MissingGrammar,
     and ToolError when it takes longer than ``seconds``."""
     root = parse(text.encode("utf-8", "replace"), language, time.monotonic() + seconds).root_node

@@ -5,7 +5,7 @@ compared as they are written, in their case. Look-alikes that only NFKC makes eq
 tokens are sought in the raw text, before anything is normalised (Hugging Face's special tokens are ``normalized:
 false``, llama.cpp splits the prompt by them first), and full-width brackets are ordinary in Chinese and Japanese.
 
-Not here: ``<|...|>``, ``<｜...｜>``, ``<SPECIAL_1>`` and the like, which `adapter.prompting.neutral` knows by their
+Not here: ``<|...|>``, ``<｜...｜>``, ``<SPECIAL_1>`` and the like, which `adapter.prompting.escaping` knows by their
 shape; tokens that are ordinary text elsewhere (``<role>`` of Ling, ``<filename>`` of StarCoder, HTML tags of Gemma).
 """
 
@@ -74,7 +74,7 @@ _HTML = (
 """Elements that Gemma and others have as one token each, a blank around each."""
 
 
-def is_telling(token: str) -> bool:
+def is_distinctive_token(token: str) -> bool:
     """Whether a control token that a server tells, or a file, can be taken for nothing else: it begins and ends with a
     sign, holds two letters and no white space, and is no tag of HTML."""
     return (

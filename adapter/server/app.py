@@ -23,45 +23,46 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
-from adapter.prompting.rendering import Template
-from adapter.server import anthropic, conversations, ollama, responses
-from adapter.server.connection import SILENCE_S
-from adapter.server.draining import DRAIN_S, Drain
-from adapter.server.guard import Guard
-from adapter.server.intake import content_of, json_of, roomy
-from adapter.server.passing import METHOD_NOT_ALLOWED, check_passing, without_keys
+from adapter.backends.endpoint_discovery import Endpoint, get_json, without_password
+from adapter.backends.template_files import TemplateWorker
+from adapter.core.callbacks import require_sync
+from adapter.core.errors import TransportError, UsageError
+from adapter.core.text.redaction import Redactor
+from adapter.prompting.chat_template import ChatTemplate
+from adapter.protocols.exchange import BufferedExchange, OpenAIWriter, StreamedExchange
+from adapter.protocols.openai_errors import RequestError, error_object, refusal
+from adapter.protocols.translate import needs_translation, passthrough_request, translate_chat_request
+from adapter.protocols.translation_options import TranslationOptions
+from adapter.server import routes_anthropic, routes_conversations, routes_ollama, routes_responses
+from adapter.server.access_control import AccessControl
+from adapter.server.concurrency_limit import MAX_STREAMS, MAX_WAITING, ConcurrencyLimit
+from adapter.server.error_formats import error_format_for
+from adapter.server.graceful_shutdown import DRAIN_S, GracefulShutdown
+from adapter.server.model_server import ModelServer
 from adapter.server.passthrough import PassedThrough
-from adapter.server.patience import RETRY_S
-from adapter.server.places import MAX_STREAMS, MAX_WAITING, Places
-from adapter.server.relay import StreamedAnswer, WholeAnswer, as_it_is
-from adapter.server.shapes import shape_of
-from adapter.server.store import Store
-from adapter.server.telemetry.lines import Lines, say, say_in_json
-from adapter.server.telemetry.seen import Observer
-from adapter.server.telemetry.wanted import WORKERS_DIR, check_wanted, metrics_of, traces_of
-from adapter.server.telemetry.watched import Watched
-from adapter.server.upstream import Upstream
-from adapter.server.work import COLLECTED, SWITCH_S
-from adapter.text.secrets import Secrets
-from adapter.upstream.endpoints import Endpoint, without_password
-from adapter.upstream.template_files import TemplateProcess
-from adapter.values.errors import TransportError, UsageError
-from adapter.wire.errors import RequestError, error_object, refusal
-from adapter.wire.exchange import Completed, OpenAIWriter, Streamed
-from adapter.wire.options import Options
-from adapter.wire.request import needs_translation, read, translate
+from adapter.server.passthrough_rules import METHOD_NOT_ALLOWED, check_passing, without_keys
+from adapter.server.request_body import read_content, read_json_body, with_memory_budget
+from adapter.server.response_store import ResponseStore
+from adapter.server.streaming_responses import TranslatedResponse, TranslatedStream, identity
+from adapter.server.telemetry.logs import RequestLogger, log_message, use_json_logs
+from adapter.server.telemetry.middleware import TelemetryMiddleware
+from adapter.server.telemetry.request_info import RequestObserver
+from adapter.server.telemetry.setup import WORKERS_DIR, make_metrics, make_traces, require_packages
+from adapter.server.upstream_connection import SILENCE_S
+from adapter.server.upstream_retry import RETRY_S
+from adapter.server.work_queue import COLLECTED, SWITCH_S
 
 if TYPE_CHECKING:
     import uvicorn
 
+    from adapter.server.live_view import LiveView
     from adapter.server.telemetry.metrics import Metrics
-    from adapter.server.viewing import Viewing
 
 CHAT = "/v1/chat/completions"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ServerSettings:
     """``upstream``: base URL of the model server. ``port``: 0 takes a free one. ``api_key``: what clients must show;
     beyond this machine one is made where none is given."""
 
@@ -73,7 +74,7 @@ class Settings:
     patience_s: float = SILENCE_S
     """The longest silence of the model server."""
     api_key: str | None = None
-    options: Options = field(default_factory=Options)
+    options: TranslationOptions = field(default_factory=TranslationOptions)
     profile: str = "none"
     max_streams: int = MAX_STREAMS
     """Requests that the model server is given at a time."""
@@ -81,7 +82,7 @@ class Settings:
     """Requests that wait for their turn; one more is refused."""
     stall_s: float = 60.0
     """How long a client may take nothing of its answer."""
-    template: Template | None = None
+    template: ChatTemplate | None = None
     """The chat template that the user names."""
     origins: tuple[str, ...] = ()
     """Of pages that may ask, ``http://localhost:3000`` say."""
@@ -107,22 +108,28 @@ class Settings:
     """What that page asks for where clients need no key; made up when left out."""
 
 
-def _store(settings: Settings) -> Store:
+def _store(settings: ServerSettings) -> ResponseStore:
     if settings.workers > 1 and settings.store is None:
-        return Store(max_bytes=1)  # keeps nothing: what one worker keeps the others would not find
-    return Store(settings.store, Secrets(os.environ, [settings.api_key]))
+        return ResponseStore(max_bytes=1)  # keeps nothing: what one worker keeps the others would not find
+    return ResponseStore(settings.store, Redactor(os.environ, [settings.api_key]))
 
 
-def serve(settings: Settings) -> None:
+UPSTREAM_CHECK_S = 1.0
+"""How long the start waits for the model server, to report one that does not answer."""
+
+
+def serve(settings: ServerSettings) -> None:
     """Serve until interrupted. Raises UsageError where the address cannot be had."""
     import uvicorn
 
-    check_wanted(settings.metrics, settings.traces)
+    require_packages(settings.metrics, settings.traces)
     if settings.view and settings.workers > 1:
         raise UsageError(
             "each of several workers would show its own exchanges: leave out --workers, or take --record FILE, "
             "in which all of them write, and `adapter view FILE`"
         )
+    if not settings.host:
+        raise UsageError("--host is empty; expected a name or an address: 127.0.0.1, or 0.0.0.0 for all of a network")
     try:
         listener = socket.create_server((settings.host, settings.port), backlog=1024, family=_family(settings.host))
     except OSError as error:
@@ -133,43 +140,50 @@ def serve(settings: Settings) -> None:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     own = f"http://{host}:{listener.getsockname()[1]}/v1"
     if settings.log_json:
-        say_in_json()
-    say(f"serving {own}, from {without_password(settings.upstream)}")
-    if settings.api_key is None and not is_here(settings.host):
+        use_json_logs()
+    log_message(f"serving {own}, from {without_password(settings.upstream)}")
+    if get_json(f"{settings.upstream}/models", UPSTREAM_CHECK_S) is None:
+        log_message(
+            f"warning: no HTTP server answers at {without_password(settings.upstream)}; requests fail until one does. "
+            "Start it, or choose another --upstream"
+        )
+    if settings.api_key is None and not is_loopback_host(settings.host):
         settings = replace(settings, api_key=secrets.token_urlsafe(24))
-        say(f"others can reach this address; clients need this key: {settings.api_key}")
+        log_message(f"others can reach this address; clients need this key: {settings.api_key}")
     if settings.view:
         settings = replace(settings, view_key=settings.view_key or secrets.token_urlsafe(16))
-        say(f"to see: {own.removesuffix('/v1')}{_view_of(settings)}")
+        log_message(f"to see: {own.removesuffix('/v1')}{_view_of(settings)}")
     with listener:
         if settings.workers > 1:
             _serve_with_workers(settings, listener)
         else:
-            uvicorn.Server(config_of(settings)).run(sockets=[listener])
+            uvicorn.Server(uvicorn_config(settings)).run(sockets=[listener])
 
 
-def _view_of(settings: Settings) -> str:
+def _view_of(settings: ServerSettings) -> str:
     """The path of the page; with its key where that is none of the clients'."""
     return "/view/" if settings.api_key else f"/view/?key={settings.view_key}"
 
 
-def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
+def _serve_with_workers(settings: ServerSettings, listener: socket.socket) -> None:
     from uvicorn.supervisors import Multiprocess
 
     if settings.store is None:
-        say("answers of /v1/responses are not kept, for each worker would have its own: --store FILE keeps them")
+        log_message(
+            "answers of /v1/responses are not kept, for each worker would have its own: --store FILE keeps them"
+        )
     _store(settings).close()  # its tables are made once, and what is wrong with the file is said here
     with TemporaryDirectory(prefix="adapter-metrics-") as folder:
         os.environ.setdefault("MALLOC_ARENA_MAX", "1")  # as the command does for itself
         if settings.metrics:
             os.environ[WORKERS_DIR] = folder
-        Multiprocess(config_of(settings), sockets=[listener]).run()
+        Multiprocess(uvicorn_config(settings), sockets=[listener]).run()
 
 
-def config_of(settings: Settings) -> uvicorn.Config:
+def uvicorn_config(settings: ServerSettings) -> uvicorn.Config:
     from uvicorn.config import LOGGING_CONFIG
 
-    from adapter.server.protocol import BoundedConfig
+    from adapter.server.http_protocol import BoundedConfig
 
     return BoundedConfig(
         partial(_worker, settings),
@@ -184,17 +198,17 @@ def config_of(settings: Settings) -> uvicorn.Config:
     )
 
 
-def _worker(settings: Settings) -> ASGIApp:
+def _worker(settings: ServerSettings) -> ASGIApp:
     """`application`, in the process that serves it."""
     sys.setswitchinterval(SWITCH_S)
     gc.freeze()  # a collection of all that is loaded keeps everybody waiting, and finds nothing
     gc.set_threshold(*COLLECTED)
     if settings.log_json:
-        say_in_json()
-    return application(settings)
+        use_json_logs()
+    return create_app(settings)
 
 
-def is_here(host: str) -> bool:
+def is_loopback_host(host: str) -> bool:
     """Whether only this machine reaches the address."""
     return Endpoint(f"http://[{host}]" if ":" in host else f"http://{host}").is_local
 
@@ -203,18 +217,28 @@ def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-def application(settings: Settings, *observers: Observer) -> ASGIApp:
+def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp:
     """The server as an ASGI application. ``observers``: of requests, besides those that ``settings`` asks for."""
-    metrics = metrics_of(settings.metrics)
-    traces = traces_of(settings.traces, settings.upstream)
-    observers = (*observers, *(each for each in (metrics, traces) if each), *([Lines()] if settings.log_json else []))
-    places = Places(settings.max_streams, settings.max_waiting, *([metrics.places] if metrics else []))
-    viewing = _viewing(settings, lambda: drain.has_begun)
-    options = replace(
-        settings.options, counts_tokens=bool(observers or viewing), listen=viewing.live.listen if viewing else None
+    for each in observers:
+        require_sync(each.begun, "the observer")
+        require_sync(each.ended, "the observer")
+    metrics = make_metrics(settings.metrics)
+    traces = make_traces(settings.traces, settings.upstream)
+    observers = (
+        *observers,
+        *(each for each in (metrics, traces) if each),
+        *([RequestLogger()] if settings.log_json else []),
     )
-    template = TemplateProcess(settings.template) if settings.template else None
-    upstream = Upstream(
+    places = ConcurrencyLimit(settings.max_streams, settings.max_waiting, *([metrics.places] if metrics else []))
+    viewing = _viewing(settings, lambda: drain.has_begun)
+    observation = replace(
+        settings.options.observation,
+        counts_tokens=bool(observers or viewing),
+        listen=viewing.live.listen if viewing else None,
+    )
+    options = replace(settings.options, observation=observation)
+    template = TemplateWorker(settings.template) if settings.template else None
+    upstream = ModelServer(
         settings.upstream,
         options,
         settings.patience_s,
@@ -225,13 +249,13 @@ def application(settings: Settings, *observers: Observer) -> ASGIApp:
         store=_store(settings),
     )
 
-    drain: Drain
+    drain: GracefulShutdown
 
     @asynccontextmanager
     async def life(_: ASGIApp) -> AsyncIterator[None]:
         drain.watch()
         await upstream.open()
-        saying = asyncio.create_task(asyncio.to_thread(upstream.tell_prompt))
+        saying = asyncio.create_task(asyncio.to_thread(upstream.log_prompt_mode))
         yield
         saying.cancel()
         await upstream.close()
@@ -240,15 +264,15 @@ def application(settings: Settings, *observers: Observer) -> ASGIApp:
         if viewing:
             viewing.live.close()
 
-    chat = roomy(upstream.work, partial(_chat, upstream, settings.keep_alive_s))
+    chat = with_memory_budget(upstream.work, partial(_chat, upstream, settings.keep_alive_s))
     router = Router(
         routes=[
             Route(CHAT, chat, methods=["POST"]),
             Route("/chat/completions", chat, methods=["POST"]),
-            *anthropic.routes(upstream, settings.keep_alive_s),
-            *responses.routes(upstream, settings.keep_alive_s),
-            *conversations.routes(upstream),
-            *ollama.routes(upstream, settings.keep_alive_s),
+            *routes_anthropic.routes(upstream, settings.keep_alive_s),
+            *routes_responses.routes(upstream, settings.keep_alive_s),
+            *routes_conversations.routes(upstream),
+            *routes_ollama.routes(upstream, settings.keep_alive_s),
             Route("/health", partial(_health, upstream)),
             Route("/ready", partial(_ready, upstream, lambda: drain.has_begun)),
             *([Route("/metrics", partial(_metrics, metrics))] if metrics else []),
@@ -258,62 +282,62 @@ def application(settings: Settings, *observers: Observer) -> ASGIApp:
         lifespan=life,
     )
     form = viewing.path if viewing else ""
-    guarded = Guard(router, is_here(settings.host), settings.api_key, settings.origins, form)
-    drain = Drain(guarded, settings.drain_s, *([metrics.drain] if metrics else []))
+    guarded = AccessControl(router, is_loopback_host(settings.host), settings.api_key, settings.origins, form)
+    drain = GracefulShutdown(guarded, settings.drain_s, *([metrics.drain] if metrics else []))
     patterns = {route.endpoint: route.path for route in reversed(router.routes) if isinstance(route, Route)}
-    return Watched(drain, patterns, observers)
+    return TelemetryMiddleware(drain, patterns, observers)
 
 
-def _viewing(settings: Settings, is_stopping: Callable[[], bool]) -> Viewing | None:
+def _viewing(settings: ServerSettings, is_stopping: Callable[[], bool]) -> LiveView | None:
     if not settings.view:
         return None
-    from adapter.server.viewing import Viewing
-    from adapter.transcripts.live import Live
+    from adapter.recording.view.live_feed import LiveExchanges
+    from adapter.server.live_view import LiveView
 
     key = settings.api_key or settings.view_key or secrets.token_urlsafe(16)
-    live = Live(Secrets(os.environ, [settings.api_key, settings.view_key]))
-    return Viewing(live, without_password(settings.upstream), key, is_stopping)
+    live = LiveExchanges(Redactor(os.environ, [settings.api_key, settings.view_key]))
+    return LiveView(live, without_password(settings.upstream), key, is_stopping)
 
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
 
 
-async def _chat(upstream: Upstream, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
+async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
     try:
-        content, body = await json_of(http, upstream.work)
+        content, body = await read_json_body(http, upstream.work)
         if needs_translation(body):
             options = await upstream.options_for(body)
-            request = await upstream.work.do(len(content), partial(translate, body, options))
+            request = await upstream.work.run(len(content), partial(translate_chat_request, body, options))
         elif await upstream.leaves_markup(body):
-            request = await upstream.work.do(len(content), partial(read, body, upstream.options))
+            request = await upstream.work.run(len(content), partial(passthrough_request, body, upstream.options))
         else:
             writer = OpenAIWriter() if body.get("stream") is True else None
-            return PassedThrough(upstream, "POST", CHAT, content, http.headers, as_it_is, keep_alive_s, writer)
+            return PassedThrough(upstream, "POST", CHAT, content, http.headers, identity, keep_alive_s, writer)
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
-    if request.stream:
-        streamed = Streamed(request, int(time.time()))
-        return StreamedAnswer(upstream, CHAT, request, streamed, as_it_is, keep_alive_s)
-    return WholeAnswer(upstream, CHAT, request, Completed(request))
+    if request.client.stream:
+        streamed = StreamedExchange(request, int(time.time()))
+        return TranslatedStream(upstream, CHAT, request, streamed, identity, keep_alive_s)
+    return TranslatedResponse(upstream, CHAT, request, BufferedExchange(request))
 
 
-async def _pass(upstream: Upstream, admin: bool, http: HttpRequest) -> ASGIApp:
+async def _pass(upstream: ModelServer, admin: bool, http: HttpRequest) -> ASGIApp:
     query = without_keys(http.url.query)
     path = http.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
-    as_error = shape_of(http.scope["path"])
+    as_error = error_format_for(http.scope["path"])
     try:
         check_passing(http.method, http.scope["path"], admin=admin)
-        content = await content_of(http)
+        content = await read_content(http)
     except RequestError as error:
         allowed = {"Allow": "POST"} if error.status == METHOD_NOT_ALLOWED else None
         return JSONResponse(as_error(refusal(error), error.status), error.status, allowed)
     return PassedThrough(upstream, http.method, path, content, http.headers, as_error)
 
 
-async def _health(upstream: Upstream, _: HttpRequest) -> JSONResponse:
+async def _health(upstream: ModelServer, _: HttpRequest) -> JSONResponse:
     """200 as long as this process answers."""
     return JSONResponse(
-        {"status": "ok", "upstream": upstream.endpoint.shown, "left_out": dict(upstream.left_out.counts)}
+        {"status": "ok", "upstream": upstream.endpoint.display_url, "left_out": dict(upstream.left_out.counts)}
     )
 
 
@@ -321,7 +345,7 @@ async def _metrics(metrics: Metrics, _: HttpRequest) -> Response:
     return Response(await asyncio.to_thread(metrics.text), media_type=metrics.content_type)
 
 
-async def _ready(upstream: Upstream, is_draining: Callable[[], bool], _: HttpRequest) -> JSONResponse:
+async def _ready(upstream: ModelServer, is_draining: Callable[[], bool], _: HttpRequest) -> JSONResponse:
     """200 only where a chat can be had here."""
     if is_draining():
         return JSONResponse({"status": "draining", **error_object("this server stops", "overloaded_error")}, 503)
@@ -333,4 +357,4 @@ async def _ready(upstream: Upstream, is_draining: Callable[[], bool], _: HttpReq
     if response.status != 200:
         message = f"the model server answers {response.status}"
         return JSONResponse({"status": "not ready", **error_object(message, "upstream_error")}, 503)
-    return JSONResponse({"status": "ready", "upstream": upstream.endpoint.shown})
+    return JSONResponse({"status": "ready", "upstream": upstream.endpoint.display_url})

@@ -9,11 +9,11 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import aiohttp
 from starlette.types import Send
 
-from adapter.server.passing import is_private
-from adapter.server.relay import Answering, AsError, Live, begin
-from adapter.server.upstream import Upstream
-from adapter.wire.errors import relayed
-from adapter.wire.exchange import Writer
+from adapter.protocols.exchange import StreamWriter
+from adapter.protocols.openai_errors import relay_error
+from adapter.server.model_server import ModelServer
+from adapter.server.passthrough_rules import is_private
+from adapter.server.streaming_responses import AsError, ProxiedResponse, StreamingProxy, send_start
 
 HOP_BY_HOP = frozenset(
     {
@@ -32,21 +32,21 @@ END_BYTES = 4_096
 """Of an answer, in which its server says how many tokens it took."""
 
 
-class PassedThrough(Live):
+class PassedThrough(StreamingProxy):
     """The model server's own answer, byte by byte, but for our key. ``writer``: for signs of life until that begins.
     ``instead``: from the status and body of an error to the answer that takes its place, None to hand it on."""
 
     def __init__(
         self,
-        upstream: Upstream,
+        upstream: ModelServer,
         method: str,
         path: str,
         content: bytes,
         headers: Mapping[str, str],
         as_error: AsError,
         keep_alive_s: float = math.inf,
-        writer: Writer | None = None,
-        instead: Callable[[int, bytes], Answering | None] | None = None,
+        writer: StreamWriter | None = None,
+        instead: Callable[[int, bytes], ProxiedResponse | None] | None = None,
     ) -> None:
         super().__init__(upstream, as_error, keep_alive_s, writer)
         self._method, self._path, self._content = method, path, content
@@ -56,18 +56,18 @@ class PassedThrough(Live):
         if upstream.has_key:
             self._headers["accept-encoding"] = "identity"  # or nobody could see the key in it
         self._find_instead = instead
-        self._instead: Answering | None = None
+        self._instead: ProxiedResponse | None = None
 
     async def run(self, send: Send) -> None:
         await super().run(send)
         if self._instead is not None:
-            if isinstance(self._instead, Live):
+            if isinstance(self._instead, StreamingProxy):
                 self._instead._has_begun = self._has_begun
             await self._instead.run(send)
 
     def leave(self, why: str = "") -> None:
         if self._instead is not None:
-            self._instead.leave(why)
+            self._instead.on_disconnect(why)
 
     def place(self) -> AbstractAsyncContextManager[None]:
         return super().place() if self._is_work else nullcontext()
@@ -100,7 +100,7 @@ class PassedThrough(Live):
         if self._instead is not None:
             return
         if self._has_begun:
-            await self.fail(send, status, relayed(status, content))
+            await self.fail(send, status, relay_error(status, content))
         else:
             await self._begin_as(send, response)
             await self.write(send, content, more=False)
@@ -116,5 +116,5 @@ class PassedThrough(Live):
                     for name, value in response.headers.items()
                     if name.lower() not in HOP_BY_HOP and not name.lower().startswith("access-control-")
                 }
-                await begin(send, response.status, headers)
+                await send_start(send, response.status, headers)
                 self._has_begun = True

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from adapter.engines.interfaces import Vllm
+from adapter.integrations.engines.compat import VllmCompat
 from benchmarks.engines.serving_vllm import Message, Serving
 from benchmarks.engines.tokenizers import markers, steps, tokenizer
 
@@ -121,7 +121,7 @@ def _grammars(made: Any) -> Iterator[str]:
     for choice in ("auto", "required", NAMED):
         serving = Serving(PARSER, PARSER)
         ours = serving.request(TOOLS, tool_choice=choice, stream=False, tokenizer=made)
-        serving.tool_cls, serving.parser_cls = Vllm().tool_parser, None
+        serving.tool_cls, serving.parser_cls = VllmCompat().tool_parser, None
         base = serving.request(TOOLS, tool_choice=choice, stream=False, tokenizer=made)
         for name in ("structured_outputs", "guided_json", "guided_decoding", "response_format"):
             if getattr(ours, name, None) != getattr(base, name, None):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from adapter.engines.interfaces import Sglang
+from adapter.integrations.engines.compat import SglangCompat
 from benchmarks.engines.serving_vllm import Message
 
 
@@ -16,7 +16,7 @@ class Serving:
     """Answers of one parser pair. ``tool_parser``, ``reasoning_parser``: their registered names."""
 
     def __init__(self, tool_parser: str, reasoning_parser: str | None) -> None:
-        self._sglang = Sglang()
+        self._sglang = SglangCompat()
         self._names = (tool_parser, reasoning_parser)
         protocol = import_module("sglang.srt.entrypoints.openai.protocol")
         self._tool = protocol.Tool

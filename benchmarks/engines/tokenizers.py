@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from adapter.formats import FORMATS
+from adapter.parsing.formats import FORMATS
 
 END = "<|end_of_answer|>"
 _MARKER = re.compile(r"[\"'](<[^\"'\s\\{}]{1,40}>|\[/?[A-Z_]+\]|[◁<]/?[a-z_]+[▷>])[\"']")
@@ -21,7 +21,7 @@ def markers(sources: Iterable[Path]) -> list[str]:
     """Those of our formats, and those that an engine's parsers, in ``sources``, name."""
     found = {"<think>", "</think>", "<tool_call>", "</tool_call>", "[THINK]", "[/THINK]", "[TOOL_CALLS]", "[ARGS]"}
     for format in FORMATS.all:
-        named = (*format.special_tokens, *format.ends, *format.stops, *format.next_turns)
+        named = (*format.special_tokens, *format.end_tokens, *format.stop_sequences, *format.other_role_markers)
         found |= {mark.strip() for mark in (*named, *format.reasoning, *format.reasoning.values())}
         found |= {opener.marker.strip() for opener in format.openers}
     for source in sources:

@@ -5,13 +5,13 @@ import base64
 import pytest
 
 from adapter.agent.agent import Agent
-from adapter.conversation.session import Done, Limits
-from adapter.upstream.endpoints import find_endpoint
-from adapter.upstream.transport import ChatClient, constraint_fields
-from adapter.values.errors import TransportError, UsageError
-from adapter.values.events import TextDelta, ToolCall, ToolResult
+from adapter.backends.chat_client import ChatClient, constraint_fields
+from adapter.backends.endpoint_discovery import find_endpoint
+from adapter.conversation.session import Finished, SessionLimits
+from adapter.core.errors import TransportError, UsageError
+from adapter.core.events import TextDelta, ToolCall, ToolResult
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host
+from adapter.workspace.capabilities.host import Host
 from tests.engines import ONLY_ASCII
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_error, as_json, as_stream, delta
 
@@ -48,7 +48,7 @@ def test_a_model_that_only_writes_text_edits_a_file(server, root):
     """The call is read out of the stream, run, and its result goes back; the file is really changed."""
     server.on(CHAT, in_pieces(EDIT), in_pieces("Done."))
     seen: list[object] = []
-    assert run(server, root, seen=seen) == Done("answered", "Done.")
+    assert run(server, root, seen=seen) == Finished("answered", "Done.")
     assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
     assert [type(happening) for happening in seen if isinstance(happening, ToolCall | ToolResult)] == [
         ToolCall,
@@ -120,7 +120,7 @@ def test_a_call_whose_connection_drops_is_not_run(server, root):
 def test_a_refused_change_is_told_to_the_model(server, root):
     """Without approval nothing is written, and the conversation goes on."""
     server.on(CHAT, in_pieces(EDIT), in_pieces("All right."))
-    assert run(server, root, approve=lambda approval: False) == Done("answered", "All right.")
+    assert run(server, root, approve=lambda approval: False) == Finished("answered", "All right.")
     assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
     assert "did not approve" in server.bodies()[1]["messages"][-1]["content"]
 
@@ -143,7 +143,7 @@ def test_a_model_that_repeats_itself_is_stopped(server, root):
     """The same call over and over ends the conversation before the limit of turns."""
     look = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>'
     server.on(CHAT, in_pieces(look))
-    assert run(server, root, limits=Limits(turns=20)).reason == "repetition"
+    assert run(server, root, limits=SessionLimits(turns=20)).reason == "repetition"
     assert len(server.bodies()) < 8
 
 
@@ -153,7 +153,7 @@ def test_a_failing_server_is_the_users_matter(server, root):
     seen: list[object] = []
     with pytest.raises(TransportError, match=r"does not support chat"):
         run(server, root, seen=seen)
-    assert isinstance(seen[-1], Done)
+    assert isinstance(seen[-1], Finished)
     assert seen[-1].reason == "failed"
 
 
@@ -179,7 +179,7 @@ def test_random_weights_through_real_llama_cpp_do_no_harm(random_engine, root):
             def stream(self, messages, *, stop=()):
                 return chat.stream(messages, stop=stop, max_tokens=40)
 
-        done = Agent(workspace, Short(), style="small", limits=Limits(turns=2)).run("Read a.txt")
+        done = Agent(workspace, Short(), style="small", limits=SessionLimits(turns=2)).run("Read a.txt")
     assert done.reason in ("answered", "cut_off", "turns", "unreadable")
     assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
 
@@ -192,7 +192,7 @@ def llama_cpp(server):
 def test_with_the_constraint_arguments_only_a_broken_call_is_enforced(llama_cpp, root):
     """The first answer is free, the one after a call that came to nothing is not, the next one is free again."""
     llama_cpp.on(CHAT, in_pieces(EDIT.replace('"arguments"', '"arguments" {')), in_pieces(EDIT), in_pieces("Done."))
-    assert run(llama_cpp, root, constraint="arguments") == Done("answered", "Done.")
+    assert run(llama_cpp, root, constraint="arguments") == Finished("answered", "Done.")
     assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
     assert ["grammar" in body for body in llama_cpp.bodies()] == [False, True, False]
 
@@ -204,7 +204,7 @@ def test_with_the_constraint_arguments_a_grammar_waits_where_the_server_has_that
     done = [{"content": "Done.", "stop": True, "stop_type": "eos", "tokens_evaluated": 7, "tokens_predicted": 2}]
     llama_cpp.on(template, *[as_json(200, {"prompt": "<PROMPT>"})] * 2)
     llama_cpp.on(completion, as_stream(*events), as_stream(*done))
-    assert run(llama_cpp, root, constraint="arguments") == Done("answered", "Done.")
+    assert run(llama_cpp, root, constraint="arguments") == Finished("answered", "Done.")
     assert (root / "a.txt").read_text(encoding="utf-8") == "two\n"
     first, _ = llama_cpp.bodies(completion)
     assert (first["prompt"], first["grammar_lazy"], first["stream"]) == ("<PROMPT>", True, True)
@@ -226,7 +226,7 @@ def test_with_the_constraint_prefer_a_reply_ends_the_conversation(llama_cpp, roo
     """It is told of the tool by which it replies; what it says there is the answer."""
     reply = '<tool_call>\n{"name": "reply", "arguments": {"text": "All done."}}\n</tool_call>'
     llama_cpp.on(CHAT, in_pieces(EDIT), in_pieces(reply))
-    assert run(llama_cpp, root, constraint="prefer") == Done("answered", "All done.")
+    assert run(llama_cpp, root, constraint="prefer") == Finished("answered", "All done.")
     first, second = llama_cpp.bodies()
     assert "reply" in first["messages"][0]["content"]
     assert "apply_edit" in first["grammar"] == second["grammar"]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from adapter.agent.agent import Agent
-from adapter.conversation.session import Done, Query
-from adapter.tools.functions import tool
-from adapter.upstream.transport import Chunk
-from adapter.values.errors import UsageError
+from adapter.backends.chat_client import Chunk
+from adapter.conversation.session import AskModel, Finished
+from adapter.core.errors import UsageError
+from adapter.tools.function_tools import tool
 
 
 class Script:
@@ -42,7 +42,7 @@ def call(name: str, **arguments: str) -> str:
     return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
 
-def run(tmp_path: Any, script: Script, **settings: Any) -> Done:
+def run(tmp_path: Any, script: Script, **settings: Any) -> Finished:
     with Agent(tmp_path, script, tools=[look_up, submit], approve="yolo", **settings) as agent:
         return agent.run("What does foo mean?")
 
@@ -62,12 +62,12 @@ def test_a_failed_try_is_forgotten_once_a_better_one_has_come(tmp_path):
 def test_who_watches_sees_what_was_asked_again(tmp_path):
     seen: list[Any] = []
     run(tmp_path, Script("", "It means something."), observe=seen.append)
-    assert [each.again for each in seen if isinstance(each, Query)] == ["", "empty_answer"]
+    assert [each.again for each in seen if isinstance(each, AskModel)] == ["", "empty_answer"]
 
 
 def test_without_guardrails_nothing_is_asked_again(tmp_path):
     """An empty answer is then an answer."""
-    assert run(tmp_path, Script(""), guardrails="off") == Done("answered", "")
+    assert run(tmp_path, Script(""), guardrails="off") == Finished("answered", "")
     assert run(tmp_path, Script(""), retries=0).content == ""
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from adapter import Agent, AsyncAgent, Workspace, tool
-from adapter.conversation.session import Done, Limits
-from adapter.upstream.endpoints import Endpoint
-from adapter.upstream.transport import ChatClient, Chunk
-from adapter.values.errors import TransportError, UsageError
+from adapter.backends.chat_client import ChatClient, Chunk
+from adapter.backends.endpoint_discovery import Endpoint
+from adapter.conversation.session import Finished, SessionLimits
+from adapter.core.errors import TransportError, UsageError
 from tests.agent.test_agent import EDIT, in_pieces
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_error, as_json
 
@@ -42,7 +42,7 @@ def test_one_line_makes_an_agent(server, root):
     """A folder and an address, as people write them."""
     server.on(CHAT, in_pieces(EDIT), in_pieces("Done."))
     with Agent(str(root), base_url=server.url, model="m", approve="auto-edit") as agent:
-        assert agent.send("Change one to two in a.txt") == Done("answered", "Done.")
+        assert agent.send("Change one to two in a.txt") == Finished("answered", "Done.")
     assert text_of(root) == "two\n"
     assert server.bodies()[0]["model"] == "m"
 
@@ -143,9 +143,9 @@ def test_asyncio_does_the_same(server, root, monkeypatch):
 
     async def main():
         async with AsyncAgent(root, base_url=server.url, approve="auto-edit", observe=seen["async"].append) as agent:
-            assert await agent.send("Change one to two in a.txt") == Done("answered", "Done.")
+            assert await agent.send("Change one to two in a.txt") == Finished("answered", "Done.")
             assert text_of(root) == "two\n"
-            assert await agent.send("And back") == Done("answered", "Undone.")
+            assert await agent.send("And back") == Finished("answered", "Undone.")
 
     asyncio.run(main())
     bodies = server.bodies()
@@ -170,7 +170,12 @@ def test_constraints_and_retries_are_those_of_the_client(server, root):
 
     async def main():
         async with AsyncAgent(
-            root, base_url=server.url, approve="yolo", constraint="required", prompt="words", limits=Limits(turns=1)
+            root,
+            base_url=server.url,
+            approve="yolo",
+            constraint="required",
+            prompt="words",
+            limits=SessionLimits(turns=1),
         ) as agent:
             return await agent.send("Change one to two in a.txt")
 
@@ -221,7 +226,7 @@ def test_cancelling_stops_the_model(root):
                 return agent.messages
 
     messages = asyncio.run(main())
-    assert seen[-1] == Done("interrupted", "")
+    assert seen[-1] == Finished("interrupted", "")
     assert messages[-1] == {"role": "user", "content": "Hello?"}
 
 

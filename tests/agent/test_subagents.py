@@ -11,17 +11,17 @@ import pytest
 
 from adapter import dialects
 from adapter.agent.agent import Agent
-from adapter.agent.subagents import AgentKind, SubAgents
-from adapter.conversation.session import Limits
-from adapter.operations.approval import Rule
-from adapter.tools.functions import tool
-from adapter.transcripts.recording import Recording
-from adapter.transcripts.replay import replay
-from adapter.transcripts.transcript import Recorder, Transcript
-from adapter.upstream.transport import Chunk
-from adapter.values.errors import TransportError
+from adapter.agent.subagents import AgentKind, SubagentRunner
+from adapter.backends.chat_client import Chunk
+from adapter.conversation.session import SessionLimits
+from adapter.core.errors import TransportError
+from adapter.recording.recorder import SessionRecorder
+from adapter.recording.replay import replay
+from adapter.recording.transcript import Transcript, TranscriptWriter
+from adapter.tools.function_tools import tool
+from adapter.tools.operations.permissions import PermissionRule
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host
+from adapter.workspace.capabilities.host import Host
 from tests import hosted_dialect
 from tests.hosted_dialect import HOSTED
 
@@ -58,7 +58,7 @@ def task(root):
     """Run the task tool over a model's script."""
 
     def task(script, approve="yolo", settings=None, **arguments):
-        host = Host(agents=SubAgents(script, **(settings or {})))
+        host = Host(agents=SubagentRunner(script, **(settings or {})))
         with Workspace(root, HOSTED, approve, host=host) as workspace:
             return workspace.run("task", {"prompt": "Look", **arguments})
 
@@ -120,8 +120,8 @@ def test_its_folder_is_inside_the_workspace(task, root):
 def test_rules_of_the_session_hold_in_its_folder(root):
     """Patterns count from the session's root."""
     script = Script(call("read_file", path="b.txt"), "Done.")
-    rules = [Rule.from_text("deny read_file(sub/b.txt)")]
-    with Workspace(root, HOSTED, "yolo", rules=rules, host=Host(agents=SubAgents(script))) as workspace:
+    rules = [PermissionRule.from_text("deny read_file(sub/b.txt)")]
+    with Workspace(root, HOSTED, "yolo", rules=rules, host=Host(agents=SubagentRunner(script))) as workspace:
         workspace.run("task", {"prompt": "Look", "cwd": "sub"})
     assert "forbids it" in script.seen[1][-1]["content"]
 
@@ -138,7 +138,7 @@ def test_kinds_of_the_users_own(task):
 
 def test_kinds_are_in_the_tools_description(root):
     """So the model knows them."""
-    with Workspace(root, HOSTED, host=Host(agents=SubAgents(Script()))) as workspace:
+    with Workspace(root, HOSTED, host=Host(agents=SubagentRunner(Script()))) as workspace:
         assert workspace.tools["task"].description.startswith("Start a sub-agent (research | general). It works alone.")
 
 
@@ -164,7 +164,7 @@ def test_depth_is_limited(task):
 
 def test_their_number_is_limited(root):
     """In all, however deep."""
-    runner = SubAgents(Script("1", "2"), max_total=2)
+    runner = SubagentRunner(Script("1", "2"), max_total=2)
     with Workspace(root, HOSTED, host=Host(agents=runner)) as workspace:
         results = [workspace.run("task", {"prompt": "x"}) for _ in range(3)]
     assert [result.ok for result in results] == [True, True, False]
@@ -187,7 +187,7 @@ def test_several_at_once_and_no_more_than_that(root):
                 running[0] -= 1
             yield Chunk("Done.", finish_reason="stop")
 
-    with Workspace(root, HOSTED, host=Host(agents=SubAgents(Slow(), max_at_once=2))) as workspace:
+    with Workspace(root, HOSTED, host=Host(agents=SubagentRunner(Slow(), max_at_once=2))) as workspace:
         calls = [{"tool": "task", "parameters": {"prompt": str(n)}} for n in range(4)]
         assert workspace.run("batch", {"tool_calls": calls}).data == [True] * 4
     assert most == [2]
@@ -198,7 +198,7 @@ def test_failures_are_results(task):
     assert "model failed: no server" in task(Script(TransportError("no server"))).content
     assert "(no response)" in task(Script("", "", "", "")).data["output"]
     look = call("read_file", path="a.txt")
-    output = task(Script(look, look), settings={"limits": Limits(turns=2)}).data["output"]
+    output = task(Script(look, look), settings={"limits": SessionLimits(turns=2)}).data["output"]
     assert "the limit of turns was reached" in output
 
 
@@ -218,7 +218,7 @@ def test_its_transcript_is_its_own_and_replays(task):
     written: dict[int, list[str]] = {}
 
     def record(number, folder):
-        return Recording(Recorder(written.setdefault(number, []).append), folder)
+        return SessionRecorder(TranscriptWriter(written.setdefault(number, []).append), folder)
 
     script = Script(call("read_file", path="a.txt"), "It says one.")
     task(script, settings={"record": record})
@@ -241,7 +241,7 @@ def test_a_parent_and_its_sub_agent(root):
     """The whole way: the parent delegates, reads the report and ends; the file is changed once."""
     parent = Script(call("task", prompt="Change a.txt", kind="general"), "All done.")
     child = Script(call("edit_file", path="a.txt", old_content="one", new_content="two"), "Changed a.txt.")
-    with Workspace(root, HOSTED, "yolo", host=Host(agents=SubAgents(child))) as workspace:
+    with Workspace(root, HOSTED, "yolo", host=Host(agents=SubagentRunner(child))) as workspace:
         assert Agent(workspace, parent).run("Do it").content == "All done."
     assert (root / "a.txt").read_text() == "two\n"
     assert "Changed a.txt." in parent.seen[1][-1]["content"]
@@ -254,9 +254,9 @@ def test_a_conversation_with_a_sub_agent_replays(root, monkeypatch):
     lines: list[str] = []
     child = Script(call("run_command", command="true", cwd="."), "It says one.")
     parent = Script(call("task", prompt="Look", kind="general"), call("write_file", path="b", content="x"), "Done.")
-    recording = Recording(Recorder(lines.append), root)
+    recording = SessionRecorder(TranscriptWriter(lines.append), root)
     ask = recording.asking(lambda approval: approval.command is None)
-    with Workspace(root, HOSTED, "ask", ask, host=Host(agents=SubAgents(child))) as workspace:
+    with Workspace(root, HOSTED, "ask", ask, host=Host(agents=SubagentRunner(child))) as workspace:
         agent = Agent(workspace, parent, observe=recording)
         recording.begin(agent, "Look", approve="ask")
         agent.run("Look")
@@ -279,7 +279,7 @@ def test_memory_and_loop_are_those_of_the_session(root, tmp_path):
 
     note = call("memory", command="write", path="a.md", content="x")
     script = Script(note, call("where"), "Done.")
-    host = Host(agents=SubAgents(script), state=str(tmp_path / "state"))
+    host = Host(agents=SubagentRunner(script), state=str(tmp_path / "state"))
     with Workspace(root, HOSTED, "yolo", tools=[where], host=host) as workspace:
         workspace.run("where", {})
         workspace.run("task", {"prompt": "x", "kind": "general", "cwd": "sub"})

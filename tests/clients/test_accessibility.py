@@ -10,22 +10,22 @@ from typing import Any
 
 import pytest
 
-from adapter.evaluating.viewed import view_runs
-from adapter.text.secrets import Secrets
-from adapter.transcripts.live import Live
-from adapter.transcripts.page import page
-from adapter.transcripts.transcript import Transcript
-from adapter.transcripts.viewed import Again, View, view_exchanges, view_transcript
-from adapter.upstream.probing.page import page as page_of_probe
-from adapter.upstream.probing.profiles import Model
-from adapter.values.events import TextDelta
+from adapter.backends.profiles import Model
+from adapter.core.events import TextDelta
+from adapter.core.text.redaction import Redactor
+from adapter.evaluation.probe.report_page import page as page_of_probe
+from adapter.evaluation.trace_view import view_runs
+from adapter.recording.transcript import Transcript
+from adapter.recording.view.live_feed import LiveExchanges
+from adapter.recording.view.page import page
+from adapter.recording.view.page_data import PageData, ReparseOptions, view_exchanges, view_transcript
 from tests.browser import chromium, prefer
 from tests.clients.environments import Client
-from tests.server.test_viewing import page_of
+from tests.evaluation.probe.test_probe import clever, tried
+from tests.recording.test_view_in_a_browser import texts
+from tests.recording.view.test_page_data import BARE, CALL, DRAFTED, TRANSCRIPTS, exchange
+from tests.server.test_live_view import page_of
 from tests.server.test_viewing_in_a_browser import eventually, over
-from tests.transcripts.test_view_in_a_browser import texts
-from tests.transcripts.test_viewed import BARE, CALL, DRAFTED, TRANSCRIPTS, exchange
-from tests.upstream.probing.test_probe import clever, tried
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
@@ -70,12 +70,12 @@ def file(tmp_path: Path, text: str) -> Iterator[str]:
     yield written.as_uri()
 
 
-def recording() -> View:
+def recording() -> PageData:
     told = (exchange(DRAFTED + CALL, said="Read <¤|im_end|> a.py"), exchange(BARE), exchange("<tool_call>{", calls=()))
-    return view_exchanges(told, "said.jsonl", Again.named(None, "lenient"))
+    return view_exchanges(told, "said.jsonl", ReparseOptions.named(None, "lenient"))
 
 
-def transcript() -> View:
+def transcript() -> PageData:
     text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
     return view_transcript(Transcript.from_text(text), "run.jsonl")
 
@@ -83,7 +83,7 @@ def transcript() -> View:
 @contextmanager
 def live(key: str) -> Iterator[str]:
     """A page with an exchange that is over, one that comes, and one without an answer."""
-    kept = Live(Secrets({}))
+    kept = LiveExchanges(Redactor({}))
     over(kept, DRAFTED + CALL)
     kept.listen(exchange()).end(None, "503: nobody there")
     kept.listen(exchange()).take([TextDelta("I look into it. ", "I look into it. ")])

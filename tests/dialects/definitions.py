@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from adapter.dialects import Dialect
-from adapter.tools.definition import Tool
+from adapter.tools.tool import Tool
 
 Documented: TypeAlias = Mapping[str, Sequence[tuple[str, str, bool, object]]]
 """By tool its parameters: name, JSON type, required, default."""

@@ -6,9 +6,9 @@ import time
 import pytest
 from pydantic import ValidationError
 
+from adapter.core.errors import UsageError
 from adapter.dialects import get_dialect
 from adapter.dialects.blade import DIALECT
-from adapter.values.errors import UsageError
 from adapter.workspace import Workspace
 
 # From the document: name, second name, parameters (name, type, required, default).

@@ -9,22 +9,22 @@ import time
 
 import pytest
 
-from adapter.agent.subagents import SubAgents
+from adapter.agent.subagents import SubagentRunner
+from adapter.core.errors import TransportError
+from adapter.core.events import JsonObject
 from adapter.dialects import get_dialect
 from adapter.dialects.maki import DIALECT
-from adapter.prompting.prompt import system_prompt
-from adapter.tools.functions import tool
-from adapter.values.errors import TransportError
-from adapter.values.events import JsonObject
+from adapter.prompting.system_prompt import system_prompt
+from adapter.tools.function_tools import tool
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host, WebAccess
-from adapter.workspace.hosted.http_providers import HttpSearch
-from adapter.workspace.hosted.search_services import search_service
+from adapter.workspace.capabilities.host import Host, WebAccess
+from adapter.workspace.capabilities.http_providers import HttpSearch
+from adapter.workspace.capabilities.search_services import search_service
 from tests.agent.test_subagents import Script
 from tests.agent.test_subagents import call as written_call
 from tests.dialects.definitions import Documented, check_example, check_names, check_parameters, make_files
-from tests.workspace.hosted.test_hosted import Scripted
-from tests.workspace.hosted.test_web import LOCAL, PAGE, Server, html
+from tests.workspace.capabilities.test_capabilities import Scripted
+from tests.workspace.capabilities.test_web_fetch import LOCAL, PAGE, Server, html
 
 DOCUMENTED: Documented = {
     "bash": [
@@ -163,7 +163,7 @@ def test_items_have_the_documented_fields(name, argument, fields, required):
 def test_choices_are_the_documented_ones(name, argument, values, refusal, tmp_path):
     """C200, C211, C215: and no others."""
     assert TOOLS[name].properties[argument]["enum"] == values
-    host = Host(agents=SubAgents(Script()), web=LOCAL, state=str(tmp_path / "state"))
+    host = Host(agents=SubagentRunner(Script()), web=LOCAL, state=str(tmp_path / "state"))
     others = {"webfetch": {"url": "x"}, "memory": {}, "task": {"description": "d", "prompt": "p"}}[name]
     error = refusal(name, host=host, **others, **{argument: "other"})
     assert f"expected one of {', '.join(json.dumps(value) for value in values)}" in error
@@ -251,7 +251,7 @@ def test_bash_runs_the_command(run, directory):
 
 def test_bash_without_bash_is_sh_and_says_so(run, monkeypatch):
     """C150: a small system may have no bash."""
-    monkeypatch.setattr("adapter.workspace.processes.shell.BASH", "/nowhere/bash")
+    monkeypatch.setattr("adapter.workspace.sandbox.shell.BASH", "/nowhere/bash")
     assert run("bash", command="echo $0") == "/bin/sh\n(note: there is no /nowhere/bash here: /bin/sh ran it)"
 
 
@@ -683,7 +683,7 @@ def test_code_awaits_tools(run, directory):
     )
     assert run("code_execution", code=code) == '2\nreturn: ["1: one", "1: one"]'
     assert run("code_execution", code="x = 1") == "(no output)"
-    host = Host(questions=Scripted(), agents=SubAgents(Script()), search="embedded")
+    host = Host(questions=Scripted(), agents=SubagentRunner(Script()), search="embedded")
     make_files(directory, ".maki/skills/s/SKILL.md", text="---\nname: s\n---\nx\n")
     for name in set(DOCUMENTED) - {"code_execution", "batch"}:
         text = run(
@@ -829,7 +829,7 @@ def task(directory):
     """Run the task tool over a model's script; ``strong`` and the others are models of their own."""
 
     def task(script, approve="yolo", models=None, **arguments):
-        host = Host(agents=SubAgents(script, models=models or {}))
+        host = Host(agents=SubagentRunner(script, models=models or {}))
         with Workspace(directory, "maki", approve, host=host) as workspace:
             return workspace.run("task", arguments)
 

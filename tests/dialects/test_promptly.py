@@ -5,14 +5,14 @@ import re
 
 import pytest
 
+from adapter.core.errors import ToolError, UsageError
 from adapter.dialects import get_dialect
 from adapter.dialects.promptly import BUILT_IN, DIALECT, default_entries, make_dialect
-from adapter.dialects.promptly.built_in import RipGrepIncludingHidden
-from adapter.dialects.promptly.entries import ShellTool, read_entries, read_entry
-from adapter.formats.parser import parse
-from adapter.operations import PathValue, RunProgram
-from adapter.prompting.prompt import system_prompt
-from adapter.values.errors import ToolError, UsageError
+from adapter.dialects.promptly.builtin_tools import RipGrepIncludingHidden
+from adapter.dialects.promptly.tool_entry import ShellTool, parse_entries, parse_entry
+from adapter.parsing.parser import parse
+from adapter.prompting.system_prompt import system_prompt
+from adapter.tools.operations import PathValue, RunProgram
 from adapter.workspace import Workspace
 
 SHOW_FILE_TREE = {
@@ -33,7 +33,7 @@ SHOW_FILE_TREE = {
 
 def entry(template=(), properties=(), **fields):
     schema = {"type": "object", "properties": dict(properties), "required": fields.pop("required", [])}
-    return read_entry(
+    return parse_entry(
         {"name": "T", "executable": "echo", "argumentTemplate": list(template), "parameters": schema, **fields},
         "tools.json",
     )
@@ -199,14 +199,14 @@ def test_arguments_that_do_not_fit_are_named(workspace, given, says):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"name": None}, "'name': input should be a valid string"),
-        ({"name": "a b"}, "'name': string should match pattern"),
-        ({"executable": ""}, "'executable': string should have at least 1 character"),
+        ({"name": None}, "'name': must be a string"),
+        ({"name": "a b"}, "'name': must match pattern"),
+        ({"executable": ""}, "'executable': must have at least 1 character"),
         ({"executable": ...}, "'executable' is missing"),
         ({"optin": True}, "unknown field 'optin'; did you mean 'optIn'?"),
         ({"zzz": True}, "unknown field 'zzz'; there are: ['name', 'description', 'executable'"),
-        ({"optIn": "yes"}, "'optIn': input should be a valid boolean"),
-        ({"argumentTemplate": ["a"]}, "'argumentTemplate[0]': input should be a valid list"),
+        ({"optIn": "yes"}, "'optIn': must be a boolean"),
+        ({"argumentTemplate": ["a"]}, "'argumentTemplate[0]': must be a list"),
         ({"argumentTemplate": [["{(pth)}"]]}, "argumentTemplate[0]: the placeholder in '{(pth)}' is none of its "),
         ({"argumentTemplate": [["{(pth)}"]]}, "(did you mean 'path'?)"),
         ({"parameters": {"type": "array"}}, "'parameters': describes 'array'; expected an object"),
@@ -219,7 +219,7 @@ def test_a_wrong_entry_names_file_tool_and_field(change, says):
     """Whoever wrote the file can mend it."""
     wrong = {key: value for key, value in (SHOW_FILE_TREE | change).items() if value is not ...}
     with pytest.raises(UsageError) as caught:
-        read_entries(json.dumps({"shellCommands": [SHOW_FILE_TREE | {"name": "Other"}, wrong]}), "my/tools.json")
+        parse_entries(json.dumps({"shellCommands": [SHOW_FILE_TREE | {"name": "Other"}, wrong]}), "my/tools.json")
     message = str(caught.value)
     assert message.startswith("my/tools.json, tool 2")
     assert says in message
@@ -234,19 +234,19 @@ def test_a_wrong_entry_names_file_tool_and_field(change, says):
 def test_a_file_that_holds_no_tools_says_what_it_must_hold(text, says):
     """Never a traceback."""
     with pytest.raises(UsageError, match=says):
-        read_entries(text, "tools.json")
+        parse_entries(text, "tools.json")
 
 
 def test_a_name_stands_for_one_tool():
     """C132: unique in a file."""
     with pytest.raises(UsageError, match="defines 'ShowFileTree' more than once"):
-        read_entries(json.dumps([SHOW_FILE_TREE, SHOW_FILE_TREE]), "tools.json")
+        parse_entries(json.dumps([SHOW_FILE_TREE, SHOW_FILE_TREE]), "tools.json")
 
 
 def test_all_forms_of_a_file_are_read():
     """As the program writes it, as a list, and the document's one example."""
     for content in ({"shellCommands": [SHOW_FILE_TREE]}, [SHOW_FILE_TREE], SHOW_FILE_TREE):
-        (tool,) = read_entries(json.dumps(content), "tools.json")
+        (tool,) = parse_entries(json.dumps(content), "tools.json")
         assert tool.model_dump(by_alias=True, exclude_defaults=True, mode="json") == SHOW_FILE_TREE
 
 
@@ -311,7 +311,7 @@ def test_the_example_of_the_document_runs(tmp_path, monkeypatch):
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
     (tmp_path / "ws" / "src").mkdir(parents=True)
-    dialect = make_dialect([read_entry(SHOW_FILE_TREE, "tools.json")])
+    dialect = make_dialect([parse_entry(SHOW_FILE_TREE, "tools.json")])
     with Workspace(tmp_path / "ws", dialect, approve="yolo") as workspace:
         result = workspace.run("ShowFileTree", {"path": f"{tmp_path}/ws/src"})
         assert result.ok

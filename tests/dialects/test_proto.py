@@ -9,10 +9,10 @@ import pytest
 
 from adapter.dialects import get_dialect
 from adapter.dialects.proto import DIALECT
-from adapter.operations import MediaKind
-from adapter.prompting.prompt import system_prompt
+from adapter.prompting.system_prompt import system_prompt
+from adapter.tools.operations import MediaKind
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host
+from adapter.workspace.capabilities.host import Host
 from tests.dialects.definitions import Documented, check_example, check_names, check_parameters, make_files
 
 DOCUMENTED: Documented = {

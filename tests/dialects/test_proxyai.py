@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from adapter.commands.console import Console
-from adapter.conversation.session import Done, Query, Run, Session
+from adapter.cli.console import Console
+from adapter.conversation.session import AskModel, Finished, RunTools, Session
+from adapter.core.events import ToolResult
 from adapter.dialects import get_dialect
 from adapter.dialects.proxyai import DIALECT
-from adapter.formats import get_format
-from adapter.formats.parser import parse
-from adapter.operations import AgentReport, Library, RunAgent, SearchHit
-from adapter.operations.approval import Decision, Rule
-from adapter.prompting.prompt import system_prompt
-from adapter.values.events import ToolResult
+from adapter.parsing.formats import get_format
+from adapter.parsing.parser import parse
+from adapter.prompting.system_prompt import system_prompt
+from adapter.tools.operations import AgentReport, Library, RunSubagent, SearchHit
+from adapter.tools.operations.permissions import ApprovalDecision, PermissionRule
 from adapter.workspace import Workspace
-from adapter.workspace.hosted.host import Host
+from adapter.workspace.capabilities.host import Host
 
 # From the document: parameters (name, type, required, default). Its numbers of lines and pages are whole ones.
 DOCUMENTED: dict[str, list[tuple[str, str, bool, object]]] = {
@@ -115,7 +115,7 @@ class Provider:
         self.read_with = (library_id, mode, topic, page)
         return "d" * 20_000
 
-    def run(self, task: RunAgent, workspace):
+    def run(self, task: RunSubagent, workspace):
         self.task = task
         return AgentReport(task.kind, task.description, task.prompt, "report", 1.5, 77)
 
@@ -233,7 +233,7 @@ def test_edits_commands_and_skills_are_asked_for_and_nothing_else(directory, pro
 
     def refuse(approval):
         asked.append(approval.tool)
-        return Decision(False)
+        return ApprovalDecision(False)
 
     with Workspace(directory, "proxyai", ask=refuse, host=host) as workspace:
         for name, tool in TOOLS.items():
@@ -251,7 +251,7 @@ def test_paths_may_be_ignored_and_tools_allowed_by_rule(directory):
     (directory / "secrets").mkdir()
     (directory / "secrets" / "key.py").write_text("def key_of_all(): ...\n")
     (directory / "b.py").write_text("def key_of_b(): ...\n")
-    rules = [Rule.parse("deny", "*(secrets/)"), Rule.parse("allow", "Bash(echo *)")]
+    rules = [PermissionRule.parse("deny", "*(secrets/)"), PermissionRule.parse("allow", "Bash(echo *)")]
     with Workspace(directory, "proxyai", rules=rules) as workspace:
         for name in ("Read", "Write", "Edit"):
             result = workspace.run(name, {**(TOOLS[name].example or {}), "file_path": "secrets/key.py"})
@@ -262,7 +262,7 @@ def test_paths_may_be_ignored_and_tools_allowed_by_rule(directory):
             assert found.data["totalMatches"] == 1
         assert workspace.run("Bash", {"command": "echo hi"}).ok
         assert not workspace.run("Bash", {"command": "ls"}).ok
-    with Workspace(directory, "proxyai", rules=[Rule.parse("allow", "Read(a.py)")]) as workspace:
+    with Workspace(directory, "proxyai", rules=[PermissionRule.parse("allow", "Read(a.py)")]) as workspace:
         assert workspace.run("Read", {"file_path": "a.py"}).ok
         assert not workspace.run("Read", {"file_path": "b.py"}).ok
 
@@ -273,7 +273,7 @@ def test_labels_are_shown_to_whoever_approves(directory, capsys):
 
     def look(approval):
         seen.append(approval)
-        return Decision(True)
+        return ApprovalDecision(True)
 
     edit = {"file_path": "a.py", "old_string": "one", "new_string": "1"}
     with Workspace(directory, "proxyai", ask=look) as workspace:
@@ -551,7 +551,7 @@ def test_a_command_in_the_background_is_watched_and_ended(run, directory):
 
 def test_a_look_that_a_rule_forbids_is_denied(directory):
     """C048, C051: a status of its own; a kill that is not allowed was no success."""
-    rules = [Rule.parse("deny", "BashOutput"), Rule.parse("deny", "KillShell")]
+    rules = [PermissionRule.parse("deny", "BashOutput"), PermissionRule.parse("deny", "KillShell")]
     with Workspace(directory, "proxyai", rules=rules) as workspace:
         denied = workspace.run("BashOutput", {"bash_id": "shell_1"})
         assert denied.data["status"] == "denied"
@@ -567,7 +567,7 @@ def turn(name, **arguments):
 
 def answer(step, **fields):
     """The results of the calls of a step."""
-    assert isinstance(step, Run)
+    assert isinstance(step, RunTools)
     return [ToolResult(call.name, ok=True, content="", call_id=call.id, **fields) for call in step.calls]
 
 
@@ -576,10 +576,10 @@ def test_looking_again_is_no_repetition():
     session = Session("system", get_format("hermes"), TOOLS)
     session.start("Wait")
     for _ in range(10):
-        session.ran(answer(session.answered(turn("BashOutput", bash_id="shell_1"))))
+        session.on_tool_results(answer(session.on_answer(turn("BashOutput", bash_id="shell_1"))))
     for _ in range(3):
-        session.ran(answer(session.answered(turn("Read", file_path="a.py"))))
-    assert isinstance(session.answered(turn("Read", file_path="a.py")), Query)
+        session.on_tool_results(answer(session.on_answer(turn("Read", file_path="a.py"))))
+    assert isinstance(session.on_answer(turn("Read", file_path="a.py")), AskModel)
 
 
 # ------------------------------------------------------------------------ knowledge
@@ -700,7 +700,7 @@ def test_a_task_goes_to_a_sub_agent(run, provider, directory):
         "project_path": str(directory),
     }
     result = run("Task", **task)
-    assert provider.task == RunAgent("Look around", "research", "Look", "small", str(directory))
+    assert provider.task == RunSubagent("Look around", "research", "Look", "small", str(directory))
     assert result.data == {
         "agentType": "research",
         "description": "Look",
@@ -720,4 +720,4 @@ def test_exit_ends_the_run_without_a_word(run):
     assert (result.content, result.data, result.ends) == ("", None, True)
     session = Session("system", get_format("hermes"), TOOLS)
     session.start("Work")
-    assert isinstance(session.ran(answer(session.answered(turn("Exit")), ends=True)), Done)
+    assert isinstance(session.on_tool_results(answer(session.on_answer(turn("Exit")), ends=True)), Finished)

@@ -14,13 +14,13 @@ from typing import TypeAlias
 import pytest
 
 from adapter.agent.agent import Agent
-from adapter.commands.runner import run_task
-from adapter.commands.settings import Settings
+from adapter.backends.embedded_server import download_builtin_model
+from adapter.cli.run_settings import RunSettings
+from adapter.cli.task_runner import run_task
+from adapter.core.events import JsonObject, ToolResult
 from adapter.dialects import Dialect
 from adapter.dialects.promptly import default_entries, make_dialect
-from adapter.dialects.promptly.entries import read_entry
-from adapter.upstream.embedded import fetch_weights
-from adapter.values.events import JsonObject, ToolResult
+from adapter.dialects.promptly.tool_entry import parse_entry
 from adapter.workspace import Workspace
 from tests.agent.test_subagents import Script, call
 
@@ -101,7 +101,7 @@ RUN_SCRIPT = {
 
 
 def dialect_of(name: str) -> str | Dialect:
-    return make_dialect([read_entry(RUN_SCRIPT, "tools.json"), *default_entries()]) if name == "promptly" else name
+    return make_dialect([parse_entry(RUN_SCRIPT, "tools.json"), *default_entries()]) if name == "promptly" else name
 
 
 def in_root(arguments: JsonObject, root: str) -> JsonObject:
@@ -145,7 +145,7 @@ def edit_with_model(dialect: str, tmp_path: Path, real_weights: Path) -> None:
     folder = tmp_path / "ws"
     folder.mkdir()
     (folder / "settings.ini").write_text("[server]\nhost = 127.0.0.1\nport = 8000\n")
-    settings = Settings(
+    settings = RunSettings(
         folder,
         model=str(real_weights),
         approve="yolo",
@@ -160,5 +160,5 @@ def edit_with_model(dialect: str, tmp_path: Path, real_weights: Path) -> None:
 if __name__ == "__main__":
     for name in SCRIPTS:
         with tempfile.TemporaryDirectory() as place:
-            edit_with_model(name, Path(place), fetch_weights())
+            edit_with_model(name, Path(place), download_builtin_model())
         print(f"{name}: edited")

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from adapter.commands.app import make_app
-from adapter.dialects.promptly.toolfiles import (
-    Choice,
+from adapter.cli.app import make_app
+from adapter.core.errors import UsageError
+from adapter.dialects.promptly.tool_files import (
+    ToolSelection,
     add_tool,
     find_tools,
     install_defaults,
@@ -17,8 +18,7 @@ from adapter.dialects.promptly.toolfiles import (
     remove_tool,
     target_file,
 )
-from adapter.prompting.prompt import system_prompt
-from adapter.values.errors import UsageError
+from adapter.prompting.system_prompt import system_prompt
 from adapter.workspace import Workspace
 
 
@@ -86,7 +86,7 @@ def test_another_basename_is_another_set(places):
     places("local", entry("Mine", "local"), basename="mine")
     places("user", entry("Mine", "user"), entry("More"), basename="mine")
     for basename in ("mine", "mine.json"):
-        tools = load_dialect(Choice(basename)).tools
+        tools = load_dialect(ToolSelection(basename)).tools
         assert tools["Mine"].description == "local"
         assert "More" in tools
         assert not {"A", "TouchFile"} & set(tools)
@@ -103,15 +103,15 @@ def test_another_basename_is_another_set(places):
 def test_a_basename_without_a_file_is_an_error(places, basename, says):
     """A misspelt set of tools is not an empty one."""
     with pytest.raises(UsageError, match=says):
-        load_dialect(Choice(basename))
+        load_dialect(ToolSelection(basename))
 
 
 def test_filters_reach_all_places(places):
     """C124, C125, C143."""
     places("user", entry("ReadMine", optIn=True), entry("Mine"))
     assert "ReadMine" not in load_dialect().tools
-    assert list(load_dialect(Choice(include=["Mine"])).tools) == ["ReadMine", "Mine"]
-    assert list(load_dialect(Choice(include=["Mine"], exclude=["Read"])).tools) == ["Mine"]
+    assert list(load_dialect(ToolSelection(include=["Mine"])).tools) == ["ReadMine", "Mine"]
+    assert list(load_dialect(ToolSelection(include=["Mine"], exclude=["Read"])).tools) == ["Mine"]
 
 
 def test_shipped_tools_without_their_program_are_not_offered(places, monkeypatch, tmp_path):
@@ -196,4 +196,4 @@ def test_installing_never_overwrites(places):
         install_defaults()
     assert file.read_text() == "{}"
     assert install_defaults("mine").name == "mine.json"
-    assert "ListFiles" in load_dialect(Choice("mine")).tools
+    assert "ListFiles" in load_dialect(ToolSelection("mine")).tools

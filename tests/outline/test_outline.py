@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.outline import extract, syntax
-from adapter.outline.extract import outline
+from adapter.core.errors import ToolError
+from adapter.outline import extractor, syntax
+from adapter.outline.extractor import outline
+from adapter.outline.formatter import format_outline
 from adapter.outline.imports import expand, merge
 from adapter.outline.languages import LANGUAGES, extensions_of, language_of
 from adapter.outline.syntax import MissingGrammar
-from adapter.outline.text import outline_text
-from adapter.values.errors import ToolError
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.txt"))
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
@@ -43,7 +43,7 @@ SWIFT = """class A {
 def shown(text, name):
     language = language_of(name, text)
     assert language is not None
-    return outline_text(outline(text, name, language))
+    return format_outline(outline(text, name, language))
 
 
 def all_items(items):
@@ -82,7 +82,7 @@ def test_no_function_of_a_real_file_is_missed(name):
     found = outline(text, name, LANGUAGES[1])
     names = {(each.text, each.line) for item in all_items(found.items) for each in item.names}
     assert set(declared(ast.parse(text))) - names == set()
-    assert len(outline_text(found)) < 0.4 * len(text)
+    assert len(format_outline(found)) < 0.4 * len(text)
 
 
 def test_broken_code_gives_what_can_be_given():
@@ -198,7 +198,7 @@ def test_a_file_without_declarations_says_so():
 
 def test_items_are_bounded(monkeypatch):
     """What is left out is said."""
-    monkeypatch.setattr(extract, "MAX_ITEMS", 3)
+    monkeypatch.setattr(extractor, "MAX_ITEMS", 3)
     text = shown("def f(): ...\n" * 9, "a.py")
     assert text.count("def f") == 3
     assert "only the first 3 declarations" in text
@@ -206,7 +206,7 @@ def test_items_are_bounded(monkeypatch):
 
 def test_parsing_that_takes_too_long_is_refused(monkeypatch):
     """Some grammars are slow on what is no code."""
-    monkeypatch.setattr(extract, "PARSE_SECONDS", -1.0)
+    monkeypatch.setattr(extractor, "PARSE_SECONDS", -1.0)
     with pytest.raises(ToolError, match="read the file instead"):
         outline("x = 1\n" * 5_000, "a.py", LANGUAGES[1])
 
@@ -265,4 +265,4 @@ def test_no_text_makes_an_outline_fail(language, text):
     """Whatever a file holds."""
     found = outline(text, "f", language)
     assert all(1 <= item.start_line <= item.end_line for item in all_items(found.items))
-    outline_text(found)
+    format_outline(found)

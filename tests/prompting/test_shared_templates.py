@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from adapter.formats import get_format, guess
-from adapter.prompting.rendering import Template, TemplateFault, render
-from adapter.upstream.own_prompts import traits_by
-from adapter.wire.definitions import tool_set
-from adapter.wire.own_messages import own_definitions, own_messages
+from adapter.backends.prompt_discovery import probe_capabilities
+from adapter.parsing.formats import get_format, guess_format
+from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
+from adapter.protocols.template_messages import template_messages, template_tool_definitions
+from adapter.protocols.tool_definitions import parse_tool_set
 from benchmarks.conversations import CONVERSATIONS, MANY, TOKENS, WEATHER, must_show
 
 ROOT = Path(__file__).parents[2]
@@ -24,20 +24,20 @@ each_template = pytest.mark.parametrize("file", FILES, ids=lambda file: file.ste
 
 def filled(source, messages, tools):
     try:
-        return render(Template(source, TOKENS), messages, tools)
-    except TemplateFault:
+        return render_chat_template(ChatTemplate(source, TOKENS), messages, tools)
+    except ChatTemplateError:
         return None
 
 
 def prompt_of(source, messages, tools):
     """The prompt that a client's request becomes; skips a template that has no place for tools."""
-    traits = traits_by(lambda messages, tools: filled(source, messages, tools))
+    traits = probe_capabilities(lambda messages, tools: filled(source, messages, tools))
     if traits is None:
         pytest.skip("no place for tools")
-    format = get_format(guess(None, source) or "hermes")
-    known = tool_set(tools)
-    told = own_messages(messages, traits, format, known)
-    return filled(source, told.messages, own_definitions(tools, known, format))
+    format = get_format(guess_format(None, source) or "hermes")
+    known = parse_tool_set(tools)
+    told = template_messages(messages, traits, format, known)
+    return filled(source, told.messages, template_tool_definitions(tools, known, format))
 
 
 @each_template
@@ -60,7 +60,7 @@ MARKERS = re.compile(r"<[|｜][^<>\s]*[|｜]>|</?[a-z_]+[|｜]>|\[/?[A-Z_]{2,}\]
 def test_nothing_in_a_text_acts(file):
     """A text of all markers that the template writes leaves each as often in the prompt as a harmless one."""
     source = file.read_text(encoding="utf-8")
-    traits = traits_by(lambda messages, tools: filled(source, messages, tools))
+    traits = probe_capabilities(lambda messages, tools: filled(source, messages, tools))
     markers = sorted({*MARKERS.findall(source), *(traits.closers if traits else ())})
     acting = " ".join(markers)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapter.server.counting import about
+from adapter.server.token_counting import about
 from tests.scripted_server import CHAT, Reply, ScriptedServer, as_json, as_stream, delta
 from tests.server.test_serve_anthropic import ASK, OFFERED, ask, says, streamed_and_whole
 from tests.server.test_wrap import completion

@@ -14,9 +14,9 @@ import pytest
 
 from adapter import wrap
 from adapter.agent.agent import Agent
-from adapter.upstream.endpoints import Endpoint
-from adapter.upstream.transport import ChatClient
-from adapter.values.errors import TransportError
+from adapter.backends.chat_client import ChatClient
+from adapter.backends.endpoint_discovery import Endpoint
+from adapter.core.errors import TransportError
 from adapter.workspace import Workspace
 from tests.scripted_server import CHAT, Reply, ScriptedServer, as_json
 from tests.serving import serving

@@ -13,12 +13,12 @@ import pytest
 
 from adapter import wrap
 from adapter.agent.agent import Agent
-from adapter.prompting.choosing import Parts
-from adapter.upstream.endpoints import Endpoint
-from adapter.upstream.guides import SMALL, Guides, parameters_of
-from adapter.upstream.transport import ChatClient, constraint_fields
-from adapter.wire.options import Options
-from adapter.wire.request import translate
+from adapter.backends.chat_client import ChatClient, constraint_fields
+from adapter.backends.endpoint_discovery import Endpoint
+from adapter.backends.small_model_check import SMALL, SmallModelCheck, parameter_count
+from adapter.prompting.intent.assist import AssistSettings
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translation_options import ConstraintSettings, TranslationOptions
 from adapter.workspace import Workspace
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json, as_stream, delta
 from tests.serving import serving
@@ -129,9 +129,19 @@ def test_the_same_request_in_one_process_is_the_same_bytes():
     """With and without the knowledge that a model is large."""
     body = {"model": "m", "messages": [{"role": "user", "content": "Show a.py"}], "tools": TOOLS}
     enforce = partial(constraint_fields, "llama.cpp")
-    plain = translate(body, Options(enforce=enforce))
-    assert translate(body, Options(enforce=enforce, small=None, guide="off")).body == plain.body
-    assert translate(body, Options(enforce=enforce, small=Parts())).body != plain.body
+    plain = translate_chat_request(body, TranslationOptions(constraints=ConstraintSettings(enforce=enforce)))
+    assert (
+        translate_chat_request(
+            body, TranslationOptions(constraints=ConstraintSettings(enforce=enforce), assists=None, guide="off")
+        ).body
+        == plain.body
+    )
+    assert (
+        translate_chat_request(
+            body, TranslationOptions(constraints=ConstraintSettings(enforce=enforce), assists=AssistSettings())
+        ).body
+        != plain.body
+    )
 
 
 def test_a_template_that_knows_tools_describes_them():
@@ -174,9 +184,11 @@ def test_wrap_and_the_agent_ask_the_same(scripted, tmp_path):
         assert agent.run("Show a.py").reason == "finished"
         (body,) = scripted.bodies()
         read = workspace.tools["read_file"].to_openai()
-    expected = translate(
+    expected = translate_chat_request(
         {"messages": [{"role": "user", "content": "Show a.py"}], "tools": [read]},
-        Options(enforce=partial(constraint_fields, "llama.cpp"), small=Parts()),
+        TranslationOptions(
+            constraints=ConstraintSettings(enforce=partial(constraint_fields, "llama.cpp")), assists=AssistSettings()
+        ),
     )
     assert body["messages"] == expected.body["messages"]
     assert body["grammar"] == expected.body["grammar"]
@@ -186,14 +198,14 @@ def test_sizes_are_what_servers_say(scripted):
     """Of llama.cpp and Ollama; what says nothing, or nonsense, is not small."""
     ollama = as_json(200, {"model_info": {"general.parameter_count": 135_000_000}})
     scripted.on("/api/show", ollama, as_json(404, {"error": "no such model"}))
-    assert parameters_of(Endpoint(f"{scripted.url}/v1", "ollama"), "m") == 135_000_000
-    assert parameters_of(Endpoint(f"{scripted.url}/v1", "ollama"), "other") is None
+    assert parameter_count(Endpoint(f"{scripted.url}/v1", "ollama"), "m") == 135_000_000
+    assert parameter_count(Endpoint(f"{scripted.url}/v1", "ollama"), "other") is None
     scripted.on(MODELS, models(42), models(None), as_json(200, {"data": []}), as_json(200, {"data": [{"meta": 1}]}))
     endpoint = Endpoint(f"{scripted.url}/v1", "llama.cpp")
-    assert [parameters_of(endpoint, "") for _ in range(4)] == [42, None, None, None]
-    assert parameters_of(Endpoint(f"{scripted.url}/v1", "vllm"), "m") is None
-    assert Guides(endpoint, "on").of("") == Parts()
-    assert Guides(endpoint, "off").of("") is None
+    assert [parameter_count(endpoint, "") for _ in range(4)] == [42, None, None, None]
+    assert parameter_count(Endpoint(f"{scripted.url}/v1", "vllm"), "m") is None
+    assert SmallModelCheck(endpoint, "on").assists_for("") == AssistSettings()
+    assert SmallModelCheck(endpoint, "off").assists_for("") is None
 
 
 def test_random_weights_make_the_call_that_was_meant(random_engine):

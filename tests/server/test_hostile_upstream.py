@@ -13,11 +13,11 @@ from typing import Any
 import openai
 import pytest
 
-from adapter.wire import choice, exchange
-from adapter.wire.exchange import Streamed
-from adapter.wire.options import Options
-from adapter.wire.request import MAX_ANSWERS, translate
-from adapter.wire.sse import as_event
+from adapter.protocols import exchange, openai_choice
+from adapter.protocols.exchange import StreamedExchange
+from adapter.protocols.sse import encode_event
+from adapter.protocols.translate import MAX_ANSWERS, translate_chat_request
+from adapter.protocols.translation_options import TranslationOptions
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import delta
 from tests.server.test_serve_faults import connected, post
@@ -75,8 +75,8 @@ def answering(head: bytes, pieces: Callable[[], Iterator[bytes]]) -> Iterator[st
 
 def test_answers_that_nobody_asked_for_end_the_stream():
     """Each of them would get a parser of its own."""
-    streamed = Streamed(translate({**ASKING, "stream": True}, Options()), 0)
-    sent = b"".join(streamed.feed(as_event(numbered(index))) for index in range(20_000))
+    streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
+    sent = b"".join(streamed.feed(encode_event(numbered(index))) for index in range(20_000))
     assert errors(sent) == ["the model server sent answer number 1 (from 0 on), and one answer was asked for"]
     assert streamed.is_done
 
@@ -100,9 +100,9 @@ def test_several_answers_are_as_many_as_were_asked_for(stream):
     def ask(client: openai.OpenAI, words: str) -> list[str | None]:
         fields: Any = {**ASKING, "n": 2, "messages": [{"role": "user", "content": words}]}
         if not stream:
-            return [choice.message.content for choice in client.chat.completions.create(**fields).choices]
+            return [openai_choice.message.content for openai_choice in client.chat.completions.create(**fields).choices]
         with client.chat.completions.stream(**fields) as events:
-            return [choice.message.content for choice in events.get_final_completion().choices]
+            return [openai_choice.message.content for openai_choice in events.get_final_completion().choices]
 
     with LiveUpstream(said) as upstream, serving(upstream.url) as url, connected(url) as client:
         assert ask(client, "Some.") == ["Hi", "Hi"]
@@ -129,12 +129,12 @@ def test_more_answers_than_may_be_asked_for_are_a_400(number):
     ids=["text", "openings", "reasoning", "nothing"],
 )
 def test_an_answer_without_an_end_ends(monkeypatch, event, why):
-    monkeypatch.setattr(choice, "MAX_CHARACTERS", 5_000)
+    monkeypatch.setattr(openai_choice, "MAX_CHARACTERS", 5_000)
     monkeypatch.setattr(exchange, "MAX_STREAM_BYTES", 90_000)
-    streamed = Streamed(translate({**ASKING, "stream": True}, Options()), 0)
+    streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
     sent = b""
     for _ in range(2_000):
-        sent += streamed.feed(as_event(event))
+        sent += streamed.feed(encode_event(event))
         if streamed.is_done:
             break
     assert errors(sent) == [why]
@@ -143,7 +143,7 @@ def test_an_answer_without_an_end_ends(monkeypatch, event, why):
 def test_comments_without_an_end_end(monkeypatch):
     """Signs of life and nothing else."""
     monkeypatch.setattr(exchange, "MAX_STREAM_BYTES", 90_000)
-    streamed = Streamed(translate({**ASKING, "stream": True}, Options()), 0)
+    streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
     sent = b"".join(streamed.feed(b": ping\n\n" * 100) for _ in range(200))
     assert errors(sent) == ["the model server sent more than 90,000 bytes, and no end"]
 

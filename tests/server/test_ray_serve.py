@@ -9,16 +9,16 @@ import json
 
 import pytest
 
-from adapter.values.errors import UsageError
+from adapter.core.errors import UsageError
 
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("default")]
 pytest.importorskip("ray.serve", reason="needs Ray: pip install 'ray[serve]'")
 
-from adapter.engines.ray_serve import Config, _nearest, app, conversation_of  # noqa: E402
+from adapter.integrations.ray_serve import RayServeConfig, _nearest, app, conversation_key  # noqa: E402
 
 
 def conversation(messages, headers=(), **body):
-    return conversation_of(dict(headers), json.dumps({"model": "m", "messages": messages, **body}).encode())
+    return conversation_key(dict(headers), json.dumps({"model": "m", "messages": messages, **body}).encode())
 
 
 def test_a_conversation_stays_itself_while_it_grows():
@@ -35,7 +35,7 @@ def test_a_conversation_stays_itself_while_it_grows():
 @pytest.mark.parametrize("body", [b"", b"{", b"[" * 100_000, b"5", b"\xff", b'{"messages": 5}', b'{"messages": [5]}'])
 def test_any_body_has_a_conversation_or_none(body):
     """Nothing is raised: what is wrong with it the server says."""
-    assert isinstance(conversation_of({}, body), str)
+    assert isinstance(conversation_key({}, body), str)
 
 
 def test_another_model_server_moves_few():
@@ -64,4 +64,4 @@ def test_wrong_arguments_are_refused_at_the_start(args, why, monkeypatch):
 
 def test_several_servers_may_be_said_in_one_word():
     """As `serve run` gives them."""
-    assert Config(upstream="http://a, http://b").upstream == ["http://a", "http://b"]  # type: ignore[arg-type]
+    assert RayServeConfig(upstream="http://a, http://b").upstream == ["http://a", "http://b"]  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import pytest
 
 from adapter import wrap
 from tests.scripted_server import CHAT, ScriptedServer, as_json
-from tests.server.test_responses import TOOLS, ask, streamed_and_whole
+from tests.server.test_routes_responses import TOOLS, ask, streamed_and_whole
 from tests.server.test_serve import scripted_answer
 from tests.server.test_wrap import CALL, completion
 from tests.serving import serving

@@ -9,11 +9,11 @@ import openai
 import pytest
 from openai.types.responses import ResponseInputItemParam
 
-from adapter.wire import responses
-from adapter.wire.options import Options
-from adapter.wire.request import translate
+from adapter.protocols import openai_responses_request
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translation_options import TranslationOptions
 from tests.scripted_server import CHAT, ScriptedServer
-from tests.server.test_responses import ask, streamed_and_whole
+from tests.server.test_routes_responses import ask, streamed_and_whole
 from tests.server.test_serve import scripted_answer
 
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
@@ -155,9 +155,9 @@ def test_every_item_that_the_sdk_knows_is_taken(kind):
     left_out: list[str] = []
     item = {"type": kind, "id": "i", "call_id": "c", "role": "user", "content": "x", "name": "n", "arguments": "{}"}
     item |= {"output": "o", "input": "x", "tools": []}
-    asked = responses.as_openai({"input": [{"role": "user", "content": "Hi"}, item]}, left_out=left_out)
+    asked = openai_responses_request.as_openai({"input": [{"role": "user", "content": "Hi"}, item]}, left_out=left_out)
     assert len(asked["messages"]) > 1 or left_out == [f"item {kind}"] or kind == "reasoning"
-    translate(asked, Options())
+    translate_chat_request(asked, TranslationOptions())
 
 
 def test_deferred_tools_come_with_the_clients_search():
@@ -166,8 +166,10 @@ def test_deferred_tools_come_with_the_clients_search():
 
     def shown(execution: str, *items: Any) -> list[str]:
         tools = [{"type": "tool_search", "execution": execution}, late, {**READ, "name": "x", "defer_loading": True}]
-        asked = responses.as_openai({"input": [{"role": "user", "content": "Hi"}, *items], "tools": tools})
-        return list(translate(asked, Options()).tools)
+        asked = openai_responses_request.as_openai(
+            {"input": [{"role": "user", "content": "Hi"}, *items], "tools": tools}
+        )
+        return list(translate_chat_request(asked, TranslationOptions()).tools)
 
     assert shown("client") == ["tool_search", "late__now"]
     found = {"type": "tool_search_output", "call_id": "c", "execution": "client", "tools": [late]}
@@ -178,5 +180,5 @@ def test_deferred_tools_come_with_the_clients_search():
 
 def test_tools_that_come_up_later_can_be_called():
     later = {"type": "tool_search_output", "tools": [{**READ, "name": "write"}]}
-    asked = responses.as_openai({"input": [{"role": "user", "content": "Hi"}, later], "tools": [READ]})
-    assert list(translate(asked, Options()).tools) == ["read", "write"]
+    asked = openai_responses_request.as_openai({"input": [{"role": "user", "content": "Hi"}, later], "tools": [READ]})
+    assert list(translate_chat_request(asked, TranslationOptions()).tools) == ["read", "write"]

@@ -491,7 +491,7 @@ def test_many_streams_at_once_do_not_cross():
 @pytest.mark.model
 def test_a_real_model_makes_a_valid_call(real_weights):
     """SmolLM2 in a real llama.cpp, which never calls a tool by itself: with a required call the grammar makes it."""
-    from adapter.upstream.embedded import EmbeddedServer
+    from adapter.backends.embedded_server import EmbeddedServer
 
     with (
         EmbeddedServer(real_weights) as engine,

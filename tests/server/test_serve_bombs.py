@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from adapter.wire.bodies import MAX_TEXT
-from adapter.wire.definitions import MAX_TOOLS
-from adapter.wire.options import Options
-from adapter.wire.request import translate
+from adapter.protocols.request_limits import MAX_TEXT
+from adapter.protocols.tool_definitions import MAX_TOOLS
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translation_options import TranslationOptions
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 from tests.server.test_serve_faults import post
 from tests.server.test_wrap import TOOLS, completion
@@ -56,7 +56,7 @@ def steps(body: dict[str, Any]) -> int:
 
     sys.setprofile(counting)
     try:
-        translate(body, Options())
+        translate_chat_request(body, TranslationOptions())
     finally:
         sys.setprofile(None)
     return count
@@ -74,7 +74,7 @@ def steps(body: dict[str, Any]) -> int:
     ids=["tools", "brackets", "calls", "objects", "tags"],
 )
 def test_the_steps_of_a_translation_grow_with_the_request_and_no_faster(of_size):
-    translate(of_size(3), Options())  # what is made once
+    translate_chat_request(of_size(3), TranslationOptions())  # what is made once
     assert steps(of_size(400)) < 4.6 * steps(of_size(100))
 
 
@@ -87,7 +87,7 @@ def test_a_tool_s_references_are_followed_once_and_not_for_each_parameter():
         function = {"name": "f", "parameters": {"type": "object", "properties": properties, "$defs": grows}}
         return {**asking(), "tools": [{"type": "function", "function": function}]}
 
-    translate(body(2), Options())
+    translate_chat_request(body(2), TranslationOptions())
     assert steps(body(40)) < 3 * steps(body(10))
 
 

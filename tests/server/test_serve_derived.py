@@ -7,9 +7,9 @@ import pytest
 
 import adapter
 from adapter.agent.agent import Agent
-from adapter.formats import guess
-from adapter.upstream.endpoints import Endpoint
-from adapter.upstream.transport import ChatClient
+from adapter.backends.chat_client import ChatClient
+from adapter.backends.endpoint_discovery import Endpoint
+from adapter.parsing.formats import guess_format
 from adapter.workspace import Workspace
 from tests.prompting.deriving.families import KNOWN_FORMS, YAML, family
 from tests.server.test_serve_own_prompt import ask, asked
@@ -27,7 +27,7 @@ CALL = "<do>read_file\n<k>path</k>\n<v>a.py</v>\n</do>"
 @pytest.mark.parametrize("options", [(), ("--prompt", "words")], ids=["own", "words"])
 def test_serve_reads_the_family_by_its_template(stream, options):
     """Whoever describes the tools; the call's markers do not reach the client."""
-    assert guess(template=SOURCE) is None
+    assert guess_format(template=SOURCE) is None
     with TemplateServer("llama.cpp", SOURCE, f"I look.{CALL}<|stop|>") as server, serving(server.url, *options) as url:
         assert ask(url, stream) == ([{"path": "a.py"}], "I look.")
 

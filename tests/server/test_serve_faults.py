@@ -426,11 +426,11 @@ def test_a_head_that_two_could_read_differently_is_refused(url, sent, status):
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A server of this process with deadlines that a test can wait for."""
-    from adapter.server import intake, protocol
+    from adapter.server import http_protocol, request_body
 
-    monkeypatch.setattr(protocol, "HEAD_S", 0.5)
-    monkeypatch.setattr(intake, "BODY_S", 0.5)
-    monkeypatch.setattr(protocol, "LINGER_S", 0.5)
+    monkeypatch.setattr(http_protocol, "HEAD_S", 0.5)
+    monkeypatch.setattr(request_body, "BODY_S", 0.5)
+    monkeypatch.setattr(http_protocol, "LINGER_S", 0.5)
     with ScriptedServer() as upstream, serving_here(upstream.url) as url:
         upstream.on(MODELS, as_json(200, {"object": "list", "data": []}))
         yield url

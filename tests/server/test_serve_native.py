@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.wire.failures import refuses_tools
+from adapter.protocols.upstream_failures import refuses_tools
 from tests.live_upstream import LiveUpstream
 from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.test_exchanges import ERRORS
@@ -26,10 +26,10 @@ pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-a
 
 import uvicorn
 
-from adapter.server.app import Settings, config_of
-from adapter.server.connection import KeyRemover
-from adapter.server.upstream import Upstream
-from adapter.wire.options import Options
+from adapter.protocols.translation_options import TranslationOptions
+from adapter.server.app import ServerSettings, uvicorn_config
+from adapter.server.model_server import ModelServer
+from adapter.server.upstream_connection import KeyRedactor
 
 NATIVE = "/api/chat"
 REFUSALS = {each.path: each.reply for each in ERRORS if "does not support tools" in each.words}
@@ -119,7 +119,7 @@ def test_refusals_are_told_from_other_errors(said):
 
 def test_a_refusal_is_told_once(capsys):
     """To whoever runs the server."""
-    upstream = Upstream("http://127.0.0.1:9/v1", Options())
+    upstream = ModelServer("http://127.0.0.1:9/v1", TranslationOptions())
     said = REFUSALS[CHAT].body
     assert [upstream.refuses_tools(400, said, name) for name in ("m", "m", "n")] == [True] * 3
     assert capsys.readouterr().err.splitlines() == [
@@ -141,9 +141,9 @@ def far(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def serving_far(upstream: str, profile: str = "none") -> Iterator[str]:
     """A server of this process, before one at an address that is this machine's and does not look like it."""
-    settings = Settings(upstream.replace("127.0.0.1", "0.0.0.0") + "/v1", profile=profile)
+    settings = ServerSettings(upstream.replace("127.0.0.1", "0.0.0.0") + "/v1", profile=profile)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(config_of(settings))
+        server = uvicorn.Server(uvicorn_config(settings))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -191,6 +191,6 @@ def test_a_server_that_repeats_the_key_does_not_tell_it(far, fields):
 @given(st.lists(st.text("key+-", max_size=6), max_size=8), st.text("key+", min_size=1, max_size=4))
 def test_a_key_is_removed_wherever_it_is_cut(pieces, key):
     """As if the text had come in one; without it nothing is changed."""
-    remover = KeyRemover(key.encode())
+    remover = KeyRedactor(key.encode())
     written = b"".join(remover.feed(piece.encode()) for piece in pieces) + remover.close()
     assert written == "".join(pieces).replace(key, "[redacted]").encode()

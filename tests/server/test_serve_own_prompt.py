@@ -12,11 +12,11 @@ import pytest
 import adapter
 from adapter.agent.agent import Agent
 from adapter.agent.async_agent import AsyncAgent
-from adapter.prompting.rendering import Template, render
-from adapter.upstream.endpoints import Endpoint
-from adapter.upstream.own_prompts import OwnPrompts
-from adapter.upstream.template_files import TemplateProcess
-from adapter.upstream.transport import ChatClient
+from adapter.backends.chat_client import ChatClient
+from adapter.backends.endpoint_discovery import Endpoint
+from adapter.backends.prompt_discovery import PromptDiscoverer
+from adapter.backends.template_files import TemplateWorker
+from adapter.prompting.chat_template import ChatTemplate, render_chat_template
 from adapter.workspace import Workspace
 from tests.serving import serving
 from tests.template_server import CHATML, TOOLLESS, TemplateServer
@@ -52,7 +52,7 @@ def reference() -> str:
     """What the template makes of the conversation as it is."""
     call = {"name": "read_file", "arguments": {"path": "a.py"}}
     messages: list[dict[str, Any]] = [*TALK[:2], {"role": "assistant", "tool_calls": [{"function": call}]}, TALK[3]]
-    return render(Template(CHATML), messages, [TOOL])
+    return render_chat_template(ChatTemplate(CHATML), messages, [TOOL])
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_the_agent_does_the_same(kind, made, tmp_path, template):
     (tmp_path / "a.py").write_text("import os\n")
     dense = '<tool_call>{"name":"read_file","arguments":{"path":"a.py"}}</tool_call>'
     says = ("x", "x", dense, "It imports os.") if kind == "vllm" else (dense, "It imports os.")
-    process = TemplateProcess(Template(CHATML)) if kind == "koboldcpp" else None
+    process = TemplateWorker(ChatTemplate(CHATML)) if kind == "koboldcpp" else None
     with TemplateServer(kind, CHATML, *says) as server, Workspace(tmp_path) as workspace:
         endpoint = Endpoint(f"{server.url}/v1", kind)
         with ChatClient(endpoint, "m", template=process) as chat:
@@ -186,10 +186,10 @@ def test_the_agent_does_the_same(kind, made, tmp_path, template):
 def test_where_it_is_not_possible_the_tools_go_in_words(kind, source, hides, why):
     """And it is said why."""
     with TemplateServer(kind, source, "x", "x", CALL, hides=hides) as server:
-        found = OwnPrompts(Endpoint(f"{server.url}/v1", kind)).of("m")
+        found = PromptDiscoverer(Endpoint(f"{server.url}/v1", kind)).discover("m")
         assert found.own is None
-        assert found.told.startswith("in words: ")
-        assert why in found.told
+        assert found.explanation.startswith("in words: ")
+        assert why in found.explanation
 
 
 def test_words_where_words_are_asked_for():
@@ -274,14 +274,14 @@ def test_it_is_said_at_the_start(capfd):
 def test_the_real_llama_cpp(random_gguf):
     """Its prompt is the one that Jinja makes here, and its answer comes through."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
-    from adapter.upstream.embedded import EmbeddedServer
-    from adapter.upstream.endpoints import get
+    from adapter.backends.embedded_server import EmbeddedServer
+    from adapter.backends.endpoint_discovery import get_json
 
     with EmbeddedServer(random_gguf, chat_template=CHATML, max_tokens=8) as server:
-        found = OwnPrompts(server.endpoint).of("")
+        found = PromptDiscoverer(server.endpoint).discover("")
         assert found.own is not None
         assert found.own.traits.as_text
-        answer = get(f"{server.endpoint.root}/apply-template", 10, {"messages": TALK, "tools": [TOOL]})
+        answer = get_json(f"{server.endpoint.root}/apply-template", 10, {"messages": TALK, "tools": [TOOL]})
         assert answer is not None
         assert answer.body["prompt"] == reference()
         with serving(server.endpoint.root) as url:

@@ -121,11 +121,11 @@ def test_probabilities_stay_with_the_tokens_of_the_content(client, upstream, str
 
 def test_calls_of_one_function_are_told_apart():
     """As older clients send them, without ids: the second result is not the first one's."""
-    from adapter.wire.tool_kinds import as_functions
+    from adapter.protocols.tool_types import tools_as_functions
 
     call = {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}}
     said = {"role": "function", "name": "ls", "content": "a"}
-    body, _ = as_functions({"messages": [*ASK, call, said, call, said], "functions": [{"name": "ls"}]})
+    body, _ = tools_as_functions({"messages": [*ASK, call, said, call, said], "functions": [{"name": "ls"}]})
     first, result, second, last = body["messages"][1:]
     assert first["tool_calls"][0]["id"] == result["tool_call_id"] != last["tool_call_id"]
     assert second["tool_calls"][0]["id"] == last["tool_call_id"]

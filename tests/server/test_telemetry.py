@@ -106,18 +106,18 @@ def test_a_busy_server_is_counted(watched):
 
 def test_names_that_clients_make_up_are_bounded():
     """The first hundred stand for themselves; what no terminal can say is said otherwise, and a scrape never fails."""
+    from adapter.protocols.usage import Usage
     from adapter.server.telemetry.metrics import MAX_NAMES, Metrics
-    from adapter.server.telemetry.seen import Seen
-    from adapter.wire.usage import Usage
+    from adapter.server.telemetry.request_info import RequestInfo
 
     metrics = Metrics()
     for number in range(3 * MAX_NAMES):
-        seen = Seen(method="POST", path=CHAT, status=200, model=f'm{number}\ud83d"\n{{}}', is_whole=True)
+        seen = RequestInfo(method="POST", path=CHAT, status=200, model=f'm{number}\ud83d"\n{{}}', is_whole=True)
         seen.account.count(Usage(7, 3))
         seen.left_out.append(f"tool {number}")
         metrics.begun(seen, {})
         metrics.ended(seen)
-    metrics.begun(unknown := Seen(path=CHAT, status=404, model="never-there"), {})
+    metrics.begun(unknown := RequestInfo(path=CHAT, status=404, model="never-there"), {})
     metrics.ended(unknown)
     text = metrics.text().decode()
     assert text.count('adapter_tokens_total{kind="prompt"') == MAX_NAMES + 1
@@ -188,13 +188,13 @@ def spans_of(upstream: ScriptedServer, *requests: dict[str, Any]) -> list[Any]:
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-    from adapter.server.app import Settings, application
-    from adapter.server.telemetry.traces import Traces
+    from adapter.server.app import ServerSettings, create_app
+    from adapter.server.telemetry.traces import TraceExporter
 
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    app = application(Settings(f"{upstream.url}/v1"), Traces(provider, f"{upstream.url}/v1"))
+    app = create_app(ServerSettings(f"{upstream.url}/v1"), TraceExporter(provider, f"{upstream.url}/v1"))
 
     async def run() -> None:
         done, begun = asyncio.Event(), asyncio.Event()

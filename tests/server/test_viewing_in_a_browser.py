@@ -8,16 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from adapter.text.secrets import Secrets
-from adapter.transcripts.live import Live
-from adapter.values.events import TextDelta, ToolCallProgress
+from adapter.core.events import TextDelta, ToolCallProgress
+from adapter.core.text.redaction import Redactor
+from adapter.recording.view.live_feed import LiveExchanges
 from tests.browser import chromium, prefer
+from tests.recording.test_view_in_a_browser import WATCH, press, texts
+from tests.recording.view.test_page_data import CALL, exchange, hostile
 from tests.scripted_server import CHAT
+from tests.server.test_live_view import API_KEY, page_of, viewed
 from tests.server.test_serve_pages import ask
-from tests.server.test_viewing import API_KEY, page_of, viewed
 from tests.server.test_wrap import TOOLS
-from tests.transcripts.test_view_in_a_browser import WATCH, press, texts
-from tests.transcripts.test_viewed import CALL, exchange, hostile
 
 pytestmark = pytest.mark.clients
 
@@ -30,8 +30,8 @@ def chrome(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.fixture
-def live() -> Iterator[Live]:
-    live = Live(Secrets({}))
+def live() -> Iterator[LiveExchanges]:
+    live = LiveExchanges(Redactor({}))
     yield live
     live.close()
 
@@ -43,7 +43,7 @@ def eventually(holds: Callable[[], object], seconds: float = 20.0) -> None:
         time.sleep(0.02)
 
 
-def over(live: Live, text: str, said: str = "Read a.py") -> None:
+def over(live: LiveExchanges, text: str, said: str = "Read a.py") -> None:
     whole = exchange(text, said=said)
     going = live.listen(whole.model_copy(update={"text": ""}))
     going.take(whole.turn().events)
@@ -122,7 +122,7 @@ def test_answers_are_searched(chrome, live):
 
 def test_thousands_are_shown_by_the_few_in_sight(chrome, live):
     """Those that are kept no more are gone there, too."""
-    bounded = Live(Secrets({}), max_kept=4_000)
+    bounded = LiveExchanges(Redactor({}), max_kept=4_000)
     for number in range(5_000):
         bounded.listen(exchange(said=str(number))).end(exchange(f"Answer {number}. "), "")
     with page_of(bounded) as address:
@@ -148,7 +148,7 @@ def test_a_server_that_goes_leaves_what_it_said(chrome, live):
         port = int(address.partition("/view")[0].rpartition(":")[2])
     eventually(lambda: "does not answer" in texts(chrome, "#connection")[0])
     assert texts(chrome, "#shown h2") == ["1. Answer one."]
-    other = Live(Secrets({}))
+    other = LiveExchanges(Redactor({}))
     over(other, "Another one. ")
     over(other, "And another. ")
     with page_of(other, port) as address:
@@ -159,7 +159,7 @@ def test_a_server_that_goes_leaves_what_it_said(chrome, live):
 
 
 def test_answers_are_read_again_by_another_policy(chrome, live):
-    from tests.transcripts.test_viewed import BARE
+    from tests.recording.view.test_page_data import BARE
 
     over(live, BARE)
     with page_of(live) as address:

@@ -12,8 +12,8 @@ import pytest
 from pydantic import BaseModel
 
 from adapter import wrap
-from adapter.testing import assert_calls
-from adapter.values.errors import UsageError
+from adapter.core.errors import UsageError
+from adapter.integrations.pytest import assert_calls
 from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
 
 TOOLS: list[Any] = [

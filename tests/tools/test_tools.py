@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.tools.definition import Tool, ToolSet
-from adapter.values.errors import UsageError
+from adapter.core.errors import UsageError
+from adapter.tools.tool import Tool, ToolSet
 
 TOOLS = ToolSet([Tool("read_file", aliases=("view", "cat")), Tool("write_file"), Tool("get-by-id"), Tool("tool")])
 

@@ -7,8 +7,8 @@ import pytest
 
 from adapter.workspace import Workspace
 from adapter.workspace.changes.history import History
-from adapter.workspace.files.desk import Desk
-from adapter.workspace.paths.gate import Root
+from adapter.workspace.context import WorkspaceContext
+from adapter.workspace.paths.resolver import WorkspaceRoot
 
 
 @pytest.fixture
@@ -25,13 +25,13 @@ def directory(tmp_path):
 
 @pytest.fixture
 def root(directory):
-    with Root(directory) as root:
+    with WorkspaceRoot(directory) as root:
         yield root
 
 
 @pytest.fixture
 def desk(root):
-    return Desk(root, History(root))
+    return WorkspaceContext(root, History(root))
 
 
 @pytest.fixture

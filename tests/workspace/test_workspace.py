@@ -2,10 +2,10 @@
 
 import pytest
 
-from adapter.operations import Delete, RunCommand, WriteText
-from adapter.values.errors import UsageError
-from adapter.values.events import ToolCall
-from adapter.values.turn import Turn
+from adapter.core.errors import UsageError
+from adapter.core.events import ToolCall
+from adapter.core.turn import Turn
+from adapter.tools.operations import Delete, RunCommand, WriteText
 from adapter.workspace import Workspace
 
 WRITE = ("write_file", {"path": "f", "content": "new\n"})
@@ -158,7 +158,7 @@ def test_reads_are_never_stale(workspace, directory):
 
 def test_bugs_are_not_swallowed(workspace, monkeypatch):
     """An unexpected exception is ours to see, not the model's."""
-    monkeypatch.setattr("adapter.workspace.files.reading.decode", lambda *_: 1 / 0)
+    monkeypatch.setattr("adapter.workspace.files.read_file.decode", lambda *_: 1 / 0)
     workspace.run("write_file", {"path": "f", "content": ""})
     with pytest.raises(ZeroDivisionError):
         workspace.run("read_file", {"path": "f"})

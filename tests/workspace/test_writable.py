@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter import tool
-from adapter.text.visible import encodable, encodable_json
-from adapter.values.errors import ToolError
+from adapter.core.errors import ToolError
+from adapter.core.text.display_escaping import encodable_json, replace_lone_surrogates
 from adapter.workspace import Workspace
 
 LONE = "a\udc80b\ud83d"
@@ -61,8 +61,8 @@ def test_what_can_be_written_stays(text):
     """Also pairs of surrogates are what they stand for, in text and in JSON."""
     halves = text.encode("utf-16-le", "surrogatepass")
     split = "".join(chr(int.from_bytes(halves[at : at + 2], "little")) for at in range(0, len(halves), 2))
-    encodable(split).encode()
+    replace_lone_surrogates(split).encode()
     if not any("\ud800" <= character <= "\udfff" for character in text):
-        assert encodable(text) == encodable(split) == text
+        assert replace_lone_surrogates(text) == replace_lone_surrogates(split) == text
         assert json.loads(encodable_json(json.dumps(text))) == text
     json.loads(encodable_json(json.dumps({"x": split}))).__str__().encode()

@@ -7,17 +7,16 @@ when the host has an editor.
 
 from __future__ import annotations
 
-from adapter.dialects.blade.changing import (
+from adapter.dialects.blade.edit_tools import (
     ApplyEdit,
+    BladeWriteFile,
     CopyFile,
     CreateDirectory,
     DeleteFile,
     EditFile,
     MoveFile,
-    WriteFile,
 )
-from adapter.dialects.blade.commands import RunCommandLine
-from adapter.dialects.blade.editor import (
+from adapter.dialects.blade.editor_tools import (
     EditorStateTool,
     GetSelectionTool,
     GoToLineTool,
@@ -25,24 +24,27 @@ from adapter.dialects.blade.editor import (
     OpenFile,
     ReplaceSelectionTool,
 )
-from adapter.dialects.blade.finding import (
+from adapter.dialects.blade.read_tools import BladeReadFile, GetFileInfo, ReadFileRange
+from adapter.dialects.blade.search_tools import (
+    BladeFindFiles,
+    BladeGrepSearch,
+    BladeListDirectory,
     CodebaseSearch,
-    FindFiles,
     FindFilesGlob,
     GetWorkspaceStructure,
-    GrepSearch,
-    ListDirectory,
 )
-from adapter.dialects.blade.reading import GetFileInfo, ReadFile, ReadFileRange
-from adapter.dialects.dialect import Dialect
+from adapter.dialects.blade.shell_tools import RunCommandLine
+from adapter.dialects.toolset import Dialect
+
+__all__ = ["DIALECT"]
 
 DIALECT = Dialect(
     name="blade",
     title="Zaguan Blade",
     classes=(
-        ReadFile,
+        BladeReadFile,
         ReadFileRange,
-        WriteFile,
+        BladeWriteFile,
         EditFile,
         ApplyEdit,
         DeleteFile,
@@ -50,11 +52,11 @@ DIALECT = Dialect(
         CopyFile,
         GetFileInfo,
         CreateDirectory,
-        ListDirectory,
+        BladeListDirectory,
         GetWorkspaceStructure,
-        FindFiles,
+        BladeFindFiles,
         FindFilesGlob,
-        GrepSearch,
+        BladeGrepSearch,
         CodebaseSearch,
         EditorStateTool,
         OpenFile,

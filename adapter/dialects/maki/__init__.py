@@ -6,37 +6,39 @@ is what results name them by. All times are seconds, lines count from 1.
 
 from __future__ import annotations
 
-from adapter.dialects.dialect import Dialect
-from adapter.dialects.maki.calls import Batch, CodeExecution, Task
-from adapter.dialects.maki.changing import Edit, MultiEdit, Write
-from adapter.dialects.maki.commands import Bash
-from adapter.dialects.maki.finding import GlobTool, GrepTool
-from adapter.dialects.maki.knowledge import Memory, SkillTool
-from adapter.dialects.maki.people import QuestionTool, TodoWrite
-from adapter.dialects.maki.reading import Index, Read
-from adapter.dialects.maki.web import WebFetch, WebSearch
+from adapter.dialects.maki.batch_tools import Batch, CodeExecution, MakiTask
+from adapter.dialects.maki.edit_tools import MakiEdit, MakiWrite, MultiEdit
+from adapter.dialects.maki.memory_tools import MakiMemory, SkillTool
+from adapter.dialects.maki.read_tools import Index, Read
+from adapter.dialects.maki.search_tools import GrepTool, MakiGlobTool
+from adapter.dialects.maki.shell_tools import MakiBash
+from adapter.dialects.maki.user_tools import MakiTodoWrite, QuestionTool
+from adapter.dialects.maki.web_tools import MakiWebSearch, WebFetch
+from adapter.dialects.toolset import Dialect
+
+__all__ = ["DIALECT"]
 
 DIALECT = Dialect(
     name="maki",
     title="Maki",
     classes=(
-        Bash,
+        MakiBash,
         Read,
-        Write,
-        Edit,
+        MakiWrite,
+        MakiEdit,
         MultiEdit,
-        GlobTool,
+        MakiGlobTool,
         GrepTool,
         Index,
         Batch,
         CodeExecution,
         QuestionTool,
         WebFetch,
-        WebSearch,
-        Task,
-        TodoWrite,
-        Memory,
+        MakiWebSearch,
+        MakiTask,
+        MakiTodoWrite,
+        MakiMemory,
         SkillTool,
     ),
-    unasked=frozenset({"network", "skill"}),
+    preapproved=frozenset({"network", "skill"}),
 )

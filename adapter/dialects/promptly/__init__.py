@@ -29,14 +29,14 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
-from adapter.dialects.dialect import Dialect
-from adapter.dialects.promptly.built_in import (
+from adapter.core.errors import UsageError
+from adapter.dialects.promptly.builtin_tools import (
     CopyFiles,
-    FindFiles,
     LineCount,
     ListFiles,
     MakeDirectories,
     MoveFiles,
+    PromptlyFindFiles,
     RemoveFiles,
     RipGrep,
     RipGrepIncludingHidden,
@@ -46,13 +46,25 @@ from adapter.dialects.promptly.built_in import (
     ShowFileContents,
     WriteToFile,
 )
-from adapter.dialects.promptly.entries import ShellTool, read_entries
-from adapter.tools.definition import Tool
-from adapter.values.errors import UsageError
+from adapter.dialects.promptly.tool_entry import ShellTool, parse_entries
+from adapter.dialects.toolset import Dialect
+from adapter.tools.tool import Tool
+
+__all__ = [
+    "BUILT_IN",
+    "DIALECT",
+    "OPT_IN",
+    "DefaultTool",
+    "default_entries",
+    "default_text",
+    "make_dialect",
+    "tool_entry",
+    "tool_files",
+]
 
 BUILT_IN = (
     *(WriteToFile, SearchAndReplace, MakeDirectories, RemoveFiles, MoveFiles, CopyFiles),
-    *(ShowFileContents, LineCount, ListFiles, FindFiles),
+    *(ShowFileContents, LineCount, ListFiles, PromptlyFindFiles),
     *(SearchText, RipGrep, RipGrepWithGlob, RipGrepIncludingHidden),
 )
 
@@ -67,7 +79,7 @@ def default_text() -> str:
     return files("adapter.dialects").joinpath("promptly_tools.json").read_text(encoding="utf-8")
 
 
-class ShippedTool(ShellTool):
+class DefaultTool(ShellTool):
     """An entry of ours: who has not installed its program is not offered it. What users define is always offered,
     so that a program they lack is told."""
 
@@ -76,8 +88,8 @@ class ShippedTool(ShellTool):
 
 
 def default_entries() -> list[ShellTool]:
-    entries = read_entries(default_text(), "the shipped tools file")
-    return [ShippedTool.model_construct(**dict(entry)) for entry in entries]
+    entries = parse_entries(default_text(), "the shipped tools file")
+    return [DefaultTool.model_construct(**dict(entry)) for entry in entries]
 
 
 def make_dialect(entries: Iterable[ShellTool], include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Dialect:

@@ -8,33 +8,35 @@ given. Aliases are ProxyAI's own for foreign agents, and customary ones.
 
 from __future__ import annotations
 
-from adapter.dialects.dialect import Dialect
-from adapter.dialects.proxyai.changing import Edit, Write
-from adapter.dialects.proxyai.commands import Bash, BashOutput, KillShell
-from adapter.dialects.proxyai.finding import IntelliJSearch
-from adapter.dialects.proxyai.people import AskUserQuestion, TodoWrite
-from adapter.dialects.proxyai.reading import ReadFile
-from adapter.dialects.proxyai.session import Exit, LoadSkillTool, Task
-from adapter.dialects.proxyai.web import GetLibraryDocs, ResolveLibraryId, WebSearch
+from adapter.dialects.proxyai.edit_tools import ProxyAIEdit, ProxyAIWrite
+from adapter.dialects.proxyai.read_tools import ProxyAIReadFile
+from adapter.dialects.proxyai.search_tools import IntelliJSearch
+from adapter.dialects.proxyai.session_tools import Exit, LoadSkillTool, ProxyAITask
+from adapter.dialects.proxyai.shell_tools import BashOutput, KillShell, ProxyAIBash
+from adapter.dialects.proxyai.user_tools import AskUserQuestion, ProxyAITodoWrite
+from adapter.dialects.proxyai.web_tools import GetLibraryDocs, ProxyAIWebSearch, ResolveLibraryId
+from adapter.dialects.toolset import Dialect
+
+__all__ = ["DIALECT"]
 
 DIALECT = Dialect(
     name="proxyai",
     title="ProxyAI",
     classes=(
-        ReadFile,
+        ProxyAIReadFile,
         IntelliJSearch,
-        Edit,
-        Write,
-        Bash,
+        ProxyAIEdit,
+        ProxyAIWrite,
+        ProxyAIBash,
         BashOutput,
         KillShell,
-        WebSearch,
+        ProxyAIWebSearch,
         ResolveLibraryId,
         GetLibraryDocs,
         LoadSkillTool,
         AskUserQuestion,
-        TodoWrite,
-        Task,
+        ProxyAITodoWrite,
+        ProxyAITask,
         Exit,
     ),
 )

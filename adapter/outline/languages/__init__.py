@@ -24,6 +24,8 @@ from adapter.outline.languages import (
     typescript,
 )
 
+__all__ = ["LANGUAGES", "extensions_of", "language_of"]
+
 LANGUAGES: tuple[Language, ...] = (
     rust.LANGUAGE,
     python.LANGUAGE,

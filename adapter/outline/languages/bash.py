@@ -1,6 +1,6 @@
 """Bash: functions wherever they are defined; declared and upper-case variables; what is sourced."""
 
-from adapter.outline.language import Language, rule, without
+from adapter.outline.language import Language, make_rule, strip_pattern
 
 LANGUAGE = Language(
     name="Bash",
@@ -9,14 +9,14 @@ LANGUAGE = Language(
     grammar="tree_sitter_bash",
     rules={
         "command": (
-            rule("imports", when=r"^(?:source|\.)\s"),
-            rule("consts", when=r"^alias\s"),
+            make_rule("imports", when=r"^(?:source|\.)\s"),
+            make_rule("consts", when=r"^alias\s"),
         ),
-        "declaration_command": rule("consts", when="="),
-        "variable_assignment": rule("consts", when=r"^[A-Z][A-Z0-9_]*="),
-        "function_definition": rule("fns"),
+        "declaration_command": make_rule("consts", when="="),
+        "variable_assignment": make_rule("consts", when=r"^[A-Z][A-Z0-9_]*="),
+        "function_definition": make_rule("fns"),
     },
-    import_path=without(r"^(?:source|\.)\s+"),
+    import_path=strip_pattern(r"^(?:source|\.)\s+"),
     through=frozenset(
         {
             *("if_statement", "elif_clause", "else_clause", "list", "subshell", "compound_statement"),

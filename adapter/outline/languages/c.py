@@ -3,24 +3,24 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from adapter.outline.language import Language, Rule, rule, without
+from adapter.outline.language import Language, Rule, make_rule, strip_pattern
 
 RULES: Mapping[str, Rule | Sequence[Rule]] = {
-    "preproc_include": rule("imports"),
-    "preproc_def": rule("macros", when=r"\A#\s*\w+\s+\S+[ \t]+\S", variant=True),
-    "preproc_function_def": rule("macros"),
-    "function_definition": rule("fns"),
+    "preproc_include": make_rule("imports"),
+    "preproc_def": make_rule("macros", when=r"\A#\s*\w+\s+\S+[ \t]+\S", variant=True),
+    "preproc_function_def": make_rule("macros"),
+    "function_definition": make_rule("fns"),
     "declaration": (
-        rule("types", when=r"^(?:typedef\s+)?(?:struct|union|enum|class)\b[^;=()]*\{", members=True),
-        rule("fns", declarator="function_declarator"),
-        rule("consts"),
+        make_rule("types", when=r"^(?:typedef\s+)?(?:struct|union|enum|class)\b[^;=()]*\{", members=True),
+        make_rule("fns", declarator="function_declarator"),
+        make_rule("consts"),
     ),
-    "type_definition": (rule("types", when=r"\{", members=True), rule("types")),
-    "struct_specifier": rule("types", members=True),
-    "union_specifier": rule("types", members=True),
-    "enum_specifier": rule("types", members=True),
-    "field_declaration": rule("fields"),
-    "enumerator": rule("fields", variant=True),
+    "type_definition": (make_rule("types", when=r"\{", members=True), make_rule("types")),
+    "struct_specifier": make_rule("types", members=True),
+    "union_specifier": make_rule("types", members=True),
+    "enum_specifier": make_rule("types", members=True),
+    "field_declaration": make_rule("fields"),
+    "enumerator": make_rule("fields", variant=True),
 }
 THROUGH = frozenset(
     {
@@ -53,7 +53,7 @@ LANGUAGE = Language(
     extensions=("c", "h"),
     grammar="tree_sitter_c",
     rules=RULES,
-    import_path=without(r"^#\s*(?:include|import)\s*"),
+    import_path=strip_pattern(r"^#\s*(?:include|import)\s*"),
     through=THROUGH,
     body=frozenset({"body"}),
     names=("name", "declarator"),

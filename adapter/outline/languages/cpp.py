@@ -1,6 +1,6 @@
 """C++: C's table with classes, namespaces and templates."""
 
-from adapter.outline.language import Language, rule, without
+from adapter.outline.language import Language, make_rule, strip_pattern
 from adapter.outline.languages import c
 
 LANGUAGE = Language(
@@ -10,19 +10,19 @@ LANGUAGE = Language(
     grammar="tree_sitter_cpp",
     rules={
         **c.RULES,
-        "using_declaration": rule("imports", when=r"^using\s+namespace\b"),
-        "alias_declaration": rule("types"),
-        "concept_definition": rule("types"),
-        "namespace_definition": rule("mods", inside=True),
-        "class_specifier": rule("classes", members=True),
-        "struct_specifier": rule("classes", members=True),
+        "using_declaration": make_rule("imports", when=r"^using\s+namespace\b"),
+        "alias_declaration": make_rule("types"),
+        "concept_definition": make_rule("types"),
+        "namespace_definition": make_rule("mods", inside=True),
+        "class_specifier": make_rule("classes", members=True),
+        "struct_specifier": make_rule("classes", members=True),
         "field_declaration": (
-            rule("types", when=r"^(?:struct|union|enum|class)\b[^;=()]*\{", members=True),
-            rule("fns", declarator="function_declarator"),
-            rule("fields"),
+            make_rule("types", when=r"^(?:struct|union|enum|class)\b[^;=()]*\{", members=True),
+            make_rule("fns", declarator="function_declarator"),
+            make_rule("fields"),
         ),
     },
-    import_path=without(r"^#\s*(?:include|import)\s*|;$"),
+    import_path=strip_pattern(r"^#\s*(?:include|import)\s*|;$"),
     wrappers=frozenset({"template_declaration", "friend_declaration"}),
     through=c.THROUGH,
     body=frozenset({"body", "field_initializer_list", "default_method_clause", "delete_method_clause"}),

@@ -1,6 +1,6 @@
 """Go: the members of a group (``const ( ... )``) are items of their own."""
 
-from adapter.outline.language import Language, rule
+from adapter.outline.language import Language, make_rule
 
 _STRUCTURES = r"^[^\n]*?\b(?:struct|interface)\s*\{"
 
@@ -16,17 +16,17 @@ LANGUAGE = Language(
     aliases=("golang",),
     grammar="tree_sitter_go",
     rules={
-        "package_clause": rule("mods"),
-        "import_spec": rule("imports"),
-        "const_spec": rule("consts"),
-        "var_spec": rule("consts"),
-        "type_spec": (rule("types", when=_STRUCTURES, members=True), rule("types")),
-        "type_alias": rule("types"),
-        "method_declaration": rule("fns"),
-        "function_declaration": rule("fns"),
-        "field_declaration": rule("fields"),
-        "method_elem": rule("fns"),
-        "type_elem": rule("fields"),
+        "package_clause": make_rule("mods"),
+        "import_spec": make_rule("imports"),
+        "const_spec": make_rule("consts"),
+        "var_spec": make_rule("consts"),
+        "type_spec": (make_rule("types", when=_STRUCTURES, members=True), make_rule("types")),
+        "type_alias": make_rule("types"),
+        "method_declaration": make_rule("fns"),
+        "function_declaration": make_rule("fns"),
+        "field_declaration": make_rule("fields"),
+        "method_elem": make_rule("fns"),
+        "type_elem": make_rule("fields"),
     },
     import_path=_import_path,
     separator="/",

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from adapter.outline.language import Language, Rule, rule
+from adapter.outline.language import Language, Rule, make_rule
 
 _FROM = re.compile(r"""^(?:import|export)\s+(.*?)\s*\bfrom\s*['"](.*)['"]""", re.DOTALL)
 _REQUIRED = re.compile(r"""^(?:const|let|var)\s+(.*?)\s*=\s*require\(\s*['"](.*)['"]""", re.DOTALL)
@@ -21,41 +21,41 @@ def import_path(text: str) -> str:
     return module[1] if module else text
 
 
-_OBJECT = rule("consts", value=("object",), when=r"\bfunction\b|=>|\)\s*\{", members=True)
+_OBJECT = make_rule("consts", value=("object",), when=r"\bfunction\b|=>|\)\s*\{", members=True)
 """An object with functions in it; others are values like any."""
 
 _VARIABLE = (
-    rule("imports", when=r"^(?:const|let|var)\s[^=]*=\s*require\("),
-    rule("fns", value=FUNCTIONS),
-    rule("classes", value=("class",), members=True),
+    make_rule("imports", when=r"^(?:const|let|var)\s[^=]*=\s*require\("),
+    make_rule("fns", value=FUNCTIONS),
+    make_rule("classes", value=("class",), members=True),
     _OBJECT,
-    rule("consts"),
+    make_rule("consts"),
 )
 
 RULES: Mapping[str, Rule | Sequence[Rule]] = {
-    "import_statement": rule("imports"),
+    "import_statement": make_rule("imports"),
     "export_statement": (
-        rule("imports", when=r"""^export\s+(?:type\s+)?[{*][^'"]*\bfrom\s*['"]"""),
-        rule("fns", value=(*FUNCTIONS,)),
-        rule("classes", value=("class",), members=True),
+        make_rule("imports", when=r"""^export\s+(?:type\s+)?[{*][^'"]*\bfrom\s*['"]"""),
+        make_rule("fns", value=(*FUNCTIONS,)),
+        make_rule("classes", value=("class",), members=True),
         _OBJECT,
-        rule("consts", when=r"^export\s+(?:default\s+(?!async|function|class|abstract|interface)|=)"),
+        make_rule("consts", when=r"^export\s+(?:default\s+(?!async|function|class|abstract|interface)|=)"),
     ),
     "lexical_declaration": _VARIABLE,
     "variable_declaration": _VARIABLE,
-    "class_declaration": rule("classes", members=True),
-    "function_declaration": rule("fns"),
-    "generator_function_declaration": rule("fns"),
+    "class_declaration": make_rule("classes", members=True),
+    "function_declaration": make_rule("fns"),
+    "generator_function_declaration": make_rule("fns"),
     "assignment_expression": (
-        rule("fns", value=FUNCTIONS),
-        rule("classes", value=("class",), members=True),
+        make_rule("fns", value=FUNCTIONS),
+        make_rule("classes", value=("class",), members=True),
         _OBJECT,
-        rule("consts", when=r"^(?:(?:module\.)?exports\b|[\w.$]+\.prototype\.\w+\s*=)"),
+        make_rule("consts", when=r"^(?:(?:module\.)?exports\b|[\w.$]+\.prototype\.\w+\s*=)"),
     ),
-    "call_expression": rule("tests", when=_TESTS),
-    "method_definition": rule("fns"),
-    "pair": rule("fns", value=FUNCTIONS),
-    "field_definition": (rule("fns", value=FUNCTIONS), rule("fields")),
+    "call_expression": make_rule("tests", when=_TESTS),
+    "method_definition": make_rule("fns"),
+    "pair": make_rule("fns", value=FUNCTIONS),
+    "field_definition": (make_rule("fns", value=FUNCTIONS), make_rule("fields")),
 }
 BODY = frozenset({"body", "object"})
 

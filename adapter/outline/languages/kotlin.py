@@ -1,6 +1,6 @@
 """Kotlin: companion objects are members; a function's body begins at its ``{`` or ``=``."""
 
-from adapter.outline.language import Language, rule, without
+from adapter.outline.language import Language, make_rule, strip_pattern
 
 LANGUAGE = Language(
     name="Kotlin",
@@ -8,22 +8,22 @@ LANGUAGE = Language(
     aliases=("kt",),
     grammar="tree_sitter_kotlin",
     rules={
-        "package_header": rule("mods"),
-        "import": rule("imports"),
-        "property_declaration": rule("consts"),
-        "type_alias": rule("types"),
+        "package_header": make_rule("mods"),
+        "import": make_rule("imports"),
+        "property_declaration": make_rule("consts"),
+        "type_alias": make_rule("types"),
         "class_declaration": (
-            rule("traits", when=r"^(?:[\w@()\"]+\s+)*?(?:fun\s+)?interface\b", members=True),
-            rule("types", when=r"^(?:[\w@()\"]+\s+)*?enum\s+class\b", members=True),
-            rule("classes", members=True),
+            make_rule("traits", when=r"^(?:[\w@()\"]+\s+)*?(?:fun\s+)?interface\b", members=True),
+            make_rule("types", when=r"^(?:[\w@()\"]+\s+)*?enum\s+class\b", members=True),
+            make_rule("classes", members=True),
         ),
-        "object_declaration": rule("classes", members=True),
-        "companion_object": rule("classes", members=True),
-        "secondary_constructor": rule("fns"),
-        "function_declaration": rule("fns"),
-        "enum_entry": rule("fields", variant=True),
+        "object_declaration": make_rule("classes", members=True),
+        "companion_object": make_rule("classes", members=True),
+        "secondary_constructor": make_rule("fns"),
+        "function_declaration": make_rule("fns"),
+        "enum_entry": make_rule("fields", variant=True),
     },
-    import_path=without(r"^import\s+"),
+    import_path=strip_pattern(r"^import\s+"),
     separator=".",
     body=frozenset(
         {"class_body", "enum_class_body", "function_body", "getter", "setter", "block", "property_delegate"}

@@ -1,12 +1,12 @@
 """Lua: functions in all their spellings, also those stored in a table at the top level."""
 
-from adapter.outline.language import Language, rule, without
+from adapter.outline.language import Language, make_rule, strip_pattern
 
 _ASSIGNED = (
-    rule("imports", when=r"^(?:local\s+)?[^=]*=\s*require\b"),
-    rule("fns", value=("function_definition",)),
-    rule("consts", when=r"\bfunction\s*\(", value=("table_constructor", "function_call"), members=True),
-    rule("consts"),
+    make_rule("imports", when=r"^(?:local\s+)?[^=]*=\s*require\b"),
+    make_rule("fns", value=("function_definition",)),
+    make_rule("consts", when=r"\bfunction\s*\(", value=("table_constructor", "function_call"), members=True),
+    make_rule("consts"),
 )
 
 LANGUAGE = Language(
@@ -16,11 +16,11 @@ LANGUAGE = Language(
     rules={
         "variable_declaration": _ASSIGNED,
         "assignment_statement": _ASSIGNED,
-        "function_call": rule("imports", when=r"^require\b"),
-        "function_declaration": rule("fns"),
-        "field": rule("fns", value=("function_definition",)),
+        "function_call": make_rule("imports", when=r"^require\b"),
+        "function_declaration": make_rule("fns"),
+        "field": make_rule("fns", value=("function_definition",)),
     },
-    import_path=without(r"""^.*?\brequire\b[\s(]*['"]|['"].*$"""),
+    import_path=strip_pattern(r"""^.*?\brequire\b[\s(]*['"]|['"].*$"""),
     separator=".",
     through=frozenset(
         {"if_statement", "do_statement", "block", "else_statement", "elseif_statement"}

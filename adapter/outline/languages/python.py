@@ -2,7 +2,7 @@
 
 import re
 
-from adapter.outline.language import Language, rule
+from adapter.outline.language import Language, make_rule
 
 _FROM = re.compile(r"^from\s+(\S+)\s+import\s+\(?(.*?),?\s*\)?$", re.DOTALL)
 
@@ -21,13 +21,13 @@ LANGUAGE = Language(
     aliases=("py", "python3"),
     grammar="tree_sitter_python",
     rules={
-        "import_statement": rule("imports"),
-        "import_from_statement": rule("imports"),
-        "future_import_statement": rule("imports"),
-        "assignment": rule("consts", when=r"^[\w, ]+?\s*[:=]"),
-        "type_alias_statement": rule("types"),
-        "class_definition": rule("classes", members=True),
-        "function_definition": rule("fns"),
+        "import_statement": make_rule("imports"),
+        "import_from_statement": make_rule("imports"),
+        "future_import_statement": make_rule("imports"),
+        "assignment": make_rule("consts", when=r"^[\w, ]+?\s*[:=]"),
+        "type_alias_statement": make_rule("types"),
+        "class_definition": make_rule("classes", members=True),
+        "function_definition": make_rule("fns"),
     },
     import_path=_import_path,
     separator=".",

@@ -1,6 +1,6 @@
 """Ruby: modules nest as members; ``attr_*``, ``include`` and constants are fields of a class."""
 
-from adapter.outline.language import Language, rule, without
+from adapter.outline.language import Language, make_rule, strip_pattern
 
 LANGUAGE = Language(
     name="Ruby",
@@ -9,18 +9,18 @@ LANGUAGE = Language(
     grammar="tree_sitter_ruby",
     rules={
         "call": (
-            rule("imports", when=r"^(?:require|require_relative|load|autoload)\b"),
-            rule("fields", when=r"^(?:attr_\w+|include|extend|prepend|alias_method|def_delegators?)\b"),
-            rule("tests", when=r"^(?:RSpec\.)?(?:describe|context|it)\b"),
+            make_rule("imports", when=r"^(?:require|require_relative|load|autoload)\b"),
+            make_rule("fields", when=r"^(?:attr_\w+|include|extend|prepend|alias_method|def_delegators?)\b"),
+            make_rule("tests", when=r"^(?:RSpec\.)?(?:describe|context|it)\b"),
         ),
-        "assignment": rule("consts", when=r"^[A-Z][\w:]*\s*="),
-        "module": rule("mods", members=True),
-        "class": rule("classes", members=True),
-        "singleton_class": rule("classes", members=True),
-        "method": rule("fns"),
-        "singleton_method": rule("fns"),
+        "assignment": make_rule("consts", when=r"^[A-Z][\w:]*\s*="),
+        "module": make_rule("mods", members=True),
+        "class": make_rule("classes", members=True),
+        "singleton_class": make_rule("classes", members=True),
+        "method": make_rule("fns"),
+        "singleton_method": make_rule("fns"),
     },
-    import_path=without(r"""^(?:require_relative|require|load|autoload)\b[\s(]*|['")]"""),
+    import_path=strip_pattern(r"""^(?:require_relative|require|load|autoload)\b[\s(]*|['")]"""),
     separator="/",
     through=frozenset(
         {

@@ -3,33 +3,33 @@
 
 import re
 
-from adapter.outline.language import Language, rule, without
+from adapter.outline.language import Language, make_rule, strip_pattern
 
 LANGUAGE = Language(
     name="Swift",
     extensions=("swift",),
     grammar="tree_sitter_swift",
     rules={
-        "import_declaration": rule("imports"),
-        "property_declaration": rule("consts"),
-        "typealias_declaration": rule("types"),
+        "import_declaration": make_rule("imports"),
+        "property_declaration": make_rule("consts"),
+        "typealias_declaration": make_rule("types"),
         "class_declaration": (
-            rule("impls", when=r"^(?:[\w@()]+\s+)*?extension\b", members=True),
-            rule("types", when=r"^(?:[\w@()]+\s+)*?(?:struct|(?:indirect\s+)?enum)\b", members=True),
-            rule("classes", members=True),
+            make_rule("impls", when=r"^(?:[\w@()]+\s+)*?extension\b", members=True),
+            make_rule("types", when=r"^(?:[\w@()]+\s+)*?(?:struct|(?:indirect\s+)?enum)\b", members=True),
+            make_rule("classes", members=True),
         ),
-        "protocol_declaration": rule("traits", members=True),
-        "function_declaration": rule("fns"),
-        "init_declaration": rule("fns"),
-        "deinit_declaration": rule("fns"),
-        "subscript_declaration": rule("fns"),
-        "protocol_function_declaration": rule("fns"),
-        "protocol_property_declaration": rule("fields"),
-        "associatedtype_declaration": rule("fields"),
-        "enum_entry": rule("fields"),
-        "macro_declaration": rule("macros"),
+        "protocol_declaration": make_rule("traits", members=True),
+        "function_declaration": make_rule("fns"),
+        "init_declaration": make_rule("fns"),
+        "deinit_declaration": make_rule("fns"),
+        "subscript_declaration": make_rule("fns"),
+        "protocol_function_declaration": make_rule("fns"),
+        "protocol_property_declaration": make_rule("fields"),
+        "associatedtype_declaration": make_rule("fields"),
+        "enum_entry": make_rule("fields"),
+        "macro_declaration": make_rule("macros"),
     },
-    import_path=without(r"^(?:@\w+\s+)*import\s+(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?"),
+    import_path=strip_pattern(r"^(?:@\w+\s+)*import\s+(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?"),
     separator=".",
     body=frozenset({"body", "computed_value", "computed_property", "willset_didset_block"}),
     dropped=frozenset({"attribute"}),

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from adapter.outline.language import Language, rule
+from adapter.outline.language import Language, make_rule
 from adapter.outline.languages import javascript
 
 LANGUAGE = Language(
@@ -13,22 +13,22 @@ LANGUAGE = Language(
     loader="language_typescript",
     rules={
         **javascript.RULES,
-        "interface_declaration": rule("types", members=True),
-        "type_alias_declaration": rule("types"),
-        "enum_declaration": rule("types", members=True),
-        "abstract_class_declaration": rule("classes", members=True),
-        "internal_module": rule("mods", inside=True),
-        "module": rule("mods", inside=True),
-        "function_signature": rule("fns"),
-        "method_signature": rule("fns"),
-        "abstract_method_signature": rule("fns"),
-        "construct_signature": rule("fns"),
-        "call_signature": rule("fns"),
-        "index_signature": rule("fields"),
-        "property_signature": rule("fields"),
-        "public_field_definition": (rule("fns", value=javascript.FUNCTIONS), rule("fields")),
-        "enum_assignment": rule("fields"),
-        "property_identifier": rule("fields", variant=True),
+        "interface_declaration": make_rule("types", members=True),
+        "type_alias_declaration": make_rule("types"),
+        "enum_declaration": make_rule("types", members=True),
+        "abstract_class_declaration": make_rule("classes", members=True),
+        "internal_module": make_rule("mods", inside=True),
+        "module": make_rule("mods", inside=True),
+        "function_signature": make_rule("fns"),
+        "method_signature": make_rule("fns"),
+        "abstract_method_signature": make_rule("fns"),
+        "construct_signature": make_rule("fns"),
+        "call_signature": make_rule("fns"),
+        "index_signature": make_rule("fields"),
+        "property_signature": make_rule("fields"),
+        "public_field_definition": (make_rule("fns", value=javascript.FUNCTIONS), make_rule("fields")),
+        "enum_assignment": make_rule("fields"),
+        "property_identifier": make_rule("fields", variant=True),
     },
     import_path=javascript.import_path,
     wrappers=frozenset({"export_statement", "ambient_declaration"}),

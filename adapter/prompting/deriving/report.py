@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adapter.prompting.deriving.checking import ONE_CALL, SEVERAL
-from adapter.prompting.deriving.derived import Derived
-from adapter.prompting.deriving.recognising import Recognised
-from adapter.reading.bodies.description import Description
+from adapter.parsing.bodies.format_spec import FormatSpec
+from adapter.prompting.deriving.detect import DetectedFormat
+from adapter.prompting.deriving.result import DerivationResult
+from adapter.prompting.deriving.round_trip import ONE_CALL, SEVERAL
 
 _BODIES = {
     "json": "a JSON object with the name in it",
@@ -22,7 +22,7 @@ _BODIES = {
 }
 
 
-def report(found: Derived, told: Recognised) -> str:
+def format_report(found: DerivationResult, told: DetectedFormat) -> str:
     """Some lines: what is used first, then what was found."""
     return "".join(_line(label, text) for label, text in _lines(found, told))
 
@@ -31,7 +31,7 @@ def _line(label: str, text: str) -> str:
     return f"{label}:{text}\n" if text.startswith("\n") else f"{label + ':':<16}{text}\n"
 
 
-def _lines(found: Derived, told: Recognised) -> Iterator[tuple[str, str]]:
+def _lines(found: DerivationResult, told: DetectedFormat) -> Iterator[tuple[str, str]]:
     yield "format", str(told)
     checks = 2 * sum(sample.written is not None for sample in found.samples)
     if found.format is not None:
@@ -51,7 +51,7 @@ def _lines(found: Derived, told: Recognised) -> Iterator[tuple[str, str]]:
             yield "not shown", f"{sample.what}: the template refuses it or leaves a part out"
 
 
-def _described(description: Description) -> Iterator[tuple[str, str]]:
+def _described(description: FormatSpec) -> Iterator[tuple[str, str]]:
     yield "calls", _BODIES[description.body]
     pairs = description.pairs
     if pairs is not None:
@@ -80,7 +80,7 @@ def _described(description: Description) -> Iterator[tuple[str, str]]:
     yield "next turns", " ".join(description.next_turns) or "not seen"
 
 
-def _examples(found: Derived) -> Iterator[tuple[str, str]]:
+def _examples(found: DerivationResult) -> Iterator[tuple[str, str]]:
     for label, what in (("written", ONE_CALL), ("several", SEVERAL)):
         written = found.written(what)
         if written is not None:

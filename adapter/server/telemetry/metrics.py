@@ -23,9 +23,9 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from adapter.server.telemetry.seen import Seen
-from adapter.values.version import __version__
-from adapter.wire.left_out import spoken
+from adapter.core.version import __version__
+from adapter.protocols.dropped_fields import header_safe
+from adapter.server.telemetry.request_info import RequestInfo
 
 MAX_NAMES = 100
 """Values of a label that clients or models make up."""
@@ -35,14 +35,14 @@ _WHOLE = (0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 _SPEED = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 250, 500)
 
 
-class Names:
+class BoundedLabels:
     """The first `MAX_NAMES` different names as they are, if a terminal can say them; the others are ``other``."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
 
     def of(self, name: str) -> str:
-        said = spoken(name) or "unknown"
+        said = header_safe(name) or "unknown"
         if said not in self._known:
             if len(self._known) >= MAX_NAMES:
                 return "other"
@@ -59,7 +59,7 @@ class Metrics:
         self._folder = folder
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a time for each series, which doubles a scrape and which nobody reads
         self._registry = registry = CollectorRegistry()
-        self._models, self._left = Names(), Names()
+        self._models, self._left = BoundedLabels(), BoundedLabels()
         if folder is None:  # what follows has no meaning for several processes together
             ProcessCollector(registry=registry)
 
@@ -91,10 +91,10 @@ class Metrics:
         self._draining = gauge("draining", "Workers that let their answers end before they stop.")
         gauge("info", "Always 1; of which version.", "version", mode="livemax").labels(__version__).set(1)
 
-    def begun(self, seen: Seen, _headers: Mapping[str, str]) -> None:
+    def begun(self, seen: RequestInfo, _headers: Mapping[str, str]) -> None:
         self._open.labels(seen.operation or "none").inc()
 
-    def ended(self, seen: Seen) -> None:
+    def ended(self, seen: RequestInfo) -> None:
         self._open.labels(seen.operation or "none").dec()
         self._requests.labels(seen.route, seen.status).inc()
         if not seen.is_whole:
@@ -126,7 +126,7 @@ class Metrics:
         MultiProcessCollector(together, str(self._folder))  # type: ignore[no-untyped-call]
         return generate_latest(together)
 
-    def _account(self, seen: Seen) -> None:
+    def _account(self, seen: RequestInfo) -> None:
         account = seen.account
         # Of names that no server has answered to there may be any number.
         model = self._models.of(seen.model or account.model) if seen.status == 200 else "unknown"
@@ -134,7 +134,7 @@ class Metrics:
             self._calls.labels(model, seen.format or "native").inc(account.calls)
         for counts, counter in (
             (account.fixes, self._fixes),
-            (account.refused, self._refused),
+            (account.rejected, self._refused),
             (account.asked_again, self._asked_again),
         ):
             for name, count in counts.items():

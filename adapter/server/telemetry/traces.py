@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from opentelemetry import propagate, trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
-from adapter.server.telemetry.seen import Seen
-from adapter.values.version import __version__
+from adapter.core.version import __version__
+from adapter.server.telemetry.request_info import RequestInfo
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -33,7 +33,7 @@ _ASKED = {
 """Fields of a request: what they are called in ``gen_ai.request.*``, and of which type."""
 
 
-class Traces:
+class TraceExporter:
     """An observer that makes spans with ``provider``. ``upstream``: the base URL of the server that they are about."""
 
     def __init__(self, provider: TracerProvider, upstream: str) -> None:
@@ -44,7 +44,7 @@ class Traces:
         self._server: dict[str, str | int] = {"server.address": parts.hostname or "", "server.port": port}
         self._spans: dict[int, Span] = {}
 
-    def begun(self, seen: Seen, headers: Mapping[str, str]) -> None:
+    def begun(self, seen: RequestInfo, headers: Mapping[str, str]) -> None:
         if not seen.operation:
             return
         span = self._tracer.start_span(
@@ -56,7 +56,7 @@ class Traces:
         propagate.inject(seen.handed_on, trace.set_span_in_context(span))
         self._spans[id(seen)] = span
 
-    def ended(self, seen: Seen) -> None:
+    def ended(self, seen: RequestInfo) -> None:
         span = self._spans.pop(id(seen), None)
         if span is None:
             return
@@ -73,7 +73,7 @@ class Traces:
         """Send what was not sent yet."""
         self._provider.shutdown()
 
-    def _attributes(self, seen: Seen) -> dict[str, Any]:
+    def _attributes(self, seen: RequestInfo) -> dict[str, Any]:
         account = seen.account
         read, written = account.tokens or ("", "")
         return {
@@ -92,14 +92,14 @@ class Traces:
             "adapter.format": seen.format,
             "adapter.calls": account.calls,
             "adapter.fixes": sorted(account.fixes),
-            "adapter.refused_calls": sorted(account.refused),
+            "adapter.refused_calls": sorted(account.rejected),
             "adapter.asked_again": sorted(account.asked_again),
             "adapter.left_out": seen.left_out,
             "adapter.upstream_retries": seen.retries or "",
         }
 
 
-def _asked(seen: Seen) -> dict[str, Any]:
+def _asked(seen: RequestInfo) -> dict[str, Any]:
     asked: dict[str, Any] = {}
     for field, (name, kind) in _ASKED.items():
         value = seen.sent.get(field)
@@ -114,7 +114,7 @@ def _asked(seen: Seen) -> dict[str, Any]:
     }
 
 
-def _error_of(seen: Seen) -> str:
+def _error_of(seen: RequestInfo) -> str:
     """As ``error.type`` has it: what kind of error the client was told, else the status."""
     if seen.error:
         return seen.error
@@ -123,7 +123,7 @@ def _error_of(seen: Seen) -> str:
     return "" if seen.is_whole else "broken_off"
 
 
-def traces_to(upstream: str, environment: Mapping[str, str]) -> Traces:
+def build_trace_exporter(upstream: str, environment: Mapping[str, str]) -> TraceExporter:
     """Spans that go where the ``OTEL_*`` variables say."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
@@ -133,4 +133,4 @@ def traces_to(upstream: str, environment: Mapping[str, str]) -> Traces:
     name = environment.get("OTEL_SERVICE_NAME") or "toolcall-adapter"
     provider = TracerProvider(resource=Resource.create({"service.name": name, "service.version": __version__}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    return Traces(provider, upstream)
+    return TraceExporter(provider, upstream)

@@ -11,20 +11,18 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Literal
 from uuid import uuid4
 
-from adapter.text.visible import visible
-from adapter.values.errors import ToolError
-from adapter.values.fields import frozen
-from adapter.workspace.changes.inverse import Inverse
-from adapter.workspace.changes.net import net_diff
-from adapter.workspace.changes.places import missing_directories
-from adapter.workspace.changes.store import (
+from adapter.core.errors import ToolError
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.workspace.changes.change_paths import missing_directories
+from adapter.workspace.changes.journal import (
     STATES,
-    Record,
-    Step,
-    Store,
+    ChangeJournal,
+    ChangeRecord,
+    ChangeStep,
     lock,
     numbered,
     read_bytes,
@@ -32,18 +30,20 @@ from adapter.workspace.changes.store import (
     sync_directory,
     write_bytes,
 )
-from adapter.workspace.changes.transactions import Stage, perform, repair
-from adapter.workspace.paths import trees
-from adapter.workspace.paths.gate import Root
-from adapter.workspace.paths.names import own_name
+from adapter.workspace.changes.net_diff import net_diff
+from adapter.workspace.changes.transactions import StagedContent, perform, repair
+from adapter.workspace.changes.undo_plan import UndoPlan
+from adapter.workspace.paths import tree_ops
+from adapter.workspace.paths.name_rules import temp_name
+from adapter.workspace.paths.resolver import WorkspaceRoot
 
 BATCH = "batch"
 UNDO = "undo: "
 """How the summary of the record of an undo begins."""
 
 
-@frozen
-class Change:
+@dataclass(frozen=True, slots=True)
+class RecordedChange:
     """A change that was made. ``paths`` are those it touched, ``time`` seconds since the epoch."""
 
     number: int
@@ -53,11 +53,11 @@ class Change:
     session: str
 
 
-@frozen
-class Undone:
+@dataclass(frozen=True, slots=True)
+class UndoResult:
     """What an undo took back; ``diff`` is what it did to the text files."""
 
-    change: Change
+    change: RecordedChange
     diff: str
     notes: tuple[str, ...] = ()
 
@@ -68,9 +68,9 @@ class History:
     What a process that died left half done is put right at once; ``recovered`` says what was.
     """
 
-    def __init__(self, root: Root, home: str | None = None) -> None:
+    def __init__(self, root: WorkspaceRoot, home: str | None = None) -> None:
         self._root = root
-        self.store = Store(root.path, root.inode, home)
+        self.store = ChangeJournal(root.path, root.inode, home)
         self._in_batch = False
         self.session = uuid4().hex[:12]
         root.hide(self.store.home)
@@ -82,7 +82,11 @@ class History:
         self.store.close()
 
     def commit(
-        self, summary: str, parents: Sequence[tuple[str, ...]], steps: Sequence[Step], stages: Mapping[int, Stage]
+        self,
+        summary: str,
+        parents: Sequence[tuple[str, ...]],
+        steps: Sequence[ChangeStep],
+        stages: Mapping[int, StagedContent],
     ) -> tuple[str, ...]:
         """Do all steps or none, with the directories ``parents`` made first. ``stages``: by index in ``steps``.
 
@@ -92,7 +96,7 @@ class History:
             self._repair(held)
             made = missing_directories(self._root, parents)
             shifted = {index + len(made): stage for index, stage in stages.items()}
-            record = Record(summary=summary, session=self.session, time=time.time(), steps=(*made, *steps))
+            record = ChangeRecord(summary=summary, session=self.session, time=time.time(), steps=(*made, *steps))
             perform(self._root, self.store, record, shifted)
             return self.take_notes()
 
@@ -113,18 +117,18 @@ class History:
                     self._repair(held)
             place = stack.enter_context(self._root.locate(f"./{path}", follow=False, write=True))
             if "/".join(place.parts) != path:
-                raise ToolError(f"{visible(path)} changed into a link in the meantime; try again")
+                raise ToolError(f"{escape_for_display(path)} changed into a link in the meantime; try again")
             beside = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=place.dirfd)  # a lock belongs to one open()
             stack.callback(os.close, beside)
             lock(beside, place.shown)
             away = place.name
             if place.is_directory:  # gone whole from sight, before it goes piece by piece
-                away = own_name(place.name, "new")
-                trees.remove(away, place.dirfd)
+                away = temp_name(place.name, "new")
+                tree_ops.remove(away, place.dirfd)
                 os.rename(place.name, away, src_dir_fd=place.dirfd, dst_dir_fd=place.dirfd)
-            trees.remove(away, place.dirfd)
+            tree_ops.remove(away, place.dirfd)
 
-    def changes(self, session: str | None = None) -> tuple[Change, ...]:
+    def changes(self, session: str | None = None) -> tuple[RecordedChange, ...]:
         """The changes that can be undone, newest first; of one session or of all."""
         if not self.store.exists:
             return ()
@@ -140,7 +144,7 @@ class History:
             made = [(names[change.number], record) for change, record in self._made(held, session)]
             return net_diff(self._root, held, reversed(made))
 
-    def undo(self, session: str | None = None) -> Undone:
+    def undo(self, session: str | None = None) -> UndoResult:
         """Take back the newest change, of ``session`` or of all. Raises ToolError when that cannot be done."""
         if not self.store.exists:
             raise ToolError("there is nothing to undo: no change of this workspace is recorded")
@@ -150,7 +154,7 @@ class History:
                 return self._undo(held, change, record, "undo")
         raise ToolError("there is nothing to undo: no change of this workspace is recorded")
 
-    def redo(self, session: str | None = None) -> Undone:
+    def redo(self, session: str | None = None) -> UndoResult:
         """Make the change again that was undone last, unless others were made since, of ``session`` or of all.
 
         Raises ToolError when that cannot be done.
@@ -184,7 +188,7 @@ class History:
                 raise
             finally:
                 self._in_batch = False
-                trees.remove(BATCH, held)
+                tree_ops.remove(BATCH, held)
 
     def take_notes(self) -> tuple[str, ...]:
         """What is to be said since this was last called: repairs, and what cannot be undone."""
@@ -212,7 +216,7 @@ class History:
         if cut_off.isdigit():
             self.store.notes.append("several changes that belong together were cut off; they are taken back")
             self._undo_after(held, int(cut_off))
-        trees.remove(BATCH, held)
+        tree_ops.remove(BATCH, held)
 
     def _undo_after(self, held: int, number: int) -> None:
         """Take back every change above ``number``; what cannot be is left and noted."""
@@ -225,26 +229,28 @@ class History:
                 self.store.notes.append(f"could not be taken back: {change.summary} ({error})")
                 break
 
-    def _made(self, held: int, session: str | None) -> Iterator[tuple[Change, Record]]:
+    def _made(self, held: int, session: str | None) -> Iterator[tuple[RecordedChange, ChangeRecord]]:
         """What can be undone, newest first."""
         for change, record in self._listed(held):
             if record.kept_as != "undo" and session in (None, change.session):
                 yield change, record
 
-    def _listed(self, held: int) -> Iterator[tuple[Change, Record]]:
+    def _listed(self, held: int) -> Iterator[tuple[RecordedChange, ChangeRecord]]:
         for number, name in reversed(numbered(held).items()):
             record = read_record(held, name)
             if record is not None:
                 paths = tuple(dict.fromkeys(path for step in record.steps for path in (step.destination, step.path)))
-                shown = tuple(visible(path) for path in paths if path)
+                shown = tuple(escape_for_display(path) for path in paths if path)
                 summary = record.summary.removeprefix(UNDO)
-                yield Change(number, summary, shown, record.time, record.session), record
+                yield RecordedChange(number, summary, shown, record.time, record.session), record
 
     # ------------------------------------------------------------------------ undo
 
-    def _undo(self, held: int, change: Change, record: Record, kept_as: Literal["undo", "redo", "nothing"]) -> Undone:
+    def _undo(
+        self, held: int, change: RecordedChange, record: ChangeRecord, kept_as: Literal["undo", "redo", "nothing"]
+    ) -> UndoResult:
         name = numbered(held)[change.number]
-        inverse = Inverse(self._root, held, name, record)
+        inverse = UndoPlan(self._root, held, name, record)
         if inverse.failures:
             raise ToolError(
                 f"not {'redone' if kept_as == 'redo' else 'undone'}: {change.summary}. "
@@ -254,7 +260,7 @@ class History:
         parents = [_parent(step.destination or step.path) for step in inverse.steps if step.kind != "take"]
         parents += [tuple(path.split("/")) for path in record.removes]
         made = missing_directories(self._root, parents)
-        undo = Record(
+        undo = ChangeRecord(
             summary=change.summary if kept_as == "redo" else f"{UNDO}{change.summary}",
             session=change.session,
             time=time.time(),
@@ -265,7 +271,7 @@ class History:
         )
         stages = {index + len(made): stage for index, stage in inverse.stages.items()}
         perform(self._root, self.store, undo, stages)
-        return Undone(change, "".join(reversed(inverse.diffs)), tuple(reversed(inverse.notes)))
+        return UndoResult(change, "".join(reversed(inverse.diffs)), tuple(reversed(inverse.notes)))
 
 
 def _parent(path: str) -> tuple[str, ...]:

@@ -1,1 +1,13 @@
 """What the file tools do: read, write, patch, move, search and outline."""
+
+__all__ = [
+    "edit_files",
+    "edit_strictness",
+    "editable_plan",
+    "grep",
+    "listing",
+    "media",
+    "move_copy_delete",
+    "read_file",
+    "symbol_search",
+]

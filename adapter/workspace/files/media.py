@@ -9,8 +9,8 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-from adapter.operations import MediaKind
-from adapter.values.errors import ToolError
+from adapter.core.errors import ToolError
+from adapter.tools.operations import MediaKind
 from adapter.workspace.files import pdf_pages
 
 MAX_MEDIA_BYTES = 10_000_000
@@ -62,7 +62,7 @@ _DAMAGE = (ArithmeticError, struct.error, AttributeError, LookupError, OSError, 
 """What damaged files make imagesize raise."""
 
 
-def recognise(head: bytes) -> tuple[MediaKind, str] | None:
+def detect_media_type(head: bytes) -> tuple[MediaKind, str] | None:
     """Kind and MIME type by the first bytes of a file; None for text and for what is not known."""
     for signature, position, kind, mime in _SIGNATURES:
         if head.startswith(signature, position) and (kind == "pdf" or not head.isascii() or b"\0" in head):

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from adapter.values.errors import ToolError
+from adapter.core.errors import ToolError
 
 MAX_PATTERN = 500
 """Characters of a glob."""

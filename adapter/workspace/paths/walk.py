@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
-from adapter.text.visible import visible
-from adapter.values.errors import ToolError
-from adapter.values.fields import frozen, mutable
-from adapter.workspace.paths.gate import Root
+from adapter.core.errors import ToolError
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.workspace.paths.gitignore import MAX_IGNORE_BYTES, IgnoreFile, is_ignored, parse_ignore_file
 from adapter.workspace.paths.globs import GlobMatcher
-from adapter.workspace.paths.ignore import MAX_IGNORE_BYTES, IgnoreFile, is_ignored, parse_ignore_file
-from adapter.workspace.paths.names import is_own
-from adapter.workspace.paths.place import Place, open_child_directory, open_regular
+from adapter.workspace.paths.name_rules import is_own_temp_file
+from adapter.workspace.paths.resolved_path import ResolvedPath, open_child_directory, open_regular
+from adapter.workspace.paths.resolver import WorkspaceRoot
 
 
-@frozen
-class Limits:
+@dataclass(frozen=True, slots=True)
+class WalkLimits:
     entries: int = 200_000
     """Looked at in one walk of a tree; of one directory, those that a name already rules out do not count."""
     names: int = 2_000_000
@@ -48,16 +48,16 @@ class Node(NamedTuple):  # made for every entry of a tree: three times as fast a
         """Its status now."""
         return os.stat(self.name, dir_fd=self.dirfd, follow_symlinks=False)
 
-    def place(self, above: tuple[str, ...]) -> Place:
+    def place(self, above: tuple[str, ...]) -> ResolvedPath:
         """The node as a place below the root; its status is looked at now."""
-        return Place(self.dirfd, self.name, (*above, *self.path.split("/")), self.status())
+        return ResolvedPath(self.dirfd, self.name, (*above, *self.path.split("/")), self.status())
 
 
 _Entry: TypeAlias = tuple[str, bool, bool]
 """Name, whether it is a directory, whether it is a regular file."""
 
 
-@mutable
+@dataclass(slots=True)
 class _Level:
     descriptor: int
     prefix: str
@@ -78,7 +78,7 @@ class Walk:
 
     def __init__(
         self,
-        root: Root,
+        root: WorkspaceRoot,
         start: str = ".",
         *,
         depth: int | None = None,
@@ -87,11 +87,11 @@ class Walk:
         ignore: Sequence[GlobMatcher] = (),
         wanted: Callable[[str], bool] | None = None,
         directories_first: bool = False,
-        limits: Limits | None = None,
+        limits: WalkLimits | None = None,
     ) -> None:
         self._root = root
         self._start = start
-        self._limits = limits or Limits()
+        self._limits = limits or WalkLimits()
         self._depth = self._limits.depth if depth is None else min(depth, self._limits.depth)
         self._skip = skip
         self._gitignore = gitignore
@@ -143,7 +143,7 @@ class Walk:
         try:
             descriptor = open_child_directory(name, level.descriptor)
         except (OSError, ToolError):
-            self.notes.append(f"{visible(path)} could not be opened and was left out")
+            self.notes.append(f"{escape_for_display(path)} could not be opened and was left out")
             return
         self._descend(descriptor, path + "/", level.rules)
 
@@ -181,7 +181,7 @@ class Walk:
             name, is_directory, _ = entry
             if is_directory and (name in self._skip or self._root.is_hidden((*above.split("/")[:-1], name))):
                 continue
-            if is_own(name) or (self._ignore and self._is_named(prefix, name)):
+            if is_own_temp_file(name) or (self._ignore and self._is_named(prefix, name)):
                 continue
             if rules and is_ignored(above + name + "/" if is_directory else above + name, rules):
                 continue
@@ -213,7 +213,7 @@ def _anything(_: str) -> bool:
     return True
 
 
-def files_below(root: Root, start: str = ".", limit: int = 1_000) -> list[str]:
+def files_below(root: WorkspaceRoot, start: str = ".", limit: int = 1_000) -> list[str]:
     """The paths of all files below ``start`` from the root, hidden ones too, links not; at most ``limit``."""
     walk = Walk(root, start)
     found = (node for node in walk if node.is_file)
@@ -224,10 +224,10 @@ def _ignore_files(descriptor: int, base: str, notes: list[str]) -> list[IgnoreFi
     """The ``.gitignore`` of an open directory, if it has a readable one."""
     try:
         status = os.stat(".gitignore", dir_fd=descriptor, follow_symlinks=False)
-        with open_regular(Place(descriptor, ".gitignore", (".gitignore",), status)) as file:
+        with open_regular(ResolvedPath(descriptor, ".gitignore", (".gitignore",), status)) as file:
             text = os.read(file, MAX_IGNORE_BYTES).decode("utf-8", "replace")
         if status.st_size > MAX_IGNORE_BYTES:
-            notes.append(f"of {visible(base)}.gitignore only the first {MAX_IGNORE_BYTES} bytes were read")
+            notes.append(f"of {escape_for_display(base)}.gitignore only the first {MAX_IGNORE_BYTES} bytes were read")
     except (OSError, ToolError):
         return []
     return [parse_ignore_file(text, base)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adapter.prompting.rendering import Template, TemplateFault, render
+from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
 
 _TALK = """\
 {%- if tools %}[:sys:]{% for tool in tools %}{{ tool | tojson }}
@@ -114,12 +114,12 @@ ODD = {"nested brackets": NESTED_BRACKETS, "attributes": ATTRIBUTES, "YAML": YAM
 
 def fill_of(source: str):
     """Fills ``source`` in this process."""
-    template = Template(source, {"bos_token": "<zqbos>", "eos_token": "<zqeos>"})
+    template = ChatTemplate(source, {"bos_token": "<zqbos>", "eos_token": "<zqeos>"})
 
     def fill(messages, tools, opened):
         try:
-            return render(template, messages, tools, add_generation_prompt=opened)
-        except TemplateFault:
+            return render_chat_template(template, messages, tools, add_generation_prompt=opened)
+        except ChatTemplateError:
             return None
 
     return fill

@@ -2,8 +2,8 @@
 
 import pytest
 
-from adapter.prompting.deriving.derived import derived_by
-from adapter.prompting.rendering import Template, TemplateFault, render
+from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError, render_chat_template
+from adapter.prompting.deriving.result import derive_format
 from benchmarks.derived_formats import is_right, written_by
 from tests.prompting.test_shared_templates import FILES, REASON
 
@@ -22,22 +22,22 @@ REFUSED = {
     "fireworks-ai-llama-3-firefunction-v2": "cannot be filled",
     "meetkai-functionary-medium-v3.2": "no reader explains",
 }
-"""Why there is none; FireFunction's wants variables, which only `adapter.upstream.deriving` finds out."""
+"""Why there is none; FireFunction's wants variables, which only `adapter.backends.template_detection` finds out."""
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_derived_and_right_or_refused_for_a_reason(file):
     """Of a template that is not in the list nothing is known: it is derived, or says why not."""
     source = file.read_text(encoding="utf-8")
-    template = Template(source, {"bos_token": "<zqbos>", "eos_token": "<zqeos>"})
+    template = ChatTemplate(source, {"bos_token": "<zqbos>", "eos_token": "<zqeos>"})
 
     def fill(messages, tools, opened):
         try:
-            return render(template, messages, tools, add_generation_prompt=opened)
-        except TemplateFault:
+            return render_chat_template(template, messages, tools, add_generation_prompt=opened)
+        except ChatTemplateError:
             return None
 
-    found = derived_by(fill, "template_test")
+    found = derive_format(fill, "template_test")
     if found.format is None:
         assert REFUSED.get(file.stem, "") in found.why
         return

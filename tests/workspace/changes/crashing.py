@@ -17,7 +17,8 @@ from itertools import count
 from pathlib import Path
 from random import Random
 
-from adapter.operations import (
+from adapter.core.errors import ToolError
+from adapter.tools.operations import (
     Copy,
     Delete,
     FileEdit,
@@ -29,10 +30,9 @@ from adapter.operations import (
     PatchText,
     WriteText,
 )
-from adapter.values.errors import ToolError
-from adapter.workspace.files.desk import open_desk
-from adapter.workspace.paths.faults import explained
-from adapter.workspace.plans import plan
+from adapter.workspace.context import open_context
+from adapter.workspace.paths.os_errors import os_errors_explained
+from adapter.workspace.planner import plan_operation
 
 CALLS = (
     *("open", "write", "read", "fsync", "rename", "link", "unlink", "mkdir", "rmdir", "symlink"),
@@ -120,12 +120,12 @@ def intercepted(before: Callable[[str], None], calls: Sequence[str] = CALLS) -> 
 
 def perform(directory: Path, scenario: str, before: Callable[[str], None]) -> ToolError | None:
     """The error that the scenario ended with, if any. ``before`` is called ahead of its system calls."""
-    with open_desk(directory) as desk:
+    with open_context(directory) as desk:
         with desk.history.store.locked():
             pass  # the place for the records is made: without one, another is taken
         try:
-            with intercepted(before), explained("it was not done"):
-                plan(desk, SCENARIOS[scenario]).commit()
+            with intercepted(before), os_errors_explained("it was not done"):
+                plan_operation(desk, SCENARIOS[scenario]).commit()
         except ToolError as error:
             return error
     return None
@@ -173,14 +173,14 @@ def write_forever(directory: Path, pause_s: float) -> None:
         if name in ("rename", "link", "unlink", "mkdir"):
             time.sleep(pause_s)
 
-    with open_desk(directory) as desk, intercepted(before):
+    with open_context(directory) as desk, intercepted(before):
         version = int((directory / "f0").read_text(encoding="utf-8").split()[0])
         while True:
             version += 1
             patches = (Patch(f"{version - 1} ", f"{version} "),)
             edits = [FileEdit(f"f{index}", patches=patches) for index in range(4)]
             source, target = (f"only/{number % 2}/f4" for number in (version - 1, version))
-            plan(desk, PatchFiles((*edits, FileEdit(source, patches=patches, moved_to=target)))).commit()
+            plan_operation(desk, PatchFiles((*edits, FileEdit(source, patches=patches, moved_to=target)))).commit()
 
 
 # ------------------------------------------------------------ one file at a time
@@ -245,10 +245,10 @@ class Kills:
 
 
 def change_forever(directory: Path, next_change: Callable[[int], Operation], version: int, begun: int) -> None:
-    with open_desk(directory) as desk:
+    with open_context(directory) as desk:
         os.write(begun, b".")
         for number in count(version + 1):
-            plan(desk, next_change(number)).commit()
+            plan_operation(desk, next_change(number)).commit()
             os.write(begun, b".")
 
 
@@ -293,10 +293,10 @@ def kill_one_file(directory: Path, name: str, kills: int, seed: int = 0) -> Kill
         if name == "naive":
             version = int((directory / "target").read_text(encoding="utf-8")[:8])
             continue
-        with open_desk(directory) as desk:
+        with open_context(directory) as desk:
             results.interrupted += bool(desk.history.recovered)
             reached = _version(directory, name, version)
-            plan(desk, SINGLE[name](reached + 1)).commit()
+            plan_operation(desk, SINGLE[name](reached + 1)).commit()
         results.changes += reached - version
         version = reached + 1
         results.torn += version != _version(directory, name, reached)

@@ -6,8 +6,8 @@ import struct
 import pytest
 
 from adapter import Workspace
-from adapter.values.errors import ToolError
-from adapter.workspace.paths import trees
+from adapter.core.errors import ToolError
+from adapter.workspace.paths import tree_ops
 
 ACCESS_LIST = "system.posix_acl_access"
 DEFAULT_LIST = "system.posix_acl_default"
@@ -121,8 +121,8 @@ def test_an_attribute_of_the_user_is_never_left_out_in_silence(directory):
     descriptor = os.open(directory / "f", os.O_RDWR)
     try:
         with pytest.raises(OSError, match=r"range|support|long|Invalid"):
-            trees.adopt_attributes(descriptor, {"user." + "x" * 300: b"1"})
-        trees.adopt_attributes(descriptor, {"security.capability": b"\0" * 20, "trusted.x": b"1"})
+            tree_ops.adopt_attributes(descriptor, {"user." + "x" * 300: b"1"})
+        tree_ops.adopt_attributes(descriptor, {"security.capability": b"\0" * 20, "trusted.x": b"1"})
     finally:
         os.close(descriptor)
     assert "security.capability" not in os.listxattr(directory / "f")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from adapter.operations import WriteText
-from adapter.workspace.files.desk import open_desk
-from adapter.workspace.paths.faults import FULL
-from adapter.workspace.plans import plan
+from adapter.tools.operations import WriteText
+from adapter.workspace.context import open_context
+from adapter.workspace.paths.os_errors import FULL
+from adapter.workspace.planner import plan_operation
 from tests.apart import apart
 from tests.workspace.changes.crashing import (
     CALLS,
@@ -62,7 +62,7 @@ def outcomes(folder, scenario):
 
 def reopened(directory):
     """The tree after the next start, how many changes are recorded, and what was said."""
-    with open_desk(directory) as desk:
+    with open_context(directory) as desk:
         return content_of(directory), len(desk.history.changes()), desk.history.recovered
 
 
@@ -155,7 +155,7 @@ def test_the_records_may_be_on_another_file_system(quick, tmp_path):
         directory = fresh(quick, scenario)
         old = content_of(directory)
         perform(directory, scenario, lambda _: None)
-        with open_desk(directory) as desk:
+        with open_context(directory) as desk:
             desk.history.undo()
         assert content_of(directory) == old
 
@@ -166,7 +166,7 @@ def test_a_kill_during_the_repair_is_repaired(quick):
     old, new = outcomes(quick, "files")
 
     def repair(directory, number):
-        with intercepted(Killing({number}, 5)), open_desk(directory):
+        with intercepted(Killing({number}, 5)), open_context(directory):
             pass
 
     cut_off = 0
@@ -185,9 +185,9 @@ def test_programs_that_start_at_once_repair_once(quick):
     versions = outcomes(quick, "files")
 
     def start(directory, name):
-        with open_desk(directory) as desk:
+        with open_context(directory) as desk:
             assert (directory / "a.txt").read_text() in ("a1\na2\na3\n", "a1\nA2\na3\n")
-            plan(desk, WriteText(name, "here\n")).commit()
+            plan_operation(desk, WriteText(name, "here\n")).commit()
 
     for number in (150, 200, 250):
         directory = fresh(quick, number)
@@ -236,7 +236,7 @@ def kill_at_random_moments(folder, kills, seed):
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         assert os.WIFSIGNALED(status)
-        with open_desk(directory) as desk:
+        with open_context(directory) as desk:
             results["repaired"] += bool(desk.history.recovered)
         files = [path for path in directory.rglob("*") if path.is_file()]
         versions = {path.read_text(encoding="utf-8").split()[0] for path in files}

@@ -5,10 +5,10 @@ import os
 
 import pytest
 
-from adapter.operations import Delete, FileEdit, FilesPatched, Move, Patch, PatchFiles
-from adapter.values.errors import EditError, ToolError
-from adapter.values.events import ToolCall
-from adapter.values.turn import Turn
+from adapter.core.errors import EditError, ToolError
+from adapter.core.events import ToolCall
+from adapter.core.turn import Turn
+from adapter.tools.operations import Delete, FileEdit, FilesPatched, Move, Patch, PatchFiles
 from adapter.workspace import Workspace
 from tests.workspace.changes.crashing import SCENARIOS, content_of, lay_out
 
@@ -96,9 +96,9 @@ def test_a_file_named_twice_is_as_the_first_edit_left_it(workspace, stocked):
 def test_deletes_among_edits_need_approval(stocked):
     """The gravest of the edits decides."""
     with Workspace(stocked, approve="auto-edit") as workspace:
-        workspace.do(PatchFiles((FileEdit("a.txt", patches=(Patch("a2", "A2"),)),)))
+        workspace.perform(PatchFiles((FileEdit("a.txt", patches=(Patch("a2", "A2"),)),)))
         with pytest.raises(ToolError, match="approval"):
-            workspace.do(PatchFiles((FileEdit("a.txt", "delete"),)))
+            workspace.perform(PatchFiles((FileEdit("a.txt", "delete"),)))
 
 
 # ------------------------------------------------------------------------- preview
@@ -252,7 +252,7 @@ def test_sessions_undo_their_own(stocked):
 
 def test_the_oldest_changes_are_forgotten(workspace, stocked, monkeypatch):
     """What is kept is bounded, by number and by bytes; a change that is too large says so."""
-    monkeypatch.setattr("adapter.workspace.changes.store.MAX_CHANGES", 3)
+    monkeypatch.setattr("adapter.workspace.changes.journal.MAX_CHANGES", 3)
     for number in range(5):
         workspace.run("write_file", {"path": f"f{number}", "content": "x"})
     assert [change.paths for change in workspace.changes()] == [("f4",), ("f3",), ("f2",)]

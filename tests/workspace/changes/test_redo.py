@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from adapter.operations import Delete, Move
-from adapter.values.errors import ToolError
+from adapter.core.errors import ToolError
+from adapter.tools.operations import Delete, Move
 from adapter.workspace import Workspace
-from adapter.workspace.files.desk import open_desk
+from adapter.workspace.context import open_context
 from tests.apart import apart
 from tests.workspace.changes.crashing import SCENARIOS, Failing, Killing, content_of, intercepted, killed, lay_out
 from tests.workspace.changes.crashing import perform as make
@@ -108,7 +108,7 @@ def files_of(directory):
 
 def turned(directory, what, before):
     """Undo the last change, or redo it."""
-    with open_desk(directory) as desk, intercepted(before):
+    with open_context(directory) as desk, intercepted(before):
         getattr(desk.history, what)()
 
 
@@ -134,7 +134,7 @@ def test_a_fault_before_a_system_call(quick, what, fault):
             with suppress(ToolError, OSError):
                 turned(directory, what, failing)
             was_hit = failing.count >= number
-        with open_desk(directory) as desk:
+        with open_context(directory) as desk:
             left = files_of(directory)
             assert left in (old, new), number
             back = desk.history.undo if left == new else desk.history.redo

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adapter.values.errors import ToolError
+from adapter.core.errors import ToolError
 from adapter.workspace import Workspace
 from tests.command_line import adapter
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from adapter.values.errors import ToolError
+from adapter.core.errors import ToolError
 from adapter.workspace.paths.globs import GlobMatcher
 
 

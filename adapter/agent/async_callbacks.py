@@ -1,0 +1,131 @@
+"""Await the program's async functions in its event loop, for a tool call that runs in a thread.
+
+The thread waits for the answer. When the agent is cancelled, so is the question that is open, and no answer counts any
+more: neither that of a coroutine nor that of a plain function that was called before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from adapter.core.callbacks import in_place_of, is_async, require_sync, wrong_answer
+from adapter.core.errors import DeniedError, UsageError
+from adapter.tools.operations.permissions import ApprovalRequest, Approver, AsyncApprover
+from adapter.workspace.capabilities.host import METHODS, Host
+
+T = TypeVar("T")
+
+
+class AsyncCallbacks:
+    """The async functions of one agent, as plain functions for its workspace."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
+        self._open: set[Future[Any]] = set()
+        self._is_cancelled = False
+
+    def begin(self) -> None:
+        """Await in the loop that is running now, until `end`."""
+        self._loop, self._is_cancelled = asyncio.get_running_loop(), False
+
+    def end(self) -> None:
+        """Await nothing any more. A plain approver is asked as before."""
+        self._loop, self._is_cancelled = None, False
+
+    def cancel(self) -> None:
+        """Cancel what is awaited, and take no further answer until `end`."""
+        with self._lock:
+            self._is_cancelled = True
+            for future in self._open:
+                future.cancel()
+
+    def approver(self, approve: Approver | AsyncApprover) -> Approver:
+        """Return an approver for a thread, whose answers count only as long as the agent is not cancelled."""
+        if not is_async(approve):
+            require_sync(approve, "the approver")
+        ask = self._plain(approve, "the approver")
+
+        def asking(approval: ApprovalRequest) -> Any:
+            self._check_going_on()
+            answer = ask(approval)
+            self._check_going_on()
+            return answer
+
+        return in_place_of(approve, asking)
+
+    def host(self, host: Host) -> Host:
+        """Return ``host`` with plain functions in place of the async ones."""
+        changes: dict[str, Any] = {
+            name: _PlainMethods(self._plain, getattr(host, name), f"Host.{name}")
+            for name, methods in METHODS.items()
+            if any(is_async(getattr(getattr(host, name), method, None)) for method in methods)
+        }
+        if host.events is not None:
+            changes["events"] = self._plain(host.events, "Host.events", is_cancelled=False)
+        return replace(host, **changes) if changes else host
+
+    def _plain(self, callback: Callable[..., Any], role: str, *, is_cancelled: bool = True) -> Callable[..., Any]:
+        """Return a plain function for ``callback``. ``is_cancelled``: with the agent, as all but observers are."""
+        if not is_async(callback):
+            return callback
+
+        def call(*args: object, **kwargs: object) -> object:
+            return self._result(partial(callback, *args, **kwargs), role, is_cancelled)
+
+        return in_place_of(callback, call)
+
+    def _result(self, call: Callable[[], Awaitable[T]], role: str, is_cancelled: bool) -> T:
+        if self._loop is None or not self._loop.is_running() or _running_loop() is self._loop:
+            raise UsageError(f"{role} is async: it is awaited only for calls that the AsyncAgent makes, in a thread")
+        with self._lock:
+            if self._is_cancelled and is_cancelled:
+                raise _stopped()
+            future = asyncio.run_coroutine_threadsafe(awaited(call, role), self._loop)
+            if is_cancelled:
+                self._open.add(future)
+        try:
+            return future.result()
+        finally:
+            with self._lock:
+                self._open.discard(future)
+
+    def _check_going_on(self) -> None:
+        if self._is_cancelled:
+            raise _stopped()
+
+
+class _PlainMethods:
+    """A capability of the host with plain methods."""
+
+    def __init__(self, plain: Callable[[Any, str], Any], capability: object, role: str) -> None:
+        self._plain, self._capability, self._role = plain, capability, role
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._capability, name)
+        return self._plain(value, self._role) if is_async(value) else value
+
+
+async def awaited(call: Callable[[], Awaitable[T] | None], role: str) -> T:
+    """Await the answer. Raises UsageError for an async generator, which has none."""
+    answer = call()
+    if not isinstance(answer, Awaitable):
+        raise wrong_answer(call, role, answer, "a coroutine")
+    return await answer
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _stopped() -> DeniedError:
+    return DeniedError("the run was cancelled before it was allowed. Nothing was done")

@@ -1,0 +1,109 @@
+"""A `ChatClient` for asyncio: the same requests, retries and errors, and nothing that blocks while the model writes.
+
+Cancelling closes the connection, which stops the server, also while it still reads the prompt. A connection
+is made for each answer, so that an agent may be used in one event loop after the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, TypeAlias
+
+from adapter.backends.chat_client import ChatClient, Chunk, Message
+from adapter.backends.sdk_errors import is_dropped, sdk_errors
+from adapter.backends.stream_chunks import INCOMPLETE, parse_chunk
+from adapter.core.events import Json, JsonObject
+from adapter.protocols.template_prompt import streams_lines
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, AsyncStream
+    from openai.types.chat import ChatCompletionChunk
+
+_Events: TypeAlias = "AsyncStream[ChatCompletionChunk] | _AsyncLines"
+
+
+class AsyncChatClient:
+    """``chat`` knows the server, the model and what to say when something fails."""
+
+    def __init__(self, chat: ChatClient) -> None:
+        self._chat = chat
+
+    async def stream(
+        self, messages: Sequence[Message], *, stop: Sequence[str] = (), extra: JsonObject | None = None
+    ) -> AsyncGenerator[Chunk, None]:
+        """As `ChatClient.stream`. Raises TransportError."""
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+        fields = ({"stop": list(stop)} if stop else {}) | (extra or {})
+        body = await asyncio.to_thread(self._chat.body, messages, fields)
+        http = DefaultAsyncHttpxClient(trust_env=not self._chat.endpoint.is_local)
+        async with AsyncOpenAI(**self._chat.sdk_settings(), http_client=http) as client:
+            response, first = await self._opened(client, body)
+            try:
+                async with aclosing(self._chunks(response, first)) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
+            finally:
+                await response.close()
+
+    async def _opened(self, client: AsyncOpenAI, body: JsonObject) -> tuple[_Events, Json]:
+        """A stream and its first event: all that fails until then may be tried again."""
+        from tenacity import AsyncRetrying
+
+        try:
+            return await AsyncRetrying(**self._chat.patience())(self._open, client, body)
+        except sdk_errors() as error:
+            raise await asyncio.to_thread(self._chat.explained, error) from error
+
+    async def _open(self, client: AsyncOpenAI, body: JsonObject) -> tuple[_Events, Json]:
+        from openai import AsyncStream
+        from openai.types.chat import ChatCompletionChunk
+
+        url, sent = await asyncio.to_thread(self._chat.request, body)
+        kind = AsyncStream[ChatCompletionChunk]
+        stream = await client.post(url, body=sent, cast_to=ChatCompletionChunk, stream=True, stream_cls=kind)
+        response: _Events = _AsyncLines(stream) if streams_lines(body) else stream
+        try:
+            return response, await anext(response, None)
+        except BaseException:
+            await response.close()
+            raise
+
+    async def _chunks(self, response: _Events, first: Json) -> AsyncGenerator[Chunk, None]:
+        self._chat.check_first(first, response.response.headers)
+        is_finished, event = False, first
+        while event is not None:
+            chunk = parse_chunk(event)
+            is_finished = is_finished or chunk.finish_reason is not None
+            yield chunk
+            event = await self._next_event(response)
+        if not is_finished:
+            yield Chunk("", finish_reason=INCOMPLETE)
+
+    async def _next_event(self, response: _Events) -> Json:
+        """None at the end, also where the connection was dropped: what came so far is still of use."""
+        try:
+            return await anext(response, None)
+        except sdk_errors() as error:
+            if is_dropped(error):
+                return None
+            raise await asyncio.to_thread(self._chat.explained, error) from error
+
+
+class _AsyncLines:
+    """The events of a stream that are lines of JSON, as Ollama's own interface has them."""
+
+    def __init__(self, stream: AsyncStream[ChatCompletionChunk]) -> None:
+        self.response = stream.response
+        self._lines = stream.response.aiter_lines()
+
+    async def __anext__(self) -> Json:
+        while True:
+            if line := (await anext(self._lines)).strip():
+                return json.loads(line)
+
+    async def close(self) -> None:
+        await self.response.aclose()

@@ -1,0 +1,70 @@
+"""The fields of a request that make a server enforce how calls are written, by what kind of server it is."""
+
+from __future__ import annotations
+
+from adapter.backends.endpoint_discovery import Kind
+from adapter.core.events import JsonObject
+from adapter.grammars.call_layout import call_prefix
+from adapter.grammars.gbnf import build_gbnf, build_json_schema, with_bare_names, with_prefix
+from adapter.grammars.schema_ir import Choices
+from adapter.parsing.formats import get_format
+from adapter.protocols.llama_cpp import lazy_grammar_fields
+from adapter.tools.tool import Tool, ToolSet
+
+_TAKES_GBNF: dict[Kind, str] = {"llama.cpp": "grammar", "koboldcpp": "grammar", "textgen": "grammar_string"}
+_TAKES_JSON_SCHEMA: frozenset[Kind] = frozenset({"ollama", "lmstudio", "vllm", "sglang"})
+
+MAX_VALUE = 200
+"""Characters of a string that is no text of any length. A small model that writes more has lost its way."""
+
+
+def constraint_fields(
+    kind: Kind,
+    tools: ToolSet,
+    choices: Choices | None = None,
+    *,
+    format: str = "hermes",
+    reply: Tool | None = None,
+    several: bool = False,
+    waits: bool = False,
+    max_string: int | None = MAX_VALUE,
+    max_text: int | None = None,
+) -> JsonObject:
+    """The request fields that make this kind of server write nothing but a call of one of the tools.
+
+    Empty for a server that is not known to enforce any. The options are those of `gbnf` and `json_schema`.
+    With GBNF the call is written as in ``format``; with a JSON Schema it is bare and one, its arguments under
+    ``parameters``. ``waits``: the model is free until it begins a call; only llama.cpp can do that, and only in
+    formats whose calls have an opening of their own.
+    """
+    if waits:
+        return _waiting_fields(kind, tools, choices, format, max_string, max_text)
+    if kind in _TAKES_GBNF:
+        grammar = build_gbnf(
+            tools,
+            format=format,
+            choices=choices,
+            reply=reply,
+            several=several,
+            max_string=max_string,
+            max_text=max_text,
+        )
+        return {_TAKES_GBNF[kind]: grammar}
+    if kind in _TAKES_JSON_SCHEMA:
+        schema = build_json_schema(tools, choices=choices, reply=reply, max_string=max_string, max_text=max_text)
+        return {"response_format": {"type": "json_schema", "json_schema": {"name": "tool_call", "schema": schema}}}
+    return {}
+
+
+def _waiting_fields(
+    kind: Kind, tools: ToolSet, choices: Choices | None, format: str, max_string: int | None, max_text: int | None
+) -> JsonObject:
+    opening = call_prefix(format) if kind == "llama.cpp" else None
+    if opening is None:
+        return {}
+    grammar = build_gbnf(
+        tools, format=format, choices=choices, max_string=max_string, max_text=max_text, allow_bare=True
+    )
+    if not with_prefix(grammar, opening):
+        return {}
+    return lazy_grammar_fields(grammar, opening, get_format(format).special_tokens, with_bare_names(grammar, tools))

@@ -1,0 +1,138 @@
+"""llama.cpp inside this process, so that nothing has to be installed or started first.
+
+xllamacpp is llama.cpp's own HTTP server as a Python wheel: it listens on a free
+port of 127.0.0.1, and the rest of the program talks to it like to any other
+server. It is an extra because it takes 100 MB; `adapter.backends.builtin_model` says where
+the weights come from.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from adapter.backends.builtin_model import download_builtin_model, find_builtin_model
+from adapter.backends.endpoint_discovery import Endpoint, get_json
+from adapter.core.errors import TransportError, UsageError
+
+__all__ = [
+    "INSTALL",
+    "EmbeddedServer",
+    "download_builtin_model",
+    "find_builtin_model",
+    "is_available",
+    "is_gguf",
+]
+
+INSTALL = "pip install 'toolcall-adapter[embedded]'"
+
+_HUGGING_FACE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+?)(?::(?P<quant>[\w.-]+))?")
+
+
+def is_available() -> bool:
+    """Whether the embedded engine is installed. Does not load it."""
+    return importlib.util.find_spec("xllamacpp") is not None
+
+
+def is_gguf(name: str) -> bool:
+    """Whether a model's name means a GGUF file for the embedded engine, rather than a model of a server."""
+    return name.lower().endswith(".gguf")
+
+
+class EmbeddedServer:
+    """A llama.cpp server for one GGUF file, from entering the ``with`` block to leaving it.
+
+    ``context_size``: tokens. ``max_tokens``: of any answer; None is as many as fit.
+    ``threads``: one is the fastest on a busy machine, where more wait for each other.
+    ``chat_template``: in Jinja, instead of the model's own.
+    Entering raises UsageError for what is no GGUF file, TransportError where llama.cpp is missing or cannot load it.
+    """
+
+    def __init__(
+        self,
+        weights: Path | str,
+        *,
+        context_size: int = 4096,
+        max_tokens: int | None = None,
+        threads: int = 1,
+        chat_template: str | None = None,
+    ) -> None:
+        self.weights = weights
+        self._context_size = context_size
+        self._max_tokens = max_tokens
+        self._threads = threads
+        self._chat_template = chat_template
+        self._server: object | None = None
+        self._endpoint: Endpoint | None = None
+
+    @property
+    def endpoint(self) -> Endpoint:
+        if self._endpoint is None:
+            raise UsageError("the embedded server is not running: use it as `with EmbeddedServer(weights) as server:`")
+        return self._endpoint
+
+    def __enter__(self) -> Self:
+        path = gguf_path(self.weights)
+        if not is_available():
+            raise TransportError(f"The embedded engine is not installed. Install it with: {INSTALL}")
+        import xllamacpp
+
+        parameters = xllamacpp.CommonParams()
+        parameters.model.path = str(path)
+        parameters.model_alias = {path.stem}
+        parameters.hostnames = ["127.0.0.1"]
+        parameters.port = 0
+        parameters.n_ctx = self._context_size
+        if self._max_tokens is not None:
+            parameters.n_predict = self._max_tokens
+        parameters.n_parallel = 1
+        parameters.cpuparams.n_threads = self._threads
+        parameters.cpuparams_batch.n_threads = self._threads
+        parameters.cache_ram_mib = 0
+        parameters.offline = True
+        if self._chat_template is not None:
+            parameters.chat_template = self._chat_template
+        parameters.ui = False
+        parameters.verbosity = -1  # its log goes to the user's terminal
+        try:
+            server = xllamacpp.Server(parameters)
+        except RuntimeError as error:
+            raise TransportError(
+                f"llama.cpp cannot load {path} (a damaged file, an architecture that it does not know, or too little "
+                f"memory): {error} See why with: llama-server -m {path}"
+            ) from error
+        # Stopped before its loop has begun, llama.cpp misses the signal and never ends. The loop itself answers /slots.
+        get_json(f"{server.listening_address}/slots", timeout_s=10)
+        self._server = server
+        self._endpoint = Endpoint(f"{server.listening_address}/v1", "llama.cpp")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # The server has no close(): it stops when the last reference to it goes.
+        self._server = None
+        self._endpoint = None
+
+
+def gguf_path(reference: Path | str) -> Path:
+    """The GGUF file that a user means. Raises UsageError if it is missing or something else."""
+    path = Path(reference).expanduser()
+    if path.is_file():
+        with path.open("rb") as file:
+            start = file.read(4)
+        if start != b"GGUF":
+            raise UsageError(f"{path} is no GGUF file: it starts with {start!r}, not with b'GGUF'")
+        return path
+    if isinstance(reference, str) and not is_gguf(reference) and (match := _HUGGING_FACE.fullmatch(reference)):
+        # llama.cpp's own downloader is not part of the wheel ("params.model.path is required").
+        raise UsageError(
+            f"{reference!r} is no file. If you mean that model on Hugging Face, let llama.cpp fetch and serve it: "
+            f"`llama-server -hf {match[0]} --port 8080`, then pass --base-url http://127.0.0.1:8080"
+        )
+    neighbours = sorted(each.name for each in path.parent.glob("*.gguf")) if path.parent.is_dir() else []
+    there = f"; there are: {', '.join(neighbours[:10])}" if neighbours else ""
+    raise UsageError(f"no such file: {path}{there}")

@@ -1,0 +1,69 @@
+"""A server's own tool calling, behind the interface of a chat that only knows text.
+
+The tools go with the request; the calls that the server reads out of the answer are written
+back into it in the model's format, where the parser finds them beside those that the server missed.
+The history stays text, which is what the template makes of calls and results anyway.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from adapter.backends.chat_client import ChatClient, Chunk
+from adapter.conversation.message_rendering import Message
+from adapter.core.events import JsonObject
+from adapter.parsing.formats import get_format
+from adapter.tools.tool import ToolSet
+
+
+class NativeToolsChat:
+    """``format``: how the model writes calls. A server that refuses tools is a TransportError, as with any chat."""
+
+    def __init__(self, chat: ChatClient, tools: ToolSet, format: str) -> None:
+        self._chat, self._format = chat, get_format(format)
+        self._tools = [tool.to_openai() for tool in tools.values()]
+
+    def control_tokens(self) -> tuple[str, ...]:
+        return self._chat.control_tokens()
+
+    def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]:
+        names: dict[int, str] = {}
+        arguments: dict[int, str] = {}
+        for chunk in self._chat.stream(messages, stop=stop, extra={"tools": self._tools}):
+            for index, function in _functions(chunk.raw or {}):
+                names.setdefault(index, str(function.get("name") or ""))
+                given = function.get("arguments") or ""
+                text = given if isinstance(given, str) else json.dumps(given)
+                arguments[index] = arguments.get(index, "") + text
+            if chunk.finish_reason and names:
+                calls = [(name, arguments[index]) for index, name in names.items()]
+                yield Chunk("\n" + "\n".join(self._written(name, text) for name, text in calls))
+                yield replace(chunk, finish_reason=_REASONS.get(chunk.finish_reason, chunk.finish_reason))
+                names.clear()
+            else:
+                yield chunk
+
+    def _written(self, name: str, arguments: str) -> str:
+        """A call as text; one whose arguments were cut off or are broken stays so, and the model hears of it."""
+        try:
+            value = json.loads(arguments or "{}")
+        except ValueError:
+            value = None
+        if isinstance(value, dict):
+            return self._format.encode_calls([(name, value)])
+        return f'<tool_call>\n{{"name": {json.dumps(name)}, "arguments": {arguments}'
+
+
+_REASONS = {"tool_calls": "stop", "function_call": "stop"}
+
+
+def _functions(raw: JsonObject) -> Iterator[tuple[int, JsonObject]]:
+    """(index, function) of the pieces of calls in a server's event."""
+    for choice in raw.get("choices") or ():
+        delta = choice.get("delta") if isinstance(choice, dict) else None
+        for position, call in enumerate((delta.get("tool_calls") if isinstance(delta, dict) else None) or ()):
+            if isinstance(call, dict) and isinstance(function := call.get("function"), dict):
+                index = call.get("index")
+                yield index if isinstance(index, int) else position, function

@@ -1,0 +1,3 @@
+"""What the command line does: one file a command, and what they share."""
+
+__all__ = ["main"]

@@ -1,0 +1,47 @@
+"""The built-in model at work on a sample workspace."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from adapter.cli.console import Console
+from adapter.cli.model_loading import ensure_builtin_model
+from adapter.cli.run_settings import RunSettings
+from adapter.cli.task_runner import run_task
+from adapter.core import package_data
+from adapter.core.errors import UsageError
+from adapter.core.text.display_escaping import escape_for_display
+
+DEMO_TASK = "In settings.ini change 'port = 8000' to 'port = 9000'"
+
+
+def run_demo(keep: Path | None) -> int:
+    """Let the built-in model edit a sample workspace, and show the file before and after."""
+    with ExitStack() as stack:
+        folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adapter-demo-")))
+        if keep is not None and keep.exists():
+            raise UsageError(f"{keep} is there already; name a folder that is not")
+        shutil.copytree(
+            package_data.data_folder("fixtures") / "demo",
+            folder,
+            dirs_exist_ok=True,
+            ignore=shutil.ignore_patterns("__pycache__"),  # pip compiles the sample on installation
+        )
+        file = folder / "settings.ini"
+        before = file.read_text(encoding="utf-8")
+        print(
+            f"workspace: {', '.join(sorted(escape_for_display(path.name) for path in folder.iterdir()))}",
+            file=sys.stderr,
+        )
+        print(f"task: {DEMO_TASK}", file=sys.stderr)
+        state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adapter-demo-")))
+        model = str(ensure_builtin_model(Console()))
+        code = run_task(DEMO_TASK, RunSettings(folder, model=model, approve="yolo", constraint="required", state=state))
+        after = file.read_text(encoding="utf-8")
+        shown = escape_for_display(after, keep="\n\t")
+        print(f"settings.ini was{'' if after != before else ' not'} changed:\n{shown}", end="")
+        return code if after != before else 1

@@ -1,0 +1,113 @@
+"""`adapter export`: recordings and transcripts as training sets."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adapter.cli.terminal_output import print_escaped, read_text
+from adapter.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from adapter.core.events import JsonObject
+    from adapter.recording.training_samples import TrainingSample
+
+SHAPES = ("openai", "sharegpt", "text")
+
+
+def export(
+    files: Annotated[list[Path], typer.Argument(help="What `serve --record` or `run --record` wrote, or folders.")],
+    out: Annotated[str, typer.Option(help="The .jsonl file to write; - for standard output.")],
+    shape: Annotated[str, typer.Option("--as", help="openai, sharegpt, or text with --template.")] = "openai",
+    template: Annotated[Path | None, typer.Option(help="The model's chat template, for --as text.")] = None,
+    only: Annotated[
+        str, typer.Option(help="Answers that pass: valid, unfixed, calls, approved, succeeded, answered; with commas.")
+    ] = "",
+) -> None:
+    """Write recordings and transcripts as a training set: one line for each answer of the model."""
+    from adapter.recording.replay_files import transcripts_in
+    from adapter.recording.training_formats import UnrepresentableSample
+    from adapter.recording.training_samples import failing_filter, parse_filters
+
+    filters = parse_filters(only)
+    if out != "-" and Path(out).exists():
+        raise UsageError(f"{out} is there already; remove it, or name another --out")
+    left_out: Counter[str] = Counter()
+    lines: list[str] = []
+    with ExitStack() as stack:
+        put = _shape(shape, template, stack)
+        for sample in (each for file in transcripts_in(files) for each in _samples(file)):
+            if isinstance(sample, str):
+                left_out[sample] += 1
+            elif name := failing_filter(sample, filters):
+                left_out[f"not {name}"] += 1
+            else:
+                try:
+                    lines.append(json.dumps(put(sample)) + "\n")
+                except UnrepresentableSample as error:
+                    left_out[str(error)] += 1
+    if out == "-":
+        sys.stdout.write("".join(lines))
+    else:
+        _write(Path(out), lines)
+    print(f"{len(lines)} samples, {left_out.total()} answers left out", file=sys.stderr)
+    for reason, count in left_out.most_common():
+        print_escaped(f"{count:6}  {reason}", to_stderr=True)
+
+
+def _samples(file: Path) -> Iterator[TrainingSample | str]:
+    from adapter.protocols.recorded_exchange import holds_exchanges, read_exchanges
+    from adapter.recording.training_samples import samples_of_exchanges, samples_of_transcript
+    from adapter.recording.transcript import Transcript
+
+    text = read_text(str(file))
+    if holds_exchanges(text):
+        return samples_of_exchanges(read_exchanges(text, str(file)))
+    return samples_of_transcript(Transcript.from_text(text, str(file)))
+
+
+def _shape(name: str, template: Path | None, stack: ExitStack) -> Callable[[TrainingSample], JsonObject]:
+    from adapter.recording.training_formats import (
+        Render,
+        UnrepresentableSample,
+        to_openai,
+        to_sharegpt,
+        to_templated_text,
+    )
+
+    if name not in SHAPES:
+        raise UsageError(f"unknown --as {name!r}; expected {', '.join(SHAPES)}")
+    if (name == "text") != (template is not None):
+        raise UsageError("--as text and --template FILE go together")
+    if template is None:
+        return to_openai if name == "openai" else to_sharegpt
+    from adapter.backends.template_files import TemplateWorker, load_chat_template
+    from adapter.prompting.chat_template import ChatTemplateError
+
+    process = stack.enter_context(TemplateWorker(load_chat_template(template)))
+
+    def render(messages: object, tools: object, begins: bool) -> str:
+        try:
+            return process.render(messages, tools, add_generation_prompt=begins)  # type: ignore[arg-type]
+        except ChatTemplateError as fault:
+            raise UnrepresentableSample(f"what the template refuses: {fault}") from fault
+
+    checked: Render = render
+    return lambda sample: to_templated_text(sample, checked)
+
+
+def _write(out: Path, lines: list[str]) -> None:
+    new = out.with_name(f"{out.name}.new")
+    try:
+        new.touch(mode=0o600)
+        new.write_text("".join(lines), encoding="utf-8")
+        new.replace(out)
+    except OSError as error:
+        raise UsageError(f"cannot write {str(out)!r}: {error.strerror}. Choose another --out.") from error

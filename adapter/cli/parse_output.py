@@ -1,0 +1,135 @@
+"""What `adapter parse` prints: the answer, the calls and what was mended, of a text or of a recorded exchange."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adapter.cli.terminal_output import print_escaped, read_text
+from adapter.core.arguments import reason
+from adapter.core.errors import UsageError
+from adapter.core.text.display_escaping import json_for_display
+
+if TYPE_CHECKING:
+    from adapter.core.turn import Turn
+    from adapter.parsing.format import Format
+    from adapter.protocols.recorded_exchange import RecordedExchange
+    from adapter.tools.tool import ToolDefinitions
+
+
+def print_parse_result(
+    file: str = "-",
+    *,
+    format: str = "auto",
+    template: Path | None = None,
+    dialect: str = "blade",
+    tools: str | None = None,
+    include_tools: list[str] | None = None,
+    exclude_tools: list[str] | None = None,
+    finish_reason: str | None = None,
+    policy: str = "safe",
+    exchange: int | None = None,
+    explain: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Print what ``file`` is read as; the arguments are the options of the command. Exits with 1 for no call."""
+    from adapter.parsing.parser import parse as read
+
+    if exchange is not None:
+        turn = _exchange(file, exchange).turn()
+    else:
+        known = _tools(dialect, tools, include_tools, exclude_tools)
+        turn = read(read_text(file), known, _format(format, template), finish_reason, policy=policy)
+    if as_json:
+        print(json_for_display(_turn_as_json(turn) | (_spans_as_json(turn) if explain else {}), indent=2))
+    elif explain:
+        _print_spans(turn)
+    else:
+        print_escaped(_turn_as_text(turn))
+    if not turn.calls:
+        raise SystemExit(1)
+
+
+def _format(name: str, template: Path | None) -> str | Format | None:
+    from adapter.parsing.formats import FROM_TEMPLATE
+
+    if name != FROM_TEMPLATE:
+        return None if name == "auto" else name
+    if template is None:
+        raise UsageError(f"--format {FROM_TEMPLATE} takes the chat template of the model: add --template FILE")
+    from adapter.backends.template_detection import derive
+
+    return derive(template)
+
+
+def _exchange(file: str, number: int) -> RecordedExchange:
+    from adapter.protocols.recorded_exchange import read_exchanges
+
+    exchanges = read_exchanges(read_text(file), file)
+    if number > len(exchanges):
+        raise UsageError(f"{file!r} has {len(exchanges)} exchanges; --exchange is {number}")
+    return exchanges[number - 1]
+
+
+def _tools(dialect: str, file: str | None, include: list[str] | None, exclude: list[str] | None) -> ToolDefinitions:
+    if file is not None and dialect != "promptly":
+        try:
+            definitions = json.loads(Path(file).read_bytes())
+        except (OSError, ValueError, RecursionError) as error:
+            raise UsageError(f"cannot read tool definitions from {file!r}: {reason(error)}") from error
+        if not isinstance(definitions, list):
+            raise UsageError(f"{file!r} must hold a JSON list of tool definitions")
+        return definitions
+    if dialect == "none":
+        return ()
+    if dialect == "promptly" or include or exclude:
+        from adapter.cli.shared_options import resolve_dialect
+
+        return resolve_dialect(dialect, file, include, exclude).tools
+    from adapter.dialects import tools_for_parsing
+
+    return tools_for_parsing(dialect)
+
+
+def _turn_as_json(turn: Turn) -> dict[str, object]:
+    return {
+        "content": turn.content,
+        "reasoning": turn.reasoning,
+        "calls": [
+            {"id": call.id, "name": call.name, "arguments": call.arguments, "fixes": list(call.fixes)}
+            for call in turn.calls
+        ],
+        "invalid": [{"raw": wrong.raw, "error": wrong.error} for wrong in turn.invalid],
+    }
+
+
+def _spans_as_json(turn: Turn) -> dict[str, object]:
+    from adapter.cli.span_table import span_rows
+
+    return {"spans": span_rows(turn.explain())}
+
+
+def _print_spans(turn: Turn) -> None:
+    from rich.console import Console
+
+    from adapter.cli.span_table import span_listing
+
+    listing = span_listing(turn.explain())
+    listing.rstrip()
+    Console(highlight=False, soft_wrap=True).print(listing)
+
+
+def _turn_as_text(turn: Turn) -> str:
+    lines: list[str] = []
+    for title, text in (("reasoning", turn.reasoning), ("content", turn.content)):
+        if text.strip():
+            lines += [f"{title}:", *(f"  {line}" for line in text.strip().split("\n"))]
+    for call in turn.calls:
+        lines += [f"call: {call.name}", f"  arguments: {json.dumps(call.arguments, ensure_ascii=False)}"]
+        lines += [f"  fixes: {', '.join(call.fixes)}"] if call.fixes else []
+    for wrong in turn.invalid:
+        lines += ["not a call:", f"  text: {json.dumps(wrong.raw[:200], ensure_ascii=False)}", f"  why: {wrong.error}"]
+    if not turn.calls and not turn.invalid:
+        lines.append("no call")
+    return "\n".join(lines)

@@ -1,0 +1,169 @@
+"""``adapter tool list | view | add | install | remove``: the shell tools of the dialect `promptly`.
+
+Exit codes as in the other commands; 3 means that there is no such tool.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adapter.core.text.display_escaping import escape_for_display, json_for_display
+
+app = typer.Typer(name="tool", help="List and change the shell tools of the dialect promptly.", no_args_is_help=True)
+
+NOT_FOUND = 3
+
+Basename = Annotated[str, typer.Option("--tools", help="Base name of the tools files.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config-file", help="The file to change; ./tools.json or the user's when left out.")
+]
+
+
+@app.command("list")
+def list_(
+    tools: Basename = "tools",
+    include_tools: Annotated[list[str] | None, typer.Option(help="Only tools whose names contain this.")] = None,
+    exclude_tools: Annotated[list[str] | None, typer.Option(help="No tools whose names contain this.")] = None,
+) -> None:
+    """List the tools: id, where it is defined, program, description."""
+    from adapter.dialects.promptly.tool_files import ToolSelection, find_tools, load_dialect
+
+    found = {each.tool.name: each for each in reversed(find_tools(tools))}
+    offered = load_dialect(ToolSelection(tools, include_tools or (), exclude_tools or ())).tools
+    rows = [("ID", "SOURCE", "PROGRAM", "DESCRIPTION")]
+    for tool in offered.values():
+        each = found.get(tool.name)
+        source, program = (each.source, each.tool.executable) if each else ("built-in", "-")
+        rows.append(
+            (escape_for_display(tool.name), source, escape_for_display(program), escape_for_display(tool.description))
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        print("  ".join([*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)), row[3]]))
+    for name in sorted(found.keys() - offered.keys()) if not (include_tools or exclude_tools) else ():
+        entry = found[name].tool
+        why = (
+            f"add --include-tools {name}"
+            if entry.opt_in
+            else f"{escape_for_display(entry.executable)} is not installed"
+        )
+        print(escape_for_display(f"not offered: {name} ({why})"), file=sys.stderr)
+
+
+@app.command()
+def view(tool_id: Annotated[str, typer.Argument(metavar="TOOL-ID")], tools: Basename = "tools") -> None:
+    """Show one tool as JSON, and where it is defined."""
+    from adapter.dialects.promptly import BUILT_IN
+    from adapter.dialects.promptly.tool_files import find_tools
+
+    found = find_tools(tools)
+    built_in = {kind.naming.name: kind.tool() for kind in BUILT_IN}
+    each = next((each for each in found if each.tool.name == tool_id), None)
+    if each is None and tool_id in built_in:
+        print("source: built-in", file=sys.stderr)
+        print(json_for_display(built_in[tool_id].to_openai()["function"], indent=2))
+        return
+    if each is None:
+        raise _not_found(tool_id, [*(each.tool.name for each in found), *built_in])
+    print(f"source: {each.source}" + (f" ({each.file})" if each.file else ""), file=sys.stderr)
+    print(json_for_display(each.tool.model_dump(mode="json", by_alias=True, exclude_defaults=True), indent=2))
+
+
+@app.command()
+def add(
+    id: Annotated[str, typer.Option("--id", help="The tool's unique name.")],
+    name: Annotated[str, typer.Option("--name", help="What it does, for the model.")],
+    command: Annotated[str, typer.Option("--command", help="The program: a name or a path.")],
+    argument_template: Annotated[
+        list[str] | None, typer.Option(help='One group of tokens, "-n,{{count}},{(path)}"; may be repeated.')
+    ] = None,
+    parameters: Annotated[str | None, typer.Option(help="JSON Schema of the parameters.")] = None,
+    parameters_file: Annotated[Path | None, typer.Option(help="A file with that schema.")] = None,
+    echo_output: Annotated[bool, typer.Option("--echo-output", help="Show the output as it comes.")] = False,
+    truncate_output: Annotated[bool, typer.Option("--truncate-output", help="Slice a long output.")] = False,
+    exclusive_argument_template: Annotated[
+        bool, typer.Option("--exclusive-argument-template", help="Use the first complete group alone.")
+    ] = False,
+    opt_in: Annotated[bool, typer.Option("--opt-in", help="Only with a matching --include-tools.")] = False,
+    config_file: ConfigFile = None,
+) -> None:
+    """Add a tool."""
+    from adapter.core.arguments import reason
+    from adapter.core.errors import UsageError
+    from adapter.core.events import JsonObject
+    from adapter.dialects.promptly.tool_files import add_tool, target_file
+
+    if parameters is not None and parameters_file is not None:
+        raise UsageError("give --parameters or --parameters-file, not both")
+    if parameters_file is not None:
+        try:
+            parameters = parameters_file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot read {parameters_file}: {reason(error)}") from error
+    entry: JsonObject = {"name": id, "description": name, "executable": command}
+    entry["argumentTemplate"] = [group.split(",") for group in argument_template or ()]
+    if parameters is not None:
+        try:
+            entry["parameters"] = json.loads(parameters)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"the parameters are no JSON: {reason(error)}") from error
+    flags = {
+        "echoOutput": echo_output,
+        "truncateOutput": truncate_output,
+        "exclusiveArgumentTemplate": exclusive_argument_template,
+        "optIn": opt_in,
+    }
+    file = target_file(config_file)
+    add_tool(entry | {field: True for field, is_set in flags.items() if is_set}, file)
+    print(f"added {id} to {file}", file=sys.stderr)
+
+
+@app.command()
+def install(tools: Basename = "tools") -> None:
+    """Write the shipped tools file to the user's configuration, to be changed there."""
+    from adapter.dialects.promptly.tool_files import install_defaults
+
+    print(install_defaults(tools))
+
+
+@app.command()
+def remove(
+    tool_id: Annotated[str, typer.Argument(metavar="TOOL-ID")],
+    force: Annotated[bool, typer.Option("--force", help="Do not ask.")] = False,
+    config_file: ConfigFile = None,
+) -> None:
+    """Remove a tool."""
+    from adapter.core.arguments import reason
+    from adapter.core.errors import UsageError
+    from adapter.dialects.promptly.tool_entry import parse_entries
+    from adapter.dialects.promptly.tool_files import remove_tool, target_file
+
+    file = target_file(config_file)
+    try:
+        text = file.read_text(encoding="utf-8") if file.is_file() else "[]"
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {file}: {reason(error)}") from error
+    known = [tool.name for tool in parse_entries(text, str(file))]
+    if tool_id not in known:
+        raise _not_found(tool_id, known, f" in {file}")
+    if not force and not sys.stdin.isatty():
+        print(f"adapter: {tool_id} was not removed: no terminal to ask at; --force removes it", file=sys.stderr)
+        raise typer.Exit(1)
+    if not force and not typer.confirm(f"Remove tool '{tool_id}' from {file}?", err=True):
+        raise typer.Exit(1)
+    remove_tool(tool_id, file)
+    print(f"removed {tool_id} from {file}", file=sys.stderr)
+
+
+def _not_found(tool_id: str, known: list[str], where: str = "") -> typer.Exit:
+    from rapidfuzz import fuzz, process
+
+    near = process.extractOne(tool_id, known, scorer=fuzz.ratio, score_cutoff=50)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
+    print(escape_for_display(f"adapter: no tool {tool_id!r}{where}; {hint}"), file=sys.stderr)
+    return typer.Exit(NOT_FOUND)

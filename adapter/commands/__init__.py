@@ -1,1 +1,0 @@
-"""What the command line does: one file a command, and what they share."""

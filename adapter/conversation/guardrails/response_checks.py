@@ -1,0 +1,180 @@
+"""What can be wrong with an answer without a call, as its text shows: refused, invented, in the wrong markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from adapter.conversation.guardrails.call_history import CallHistory
+from adapter.conversation.guardrails.empty_claims import (
+    expects_information,
+    is_bare_refusal,
+    is_bare_success_claim,
+    is_unexplained_refusal,
+)
+from adapter.core.events import InvalidToolCall, MarkupDelta, ToolCall
+from adapter.core.turn import Turn
+from adapter.parsing.marker_tables import INVENTED_RESULT
+from adapter.tools.tool import Tool, ToolSet
+
+MAX_REFUSAL = 600
+"""Characters of an answer that is nothing but a refusal; in a longer one it is one remark among others."""
+
+_NO = r"""(?:(?:do\s+not|don['’]?t|cannot|can\s+not|can['’]?t|lack|(?:['’]?m|am)\s+(?:not\s+able|unable)\s+to)\s+
+    (?:(?:actually|currently|directly|physically)\s+)*(?:have\s+)?(?:the\s+(?:ability|capabilit(?:y|ies))\s+to\s+)?
+    (?:(?:any|direct|real-?time)\s+)*)"""
+_REFUSED = {
+    "file": rf"""{_NO}(?:access\s+(?:to\s+)?|(?:browse|open|read|see|view)(?:ing)?\s+)(?:\w+[- ]){{0,3}}
+        (?:codebase|director(?:y|ies)|disk|files?|file\s*system|folders?|repositor(?:y|ies)|workspace)\b""",
+    "web": rf"""{_NO}(?:access\s+(?:to\s+)?|brows(?:e|ing)\s+|look\s+up\s+|search(?:ing)?\s+)(?:\w+[- ]){{0,3}}
+        (?:internet|online|real-?time\s+(?:data|information)|web(?:site|page)?s?)\b""",
+    "weather": rf"{_NO}(?:access\s+(?:to\s+)?|check\s+|get\s+|provide\s+)(?:\w+[- ]){{0,3}}(?:forecast|weather)",
+    "command": rf"""{_NO}(?:access\s+(?:to\s+)?|execut(?:e|ing)\s+|run(?:ning)?\s+)(?:\w+[- ]){{0,3}}
+        (?:code|commands?|programs?|scripts?|shell|terminal)\b""",
+    "tools": rf"{_NO}(?:access\s+(?:to\s+)?|call\s+|use\s+)(?:\w+[- ]){{0,2}}(?:functions?|tools?)\b",
+}
+"""What the model says that it cannot do, by what."""
+_GIVES = {
+    "file": r"(?:cat|find|grep|list|open|read|search|view)\w*(?:dir|file|folder)|^(?:cat|glob|grep|ls|read|view)$",
+    "web": r"""(?:bing|brave|google|internet|web)_?\w*search|search_?(?:the_)?(?:internet|online|web)
+        |(?:browse|fetch|open)_?\w*(?:page|url|web)|^browse\w*$""",
+    "weather": r"forecast|weather",
+    "command": r"(?:exec|run)\w*_?(?:bash|code|command|python|script|shell|terminal)|^(?:bash|python|shell|terminal)$",
+    "tools": r"",
+}
+"""And the tools, by name, with which it can."""
+_REFUSED_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _REFUSED.items()}
+_GIVES_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _GIVES.items()}
+_REASON = re.compile(r"[^.!?:;,]{0,40}(?::|;|,?\s*\b(?:as|because|since|so(?!\s+i\b))\b)", re.IGNORECASE)
+
+_DISCLAIMED = re.compile(
+    r"""\bas\s+an?\s+(?:ai|artificial|language|large)\b[^.!?]{0,120}
+    (?:\b(?:have\s+no|not\s+have|lack|no)\s+(?:\w+\s+){0,2}access\b|n['’]t\s+have\s+(?:\w+\s+){0,2}access\b
+    |\b(?:cannot|can['’]?t|not\s+able\s+to|unable\s+to)\s+(?:directly\s+|actually\s+)?
+        (?:access|assist|browse|execute|help|open|perform|read|retrieve|run)\b)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What models are trained to say that have no tools."""
+MAX_CLAIM = 160
+"""Characters of an answer that says nothing but that all is done."""
+_DONE = re.compile(
+    r"""\W*(?:(?:all|everything)\s+(?:is\s+|['’]s\s+)?(?:done|finished|set|completed?)\b|done\b|finished\b|completed\b|it\s+is\s+done\b
+    |the\s+task\s+(?:is|has\s+been)\s+(?:done|finished|completed?)|i(?:\s+have|['’]ve)\s+(?:done|finished|completed)\s
+    |(?:erledigt|fertig|fatto|hecho|listo|feito|fait|terminé|готово|сделано)\b|(?:已完成|完成了|完了しました|完了です|완료했습니다))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_OPEN_CALL = re.compile(
+    r"""<\|?(?:function|function_calls?|invoke|tool_calls?)\b[^<>]{0,80}>|\[TOOL_CALLS?\]|<\|python_tag\|>""",
+    re.IGNORECASE,
+)
+_ABOUT_CALLS = re.compile(r"(?i)\b(?:tool|function)[- _]?call|\bjson\b|\bexample|\bsyntax\b|\bformat\b|\bschema\b")
+_FAILURE_WORDS = re.compile(
+    r"""\b(?:aucun|but|cannot|denied|désolé|error|erreur|errore|erro|fail\w*|fehler|however|impossible|invalid|issue|kein\w*|
+    leider|missing|nicht|no|non|not|não|pas|problem\w*|purtroppo|sorry|unable|unfortunately)\b|n['’]t\b|can['’]t|\bне\b|
+    ошибк|无法|不|错误|失败|抱歉|ません|エラー|없|못|오류|실패""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_OTHER_SPEAKER = re.compile(r"\n[ \t]*\**(?:human|user)\**\s*:\**\s+\S|\n###\s*(?:human|instruction|user)\b", re.I)
+_USER_SAYS = re.compile(r"\n[ \t]*(?:\**(?:human|user)\**\s*:|###\s*(?:human|instruction|user)\b)", re.IGNORECASE)
+_MODEL_SAYS = re.compile(r"\n[ \t]*(?:\**(?:ai|assistant|bot)\**\s*:|###\s*(?:assistant|response)\b)", re.IGNORECASE)
+_ABOUT_TALK = re.compile(
+    r"(?i)\b(?:chats?|conversations?|dialog(?:ue)?s?|examples?|interviews?|prompts?|role|scripts?|transcripts?)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateAnswer:
+    """An answer as guardrails see it. ``rejected``: texts of what looks like a call and stands in the midst of text.
+    ``has_reasoned``: there was reasoning; ``has_invented``: a result in the marks that only results stand in."""
+
+    content: str
+    calls: tuple[ToolCall, ...] = ()
+    invalid: tuple[InvalidToolCall, ...] = ()
+    rejected: tuple[str, ...] = ()
+    has_reasoned: bool = False
+    has_invented: bool = False
+
+    @classmethod
+    def of(cls, turn: Turn) -> CandidateAnswer:
+        text = "".join(event.raw for event in turn.events) if turn.rejected else ""
+        rejected = tuple(text[each.start : each.end] for each in turn.rejected if each.reason in IN_TEXT)
+        has_invented = any(isinstance(event, MarkupDelta) and starts_with_tool_result(event) for event in turn.events)
+        return cls(turn.content, turn.calls, turn.invalid, rejected, bool(turn.reasoning), has_invented)
+
+
+IN_TEXT = frozenset({"text-follows", "no-body"})
+"""Reasons for which a parser took no call, and a model may have meant one."""
+
+MAX_NAMED = 200
+"""Characters after an opening marker in which the call's name stands."""
+
+
+def starts_with_tool_result(markup: MarkupDelta) -> bool:
+    lowered = markup.raw.lower()
+    return any(marker in lowered for marker in INVENTED_RESULT)
+
+
+def wrongly_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool | None:
+    """The tool that gives what the answer says it has no access to; None where it says no such thing, or some tool was
+    called before: then it may know better."""
+    if past.recent or len(content) > MAX_REFUSAL:
+        return None
+    for kind, refused in _REFUSED_RE.items():
+        if (found := refused.search(content)) and not _REASON.match(content, found.end()):
+            return next((tool for name, tool in tools.items() if _GIVES_RE[kind].search(name)), None)
+    return None
+
+
+def disclaims_ability(content: str) -> bool:
+    """Whether the answer says that a language model can do nothing of the kind, whatever tools there are."""
+    return len(content) <= MAX_REFUSAL and _DISCLAIMED.search(content) is not None
+
+
+def is_blanket_refusal(content: str, past: CallHistory) -> bool:
+    """Whether the answer says that nothing can be done, and not what or why, though no tool has just failed. At once
+    "I can't help with that." may be what has to be said; not when tools have begun."""
+    if any(not made.ok for made in past.recent[-1:]):
+        return False
+    return is_unexplained_refusal(content) or (bool(past.recent) and is_bare_refusal(content))
+
+
+def claims_unbacked_success(content: str, past: CallHistory) -> bool:
+    """Whether the answer says that all is done, and nothing else, and no tool was called since the user spoke; or that
+    alone, where something was to be told."""
+    if past.recent:
+        return is_bare_success_claim(content) and expects_information(past.request)
+    return len(content) <= MAX_CLAIM and (_DONE.match(content) is not None or is_bare_success_claim(content))
+
+
+def has_unparsed_call(said: CandidateAnswer, request: str, tools: ToolSet) -> bool:
+    """Whether it has a call of one of ``tools`` that was not read as one. Not where ``request`` is about calls."""
+    if _ABOUT_CALLS.search(request):
+        return False
+    prose = _without_code(said.content)
+    opened = (prose[match.end() : match.end() + MAX_NAMED] for match in _OPEN_CALL.finditer(prose))
+    return _names_tool(said.rejected, tools) or _names_tool(opened, tools)
+
+
+def _names_tool(pieces: Iterable[str], tools: ToolSet) -> bool:
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", piece) for piece in pieces for name in tools)
+
+
+def _without_code(text: str) -> str:
+    return re.sub(r"```.*?(?:```|\Z)|`[^`\n]*`", " ", text, flags=re.DOTALL)
+
+
+def ignores_failed_result(content: str, past: CallHistory) -> bool:
+    """Whether the last call failed and the answer says nothing of a failure."""
+    return bool(past.recent) and not past.recent[-1].ok and not _FAILURE_WORDS.search(content)
+
+
+def writes_other_roles(content: str) -> bool:
+    return _OTHER_SPEAKER.search(content) is not None
+
+
+def find_answer_end(content: str, request: str) -> int:
+    """Where the answer ends: before words of the user, and an answer to them, that the model wrote, too. Nowhere else
+    where ``request`` is about dialogues."""
+    user = None if _ABOUT_TALK.search(request) else _USER_SAYS.search(content)
+    return user.start() if user is not None and _MODEL_SAYS.search(content, user.end()) else len(content)

@@ -1,0 +1,283 @@
+"""A tolerant reading of JSON that names each fix.
+
+A text that ends inside a string is never completed: half a file must not become a file. When two readings are
+possible the text is refused, not guessed at. Cost is linear in the text for any input.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from adapter.core.errors import FormatError
+from adapter.core.events import Json
+from adapter.core.json.strict import MAX_DEPTH, MAX_DIGITS, UnterminatedError, excerpt, parse_finite_float
+
+_SKIP = re.compile(r"[ \t\r\n\f\v\ufeff\u200b\u2060]+|//[^\n]*|/\*.*?\*/|#[^\n]*|(?:\\[nrt])+", re.DOTALL)
+_KEY = re.compile(r"[A-Za-z_$][\w$.-]*")
+_PLAIN_KEY = re.compile(r'"([\w$.-]{1,80})"')
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|(?:\d[\d_]*)?\.?\d+(?:[eE][+-]?\d+)?|\d+\.)")
+_JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+_LITERALS = {"true": True, "false": False, "null": None}
+_LOOSE_LITERALS = {
+    "True": True, "TRUE": True, "False": False, "FALSE": False,
+    "None": None, "NULL": None, "Null": None, "undefined": None,
+}  # fmt: skip
+_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_QUOTE_ESCAPES = {"'": "'", "`": "`"}  # not JSON, and never meant otherwise
+
+# Delimiters by the character that opens a string: the characters that may close it, and the fix to name.
+_QUOTES = {
+    '"': ('"”“', None),
+    "'": ("'", "single-quotes"),
+    "`": ("`", "backtick-string"),
+    "“": ('”“"', "curly-quotes"),
+    "”": ('”“"', "curly-quotes"),
+}
+_PLAIN = {opening: re.compile(f"[^{re.escape(closing)}\\\\\x00-\x1f]+") for opening, (closing, _) in _QUOTES.items()}
+_VALID = re.compile(r'(?:[^"”“\\\x00-\x1f]++|\\["\\/bfnrt])++')
+"""A part of a JSON string that `json` reads as it is."""
+
+# What may follow a quote that really closes a string. `gap` admits comments.
+_GAP = r"(?:[ \t\r\n]|\\[nrt]|//[^\n]{0,200}|/\*.{0,200}?\*/)*+"
+_A_KEY = (
+    r"(?:\"(?:[^\"\\\n]|\\.){0,80}\"|'(?:[^'\\\n]|\\.){0,80}'|[\"“”](?:[^\"“”\\\n]|\\.){0,80}[\"“”]"
+    r"|[A-Za-z_$][\w$.-]{0,80})[ \t\r\n]*:"
+)
+_END = r"[}\]](?:[ \t\r\n}\]]|\\[nrt])*(?:$|[,;{#/]|```|\"[\w$.-]{1,80}\"[ \t\r\n]*:)"
+_AFTER_KEY = re.compile(rf"{_GAP}:", re.DOTALL)
+_LAST_KEY = rf"\"[\w$.-]{{1,80}}\"{_GAP}{_END}"  # a key without a value before the end
+_AFTER_MEMBER = re.compile(rf"{_GAP}(?:$|{_END}|,{_GAP}(?:{_A_KEY}|[}}\]]|{_LAST_KEY})|{_A_KEY})", re.DOTALL)
+_AFTER_ITEM = re.compile(rf"{_GAP}(?:$|{_END}|,)", re.DOTALL)
+_AFTER_SCALAR = re.compile(rf"{_GAP}(?:$|[,}}\]]|[\"'“”]|[A-Za-z_$][\w$.-]*[ \t\r\n]*:|\\[nrt])", re.DOTALL)
+
+
+class JsonRepairer:
+    """One pass over the text, recursing once per level of nesting."""
+
+    def __init__(self, text: str, start: int, closed: bool) -> None:
+        self.text = text
+        self.position = start
+        self.closed = closed
+        self.fixes: dict[str, None] = {}
+
+    def fix(self, name: str) -> None:
+        self.fixes[name] = None
+
+    def fail(self, expected: str) -> FormatError:
+        return FormatError(f"expected {expected}, got {excerpt(self.text, self.position)}")
+
+    def peek(self) -> str:
+        """The next character that is not space, comment or stray escape; "" at the end."""
+        while (skipped := _SKIP.match(self.text, self.position)) is not None:
+            if skipped.group().startswith("\\"):
+                self.fix("escaped-newline")
+            elif not skipped.group().isspace() and skipped.group()[0] in "/#":
+                self.fix("comment")
+            self.position = skipped.end()
+        return self.text[self.position] if self.position < len(self.text) else ""
+
+    def value(self, depth: int, after: re.Pattern[str] = _AFTER_ITEM) -> Json:
+        if depth > MAX_DEPTH:
+            raise FormatError(f"nested more than {MAX_DEPTH} levels deep")
+        char = self.peek()
+        if char == "{":
+            return self.object(depth)
+        if char == "[":
+            return self.array(depth)
+        if char in _QUOTES and char:
+            return self.string(after)
+        return self.scalar()
+
+    def object(self, depth: int) -> Json:
+        self.position += 1
+        members: dict[str, Json] = {}
+        while True:
+            char = self.peek()
+            if self.closes("}", "]", char):
+                return members
+            if char == ",":
+                self.position += 1
+                continue
+            key = self.key(char)
+            char = self.peek()
+            if char in (",", "}") and char:
+                self.fix("key-without-value")
+                continue
+            if char != ":":
+                raise self.fail(f"a colon after the key {key!r}")
+            self.position += 1
+            members[key] = self.value(depth + 1, _AFTER_MEMBER)
+            self.separator("}")
+
+    def array(self, depth: int) -> Json:
+        self.position += 1
+        items: list[Json] = []
+        while True:
+            char = self.peek()
+            if self.closes("]", "}", char):
+                return items
+            if char == ",":
+                self.position += 1
+                continue
+            items.append(self.value(depth + 1, _AFTER_ITEM))
+            self.separator("]")
+
+    def closes(self, own: str, other: str, char: str) -> bool:
+        """Whether the container ends here; adds the bracket that is missing."""
+        if char == own:
+            self.position += 1
+            return True
+        if char == other:
+            self.fix("missing-bracket")
+            return True
+        if char:
+            return False
+        if not self.closed:
+            raise UnterminatedError("the text ends before its brackets are closed")
+        self.fix("missing-bracket")
+        return True
+
+    def separator(self, closing: str) -> None:
+        char = self.peek()
+        if char == ",":
+            comma = self.position
+            self.position += 1
+            if self.peek() == closing:
+                self.fix("trailing-comma")
+            elif not self.peek():
+                self.position = comma  # a comma at the very end: let `closes` decide
+                self.position += 1
+        elif char and char not in "}]":
+            self.fix("missing-comma")
+
+    def key(self, char: str) -> str:
+        plain = _PLAIN_KEY.match(self.text, self.position)
+        if plain is not None:
+            self.position = plain.end()
+            return plain.group(1)
+        if char in _QUOTES:
+            return self.string(_AFTER_KEY)
+        word = _KEY.match(self.text, self.position)
+        if word is None:
+            raise self.fail("a key in double quotes")
+        self.position = word.end()
+        self.fix("unquoted-key")
+        return word.group()
+
+    def string(self, after: re.Pattern[str]) -> str:
+        opening = self.text[self.position]
+        if self.text.startswith('"""', self.position) or self.text.startswith("'''", self.position):
+            return self.triple_quoted(self.text[self.position : self.position + 3])
+        closing, fix = _QUOTES[opening]
+        plain = _VALID if opening == '"' else _PLAIN[opening]
+        if fix:
+            self.fix(fix)
+        self.position += 1
+        parts: list[str] = []
+        while True:
+            run = plain.match(self.text, self.position)
+            if run is not None:
+                text = run.group()
+                parts.append(json.loads(f'"{text}"') if "\\" in text else text)
+                self.position = run.end()
+            if self.position >= len(self.text):
+                raise UnterminatedError("the text ends inside a string")
+            char = self.text[self.position]
+            if char == "\\":
+                parts.append(self.escape())
+                continue
+            self.position += 1
+            if char in closing:
+                if after.match(self.text, self.position):
+                    if char != opening and fix is None:
+                        self.fix("curly-quotes")
+                    return "".join(parts)
+                if char == opening:
+                    self.fix("unescaped-quote")
+            elif opening != "`":
+                self.fix("raw-control-character")
+            parts.append(char)
+
+    def triple_quoted(self, quotes: str) -> str:
+        self.fix("triple-quotes")
+        self.position += 3
+        parts: list[str] = []
+        while True:
+            end = self.text.find(quotes, self.position)
+            if end < 0:
+                raise UnterminatedError("the text ends inside a triple-quoted string")
+            backslash = self.text.find("\\", self.position, end)
+            if backslash < 0:
+                parts.append(self.text[self.position : end])
+                self.position = end + 3
+                return "".join(parts)
+            parts.append(self.text[self.position : backslash])
+            self.position = backslash
+            parts.append(self.escape())
+
+    def escape(self) -> str:
+        """The escape sequence here; an invalid one stays as it was written."""
+        char = self.text[self.position + 1 : self.position + 2]
+        if not char:
+            raise UnterminatedError("the text ends inside a string")
+        if char == "u":
+            return self.unicode_escape()
+        self.position += 2
+        if char in _ESCAPES:
+            return _ESCAPES[char]
+        self.fix("invalid-escape")
+        return _QUOTE_ESCAPES.get(char, "\\" + char)
+
+    def unicode_escape(self) -> str:
+        digits = _UNICODE.match(self.text, self.position)
+        if digits is None:
+            self.fix("invalid-escape")
+            self.position += 2
+            return "\\u"
+        self.position = digits.end()
+        value: str = json.loads(f'"{digits.group()}"')
+        return value
+
+    def scalar(self) -> Json:
+        if self.text.startswith(("...", "…"), self.position):
+            raise FormatError("the value is a placeholder (...); write the real arguments")
+        number = _NUMBER.match(self.text, self.position)
+        if number is not None:
+            return self.number(number)
+        word = _WORD.match(self.text, self.position)
+        if word is None:
+            if self.position >= len(self.text):
+                raise UnterminatedError("the text ends where a value is expected")
+            raise self.fail("a JSON value")
+        spelling = word.group()
+        if spelling in _LOOSE_LITERALS:
+            self.fix("python-literal")
+        elif spelling not in _LITERALS:
+            raise self.fail("a JSON value (strings need double quotes)")
+        self.position = word.end()
+        return _LITERALS.get(spelling, _LOOSE_LITERALS.get(spelling))
+
+    def number(self, number: re.Match[str]) -> Json:
+        spelling = number.group()
+        if not _AFTER_SCALAR.match(self.text, number.end()):
+            raise self.fail("a plain number (expressions are not JSON)")
+        if len(spelling) > MAX_DIGITS:
+            raise FormatError(f"a number of {len(spelling)} characters; at most {MAX_DIGITS} are read")
+        exact = _JSON_NUMBER.fullmatch(spelling)
+        if exact is None:
+            self.fix("number-spelling")
+        bare = spelling.lstrip("+-")
+        if bare.isdigit() and len(bare) > 1 and bare[0] == "0":
+            raise self.fail(f"a number without leading zeros (write it as the string {json.dumps(bare)})")
+        self.position = number.end()
+        try:
+            if bare.lower().startswith("0x"):
+                return int(spelling, 16)
+            return int(spelling) if bare.replace("_", "").isdigit() else parse_finite_float(spelling)
+        except ValueError as error:
+            raise FormatError(f"expected a number, got {spelling[:40]!r}") from error
+
+
+_UNICODE = re.compile(r"\\u[0-9a-fA-F]{4}(?:(?<=\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})?")

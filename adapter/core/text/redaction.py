@@ -1,0 +1,201 @@
+"""Keeps credentials out of what is written down or reported: transcripts, error messages, answers to clients.
+
+What counts as one: the value of an environment variable whose name says so, and
+text of a shape that only credentials have. It is replaced by ``[redacted ...]``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import overload
+
+from adapter.core.events import Json
+
+SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL", re.IGNORECASE)
+"""Names of variables, as people choose them."""
+MIN_LENGTH = 6
+"""Shorter values (``1``, ``true``, ``us``) stand in any text without meaning anything."""
+MIN_LINE = 20
+"""Characters of a line of a value with several, a key file's, that is sought by itself."""
+MAX_HELD = 4_096
+"""Characters without a space that are held back because they may be the beginning of a credential."""
+
+REDACTED = "[redacted"
+"""How what stands for a credential begins; a variable's name may follow."""
+
+_SHAPES = re.compile(
+    r"""(?ix)
+    ( (?:authorization | api[-_]?key) \\{0,3} ["']? \s{0,3} [:=] \s{0,3} \\{0,3} ["']?
+        (?: (?:bearer|basic|token) \s{1,3} )? ) (?! \[redacted ) [^\s"',;}\\]{8,2000}
+    | ( bearer \s{1,3} ) (?! \[redacted ) [\w.~+/-]{16,2000} =*
+    | ( (?:(?:access|auth|refresh|id|session|private)[-_]?token | secret[-_]?(?:access[-_]?)?key | client[-_]?secret
+        | passw(?:or)?d ) \\{0,3} ["'] \s{0,3} : \s{0,3} \\{0,3} ["'] ) (?! \[redacted ) [^\s"'\\]{8,2000}
+    | ( \b (?:x-[\w-]{1,30} | private | auth | access)-token \s{0,3} : \s{1,3} ) (?! \[redacted ) [^\s"',;}\\]{8,2000}
+    | ( \b cookie ["']? \s{0,3} : \s{0,3} ["']? [\w.-]{1,64} = ) (?! \[redacted ) [^\s"',;}\\]{8,2000}
+    | ( [?&] (?: key | sig | auth | password | (?:x-amz-)?signature | (?:[a-z]{1,20}[-_])? (?:token|secret)) = )
+        (?! \[redacted ) [^\s"'&\#<>\\]{12,2000}
+    | ( :// [^\s/:@"']{1,100} : ) (?! \[redacted ) [^\s/@"']{1,200} (?=@)
+    | ( :// ) (?! \[redacted ) [^\s/:@"']{20,200} (?=@)
+    | \b (?-i: sk-[\w-]{20,200} | gh[pousr]_[A-Za-z0-9]{36,255} | github_pat_\w{30,255} | glpat-[\w-]{20,100}
+        | hf_[A-Za-z0-9]{30,100} | xox[abprs]-[\w-]{10,200} | A[KS]IA[0-9A-Z]{16} | AIza[\w-]{35}
+        | [sr]k_(?:live|test)_[A-Za-z0-9]{16,200} | npm_[A-Za-z0-9]{36} | pypi-[\w-]{50,300} | gsk_[A-Za-z0-9]{30,100}
+        | eyJ[\w-]{10,500} \. eyJ[\w-]{10,2500} \. [\w-]{10,1000} ) \b
+    | -----BEGIN [A-Z ]{0,40} PRIVATE\ KEY----- [^-]{0,10000} -----END [A-Z ]{0,40} PRIVATE\ KEY-----
+    """
+)
+"""Headers, fields of JSON, addresses with a password or a key, JSON Web Tokens, and the marks that GitHub, GitLab,
+OpenAI, Slack and others give their keys. What tells of one stands in a group."""
+_TELLING = (
+    "authorization", "apikey", "api-key", "api_key", "bearer", "token", "secret", "passw", "cookie", "://",
+    "key=", "sig=", "auth=", "signature=", "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
+    "glpat-", "hf_", "xox", "akia", "asia", "aiza", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "npm_",
+    "pypi-", "gsk_", "eyj", "-----begin ",
+)  # fmt: skip
+"""What every such shape has one of, in lower case: a hundred times as fast to look for."""
+_WINDOW, _LONGEST = 32_768, 12_288
+"""Characters that are searched at a time, so that other threads have their turn, and more than any shape has."""
+_BEGINNING = re.compile(r"(?i)(?:authorization|api[-_]?key|bearer|token|secret|passw|cookie)[^\n]{0,20}\S{0,2000}\Z")
+_FIELD = re.compile(
+    r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|(?:[\w-]{0,40}[-_])?(?:api[-_]?key|secret|passw(?:or)?d)"
+    r"|[\w-]{0,40}(?:access|auth|refresh|id|session|private|secret)[-_]?(?:token|key)"
+)
+"""Names of fields whose text is a credential, whatever its shape."""
+MIN_FIELD = 8
+"""Characters of such a text."""
+_BLOCK_BEGIN, _BLOCK_END = "-----BEGIN ", re.compile(r"-----END [^-]{0,60}-----")
+MAX_BLOCK = 12_000
+"""Characters of a private key, from its first line to its last."""
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+"""What addresses do not encode (RFC 3986, 2.3)."""
+
+
+class Redactor:
+    """What is not to be written down: of ``environment`` the values whose names say so, ``known``, and the shapes."""
+
+    def __init__(self, environment: Mapping[str, str], known: Iterable[str | None] = ()) -> None:
+        values = {value: name for name, value in environment.items() if SECRET_NAME.search(name)}
+        values |= {value: "" for value in known if value}
+        self._names: dict[str, str] = {}
+        for value, name in values.items():
+            # A path of a socket or a folder (SSH_AUTH_SOCK, PASSWORD_STORE_DIR) is no secret.
+            if len(value) >= MIN_LENGTH and not re.fullmatch(r"(?:/[\w.@+-]+){2,}/?", value):
+                self._names |= dict.fromkeys(_spellings(value), name)
+        longest_first = sorted(self._names, key=len, reverse=True)
+        self._values = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self._spaced = [value for value in longest_first if re.search(r"\s", value)]
+
+    @overload
+    def redact(self, value: str) -> str: ...
+    @overload
+    def redact(self, value: Json) -> Json: ...
+    def redact(self, value: Json) -> Json:
+        """``value`` without credentials: text, or JSON with all the text in it."""
+        if isinstance(value, str):
+            return "".join(self.redact_pieces([value]))
+        if isinstance(value, Mapping):
+            return {self.redact(key): self._redact_field(key, inner) for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.redact(inner) for inner in value]
+        return value
+
+    def _redact_field(self, name: str, value: Json) -> Json:
+        redacted = self.redact(value)
+        is_secret = isinstance(redacted, str) and len(redacted) >= MIN_FIELD and _FIELD.fullmatch(name) is not None
+        return f"{REDACTED}]" if is_secret and REDACTED not in redacted else redacted
+
+    def redact_bytes(self, content: bytes) -> bytes:
+        """`redact` for the bytes of a file, text or not."""
+        return self.redact(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+    def redact_pieces(self, pieces: Sequence[str]) -> list[str]:
+        """Text in pieces: what stands for a credential is in the piece where that began."""
+        text = "".join(pieces)
+        found = list(self._spans(text))
+        redacted, end = [], 0
+        for piece in pieces:
+            start, end = end, end + len(piece)
+            kept, at = [], start
+            for _, first, last, instead in found:
+                if last <= start or first >= end:
+                    continue
+                kept.append(text[at : max(first, at)])
+                kept.append(instead if first >= start else "")
+                at = min(last, end)
+            redacted.append("".join(kept) + text[at:end])
+        return redacted
+
+    def safe_prefix(self, pieces: Sequence[str]) -> set[int]:
+        """After how many of ``pieces`` the text can be cut: the redaction before does not depend on what follows."""
+        text = "".join(pieces)
+        limit, spans = self._limit(text), list(self._spans(text))
+        ends = enumerate(accumulate(map(len, pieces)), start=1)
+        return {
+            count for count, end in ends if end <= limit and not any(start < end < last for start, _, last, _ in spans)
+        }
+
+    def _limit(self, text: str) -> int:
+        """Where what may yet become a part of a credential begins."""
+        starts = [_word_start(text, len(text))]
+        if begun := _BEGINNING.search(text, max(len(text) - 2 * MAX_HELD, 0)):
+            starts.append(_word_start(text, begun.start()))  # "client_secret" tells, and "secret" alone does not
+        block = text.rfind(_BLOCK_BEGIN, max(len(text) - MAX_BLOCK, 0))
+        if block >= 0 and not _BLOCK_END.search(text, block):
+            starts.append(block)
+        for value in self._spaced:
+            starts += [len(text) - size for size in range(1, len(value)) if text.endswith(value[:size])]
+        return min(starts)
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int, int, str]]:
+        """Credentials in order: where what tells of one begins, where it itself does, its end, what to put there."""
+        found = [
+            (match.start(), match.start(), match.end(), self._instead(match[0]))
+            for match in self._values.finditer(text)
+        ]
+        for match in _shapes(text):
+            lead = match[match.lastindex] if match.lastindex else ""
+            found.append((match.start(), match.start() + len(lead), match.end(), f"{REDACTED}]"))
+        end = 0
+        for begin, start, last, instead in sorted(found, key=lambda span: span[1]):
+            if start >= end:
+                yield begin, start, last, instead
+                end = last
+
+    def _instead(self, value: str) -> str:
+        name = self._names.get(value, "")
+        return f"{REDACTED} {name}]" if name else f"{REDACTED}]"
+
+
+def _word_start(text: str, end: int) -> int:
+    """Where what stands before ``end`` without a space begins, at most `MAX_HELD` before."""
+    head = text[max(end - MAX_HELD, 0) : end]
+    return end if not head or head[-1].isspace() else end - len(head.rsplit(None, 1)[-1])
+
+
+def _shapes(text: str) -> Iterator[re.Match[str]]:
+    """As ``_SHAPES.finditer``."""
+    at = 0
+    for start in range(0, len(text), _WINDOW):
+        stop, end = start + _WINDOW, start + _WINDOW + _LONGEST
+        folded = text[start:end].casefold()
+        if not any(telling in folded for telling in _TELLING):
+            continue
+        for match in _SHAPES.finditer(text, max(at, start), end):
+            if match.start() >= stop:
+                break
+            yield match
+            at = match.end()
+
+
+def _spellings(value: str) -> Iterator[str]:
+    """``value`` as it is, in JSON and in an address; of several lines each long one, too."""
+    yield value
+    yield json.dumps(value)[1:-1]
+    yield json.dumps(value, ensure_ascii=False)[1:-1]
+    encoded = value.encode("utf-8", "surrogateescape")
+    yield "".join(chr(byte) if chr(byte) in _UNRESERVED else f"%{byte:02X}" for byte in encoded)
+    lines = value.splitlines()
+    if len(lines) > 1:
+        yield from (line for line in lines if len(line) >= MIN_LINE)

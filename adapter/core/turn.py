@@ -1,0 +1,164 @@
+"""One whole answer of a model, read: its events folded, and what each piece of its text was taken for."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from operator import is_
+from typing import Literal, Protocol, TypeAlias
+
+from adapter.core.arguments import check_types
+from adapter.core.events import (
+    ContentReclassified,
+    Event,
+    InvalidToolCall,
+    MarkupDelta,
+    ReasoningDelta,
+    ReasoningReclassified,
+    RejectedCall,
+    TextDelta,
+    ToolCall,
+    ToolCallDelta,
+    ToolCallProgress,
+)
+
+Kind: TypeAlias = Literal["content", "reasoning", "markup", "call", "invalid"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters ``start`` to ``end`` of the model's text, and what they were taken for.
+
+    ``call`` is set for a call, ``error`` for an invalid one; ``rejected`` lists what
+    looks like a call and begins within.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    text: str
+    call: ToolCall | None = None
+    error: str | None = None
+    rejected: tuple[RejectedCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A complete parsed answer of a model: content, reasoning and calls. ``rejected`` is in the order of the text."""
+
+    content: str
+    reasoning: str
+    calls: tuple[ToolCall, ...]
+    invalid: tuple[InvalidToolCall, ...]
+    events: tuple[Event, ...]
+    rejected: tuple[RejectedCall, ...] = ()
+
+    @classmethod
+    def from_events(cls, events: Iterable[Event]) -> Turn:
+        """Fold a stream of events; adjacent deltas of one kind become one."""
+        check_types("Turn.from_events", events=(events, Iterable))
+        events = tuple(events)
+        merged = merge_deltas(events)
+        content: list[str] = []
+        reasoning: list[str] = []
+        calls: list[ToolCall] = []
+        invalid: list[InvalidToolCall] = []
+        for event in merged:
+            match event:
+                case ToolCall():
+                    calls.append(event)
+                case TextDelta():
+                    content.append(event.text)
+                case ReasoningDelta():
+                    reasoning.append(event.text)
+                case InvalidToolCall():
+                    invalid.append(event)
+                case ContentReclassified():
+                    reasoning, content = reasoning + content, []
+                case ReasoningReclassified():
+                    reasoning, content = [], reasoning + content
+        rejected = sorted([event for event in events if type(event) is RejectedCall], key=_start_of)
+        return cls("".join(content), "".join(reasoning), tuple(calls), tuple(invalid), merged, tuple(rejected))
+
+    def explain(self) -> tuple[Span, ...]:
+        """The model's text in pieces, in order: what each was taken for, and what looks like a call and is none."""
+        return explain(self)
+
+
+class HasCalls(Protocol):
+    """A turn, or a part of one, whose calls are to be run."""
+
+    @property
+    def calls(self) -> Sequence[ToolCall]: ...
+
+
+_PLAIN_TEXT = frozenset({TextDelta, ReasoningDelta, MarkupDelta})
+_WITHOUT_TEXT = frozenset({ToolCallProgress, ToolCallDelta, RejectedCall})
+
+
+def merge_deltas(events: Iterable[Event]) -> tuple[Event, ...]:
+    """The events that hold text: adjacent deltas joined, so that they do not depend on how the text was split."""
+    merged: list[Event] = []
+    run: list[TextDelta] | list[ReasoningDelta] | list[MarkupDelta] = []
+    for event in events:
+        kind = type(event)
+        if kind in _WITHOUT_TEXT:
+            continue
+        if run and kind is type(run[0]):
+            run.append(event)  # type: ignore[arg-type]
+            continue
+        if run:
+            merged.extend(_joined(run))
+            run = []
+        if kind in _PLAIN_TEXT:
+            run = [event]  # type: ignore[assignment]
+        else:
+            merged.append(event)
+    merged.extend(_joined(run))
+    return tuple(merged)
+
+
+def _start_of(rejected: RejectedCall) -> tuple[int, int]:
+    return rejected.start, rejected.end
+
+
+def _joined(run: Sequence[TextDelta] | Sequence[ReasoningDelta] | Sequence[MarkupDelta]) -> Iterable[Event]:
+    if len(run) < 2:
+        return run
+    raws = [event.raw for event in run]
+    raw = "".join(raws)
+    if isinstance(run[0], MarkupDelta):
+        return [MarkupDelta(raw)]
+    texts = [event.text for event in run]  # type: ignore[union-attr]
+    # Mostly each is its own raw text: of a long answer that saves a copy.
+    text = raw if all(map(is_, texts, raws)) else "".join(texts)
+    return [TextDelta(text, raw) if isinstance(run[0], TextDelta) else ReasoningDelta(text, raw)]
+
+
+def explain(turn: Turn) -> tuple[Span, ...]:
+    """The spans of ``turn``'s text, in order; joined, their texts are what the model wrote."""
+    unopened = next((at for at, event in enumerate(turn.events) if isinstance(event, ContentReclassified)), -1)
+    was_content = any(isinstance(event, ReasoningReclassified) for event in turn.events)
+    waiting = deque(turn.rejected)
+    spans: list[Span] = []
+    start = 0
+    for number, event in enumerate(turn.events):
+        end = start + len(event.raw)
+        kind: Kind = "markup"
+        call = event if isinstance(event, ToolCall) else None
+        error = event.error if isinstance(event, InvalidToolCall) else None
+        if call is not None:
+            kind = "call"
+        elif error is not None:
+            kind = "invalid"
+        elif isinstance(event, ReasoningDelta) or (isinstance(event, TextDelta) and number < unopened):
+            kind = "content" if was_content else "reasoning"
+        elif isinstance(event, TextDelta):
+            kind = "content"
+        rejected = []
+        while waiting and waiting[0].start < end:
+            rejected.append(waiting.popleft())
+        spans.append(Span(kind, start, end, event.raw, call, error, tuple(rejected)))
+        start = end
+    return tuple(spans)

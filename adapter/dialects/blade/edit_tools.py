@@ -1,0 +1,275 @@
+"""Blade: changing files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
+
+from adapter.core.errors import FormatError
+from adapter.core.events import Json
+from adapter.dialects import result_formatting
+from adapter.dialects.blade.parameters import FilePath
+from adapter.dialects.tool_class import Aliases, NestedModel, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.editing.notations.parse_edits import parse_file_edits, parse_patches
+from adapter.editing.notations.registry import is_known_notation
+from adapter.tools.argument_synonyms import (
+    CONTENT,
+    DESTINATION,
+    DIRECTORY,
+    NEW_TEXT,
+    OLD_TEXT,
+    PATH,
+    SOURCE,
+)
+from adapter.tools.operations import (
+    Copy,
+    Delete,
+    FilePatched,
+    FilesPatched,
+    FileWritten,
+    MakeDirectory,
+    Move,
+    Operation,
+    OperationDone,
+    Outcome,
+    ParameterNames,
+    Patch,
+    PatchFiles,
+    PatchText,
+    WriteText,
+)
+from adapter.tools.schema_simplify import REQUIRED_KEY
+
+Source = Annotated[str, Field(description="Source path"), Aliases(*SOURCE)]
+
+
+Destination = Annotated[
+    str,
+    Field(description="Destination path"),
+    Aliases(*DESTINATION),
+]
+
+
+StartHint = Annotated[int | None, Field(description="First line (1-indexed), to tell equal places apart")]
+
+
+EndHint = Annotated[int | None, Field(description="Last line (1-indexed), to tell equal places apart")]
+
+
+ReplaceAll = SkipJsonSchema[bool]
+"""Blade's edits have no such argument, but models know it from elsewhere: taken, and not shown."""
+
+
+class BladeWriteFile(ToolClass):
+    """Write content to a file. Creates parent directories if needed."""
+
+    naming = ToolMetadata(
+        "write_file",
+        second_names=("create_file",),
+        aliases=("write", "create", "save_file", "write_to_file", "new_file"),
+        effect="write",
+        example={"path": "src/new_module.rs", "content": 'pub fn hello() {\n    println!("Hello!");\n}\n'},
+    )
+    path: FilePath
+    content: Annotated[str, Field(description="Content to write"), Aliases(*CONTENT)]
+
+    def operation(self) -> Operation:
+        return WriteText(self.path, self.content)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.written_text(require_outcome(outcome, FileWritten)), None
+
+
+_EDIT_FILE_NAMES = ParameterNames("old_content", "new_content", start_line=None)
+
+
+class EditFile(ToolClass):
+    """Replace old_content, which must occur once, by new_content."""
+
+    naming = ToolMetadata(
+        "edit_file",
+        aliases=("edit", "replace", "str_replace", "search_replace", "search_and_replace", "replace_in_file"),
+        effect="write",
+        example={
+            "path": "src/main.rs",
+            "old_content": "fn old_function()",
+            "new_content": "fn new_function()",
+        },
+    )
+    path: FilePath
+    old_content: Annotated[str, Field(description="Text to find"), Aliases(*OLD_TEXT)]
+    new_content: Annotated[str, Field(description="Replacement text"), Aliases(*NEW_TEXT)]
+    replace_all: ReplaceAll = False
+
+    def operation(self) -> Operation:
+        patch = Patch(self.old_content, self.new_content, replace_all=self.replace_all)
+        return PatchText(self.path, (patch,), names=_EDIT_FILE_NAMES)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
+
+
+class PatchArguments(NestedModel):
+    """One patch of a list."""
+
+    old_text: Annotated[str, Field(description="Text to find"), Aliases(*OLD_TEXT)]
+    new_text: Annotated[str, Field(description="Replacement text"), Aliases(*NEW_TEXT)]
+    start_line: StartHint = None
+    end_line: EndHint = None
+    replace_all: ReplaceAll = False
+
+
+class ApplyEdit(ToolClass):
+    """Apply search/replace edits: one by old_text and new_text, or several at once by patches.
+
+    All patches are checked before any is applied; if one fails, nothing is changed. Without a path, patches is one
+    text for several files: a unified diff, or a "*** Begin Patch" envelope, which may add, move and delete files.
+    """
+
+    naming = ToolMetadata(
+        "apply_edit",
+        second_names=("apply_patch",),
+        aliases=("multi_edit", "multiedit", "patch_file", "apply_diff"),
+        effect="write",
+        example={"path": "src/lib.rs", "old_text": "let x = 5;", "new_text": "let x = 10;"},
+    )
+    path: Annotated[
+        str | None,
+        Field(description="File path (relative to workspace or absolute)", json_schema_extra={REQUIRED_KEY: True}),
+        Aliases(*PATH),
+    ] = None
+    old_text: Annotated[str | None, Field(description="Text to find and replace"), Aliases(*OLD_TEXT)] = None
+    new_text: Annotated[str | None, Field(description="Replacement text"), Aliases(*NEW_TEXT)] = None
+    start_line: StartHint = None
+    end_line: EndHint = None
+    replace_all: ReplaceAll = False
+    patches: Annotated[
+        list[PatchArguments] | SkipJsonSchema[str] | None,
+        Field(description="Several patches, instead of old_text and new_text"),
+        Aliases("edits", "patch", "diff", "input"),
+    ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _notation_as_patches(cls, given: Json) -> Json:
+        """A diff, an envelope or SEARCH/REPLACE blocks may stand in the list, or in place of it."""
+        written = given.get("patches") if isinstance(given, dict) else None
+        if isinstance(written, list) and len(written) == 1:
+            written = written[0]
+        return {**given, "patches": written} if isinstance(written, str) and is_known_notation(written) else given
+
+    @model_validator(mode="after")
+    def _one_form(self) -> ApplyEdit:
+        single = self.old_text is not None or self.new_text is not None
+        if isinstance(self.patches, str):
+            self._check_text(self.patches)
+        elif not self.path:
+            raise ValueError("'path' is missing (string)")
+        if single and self.patches:
+            raise ValueError("give either old_text and new_text, or patches, not both")
+        if not single and not self.patches:
+            raise ValueError("give old_text and new_text, or a list of patches with at least one patch")
+        if single and (self.old_text is None or self.new_text is None):
+            raise ValueError(f"{'old_text' if self.old_text is None else 'new_text'} is missing")
+        return self
+
+    def _check_text(self, text: str) -> None:
+        if self.path and not is_known_notation(text):
+            raise ValueError(f"patches is {text[:60]!r}: expected a list, or the text of a patch")
+        try:
+            parse_patches(text) if self.path else parse_file_edits(text)
+        except FormatError as error:
+            raise ValueError(str(error)) from error
+
+    def operation(self) -> Operation:
+        if isinstance(self.patches, str):
+            if self.path:
+                return PatchText(self.path, parse_patches(self.patches))
+            return PatchFiles(parse_file_edits(self.patches))
+        if self.patches:
+            given = tuple(Patch(**dict(item)) for item in self.patches)
+        else:
+            given = (Patch(self.old_text or "", self.new_text or "", self.start_line, self.end_line, self.replace_all),)
+        return PatchText(self.path or "", given)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        if isinstance(outcome, FilesPatched):
+            return result_formatting.files_patched_text(outcome), None
+        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
+
+
+class DeleteFile(ToolClass):
+    """Delete a file, or with recursive a directory."""
+
+    naming = ToolMetadata(
+        "delete_file",
+        aliases=("delete", "remove", "remove_file", "rm", "delete_directory"),
+        effect="delete",
+        example={"path": "temp/old_file.txt"},
+    )
+    path: Annotated[str, Field(description="Path to delete"), Aliases(*PATH, *DIRECTORY)]
+    recursive: Annotated[bool, Field(description="Required for directories")] = False
+
+    def operation(self) -> Operation:
+        return Delete(self.path, self.recursive)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.deleted_text(require_outcome(outcome, OperationDone)), None
+
+
+class MoveFile(ToolClass):
+    """Move or rename a file."""
+
+    naming = ToolMetadata(
+        "move_file",
+        aliases=("move", "rename", "rename_file", "mv"),
+        effect="write",
+        example={"source": "src/old_name.rs", "destination": "src/new_name.rs"},
+    )
+    source: Source
+    destination: Destination
+
+    def operation(self) -> Operation:
+        return Move(self.source, self.destination)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.moved_text(require_outcome(outcome, OperationDone)), None
+
+
+class CopyFile(ToolClass):
+    """Copy a file or directory with all in it."""
+
+    naming = ToolMetadata(
+        "copy_file",
+        aliases=("copy", "cp", "copy_directory"),
+        effect="write",
+        example={"source": "templates/base.html", "destination": "src/templates/base.html"},
+    )
+    source: Source
+    destination: Destination
+
+    def operation(self) -> Operation:
+        return Copy(self.source, self.destination)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.copied_text(require_outcome(outcome, OperationDone)), None
+
+
+class CreateDirectory(ToolClass):
+    """Create a directory, and its parents if needed."""
+
+    naming = ToolMetadata(
+        "create_directory",
+        aliases=("mkdir", "make_directory", "create_dir", "create_folder"),
+        effect="write",
+        example={"path": "src/modules/new_feature"},
+    )
+    path: Annotated[str, Field(description="Directory path to create"), Aliases(*DIRECTORY, *PATH)]
+
+    def operation(self) -> Operation:
+        return MakeDirectory(self.path)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.format_directory_created(require_outcome(outcome, OperationDone)), None

@@ -1,0 +1,139 @@
+"""Blade: the user's editor."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+from pydantic import Field
+
+from adapter.core.events import JsonObject
+from adapter.dialects import result_formatting
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.tools.argument_synonyms import (
+    CONTENT,
+    PATH,
+)
+from adapter.tools.operations import (
+    EditorState,
+    FilePatched,
+    GetEditorState,
+    GetSelection,
+    GoToLine,
+    InsertAtCursor,
+    OpenInEditor,
+    Operation,
+    Outcome,
+    ReplaceSelection,
+    SelectedText,
+)
+
+
+def _state_fields(outcome: Outcome) -> JsonObject:
+    """The seven documented fields."""
+    fields = asdict(require_outcome(outcome, EditorState))
+    fields.pop("notes")
+    return fields
+
+
+class EditorStateTool(ToolClass):
+    """Get the editor's files, cursor and selection."""
+
+    naming = ToolMetadata("get_editor_state", aliases=("editor_state", "get_editor_context"), needs="editor")
+
+    def operation(self) -> Operation:
+        return GetEditorState()
+
+    def render(self, outcome: Outcome) -> Rendered:
+        fields = _state_fields(outcome)
+        return json.dumps(fields, ensure_ascii=False), fields
+
+
+class OpenFile(ToolClass):
+    """Open a file in the editor."""
+
+    naming = ToolMetadata(
+        "open_file",
+        aliases=("open_in_editor", "show_file"),
+        effect="state",
+        example={"path": "src/main.rs", "line": 42},
+        needs="editor",
+    )
+    path: Annotated[str, Field(description="File path to open"), Aliases(*PATH)]
+    line: Annotated[int | None, Field(description="Line number to jump to (1-indexed)"), Aliases("line_number")] = None
+
+    def operation(self) -> Operation:
+        return OpenInEditor(self.path, self.line)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        state = require_outcome(outcome, EditorState)
+        return f"Opened {state.active_file}; the cursor is in line {state.cursor_line}.", _state_fields(outcome)
+
+
+class GoToLineTool(ToolClass):
+    """Go to a line in the active file."""
+
+    naming = ToolMetadata(
+        "goto_line",
+        aliases=("go_to_line", "jump_to_line"),
+        effect="state",
+        example={"line": 100, "column": 15},
+        needs="editor",
+    )
+    line: Annotated[int, Field(description="Line number (1-indexed)"), Aliases("line_number")]
+    column: Annotated[int | None, Field(description="Column number (1-indexed)"), Aliases("col", "character")] = None
+
+    def operation(self) -> Operation:
+        return GoToLine(self.line, self.column)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        state = require_outcome(outcome, EditorState)
+        place = f"line {state.cursor_line}, column {state.cursor_column}"
+        return f"The cursor is in {place} of {state.active_file}.", _state_fields(outcome)
+
+
+class GetSelectionTool(ToolClass):
+    """Get the selected text in the editor."""
+
+    naming = ToolMetadata("get_selection", aliases=("selection", "get_selected_text"), needs="editor")
+
+    def operation(self) -> Operation:
+        return GetSelection()
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return require_outcome(outcome, SelectedText).text, None
+
+
+class ReplaceSelectionTool(ToolClass):
+    """Replace the selection in the editor."""
+
+    naming = ToolMetadata(
+        "replace_selection", effect="write", example={"content": "new replacement text"}, needs="editor"
+    )
+    content: Annotated[str, Field(description="Replacement content"), Aliases(*CONTENT)]
+
+    def operation(self) -> Operation:
+        return ReplaceSelection(self.content)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
+
+
+class InsertAtCursorTool(ToolClass):
+    """Insert content at the cursor in the editor."""
+
+    naming = ToolMetadata(
+        "insert_at_cursor",
+        aliases=("insert_text",),
+        effect="write",
+        example={"content": "// TODO: implement this\n"},
+        needs="editor",
+    )
+    content: Annotated[str, Field(description="Content to insert"), Aliases(*CONTENT)]
+
+    def operation(self) -> Operation:
+        return InsertAtCursor(self.content)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None

@@ -1,0 +1,18 @@
+"""What several kinds of Blade's tools share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from adapter.dialects.tool_class import Aliases
+from adapter.tools.argument_synonyms import (
+    DIRECTORY,
+    PATH,
+)
+
+FilePath = Annotated[str, Field(description="File path (relative to workspace or absolute)"), Aliases(*PATH)]
+
+
+AnyPath = Annotated[str, Field(description="Path"), Aliases(*PATH, *DIRECTORY)]

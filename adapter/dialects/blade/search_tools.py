@@ -1,0 +1,164 @@
+"""Blade: finding files and text."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from adapter.dialects import result_formatting
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.tools.argument_synonyms import (
+    DIRECTORY,
+    PATH,
+    PATTERN,
+)
+from adapter.tools.operations import (
+    FindByName,
+    Glob,
+    Grep,
+    GrepResult,
+    Listing,
+    Operation,
+    Outcome,
+    PathList,
+    Tree,
+)
+
+MAX_STRUCTURE_ENTRIES = 200
+"""Of `get_workspace_structure`, as its document says."""
+
+
+CONTEXT_LINES = 2
+
+
+StartPath = Annotated[str, Field(description="Directory path"), Aliases(*DIRECTORY, *PATH)]
+
+
+class BladeListDirectory(ToolClass):
+    """List directory contents with tree view."""
+
+    naming = ToolMetadata(
+        "list_directory",
+        second_names=("list_dir",),
+        aliases=("ls", "list_files", "list", "tree"),
+        example={"path": "src", "max_depth": 2},
+    )
+    path: StartPath = "."
+    max_depth: Annotated[int, Field(description="Max traversal depth"), Aliases("depth")] = 1
+
+    def operation(self) -> Operation:
+        return Tree(self.path, self.max_depth)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.format_tree(require_outcome(outcome, Listing)), None
+
+
+class GetWorkspaceStructure(ToolClass):
+    """Get a tree view of the workspace, at most 200 entries. Leaves out node_modules, target, .git and the like."""
+
+    naming = ToolMetadata(
+        "get_workspace_structure",
+        aliases=("workspace_structure", "project_structure", "get_project_structure"),
+        example={"path": ".", "depth": 3, "limit": 100},
+    )
+    path: Annotated[str, Field(description="Starting path"), Aliases(*DIRECTORY, *PATH)] = "."
+    depth: Annotated[int, Field(description="Max depth"), Aliases("max_depth")] = 2
+    limit: Annotated[int, Field(description="Max entries (at most 200)"), Aliases("max_entries")] = 50
+
+    def operation(self) -> Operation:
+        return Tree(self.path, self.depth, self._limit, skip_common=True, gitignore=True)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.format_tree(require_outcome(outcome, Listing)), None
+
+    def notes(self) -> tuple[str, ...]:
+        if self.limit == self._limit:
+            return ()
+        return (f"limit {self.limit} is not possible, {self._limit} was taken: 1 to {MAX_STRUCTURE_ENTRIES} are",)
+
+    @property
+    def _limit(self) -> int:
+        return max(1, min(self.limit, MAX_STRUCTURE_ENTRIES))
+
+
+class BladeFindFiles(ToolClass):
+    """Find files by a part of their name."""
+
+    naming = ToolMetadata(
+        "find_files",
+        aliases=("find", "find_file", "search_files", "file_search"),
+        example={"pattern": "test", "path": "src", "max_depth": 5},
+    )
+    pattern: Annotated[
+        str, Field(description="Substring to match in filenames"), Aliases("query", "name", "filename", "substring")
+    ]
+    path: Annotated[str, Field(description="Starting path"), Aliases(*DIRECTORY)] = "."
+    max_depth: Annotated[int | None, Field(description="Max search depth"), Aliases("depth")] = None
+
+    def operation(self) -> Operation:
+        return FindByName(self.pattern, self.path, self.max_depth)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.format_paths(require_outcome(outcome, PathList), self.pattern), None
+
+
+class FindFilesGlob(ToolClass):
+    """Find files using glob patterns."""
+
+    naming = ToolMetadata(
+        "find_files_glob",
+        second_names=("glob",),
+        aliases=("glob_search", "find_glob"),
+        example={"pattern": "**/*.tsx", "path": "src"},
+    )
+    pattern: Annotated[str, Field(description="Glob pattern (e.g., **/*.rs)"), Aliases("glob", "query")]
+    path: Annotated[str, Field(description="Base path for search"), Aliases(*DIRECTORY)] = "."
+    case_sensitive: Annotated[bool, Field(description="Case-sensitive matching")] = False
+
+    def operation(self) -> Operation:
+        return Glob(self.pattern, self.path, self.case_sensitive)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.format_paths(require_outcome(outcome, PathList), self.pattern), None
+
+
+class BladeGrepSearch(ToolClass):
+    """Search file contents using regex patterns. Gives filepath:line_number:line_content."""
+
+    naming = ToolMetadata(
+        "grep_search",
+        second_names=("rg",),
+        aliases=("grep", "ripgrep", "search", "search_file_content", "search_code"),
+        example={"pattern": "fn\\s+main", "path": "src"},
+    )
+    pattern: Annotated[str, Field(description="Regex pattern to search"), Aliases(*PATTERN)]
+    path: Annotated[str, Field(description="Directory to search"), Aliases(*DIRECTORY, *PATH)] = "."
+
+    def operation(self) -> Operation:
+        return Grep(self.pattern, self.path)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.format_matches(require_outcome(outcome, GrepResult), self.pattern), None
+
+
+class CodebaseSearch(ToolClass):
+    """Search with regex in files such as *.rs,*.toml, with context lines around matches."""
+
+    naming = ToolMetadata(
+        "codebase_search",
+        aliases=("search_codebase", "code_search"),
+        example={"query": "struct.*Config", "file_pattern": "*.rs", "max_results": 20},
+    )
+    query: Annotated[str, Field(description="Regex pattern to search"), Aliases(*PATTERN)]
+    file_pattern: Annotated[
+        str | None, Field(description="Filter files (e.g., *.rs,*.toml)"), Aliases("include", "glob", "file_patterns")
+    ] = None
+    max_results: Annotated[int, Field(description="Maximum results"), Aliases("limit")] = 50
+
+    def operation(self) -> Operation:
+        patterns = tuple(part.strip() for part in (self.file_pattern or "").split(",") if part.strip())
+        return Grep(self.query, ".", patterns, CONTEXT_LINES, self.max_results)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.format_matches_with_context(require_outcome(outcome, GrepResult), self.query), None

@@ -1,0 +1,152 @@
+"""Maki: calls within calls."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from adapter.core.errors import FormatError
+from adapter.core.events import Json, JsonObject
+from adapter.dialects import result_formatting
+from adapter.dialects.maki.parameters import Unsigned, _lower
+from adapter.dialects.tool_class import Aliases, NestedModel, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.tools.call_shapes import parse_arguments
+from adapter.tools.operations import (
+    AgentReport,
+    BatchCall,
+    BatchResults,
+    CodeOutput,
+    Operation,
+    Outcome,
+    RunBatch,
+    RunCode,
+    RunSubagent,
+)
+from adapter.tools.schema_simplify import REQUIRED_KEY
+
+
+class BatchItem(NestedModel):
+    """One call: ``parameters`` under any customary name, as an object, as its JSON text, or beside the name."""
+
+    tool: Annotated[
+        str, Field(description="Name of the tool"), Aliases("name", "tool_name", "function", "function_name")
+    ]
+    parameters: Annotated[
+        JsonObject,
+        Field(description="Its parameters"),
+        Aliases("arguments", "params", "args", "input", "kwargs", "tool_input"),
+    ] = Field(json_schema_extra={REQUIRED_KEY: True}, default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _parameters(cls, written: Json) -> Json:
+        given = cls.renamed(written)
+        if isinstance(given, dict) and isinstance(given.get("tool"), dict):
+            given = cls.renamed(given["tool"])  # {"function": {"name": ..., "arguments": ...}} as in OpenAI's calls
+        if not isinstance(given, dict):
+            return given
+        called = given.get("tool")
+        if "parameters" not in given:
+            return {"tool": called, "parameters": {key: value for key, value in given.items() if key != "tool"}}
+        try:
+            return given | {"parameters": parse_arguments(given["parameters"])[0]}
+        except FormatError as error:
+            raise ValueError(str(error)) from error
+
+
+class Batch(ToolClass):
+    """Run 1 to 25 independent tool calls in parallel. A failure does not stop the others."""
+
+    naming = ToolMetadata(
+        "batch",
+        aliases=("parallel", "batch_tool_calls", "run_batch"),
+        effect="state",
+        example={
+            "tool_calls": [
+                {"tool": "read", "parameters": {"path": "src/main.rs"}},
+                {"tool": "grep", "parameters": {"pattern": "TODO"}},
+            ]
+        },
+    )
+    tool_calls: Annotated[
+        list[BatchItem], Field(description="The calls, 1 to 25"), Aliases("calls", "tools", "tool_uses", "invocations")
+    ]
+
+    def operation(self) -> Operation:
+        return RunBatch(tuple(BatchCall(one.tool, one.parameters) for one in self.tool_calls))
+
+    def render(self, outcome: Outcome) -> Rendered:
+        batch = require_outcome(outcome, BatchResults)
+        fields = [{"tool": each.name, "ok": each.ok, "output": each.content} for each in batch.results]
+        return result_formatting.batch_text(batch), fields
+
+
+class CodeExecution(ToolClass):
+    """Run Python in a sandbox, for at most 300 seconds; all tools are async functions to await."""
+
+    naming = ToolMetadata(
+        "code_execution",
+        aliases=("python", "execute_python", "run_python", "execute_code", "run_code", "code_interpreter"),
+        effect="state",
+        example={"code": "text = await read(path='src/main.rs')\nprint(text.count('fn '))", "timeout": 30},
+        needs="code",
+    )
+    code: Annotated[
+        str, Field(description="Python code (must await tool calls)"), Aliases("source", "script", "program")
+    ]
+    timeout: Annotated[
+        Unsigned,
+        Field(description="Timeout in seconds (max 300)"),
+        Aliases("timeout_s", "timeout_secs", "timeout_seconds"),
+    ] = 30
+
+    def operation(self) -> Operation:
+        return RunCode(self.code, float(self.timeout))
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.code_text(require_outcome(outcome, CodeOutput)), None
+
+
+class MakiTask(ToolClass):
+    """Run a sub-agent on an independent task: research only reads, general may use all tools."""
+
+    naming = ToolMetadata(
+        "task",
+        aliases=("agent", "sub_agent", "run_agent", "delegate", "spawn_agent"),
+        effect="state",
+        example={
+            "description": "Find the parser",
+            "prompt": "Find where the configuration file is parsed, and name the functions with their lines.",
+            "subagent_type": "research",
+            "model_tier": "weak",
+        },
+        needs="agents",
+    )
+    description: Annotated[
+        str,
+        Field(description="Short task description (3-5 words)", json_schema_extra={REQUIRED_KEY: True}),
+        Aliases("title", "label", "name"),
+    ] = ""
+    prompt: Annotated[str, Field(description="Detailed prompt"), Aliases("task", "instructions", "message", "query")]
+    subagent_type: Annotated[
+        str,
+        Field(description="research (read-only) or general"),
+        Aliases("agent_type", "type", "kind", "agent"),
+    ] = "research"
+    model_tier: Annotated[
+        Literal["current", "strong", "medium", "weak"],
+        Field(description="strong, medium or weak (default: the current model)"),
+        Aliases("tier", "model"),
+        BeforeValidator(_lower),
+    ] = "current"
+
+    def operation(self) -> Operation:
+        description = self.description or " ".join(self.prompt.split()[:5])
+        tier = None if self.model_tier == "current" else self.model_tier
+        return RunSubagent(self.prompt, self.subagent_type, description, tier)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        report = require_outcome(outcome, AgentReport)
+        fields = {"output": report.output, "seconds": round(report.seconds, 3), "tokens": report.tokens}
+        return report.output or "(no response)", fields

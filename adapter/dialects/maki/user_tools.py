@@ -1,0 +1,136 @@
+"""Maki: what the user sees and is asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic.json_schema import SkipJsonSchema
+
+from adapter.core.events import Json
+from adapter.dialects import result_formatting
+from adapter.dialects.maki.parameters import _lower
+from adapter.dialects.tool_class import Aliases, NestedModel, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.tools.operations import (
+    AskUser,
+    Operation,
+    Option,
+    Outcome,
+    Question,
+    SetTodos,
+    Todo,
+    TodoList,
+    UserAnswers,
+)
+from adapter.tools.operations.agent_state import TodoPriority, TodoStatus, todo_status
+from adapter.tools.schema_simplify import REQUIRED_KEY
+
+MAX_QUESTIONS = 20
+"""Of one call. For these four the document names no number."""
+
+
+class OptionItem(NestedModel):
+    """An answer to choose: its text alone, or with a description."""
+
+    label: Annotated[str, Aliases("text", "value", "name", "option")]
+    description: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, given: Json) -> Json:
+        return given if isinstance(given, dict) else {"label": given if isinstance(given, str) else str(given)}
+
+
+Options = Annotated[list[OptionItem], WithJsonSchema({"type": "array", "items": {"type": "string"}})]
+
+
+class QuestionItem(NestedModel):
+    """One question; a text alone is one."""
+
+    question: Annotated[str, Field(description="The question"), Aliases("text", "prompt", "query")]
+    options: Annotated[Options, Field(description="Answers to choose from"), Aliases("choices")] = Field(
+        default_factory=list
+    )
+    multiple: Annotated[
+        bool, Field(description="Several may be chosen"), Aliases("multi_select", "multi", "allow_multiple")
+    ] = False
+    header: SkipJsonSchema[str] = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, given: Json) -> Json:
+        return {"question": given} if isinstance(given, str) else given
+
+
+class QuestionTool(ToolClass):
+    """Ask the user questions, with options to choose one or several from."""
+
+    naming = ToolMetadata(
+        "question",
+        aliases=("ask_user_question", "ask_user", "ask", "ask_question", "ask_followup_question"),
+        effect="state",
+        example={"questions": [{"question": "Which port?", "options": ["8000", "9000"], "multiple": False}]},
+        needs="questions",
+    )
+    questions: Annotated[list[QuestionItem], Field(description="The questions"), Aliases("question")]
+
+    def operation(self) -> Operation:
+        asked = [
+            Question(
+                one.question,
+                one.header,
+                tuple(Option(option.label, option.description) for option in one.options),
+                one.multiple,
+            )
+            for one in self.questions
+        ]
+        # The document has no headers; answers are told apart by the whole question where its beginning is not enough.
+        keys = Counter(question.key for question in asked)
+        distinct = tuple(
+            Question(one.text, one.text, one.options, one.multiple) if keys[one.key] > 1 else one for one in asked
+        )
+        return AskUser(distinct, max_questions=MAX_QUESTIONS)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        answers = require_outcome(outcome, UserAnswers)
+        pairs = zip(answers.questions, answers.chosen, strict=True)
+        fields = [{"question": question.text, "answers": list(chosen)} for question, chosen in pairs]
+        return result_formatting.answers_text(answers), fields
+
+
+class TodoItem(NestedModel):
+    """One item of the list."""
+
+    content: Annotated[str, Field(description="What to do"), Aliases("task", "text", "title", "description")]
+    status: Annotated[
+        TodoStatus,
+        Field(description="pending, in_progress, completed or cancelled", json_schema_extra={REQUIRED_KEY: True}),
+        BeforeValidator(lambda given: todo_status(given) if isinstance(given, str) else given),
+        Aliases("state"),
+    ] = "pending"
+    priority: Annotated[
+        TodoPriority,
+        Field(description="high, medium or low", json_schema_extra={REQUIRED_KEY: True}),
+        BeforeValidator(_lower),
+    ] = "medium"
+
+
+class MakiTodoWrite(ToolClass):
+    """Create or update the todo list for work of several steps: give the whole list."""
+
+    naming = ToolMetadata(
+        "todowrite",
+        aliases=("todo", "todos", "update_todos", "write_todos"),
+        effect="state",
+        example={"todos": [{"content": "Run the tests", "status": "in_progress", "priority": "high"}]},
+    )
+    todos: Annotated[list[TodoItem], Field(description="All items"), Aliases("items", "tasks", "todo_list")]
+
+    def operation(self) -> Operation:
+        return SetTodos(tuple(Todo(one.content, one.status, one.priority) for one in self.todos))
+
+    def render(self, outcome: Outcome) -> Rendered:
+        todos = require_outcome(outcome, TodoList)
+        fields = [{"content": each.content, "status": each.status, "priority": each.priority} for each in todos.todos]
+        return result_formatting.todos_text(todos), fields

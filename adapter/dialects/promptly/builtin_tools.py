@@ -1,0 +1,240 @@
+"""Promptly: the tools that need no program."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+from pydantic import Field
+
+from adapter.core.text.truncate import MAX_BYTES, MAX_LINES
+from adapter.dialects import result_formatting
+from adapter.dialects.promptly.tool_entry import MAX_ENTRIES
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.tools.argument_synonyms import CONTENT, DESTINATION, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN, SOURCE
+from adapter.tools.operations import (
+    Copy,
+    Delete,
+    FileInfo,
+    FilePatched,
+    FileText,
+    FileWritten,
+    Glob,
+    Grep,
+    GrepResult,
+    Listing,
+    MakeDirectory,
+    Move,
+    Operation,
+    OperationDone,
+    Outcome,
+    ParameterNames,
+    Patch,
+    PatchText,
+    PathList,
+    ReadText,
+    Stat,
+    Tree,
+    WriteText,
+)
+
+MAX_PAGE_BYTES = MAX_BYTES - 2_000
+"""Of a page of a file: room is left for what is said above it."""
+
+
+class WriteToFile(ToolClass):
+    """Write content to a file, creating or overwriting it."""
+
+    naming = ToolMetadata("WriteToFile", effect="write", example={"file": "notes/plan.txt", "content": "first step\n"})
+    file: Annotated[str, Field(description="File to write"), Aliases(*PATH)]
+    content: Annotated[str, Field(description="The whole new content"), Aliases(*CONTENT)]
+
+    def operation(self) -> Operation:
+        return WriteText(self.file, self.content)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.written_text(require_outcome(outcome, FileWritten)), None
+
+
+class SearchAndReplace(ToolClass):
+    """Replace a text in a file wherever it occurs."""
+
+    naming = ToolMetadata(
+        "SearchAndReplace",
+        effect="write",
+        example={"search": "old_name", "replace": "new_name", "file": "src/main.c"},
+    )
+    search: Annotated[str, Field(description="Text to find"), Aliases(*OLD_TEXT)]
+    replace: Annotated[str, Field(description="Text to put in its place"), Aliases(*NEW_TEXT)]
+    file: Annotated[str, Field(description="File to change"), Aliases(*PATH)]
+
+    def operation(self) -> Operation:
+        patch = Patch(self.search, self.replace, replace_all=True)
+        return PatchText(self.file, (patch,), names=ParameterNames("search", "replace", start_line=None))
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.patched_text(require_outcome(outcome, FilePatched)), None
+
+
+class MakeDirectories(ToolClass):
+    """Create a directory and its parents."""
+
+    naming = ToolMetadata("MakeDirectory", effect="write", example={"dir": "src/parts"})
+    dir: Annotated[str, Field(description="Directory to create"), Aliases(*DIRECTORY, "path")]
+
+    def operation(self) -> Operation:
+        return MakeDirectory(self.dir)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.format_directory_created(require_outcome(outcome, OperationDone)), None
+
+
+class RemoveFiles(ToolClass):
+    """Remove a file, or a directory with all that is in it."""
+
+    naming = ToolMetadata("RemoveFiles", effect="delete", example={"target": "build"})
+    target: Annotated[str, Field(description="File or directory to remove"), Aliases(*PATH, *DIRECTORY)]
+
+    def operation(self) -> Operation:
+        return Delete(self.target, recursive=True)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.deleted_text(require_outcome(outcome, OperationDone)), None
+
+
+class MoveFiles(ToolClass):
+    """Move or rename a file or directory."""
+
+    naming = ToolMetadata("MoveFiles", effect="write", example={"source": "a.txt", "destination": "docs/a.txt"})
+    source: Annotated[str, Field(description="What to move"), Aliases(*SOURCE)]
+    destination: Annotated[str, Field(description="Its new path"), Aliases(*DESTINATION)]
+
+    def operation(self) -> Operation:
+        return Move(self.source, self.destination)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.moved_text(require_outcome(outcome, OperationDone)), None
+
+
+class CopyFiles(ToolClass):
+    """Copy a file, or a directory with all that is in it."""
+
+    naming = ToolMetadata("CopyFiles", effect="write", example={"source": "a.txt", "destination": "b.txt"})
+    source: Annotated[str, Field(description="What to copy"), Aliases(*SOURCE)]
+    destination: Annotated[str, Field(description="The path of the copy"), Aliases(*DESTINATION)]
+
+    def operation(self) -> Operation:
+        return Copy(self.source, self.destination)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.copied_text(require_outcome(outcome, OperationDone)), None
+
+
+class SearchText(ToolClass):
+    """Find the lines that match a regular expression, as path:line:text."""
+
+    naming = ToolMetadata("SearchText", example={"pattern": "TODO|FIXME", "path": "src"})
+    pattern: Annotated[str, Field(description="Regular expression"), Aliases(*PATTERN)]
+    path: Annotated[str, Field(description="File or directory to search"), Aliases(*PATH, *DIRECTORY)]
+
+    def operation(self) -> Operation:
+        return Grep(self.pattern, self.path)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.format_matches(require_outcome(outcome, GrepResult), self.pattern), None
+
+
+class RipGrep(SearchText):
+    """Find the lines that match a regular expression, leaving out ignored files."""
+
+    naming = ToolMetadata("RipGrep", example={"pattern": "TODO|FIXME", "path": "src"})
+
+
+class RipGrepWithGlob(SearchText):
+    """Find the lines that match a regular expression in files whose paths match globs."""
+
+    naming = ToolMetadata("RipGrepWithGlob", example={"pattern": "TODO", "glob": ["*.c", "!*_test.c"], "path": "src"})
+    glob: Annotated[list[str], Field(description="Such as *.c or !*.min.js", min_length=1), Aliases("globs", "include")]
+
+    def operation(self) -> Operation:
+        wanted = tuple(glob for glob in self.glob if not glob.startswith("!"))
+        unwanted = tuple(glob[1:] for glob in self.glob if glob.startswith("!"))
+        return Grep(self.pattern, self.path, wanted, leave_out=unwanted)
+
+
+class RipGrepIncludingHidden(SearchText):
+    """Find the lines that match a regular expression, in hidden and ignored files, too."""
+
+    naming = ToolMetadata("RipGrepIncludingHidden", example={"pattern": "TODO|FIXME", "path": "src"})
+
+    def operation(self) -> Operation:
+        return Grep(self.pattern, self.path, ignored=True)
+
+
+class ListFiles(ToolClass):
+    """List a directory with sizes and dates."""
+
+    naming = ToolMetadata("ListFiles", example={"path": "src"})
+    path: Annotated[
+        str, Field(description="Directory to list; the project folder when left out"), Aliases(*DIRECTORY, *PATH)
+    ] = "."
+
+    def operation(self) -> Operation:
+        return Tree(self.path, limit=MAX_ENTRIES, details=True)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.format_listing(require_outcome(outcome, Listing)), None
+
+
+class PromptlyFindFiles(ToolClass):
+    """Find files and directories by name, with * and ?."""
+
+    naming = ToolMetadata("FindFiles", example={"pattern": "*.c", "path": "src"})
+    pattern: Annotated[str, Field(description="Name to find, such as *.c"), Aliases("name", *PATTERN)]
+    path: Annotated[str, Field(description="Directory to search"), Aliases(*DIRECTORY, *PATH)]
+
+    def operation(self) -> Operation:
+        return Glob(f"**/{self.pattern}", self.path, case_sensitive=True, limit=MAX_ENTRIES, directories=True)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        return result_formatting.format_paths(require_outcome(outcome, PathList), self.pattern), None
+
+
+class ShowFileContents(ToolClass):
+    """Show a text file, or lineCount lines of it after the first startLine lines."""
+
+    naming = ToolMetadata(
+        "ShowFileContents",
+        example={"file": "src/main.c", "startLine": 40, "lineCount": 20},
+        max_lines=MAX_PAGE_BYTES,
+    )
+    file: Annotated[str, Field(description="File to show"), Aliases(*PATH)]
+    startLine: Annotated[int, Field(description="Lines to skip", ge=0), Aliases("offset", "skip")] = 0
+    lineCount: Annotated[int | None, Field(description="Lines to show", ge=1), Aliases("limit")] = None
+
+    def operation(self) -> Operation:
+        start = self.startLine + 1 if self.startLine else None
+        return ReadText(self.file, start, max_lines=self.lineCount or MAX_LINES)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        def read_on(line: int) -> str:
+            return f"for more: startLine={line - 1}"
+
+        read = require_outcome(outcome, FileText)
+        if read.end_line - read.start_line + 1 == self.lineCount:  # all that was asked for
+            read = replace(read, truncated=False)
+        return result_formatting.format_plain_page(read, MAX_PAGE_BYTES, read_on), None
+
+
+class LineCount(ToolClass):
+    """Count the lines of a file."""
+
+    naming = ToolMetadata("LineCount", example={"file": "src/main.c"})
+    file: Annotated[str, Field(description="File to count"), Aliases(*PATH)]
+
+    def operation(self) -> Operation:
+        return Stat(self.file, count_lines=True)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        info = require_outcome(outcome, FileInfo)
+        return f"{info.lines} {info.path}", None

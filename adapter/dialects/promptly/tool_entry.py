@@ -1,0 +1,271 @@
+"""Promptly: programs of the user's as tools: entries of a tools file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
+from pydantic_core import InitErrorDetails, PydanticCustomError
+from rapidfuzz import fuzz, process
+
+from adapter.core.arguments import reason
+from adapter.core.errors import ToolError, UsageError
+from adapter.core.events import Json, JsonObject
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.core.validation import plain_message
+from adapter.dialects import result_formatting
+from adapter.dialects.tool_class import Rendered, require_outcome
+from adapter.tools.argument_synonyms import DIRECTORY, PATH
+from adapter.tools.operations import (
+    Operation,
+    Outcome,
+    PathValue,
+    ProgramArgument,
+    ProgramOutput,
+    RunProgram,
+)
+from adapter.tools.schema_refs import resolve_references
+from adapter.tools.tool import Tool
+
+ENTRIES_KEY = "shellCommands"
+
+
+MAX_MESSAGE = 200
+"""Characters of an error that are shown to the model."""
+
+
+MAX_ENTRIES = 500
+"""Of a directory, and of what is found by name, that are shown."""
+
+
+_PLACEHOLDER = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}|\{\(\s*([^()]+?)\s*\)\}")
+
+
+_NAME = r"^[A-Za-z0-9_.-]{1,64}$"
+
+
+def _parameters_schema(schema: JsonObject) -> JsonObject:
+    """``schema`` without references, so that checking a value never fetches anything. Raises ValueError."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema, Draft202012Validator.FORMAT_CHECKER)
+    except SchemaError as error:
+        raise ValueError(f"is no JSON Schema: {_place(error.absolute_path)}{_cut(error.message)}") from None
+    if schema.get("type", "object") != "object":
+        raise ValueError(f"describes {schema['type']!r}; expected an object with the parameters as properties")
+    resolved = resolve_references(schema)
+    undeclared = [name for name in resolved.get("required", ()) if name not in resolved.get("properties", {})]
+    if undeclared:
+        raise ValueError(f"requires {', '.join(map(repr, undeclared))}, which {_near(undeclared[0], resolved)}")
+    return {"type": "object", "properties": {}} | resolved
+
+
+class ShellTool(BaseModel):
+    """One entry, its fields named as in the document but in snake case."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, strict=True)
+
+    name: Annotated[str, Field(pattern=_NAME)]
+    description: str = ""
+    executable: Annotated[str, Field(min_length=1)]
+    argument_template: list[list[str]] = Field(default=[])
+    parameters: Annotated[JsonObject, AfterValidator(_parameters_schema)] = Field(
+        default={"type": "object", "properties": {}}
+    )
+    echo_output: bool = False
+    truncate_output: bool = False
+    exclusive_argument_template: bool = False
+    opt_in: bool = False
+
+    @model_validator(mode="after")
+    def _placeholders_are_parameters(self) -> ShellTool:
+        for place, group in enumerate(self.argument_template):
+            for token in group:
+                for name in _names(token):
+                    if name not in self.parameters["properties"]:
+                        raise ValueError(
+                            f"argumentTemplate[{place}]: the placeholder in {token!r} {_near(name, self.parameters)}"
+                        )
+        return self
+
+    def tool(self) -> Tool:
+        tokens = [token for group in self.argument_template for token in group]
+        paths = {path for token in tokens for _, path in _PLACEHOLDER.findall(token) if path}
+        return Tool(
+            name=self.name,
+            description=self.description,
+            parameters=self.parameters,
+            argument_aliases=dict.fromkeys(paths, (*PATH, *DIRECTORY, "target")) if len(paths) == 1 else {},
+            effect="execute",
+            validate=self.call,
+        )
+
+    def call(self, arguments: JsonObject) -> ShellToolCall:
+        """The call with these arguments. Raises pydantic's ValidationError when they do not fit ``parameters``."""
+        from jsonschema import Draft202012Validator
+
+        missing = [name for name in self.parameters.get("required", ()) if name not in arguments]
+        details = [InitErrorDetails(type="missing", loc=(name,), input=arguments) for name in missing]
+        for problem in Draft202012Validator(self.parameters).iter_errors(arguments):
+            if problem.validator == "required" and not problem.absolute_path:
+                continue
+            kind = PydanticCustomError("value_error", "{error}", {"error": _cut(problem.message)})
+            details.append(InitErrorDetails(type=kind, loc=tuple(problem.absolute_path), input=problem.instance))
+        if details:
+            raise ValidationError.from_exception_data(self.name, details)
+        defaults = {
+            name: schema["default"] for name, schema in self.parameters["properties"].items() if "default" in schema
+        }
+        return ShellToolCall(self, defaults | arguments)
+
+
+def parse_entries(text: str, source: str) -> list[ShellTool]:
+    """The entries of a tools file. Raises UsageError that names ``source``, the tool and the field."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{source} is no JSON: {reason(error)}") from error
+    if isinstance(content, dict):
+        content = content.get(ENTRIES_KEY, [content])
+    if not isinstance(content, list):
+        raise UsageError(f'{source} must hold {{"{ENTRIES_KEY}": [...]}} or a list of tools')
+    entries = [parse_entry(entry, f"{source}, tool {number}") for number, entry in enumerate(content, 1)]
+    names = [entry.name for entry in entries]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{source} defines {twice!r} more than once; a name stands for one tool")
+    return entries
+
+
+def parse_entry(entry: Json, source: str) -> ShellTool:
+    """One entry. Raises UsageError that lists every wrong field."""
+    if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+        source = f"{source} ({escape_for_display(entry['name'])})"
+    try:
+        return ShellTool.model_validate(entry)
+    except ValidationError as error:
+        problems = "; ".join(_field_problem(detail["loc"], detail["type"], detail["msg"]) for detail in error.errors())
+        raise UsageError(f"{source}: {problems}") from error
+
+
+_FIELDS = [to_camel(name) for name in ShellTool.model_fields]
+
+
+def _field_problem(place: Sequence[str | int], kind: str, message: str) -> str:
+    if not place:
+        return plain_message(message)
+    field = _place(place).removesuffix(": ")
+    if kind == "extra_forbidden":
+        near = process.extractOne(str(place[0]), _FIELDS, scorer=fuzz.ratio, score_cutoff=60)
+        return f"unknown field {field!r}; " + (f"did you mean {near[0]!r}?" if near else f"there are: {_FIELDS}")
+    if kind == "missing":
+        return f"{field!r} is missing"
+    return f"{field!r}: {plain_message(message)}"
+
+
+def _near(name: str, parameters: JsonObject) -> str:
+    known = list(parameters.get("properties", {}))
+    near = process.extractOne(name, known, scorer=fuzz.ratio, score_cutoff=50)
+    hint = f" (did you mean {near[0]!r}?)" if near else f"; there are: {', '.join(known) or 'none'}"
+    return f"is none of its parameters{hint}"
+
+
+def _place(path: Iterable[str | int]) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    return f"{text}: " if text else ""
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 3]}..."
+
+
+@dataclass(frozen=True, slots=True)
+class ShellToolCall:
+    """A call of a `ShellTool` whose arguments fit its parameters."""
+
+    tool: ShellTool
+    values: JsonObject
+
+    def operation(self) -> Operation:
+        return RunProgram(
+            program=self.tool.executable,
+            arguments=tuple(self._words()),
+            echo=self.tool.echo_output,
+            slice_output=self.tool.truncate_output,
+        )
+
+    def render(self, outcome: Outcome) -> Rendered:
+        run = require_outcome(outcome, ProgramOutput)
+        data: JsonObject = {"exitCode": run.exit_code, "output": run.output}
+        if run.skipped_lines:
+            data |= {"skippedLines": run.skipped_lines, "regex": list(run.patterns)}
+        return result_formatting.program_text(run), data
+
+    def notes(self) -> tuple[str, ...]:
+        return ()
+
+    def _words(self) -> Iterator[ProgramArgument]:
+        """The arguments. Raises ToolError for values that would be options, and when no alternative is complete."""
+        complete = [group for group in self.tool.argument_template if self._is_complete(group)]
+        if self.tool.exclusive_argument_template:
+            if not complete and self.tool.argument_template:
+                ways = " or ".join(", ".join(sorted(_all_names(group))) for group in self.tool.argument_template)
+                raise ToolError(f"{self.tool.name} needs more arguments: {ways}. Nothing was run")
+            complete = complete[:1]
+        only_operands = False
+        for group in complete:
+            for token in group:
+                for word in self._filled(token):
+                    if not only_operands:
+                        self._refuse_option(token, word)
+                    yield word
+                only_operands = only_operands or token == "--"
+
+    def _is_complete(self, group: Sequence[str]) -> bool:
+        return all(self.values.get(name) not in (None, []) for name in _all_names(group))
+
+    def _filled(self, token: str) -> Iterator[ProgramArgument]:
+        """The token with its values, once for each item of an array in it."""
+        lists = [name for name in _names(token) if isinstance(self.values[name], list)]
+        if len(set(lists)) > 1:
+            raise ToolError(f"{self.tool.name} cannot put two lists into one argument ({token!r}); nothing was run")
+        for item in self.values[lists[0]] if lists else [None]:
+            yield tuple(_pieces(token, self.values | ({lists[0]: item} if lists else {})))
+
+    def _refuse_option(self, token: str, word: ProgramArgument) -> None:
+        first = next((piece for piece in word if piece != ""), "")
+        if not token.startswith("-") and isinstance(first, str) and first.startswith("-"):
+            names = ", ".join(_names(token))
+            raise ToolError(
+                f"{self.tool.name}: {names} is {escape_for_display(first[:60])!r}, which {self.tool.executable} would take for "
+                "an option. Nothing was run; give a value that does not begin with '-'"
+            )
+
+
+def _pieces(token: str, values: Mapping[str, Json]) -> Iterator[str | PathValue]:
+    end = 0
+    for match in _PLACEHOLDER.finditer(token):
+        yield token[end : match.start()]
+        value, path = match.groups()
+        yield _as_text(values[value]) if value else PathValue(_as_text(values[path]))
+        end = match.end()
+    yield token[end:]
+
+
+def _as_text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _names(token: str) -> list[str]:
+    return [value or path for value, path in _PLACEHOLDER.findall(token)]
+
+
+def _all_names(group: Sequence[str]) -> set[str]:
+    return {name for token in group for name in _names(token)}

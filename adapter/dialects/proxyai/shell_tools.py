@@ -1,0 +1,158 @@
+"""ProxyAI: running commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, field_validator, model_validator
+from pydantic.json_schema import SkipJsonSchema
+
+from adapter.core.errors import DeniedError, ToolError
+from adapter.core.events import Json, JsonObject
+from adapter.dialects import result_formatting
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.tools.argument_synonyms import COMMAND
+from adapter.tools.operations import (
+    CommandKilled,
+    CommandOutput,
+    CommandOutputDelta,
+    CommandStarted,
+    KillCommand,
+    Operation,
+    Outcome,
+    ReadCommandOutput,
+    RunCommand,
+    StartCommand,
+)
+
+DEFAULT_TIMEOUT_MS = 60_000
+"""Of a command, unless the model names another."""
+
+
+MAX_TIMEOUT_MS = 600_000
+"""Of a command. These five are not in the document; the program itself tells them to its model."""
+
+
+def _not_run(given: JsonObject, error: ToolError) -> Json:
+    return {"command": given.get("command"), "exitCode": None, "output": str(error), "bash_id": None}
+
+
+def _unread(given: JsonObject, error: ToolError) -> Json:
+    if isinstance(error, DeniedError):
+        return _output_fields(given.get("bash_id"), "", "", "denied", None)
+    return {"bash_id": given.get("bash_id"), "error": str(error)}
+
+
+def _not_killed(given: JsonObject, error: ToolError) -> Json:
+    return {"bash_id": given.get("bash_id"), "success": False, "message": str(error)}
+
+
+class ProxyAIBash(ToolClass):
+    """Run a shell command. The user is asked first."""
+
+    naming = ToolMetadata(
+        "Bash",
+        aliases=("Execute", "Terminal", "RunShellCommand", "shell"),
+        effect="execute",
+        example={"command": "python -m pytest -q", "timeout": 60000, "description": "Run the tests"},
+        label="description",
+        failure=_not_run,
+    )
+    command: Annotated[str, Field(description="Shell command to execute"), Aliases(*COMMAND)]
+    timeout: Annotated[float, Field(description="Timeout in milliseconds"), Aliases("timeout_ms")] = DEFAULT_TIMEOUT_MS
+    description: Annotated[str | None, Field(description="What the command does, shown to the user")] = None
+    run_in_background: Annotated[
+        bool | None, Field(description="Do not wait for its end; watch it with BashOutput"), Aliases("background")
+    ] = None
+    workingDirectory: SkipJsonSchema[str] = "."
+    """Not in the document, but in the program."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_line(cls, given: Json) -> Json:
+        """A list of words is one line, as ProxyAI takes it."""
+        command = given.get("command") if isinstance(given, dict) else None
+        return given | {"command": " ".join(map(str, command))} if isinstance(command, list) else given
+
+    @field_validator("timeout")
+    @classmethod
+    def _some_time(cls, given: float) -> float:
+        if given <= 0:
+            raise ValueError(f"{given:g} ms is no time; leave it out for {DEFAULT_TIMEOUT_MS}")
+        return given
+
+    def operation(self) -> Operation:
+        if self.run_in_background:
+            return StartCommand(self.command, self.workingDirectory)
+        return RunCommand(self.command, self.workingDirectory, min(self.timeout, MAX_TIMEOUT_MS) / 1000)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        if isinstance(outcome, CommandStarted):
+            text = f"Started in the background with bash_id {outcome.id}; read its output with BashOutput."
+            return text, {"command": self.command, "exitCode": None, "output": text, "bash_id": outcome.id}
+        run = require_outcome(outcome, CommandOutput)
+        text = result_formatting.format_command(run)
+        exit_code = None if run.timed_out else run.exit_code
+        return text, {"command": self.command, "exitCode": exit_code, "output": text, "bash_id": None}
+
+    def notes(self) -> tuple[str, ...]:
+        if self.timeout <= MAX_TIMEOUT_MS or self.run_in_background:
+            return ()
+        return (f"the timeout was cut to {MAX_TIMEOUT_MS} ms, the most that is possible",)
+
+
+BashId = Annotated[
+    str, Field(description="The bash_id that Bash gave"), Aliases("bashId", "shell_id", "id", "task_id", "process_id")
+]
+
+
+class BashOutput(ToolClass):
+    """Read what a command in the background printed since the last look; filter is a regex for its lines."""
+
+    naming = ToolMetadata(
+        "BashOutput",
+        aliases=("get_output", "shell_output"),
+        example={"bash_id": "shell_1"},
+        is_polling=True,
+        failure=_unread,
+    )
+    bash_id: BashId
+    filter: Annotated[
+        str | None, Field(description="Regular expression; only lines in which it is found"), Aliases("regex")
+    ] = None
+
+    def operation(self) -> Operation:
+        return ReadCommandOutput(self.bash_id, self.filter)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        new = require_outcome(outcome, CommandOutputDelta)
+        code = "" if new.exit_code is None else f", exit code {new.exit_code}"
+        parts = [f"{new.id}: {new.status}{code}"]
+        parts += [
+            f"{name}:\n{text.rstrip()}" for name, text in (("stdout", new.stdout), ("stderr", new.stderr)) if text
+        ]
+        if len(parts) == 1 and new.status != "not_found":
+            parts.append("(nothing new)")
+        return "\n".join([*parts, *new.notes]), _output_fields(
+            new.id, new.stdout, new.stderr, new.status, new.exit_code
+        )
+
+
+def _output_fields(bash_id: Json, stdout: str, stderr: str, status: str, exit_code: int | None) -> JsonObject:
+    return {"bash_id": bash_id, "stdout": stdout, "stderr": stderr, "status": status, "exit_code": exit_code}
+
+
+class KillShell(ToolClass):
+    """Stop a command that runs in the background."""
+
+    naming = ToolMetadata(
+        "KillShell", aliases=("kill_bash", "stop_command"), example={"bash_id": "shell_1"}, failure=_not_killed
+    )
+    bash_id: BashId
+
+    def operation(self) -> Operation:
+        return KillCommand(self.bash_id)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        killed = require_outcome(outcome, CommandKilled)
+        return killed.message, {"bash_id": killed.id, "success": killed.success, "message": killed.message}

@@ -1,0 +1,148 @@
+"""ProxyAI: what the user sees and is asked."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field, field_validator, model_validator
+
+from adapter.core.events import Json
+from adapter.dialects.proxyai.parameters import _message
+from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetadata, require_outcome
+from adapter.tools.operations import (
+    AskUser,
+    Operation,
+    Option,
+    Outcome,
+    Question,
+    SetTodos,
+    Todo,
+    TodoList,
+    UserAnswers,
+)
+from adapter.tools.operations.agent_state import todo_status
+from adapter.tools.schema_simplify import REQUIRED_KEY
+
+TITLE_WORDS = 4
+
+
+class OptionArguments(BaseModel):
+    label: Annotated[str, Field(description="The answer")]
+    description: Annotated[str, Field(description="What it means")] = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _label_alone(cls, given: Json) -> Json:
+        return {"label": given} if isinstance(given, str) else given
+
+
+class QuestionArguments(BaseModel):
+    header: Annotated[str, Field(description="Short name of the question, at most 12 characters")] = ""
+    question: Annotated[str, Field(description="The question")]
+    options: Annotated[list[OptionArguments], Field(description="Answers to choose from")] = Field(default_factory=list)
+    multiSelect: Annotated[bool, Field(description="Whether several may be chosen")] = False
+
+
+class AskUserQuestion(ToolClass):
+    """Ask the user one to four questions, with answers to choose from."""
+
+    naming = ToolMetadata(
+        "AskUserQuestion",
+        aliases=("ask_user", "question", "ask"),
+        effect="state",
+        example={
+            "questions": [
+                {
+                    "header": "Database",
+                    "question": "Which database?",
+                    "options": [{"label": "SQLite"}, {"label": "Postgres"}],
+                    "multiSelect": False,
+                }
+            ]
+        },
+        needs="questions",
+        failure=_message,
+    )
+    questions: Annotated[list[QuestionArguments], Field(description="One to four questions")]
+    answers: Annotated[dict[str, str | list[str]] | None, Field(description="Answers known already, by header")] = None
+
+    def operation(self) -> Operation:
+        questions = tuple(
+            Question(
+                one.question,
+                one.header,
+                tuple(Option(option.label, option.description) for option in one.options),
+                one.multiSelect,
+            )
+            for one in self.questions
+        )
+        known = {
+            key: (answer,) if isinstance(answer, str) else tuple(answer) for key, answer in (self.answers or {}).items()
+        }
+        return AskUser(questions, known)
+
+    def render(self, outcome: Outcome) -> Rendered:
+        answered = require_outcome(outcome, UserAnswers)
+        pairs = list(zip(answered.questions, answered.chosen, strict=True))
+        fields = {one.key: list(chosen) if one.multiple else ", ".join(chosen) for one, chosen in pairs}
+        return "\n".join(f"{one.key}: {', '.join(chosen)}" for one, chosen in pairs), {"answers": fields}
+
+
+class TodoArguments(BaseModel):
+    content: Annotated[str, Field(description="What is to be done")]
+    status: Annotated[
+        str,
+        Field(
+            description="pending, in_progress or completed",
+            json_schema_extra={"enum": ["pending", "in_progress", "completed"]},
+        ),
+    ] = "pending"
+    activeForm: Annotated[str, Field(description="How to say that it is being done")] = ""
+
+    @field_validator("status")
+    @classmethod
+    def _known(cls, given: str) -> str:
+        return todo_status(given)
+
+
+_MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
+
+
+class ProxyAITodoWrite(ToolClass):
+    """Put a new todo list in place of the old one; its title has at most 4 words."""
+
+    naming = ToolMetadata(
+        "TodoWrite",
+        aliases=("TodoWriteTool", "todo_write", "update_todos"),
+        effect="state",
+        example={
+            "title": "Fix the parser",
+            "todos": [
+                {"content": "Write a test", "status": "completed", "activeForm": "Writing a test"},
+                {"content": "Fix it", "status": "in_progress", "activeForm": "Fixing it"},
+            ],
+        },
+    )
+    title: Annotated[
+        str, Field(description="Title, at most 4 words", json_schema_extra={REQUIRED_KEY: True}), Aliases("name")
+    ] = "Todo"
+    todos: Annotated[list[TodoArguments], Field(description="The whole list"), Aliases("items", "tasks")]
+
+    def operation(self) -> Operation:
+        todos = tuple(Todo(one.content, todo_status(one.status), active_form=one.activeForm) for one in self.todos)
+        return SetTodos(todos, " ".join(self.title.split()[:TITLE_WORDS]))
+
+    def render(self, outcome: Outcome) -> Rendered:
+        todos = require_outcome(outcome, TodoList)
+        head = f"{todos.title}: {todos.count('completed')} of {len(todos.todos)} done"
+        lines = [
+            f"{_MARKS[todo.status]} "
+            + (todo.active_form if todo.status == "in_progress" and todo.active_form else todo.content)
+            for todo in todos.todos
+        ]
+        return "\n".join([head, *lines]), None
+
+    def notes(self) -> tuple[str, ...]:
+        if len(self.title.split()) <= TITLE_WORDS:
+            return ()
+        return (f"the title was cut to {TITLE_WORDS} words",)

@@ -1,0 +1,38 @@
+"""What a dialect is: a named tool set, whatever its tools are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.tools.tool import Tool, ToolSet
+
+if TYPE_CHECKING:
+    from adapter.dialects.tool_class import ToolClass
+    from adapter.tools.operations import Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A named tool set: the classes in the order in which a prompt lists them, then tools that are data.
+
+    ``unasked``: effects for which its document asks no approval.
+    """
+
+    name: str
+    title: str
+    classes: Sequence[type[ToolClass]]
+    defined: tuple[Tool, ...] = ()
+    preapproved: frozenset[Effect] = frozenset()
+
+    @property
+    def tools(self) -> ToolSet:
+        return ToolSet([*(kind.tool() for kind in self.classes), *self.defined])
+
+    def tool_names(self, aliases: bool = False) -> list[str]:
+        """The documented names; with ``aliases`` also the documented second names."""
+        names = [
+            name for kind in self.classes for name in (kind.naming.name, *(kind.naming.second_names if aliases else ()))
+        ]
+        return names + [tool.name for tool in self.defined]

@@ -1,0 +1,158 @@
+"""One document and what is computed of it once, for all patches that are sought in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import chain, compress, islice
+
+from rapidfuzz import fuzz, process
+from rapidfuzz.distance import LCSseq
+
+from adapter.editing.document import TextDocument
+from adapter.editing.matching.line_similarity import LineComparer
+from adapter.editing.matching.normalize import fold_typography, normalized_line
+
+MAX_PLACES = 10_000
+"""Places looked at before a text counts as hopelessly ambiguous; bounds the work on periodic texts."""
+
+MIN_LIKENESS = 50.0
+"""Percent below which a line is no help; a random line of code reaches 30 to 45."""
+MAX_SIMILAR = 10
+"""Lines of the file that a line may be meant to be, the likeliest first."""
+MAX_VERBATIM = 1_000
+"""Places at which lines are looked for as they were written."""
+
+
+class DocumentIndex:
+    def __init__(self, document: TextDocument) -> None:
+        self.document = document
+        self._places: dict[str, list[int]] = {}
+        self._similar: dict[str, list[tuple[str, float, int]]] = {}
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The lines with blanks and typographic characters evened out."""
+        if self.document.view.isascii():
+            return [" ".join(line.split()) for line in self.document.lines]
+        return [normalized_line(line) for line in self.document.lines]
+
+    @cached_property
+    def folded_view(self) -> str:
+        """The view with typographic characters folded, position for position."""
+        return fold_typography(self.document.view)
+
+    @cached_property
+    def lines_set(self) -> frozenset[str]:
+        """Every line once, exactly as it is."""
+        return frozenset(self.document.lines)
+
+    @cached_property
+    def nonblank_lines(self) -> list[int]:
+        """The lines that are not blank."""
+        return list(compress(range(len(self.keys)), self.keys))
+
+    def lines_with_key(self, key: str) -> Sequence[int]:
+        """Where a line stands."""
+        first, last = self._first.get(key), self._last.get(key)
+        if first is None or last is None:
+            return ()
+        if first == last:
+            return (first,)
+        found = self._places.get(key)
+        if found is None:
+            found = self._places[key] = list(self._between(key, first, last))
+        return found
+
+    def _between(self, key: str, first: int, last: int) -> Iterator[int]:
+        line = first
+        while line < last:
+            yield line
+            line = self.keys.index(key, line + 1)
+        yield last
+
+    @cached_property
+    def _first(self) -> dict[str, int]:
+        return dict(zip(reversed(self.keys), range(len(self.keys) - 1, -1, -1), strict=True))
+
+    @cached_property
+    def _last(self) -> dict[str, int]:
+        return dict(zip(self.keys, range(len(self.keys)), strict=True))
+
+    def similar(self, key: str) -> list[tuple[str, float, int]]:
+        """The lines most like ``key``, best first: line, likeness in percent, number. One pass."""
+        found = self._similar.get(key)
+        if found is None:
+            found = self._similar[key] = process.extract(
+                key, self.keys, scorer=fuzz.ratio, score_cutoff=MIN_LIKENESS, limit=MAX_SIMILAR
+            )
+        return found
+
+    def lines_with(self, word: str, limit: int) -> list[int] | None:
+        """The lines in which ``word`` stands, None for more than ``limit`` places."""
+        found = list(islice(occurrences(self.document.view, word), limit + 1))
+        return None if len(found) > limit else list(dict.fromkeys(map(self.document.line_at, found)))
+
+    @cached_property
+    def comparer(self) -> LineComparer:
+        return LineComparer(self.document.view)
+
+    @cached_property
+    def _joined_keys(self) -> str:
+        return "\n" + "\n".join(filter(None, self.keys)) + "\n"
+
+    def find_keys(self, keys: Sequence[str]) -> Iterator[range]:
+        """Where ``keys`` follow one another, blank lines aside: positions in ``filled``."""
+        if any(key not in self._first for key in keys):
+            return
+        start = counted = 0
+        for offset in occurrences(self._joined_keys, "\n" + "\n".join(keys) + "\n"):
+            start += self._joined_keys.count("\n", counted, offset)
+            counted = offset
+            yield range(start, start + len(keys))
+
+    def find_lines(self, keys: Sequence[str]) -> list[tuple[int, int]]:
+        """Where ``keys`` follow one another, blank lines aside: first and last line."""
+        if not keys or not self.nonblank_lines:
+            return []
+        return [
+            (self.nonblank_lines[found.start], self.nonblank_lines[found.stop - 1]) for found in self.find_keys(keys)
+        ]
+
+    def verbatim(self, wanted: Sequence[str], reach: int, apart_from: range) -> int | None:
+        """A line from which ``wanted``, at least two, stand in order within ``reach`` lines, blanks at their
+        ends aside; of three and more one may be missing."""
+        needed = len(wanted) - (len(wanted) > 2)
+        view = self.document.view
+        if len(wanted) < 2 or sum("\n" + line in view for line in wanted) < needed - 1:
+            return None
+        starts = (offset + 1 for line in wanted[:2] for offset in occurrences(view, "\n" + line))
+        for first in dict.fromkeys(map(self.document.line_at, islice(chain([0], starts), MAX_VERBATIM))):
+            here = [line.rstrip() for line in self.document.lines[first : first + reach]]
+            if first not in apart_from and here[0] in wanted[:2] and LCSseq.similarity(wanted, here) >= needed:
+                return first
+        return None
+
+    def enclosing(self, line: int) -> str:
+        """The nearest line above that is indented less than ``line``: its function or section."""
+        lines = self.document.lines
+        depth = _depth(lines[line])
+        for above in range(line - 1, max(-1, line - 400), -1):
+            if self.keys[above] and _depth(lines[above]) < depth and re.match(r"\w|[#\[<@\"]", self.keys[above]):
+                return self.keys[above]
+        return ""
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def occurrences(text: str, wanted: str) -> Iterator[int]:
+    """Every offset of ``wanted``, overlapping ones included, at most ``MAX_PLACES``."""
+    offset = text.find(wanted)
+    for _ in range(MAX_PLACES):
+        if offset < 0:
+            return
+        yield offset
+        offset = text.find(wanted, offset + 1)

@@ -1,0 +1,88 @@
+"""How the lines of an old text correspond to lines of a document, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from adapter.editing.matching.document_index import DocumentIndex
+from adapter.editing.repairs.interpretations import is_elision
+
+
+class LineMapping(NamedTuple):
+    """Old lines ``old_start:old_stop`` are the document's lines ``line_start:line_stop``.
+
+    No old lines: the document has lines that the model did not mention. No
+    document lines: the model wrote lines that are not there. Several on either
+    side: lines that were joined or split. ``is_elided``: a ``...`` of the model.
+    """
+
+    old_start: int
+    old_stop: int
+    line_start: int
+    line_stop: int
+    is_elided: bool = False
+
+    @property
+    def is_pair(self) -> bool:
+        return self.old_stop - self.old_start == 1 == self.line_stop - self.line_start and not self.is_elided
+
+    @property
+    def is_unmentioned(self) -> bool:
+        return self.old_start == self.old_stop
+
+    @property
+    def is_missing(self) -> bool:
+        return self.line_start == self.line_stop and not self.is_elided
+
+
+def add_gaps(search: DocumentIndex, old: Sequence[str], matched: Sequence[LineMapping]) -> list[LineMapping]:
+    """``matched`` steps of lines that are not blank, and all that lies between and around them."""
+    keys = search.keys
+    first = matched[0]
+    up = 0
+    while up < min(first.old_start, first.line_start) and not keys[first.line_start - 1 - up]:
+        up += 1
+    position, line = 0, first.line_start - up
+    steps: list[LineMapping] = []
+    for step in matched:
+        steps += _gap(search, old, range(position, step.old_start), range(line, step.line_start))
+        steps.append(step)
+        position, line = step.old_stop, step.line_stop
+    down = 0
+    available = search.document.line_count - line
+    while down < min(len(old) - position, available) and not keys[line + down] and not old[position + down].strip():
+        down += 1
+    return [*steps, *_gap(search, old, range(position, len(old)), range(line, line + down))]
+
+
+def _gap(search: DocumentIndex, old: Sequence[str], rows: range, lines: range) -> Iterator[LineMapping]:
+    """What stands between two matched steps: blank lines, lines of one side only, or a ``...``."""
+    elided = next((row for row in rows if is_elision(old[row])), None)
+    if elided is not None:
+        for row in rows:
+            taken = lines if row == elided else range(lines.start if row < elided else lines.stop, 0)
+            yield LineMapping(row, row + 1, taken.start, max(taken.start, taken.stop), row == elided)
+        return
+    head = _shared_blanks(search, old, rows, lines, 1)
+    tail = _shared_blanks(search, old, rows[head:], lines[head:], -1)
+    yield from _paired(rows[:head], lines[:head])
+    rest, unmentioned = rows[head : len(rows) - tail], lines[head : len(lines) - tail]
+    if unmentioned:
+        yield LineMapping(rest.start, rest.start, unmentioned.start, unmentioned.stop)
+    for row in rest:
+        yield LineMapping(row, row + 1, unmentioned.stop, unmentioned.stop)
+    yield from _paired(rows[len(rows) - tail :], lines[len(lines) - tail :])
+
+
+def _shared_blanks(search: DocumentIndex, old: Sequence[str], rows: range, lines: range, direction: int) -> int:
+    count = 0
+    for row, line in zip(rows[::direction], lines[::direction], strict=False):
+        if old[row].strip() or search.keys[line]:
+            break
+        count += 1
+    return count
+
+
+def _paired(rows: range, lines: range) -> Iterator[LineMapping]:
+    return (LineMapping(row, row + 1, line, line + 1) for row, line in zip(rows, lines, strict=True))

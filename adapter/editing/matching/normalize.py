@@ -1,0 +1,73 @@
+"""What counts as the same character and the same line when a model copies text.
+
+Models write straight quotes for curly ones, hyphens for dashes and plain spaces
+for others, and the other way round. Folding makes such characters equal.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_SAME = {
+    "'": "\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc\uff07",
+    '"': "\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb\uff02",
+    "-": "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d",
+    " ": "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
+}
+_FOLD = str.maketrans({other: plain for plain, others in _SAME.items() for other in others})
+_UNSEEN = str.maketrans(dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff"))
+_LOOSE = str.maketrans({"'": '"', "`": '"', " ": None})
+_CLOSERS = ",;"
+
+
+def fold_typography(text: str) -> str:
+    """``text`` with typographic quotes, dashes and spaces as the plain ones; of the same length."""
+    return text if text.isascii() else text.translate(_FOLD)
+
+
+def strict_line_key(line: str) -> str:
+    """``line`` without the blanks around it, other runs of blanks as one space."""
+    return " ".join(line.split())
+
+
+def normalized_line(line: str) -> str:
+    """What two lines have in common that differ in blanks and typography alone."""
+    if line.isascii():
+        return " ".join(line.split())
+    composed = unicodedata.normalize("NFC", line).translate(_UNSEEN).replace("\u2026", "...")
+    return " ".join(composed.translate(_FOLD).split())
+
+
+def lenient_line(key: str) -> str:
+    """What two line keys have in common that differ in spaces, quote style or a closing comma alone."""
+    return key.rstrip(_CLOSERS).translate(_LOOSE)
+
+
+_COMMENT = re.compile(r"(?:#(?!include|define|if|endif|else)|//|/\*|\*|--|;|<!--|\"\"\"|''')")
+
+
+def is_comment(key: str) -> bool:
+    """Whether a line key begins as a comment does."""
+    return _COMMENT.match(key) is not None
+
+
+_PIECE = re.compile(r"\s+|\w+|[^\w\s]")
+
+
+def tokenize_line(text: str) -> list[str]:
+    """Words, runs of blanks and single marks, which joined give ``text`` back."""
+    return _PIECE.findall(text)
+
+
+DISTINCTIVE_LETTERS = 8
+
+
+def count_letters(key: str) -> int:
+    """Letters and digits."""
+    return sum(map(str.isalnum, key))
+
+
+def is_distinctive(key: str, letters: int = DISTINCTIVE_LETTERS) -> bool:
+    """Whether a line has enough letters and digits to say where it is; ``}`` and ``end`` have not."""
+    return count_letters(key) >= letters

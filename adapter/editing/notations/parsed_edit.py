@@ -1,0 +1,59 @@
+"""What a notation asks for one file, while it is being read, and its hunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from adapter.tools.operations import FileAction, Hunk, Patch
+
+NO_NEWLINE = "\\ No newline at end of file"
+_NO_NEWLINE_WORDS = "no newline at end of"
+
+
+@dataclass
+class ParsedEdit:
+    """``path`` is None when the notation does not name one; ``content`` is that of a file to add."""
+
+    path: str | None
+    action: FileAction = "update"
+    patches: list[Patch] = field(default_factory=list)
+    content: str = ""
+    moved_to: str | None = None
+
+
+def close_lines(lines: Iterable[str]) -> str:
+    """The text of ``lines``, each with a line feed."""
+    return "".join(line + "\n" for line in lines)
+
+
+def is_no_newline_marker(line: str) -> bool:
+    """``\\ No newline at end of file``, also as models misspell it."""
+    return line.lstrip().startswith("\\") and _NO_NEWLINE_WORDS in line.lower()
+
+
+def parse_hunk(
+    lines: Sequence[str], line: int | None = None, below: tuple[str, ...] = (), at_end: bool = False
+) -> Hunk:
+    """The patch that the marked ``lines`` describe. A line without a marker lost its leading space and is kept."""
+    old: list[str] = []
+    new: list[str] = []
+    unclosed: set[str] = set()
+    last = " "
+    for written in lines:
+        if is_no_newline_marker(written):
+            unclosed.update("-+" if last == " " else last)
+            continue
+        last = written[:1] if written[:1] in ("-", "+") else " "
+        text = written[1:] if written[:1] in (" ", "-", "+") else written
+        if last != "+":
+            old.append(text)
+        if last != "-":
+            new.append(text)
+    final_newline = "+" not in unclosed if len(unclosed) == 1 else None
+    is_last = at_end or bool(unclosed)
+    return Hunk(close_lines(old), close_lines(new), line, below=below, at_end=is_last, final_newline=final_newline)
+
+
+def has_changes(lines: Sequence[str]) -> bool:
+    return any(line[:1] in ("-", "+") for line in lines)

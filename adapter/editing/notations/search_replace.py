@@ -1,0 +1,137 @@
+"""SEARCH/REPLACE blocks, below the path of their file, read as patches.
+
+::
+
+    path
+    <<<<<<< SEARCH
+    old
+    =======
+    new
+    >>>>>>> REPLACE
+
+Also with ``------- SEARCH`` and ``+++++++ REPLACE`` (Cline), with ``:start_line:12`` above the
+old text (Roo Code), and as git marks a conflict: ``<<<<<<< HEAD``, ``>>>>>>> other`` and,
+in diff3 style, ``||||||| base``, whose part is left out. Where no line divides a block,
+``------- REPLACE`` may do so, and end it, too.
+
+The texts may hold lines that look like markers. A block ends at the first line that says REPLACE; where several
+lines may divide it, every division is a reading of it, and the file decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from adapter.core.errors import FormatError
+from adapter.editing.notations.filename_detection import find_path, find_path_above
+from adapter.editing.notations.parsed_edit import ParsedEdit, close_lines
+from adapter.tools.operations import Hunk
+
+_SEARCH = re.compile(r"(?P<marks><{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)(?:[ \t:]+(?P<path>\S.*)|\s*)")
+_CONFLICT = re.compile(r"(?P<marks><{5,9})(?: .*)?\s*")
+_DIVIDER = re.compile(r"={5,9}\s*")
+_BASE = re.compile(r"\|{5,9}(?: .*)?\s*")
+_REPLACE = re.compile(r"(?:>{5,9}|\+{5,9}) ?(?:REPLACE|UPDATED)\b.*")
+_DASHED = re.compile(r"-{5,9} ?REPLACE\s*")
+_OTHER_END = re.compile(r">{5,9}(?: .*)?\s*")
+_ESCAPED = re.compile(r"\\(?=(?:<{5,9}|>{5,9}|={5,9}|-{5,9})(?:\s|$))")
+_HINT = re.compile(r":(?P<end>start|end)_line:\s*(?P<line>\d+)\s*|-{5,9}\s*")
+MAX_DIVISIONS = 20
+"""Readings of one block; each is sought in the file."""
+
+
+def is_search_replace(lines: Sequence[str]) -> bool:
+    """Whether ``lines`` hold a block, or the beginning of one."""
+    lines = _with_dividers(lines)
+    if not any(map(_DIVIDER.fullmatch, lines)):
+        return False
+    return any(_SEARCH.fullmatch(line) or _CONFLICT.fullmatch(line) for line in lines)
+
+
+def parse_search_replace(lines: Sequence[str]) -> list[ParsedEdit]:
+    """The edits of all blocks, by file. Raises FormatError for a block that has no end or no middle."""
+    lines = _with_dividers(lines)
+    edits: dict[str | None, ParsedEdit] = {}
+    path: str | None = None
+    number = previous = 0
+    while number < len(lines):
+        search = _SEARCH.fullmatch(lines[number])
+        if search is None and _REPLACE.fullmatch(lines[number]):
+            raise FormatError(
+                f"line {number + 1} is a second {lines[number].strip()!r} of one block; "
+                "a text that holds such a line can only be given as old_text and new_text"
+            )
+        if search is None and not _CONFLICT.fullmatch(lines[number]):
+            number += 1
+            continue
+        label = find_path(search["path"]) if search and search["path"] else None
+        path = label or find_path_above(lines[previous:number], number - previous) or path
+        end = _end(lines, number, search is not None)
+        edits.setdefault(path, ParsedEdit(path)).patches.append(_block(lines[number:end], number + 1))
+        number = previous = end + 1
+    return list(edits.values())
+
+
+def _with_dividers(lines: Sequence[str]) -> Sequence[str]:
+    """``lines``; those that ``------- REPLACE`` both divides and ends are spelled as others are."""
+    dashed = [number for number, line in enumerate(lines) if _DASHED.fullmatch(line)]
+    if not dashed or len(dashed) % 2 or any(map(_DIVIDER.fullmatch, lines)):
+        return lines
+    spelled = dict(zip(dashed, ["=======", ">>>>>>> REPLACE"] * (len(dashed) // 2), strict=True))
+    return [spelled.get(number, line) for number, line in enumerate(lines)]
+
+
+def _end(lines: Sequence[str], start: int, is_search: bool) -> int:
+    """The line that closes the block whose first line is ``start``."""
+    following = range(start + 1, len(lines))
+    next_search = next((number for number in following if _SEARCH.fullmatch(lines[number])), len(lines))
+    within = range(start + 1, next_search)
+    others = (number for number in within if _OTHER_END.fullmatch(lines[number]))
+    if not is_search and (end := next(others, None)) is not None:
+        return end
+    if (end := next((number for number in within if _REPLACE.fullmatch(lines[number])), None)) is not None:
+        return end
+    found = list(others)
+    if len(found) == 1:
+        return found[0]
+    raise FormatError(f"a SEARCH block at line {start + 1} has no >>>>>>> REPLACE line; write the block to its end")
+
+
+def _block(body: Sequence[str], line: int) -> Hunk:
+    """The patch of a block whose lines, but for the last, are ``body``, with its other readings."""
+    readings = _readings(body[1:], has_base=_SEARCH.fullmatch(body[0]) is None)
+    found = list(islice(readings, MAX_DIVISIONS + 1))
+    if not found:
+        raise FormatError(f"a SEARCH block at line {line} has no ======= line between the old and the new text")
+    if len(found) > MAX_DIVISIONS:
+        raise FormatError(
+            f"the block at line {line} has too many ======= lines; give its texts as old_text and new_text"
+        )
+    return replace(found[0], others=tuple(found[1:])) if len(found) > 1 else found[0]
+
+
+def _readings(body: Sequence[str], has_base: bool) -> Iterator[Hunk]:
+    for number, text in enumerate(body):
+        if not _DIVIDER.fullmatch(text):
+            continue
+        old, new = list(body[:number]), body[number + 1 :]
+        base = next((at for at, line in enumerate(old) if has_base and _BASE.fullmatch(line)), len(old))
+        yield _hunk(old[:base], new)
+        if any(map(_ESCAPED.match, (*old, *new))):
+            yield _hunk([_ESCAPED.sub("", line) for line in old[:base]], [_ESCAPED.sub("", line) for line in new])
+
+
+def _hunk(old: Sequence[str], new: Sequence[str]) -> Hunk:
+    """The two halves of a block; ``:start_line:12`` and ``-------`` may be above the old one."""
+    first = 0
+    start: int | None = None
+    while first < len(old) and (hint := _HINT.fullmatch(old[first])):
+        if not hint["end"]:  # a rule of dashes without hints is a line of the file
+            first += first > 0
+            break
+        start = int(hint["line"]) if hint["end"] == "start" else start
+        first += 1
+    return Hunk(close_lines(old[first:]), close_lines(new), start)

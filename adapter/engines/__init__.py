@@ -1,1 +1,0 @@
-"""Our reader inside other people's engines."""

@@ -1,0 +1,137 @@
+"""One task in one setup on a real server: what `adapter serve` would have made of the answer."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from adapter.backends.chat_client import ChatClient, Chunk, Usage, constraint_fields
+from adapter.core.events import Json, JsonObject
+from adapter.evaluation.probe.tasks import ProbeCall, ProbeTask, is_valid
+from adapter.prompting.calling_setup import CallingSetup
+from adapter.protocols.guarded_exchange import RetryPolicy
+from adapter.protocols.openai_chat_response import StreamedCompletion
+from adapter.protocols.openai_errors import is_error
+from adapter.protocols.recorded_exchange import Observation, RecordedExchange
+from adapter.protocols.template_prompt import TemplatePrompt
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
+
+MAX_TOKENS = 160
+"""Of an answer: the longest right one takes about a hundred, in the wordiest format."""
+
+
+MAX_STRING = 120
+"""Characters of a string in a call that is held to its schema: without a bound small models never end one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOutcome:
+    """How one task came out. ``valid``: no call that could not be made, and no attempt at one that cannot be read.
+    ``named``: the wanted tools were called, if any, though perhaps with wrong arguments."""
+
+    task: ProbeTask
+    valid: bool
+    right: bool
+    answer: str
+    """What the client would have got, for people."""
+    usage: Usage
+    seconds: float
+    named: bool = False
+    needless: bool = False
+    """A call was made where an answer in words was wanted."""
+
+
+class TaskRunner:
+    """Asks the tasks of ``client``. ``own``: how its model gets the prompt of its own template. ``observe``: told of
+    each answer, whose conversation is its setup and task."""
+
+    def __init__(
+        self, client: ChatClient, max_tokens: int = MAX_TOKENS, own: TemplatePrompt | None = None,
+        observe: Callable[[RecordedExchange], object] | None = None,
+    ) -> None:  # fmt: skip
+        self._client, self._max_tokens, self._own, self._observe = client, max_tokens, own, observe
+
+    def ask(self, task: ProbeTask, setup: CallingSetup) -> TaskOutcome:
+        """Raises TransportError where the server does not take the request, or fails."""
+        kind = self._client.endpoint.kind
+        enforce = partial(constraint_fields, kind, max_string=MAX_STRING)
+        observe = partial(self._told, f"{setup.name}: {task.name}") if self._observe else None
+        options = TranslationOptions(
+            PromptSettings(
+                format=setup.format,
+                style=None if setup.uses_template else setup.style,
+                own=self._own if setup.uses_template else None,
+            ),
+            ConstraintSettings(mode=setup.constraint, enforce=enforce, waits_for_calls=kind == "llama.cpp"),
+            retry_policy=RetryPolicy(clock=time.monotonic),
+            observation=Observation(observe),
+            native=setup.native,
+        )
+        body: JsonObject = {"messages": list(task.messages), "tools": list(task.tools), "parallel_tool_calls": True}
+        first = translate_chat_request(body, options)
+        request: TranslatedRequest | None = first
+        answer, usage, chunks = StreamedCompletion(first), Usage(0), list[JsonObject]()
+        began = time.monotonic()
+        while request is not None:
+            for chunk in self._stream(request):
+                usage = chunk.usage or usage
+                if chunk.raw is not None:
+                    chunks += answer.feed(chunk.raw)
+            request = answer.next_request()
+        chunks += answer.close()
+        seconds = time.monotonic() - began
+        content, calls, is_read = _folded(chunks)
+        is_read = is_read and not any(map(is_error, chunks))
+        valid = is_read and all(is_valid(call, task.tools) for call in calls)
+        valid = valid and not _holds_attempt(content, task.tools)
+        shown = "\n".join([content.strip(), *(f"{call.name}({json.dumps(call.arguments)})" for call in calls)]).strip()
+        right = valid and task.is_right(calls, content)
+        named, needless = valid and task.is_named(calls), bool(calls) and not task.expected
+        return TaskOutcome(task, valid, right, shown, usage, seconds, named, needless)
+
+    def _told(self, conversation: str, exchange: RecordedExchange) -> None:
+        assert self._observe is not None
+        self._observe(exchange.model_copy(update={"conversation": conversation, "model": self._client.model}))
+
+    def _stream(self, request: TranslatedRequest) -> Iterator[Chunk]:
+        further = {key: value for key, value in request.body.items() if key not in ("messages", "stop")}
+        return self._client.stream(
+            request.body["messages"], stop=request.body.get("stop", ()),
+            max_tokens=self._max_tokens, temperature=0.0, seed=1, extra=further,
+        )  # fmt: skip
+
+
+def _folded(chunks: Iterable[JsonObject]) -> tuple[str, list[ProbeCall], bool]:
+    """The content, the calls, and whether all arguments were JSON objects."""
+    content = ""
+    names: dict[int, str] = {}
+    arguments: dict[int, str] = {}
+    for chunk in chunks:
+        for choice in chunk.get("choices") or ():
+            delta = choice.get("delta") or {}
+            content += delta.get("content") or ""
+            for call in delta.get("tool_calls") or ():
+                index, function = call["index"], call["function"]
+                names.setdefault(index, function.get("name", ""))
+                arguments[index] = arguments.get(index, "") + (function.get("arguments") or "")
+    decoded = [_decoded(arguments[index]) for index in names]
+    calls = [ProbeCall(name, each) for name, each in zip(names.values(), decoded, strict=True) if each is not None]
+    return content, calls, None not in decoded
+
+
+def _decoded(arguments: str) -> JsonObject | None:
+    try:
+        value: Json = json.loads(arguments or "{}")
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _holds_attempt(content: str, tools: Sequence[JsonObject]) -> bool:
+    """Whether the text names a tool next to what looks like its arguments: a call that did not come to be one."""
+    return any(f'"{tool["function"]["name"]}"' in content and "{" in content for tool in tools)

@@ -1,0 +1,244 @@
+"""What a probe asks: a fixed set of short tasks over one set of tools, and what would be right.
+
+They are general on purpose, and not those of any benchmark: calls and none, numbers, choices, nested values, lists,
+edits, several calls at once, and going on after a result or an error. Most share their tools, so that a server reads
+them once; others have a shop's or those of a house, since what is best for one set of tools may call needlessly with
+another. In their order every few tasks are of several kinds, for setups that get only the first of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jsonschema import Draft202012Validator
+
+from adapter.core.events import Json, JsonObject
+
+
+def _tool(name: str, description: str, required: Sequence[str], **properties: Json) -> JsonObject:
+    parameters = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+
+
+def _text(description: str, **more: Json) -> JsonObject:
+    return {"type": "string", "description": description, **more}
+
+
+TOOLS: list[JsonObject] = [
+    _tool("get_weather", "Get the weather of a city now.", ["city"], city=_text("The city."),
+          unit=_text("Of the temperature.", enum=["celsius", "fahrenheit"])),
+    _tool("read_file", "Read a text file.", ["path"], path=_text("Relative to the project."),
+          max_lines={"type": "integer", "description": "Read no more than this."}),
+    _tool("search_files", "Find the lines that contain a text, in all files.", ["text"], text=_text("What to find."),
+          ignore_case={"type": "boolean", "description": "Whether case does not matter."}),
+    _tool("edit_file", "Replace texts in a file.", ["path", "edits"], path=_text("Relative to the project."),
+          edits={"type": "array", "items": {"type": "object", "required": ["old_text", "new_text"], "properties": {
+              "old_text": _text("What is there."), "new_text": _text("What is to be there.")}}}),
+    _tool("create_event", "Put an event into the calendar.", ["title", "start"], title=_text("What it is."),
+          start={"type": "object", "required": ["date", "time"], "properties": {
+              "date": _text("As YYYY-MM-DD."), "time": _text("As HH:MM.")}},
+          guests={"type": "array", "items": {"type": "string"}, "description": "Names."}),
+    _tool("send_message", "Send a message to a person.", ["to", "text"], to=_text("The name."),
+          text=_text("The message.")),
+]  # fmt: skip
+
+
+SHOP: list[JsonObject] = [
+    _tool("find_order", "Look up an order.", ["order_number"], order_number={"type": "integer"}),
+    _tool("refund_order", "Pay an order back.", ["order_number", "amount"], order_number={"type": "integer"},
+          amount={"type": "number", "description": "In euros."}),
+    _tool("change_address", "Change where a customer's orders go.", ["customer", "street", "city"],
+          customer=_text("The name."), street=_text("With the number."), city=_text("The city.")),
+]  # fmt: skip
+HOUSE: list[JsonObject] = [
+    _tool("switch_light", "Switch a light on or off.", ["room", "on"], room=_text("The room."), on={"type": "boolean"}),
+    _tool("set_temperature", "Set the heating of a room.", ["room", "degrees"], room=_text("The room."),
+          degrees={"type": "number", "description": "In degrees Celsius."}),
+    _tool("play_music", "Play music.", ["artist"], artist=_text("Whose music."),
+          room=_text("Where; everywhere if left out.")),
+]  # fmt: skip
+TOOL_SETS = (TOOLS, SHOP, HOUSE)
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeCall:
+    """A call that was made, or one that is wanted: with at least these arguments."""
+
+    name: str
+    arguments: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeTask:
+    """``expected``: the right calls in any order; none where an answer in words is right."""
+
+    name: str
+    messages: tuple[JsonObject, ...]
+    expected: tuple[ProbeCall, ...] = ()
+    tools: Sequence[JsonObject] = tuple(TOOLS)
+
+    def is_right(self, calls: Sequence[ProbeCall], content: str) -> bool:
+        if not self.expected:
+            return not calls and bool(content.strip())
+        left = list(calls)
+        for wanted in self.expected:
+            found = next((call for call in left if _fits(call, wanted)), None)
+            if found is None:
+                return False
+            left.remove(found)
+        return not left
+
+    def is_named(self, calls: Sequence[ProbeCall]) -> bool:
+        """Whether the wanted tools were called, with whatever arguments."""
+        return sorted(call.name for call in calls) == sorted(call.name for call in self.expected)
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Each of these values is right."""
+
+    values: tuple[Json, ...]
+
+
+def is_valid(call: ProbeCall, tools: Sequence[JsonObject]) -> bool:
+    """Whether the tool exists and takes the arguments."""
+    schema = next((each["function"]["parameters"] for each in tools if each["function"]["name"] == call.name), None)
+    return schema is not None and Draft202012Validator(schema).is_valid(call.arguments)
+
+
+def _fits(call: ProbeCall, wanted: ProbeCall) -> bool:
+    return call.name == wanted.name and _equal(call.arguments, wanted.arguments)
+
+
+def _equal(value: Json, wanted: Json) -> bool:
+    """Texts but for case and the white space and full stop at their ends; what is not wanted in an object is free."""
+    if isinstance(wanted, OneOf):
+        return any(_equal(value, each) for each in wanted.values)
+    if isinstance(wanted, dict):
+        return isinstance(value, dict) and all(key in value and _equal(value[key], wanted[key]) for key in wanted)
+    if isinstance(wanted, list):
+        if not isinstance(value, list) or len(value) != len(wanted):
+            return False
+        return all(_equal(one, other) for one, other in zip(value, wanted, strict=True))
+    if isinstance(wanted, str):
+        return isinstance(value, str) and value.strip(" \n.").casefold() == wanted.casefold()
+    return type(value) is type(wanted) and bool(value == wanted)
+
+
+def _user(text: str) -> JsonObject:
+    return {"role": "user", "content": text}
+
+
+def _done(result: str, name: str, **arguments: Json) -> tuple[JsonObject, JsonObject]:
+    """A call that was made, and its result."""
+    call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    return (
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": result},
+    )
+
+
+TASKS: tuple[ProbeTask, ...] = (
+    ProbeTask("one call", (_user("Read the file docs/setup.md"),), (ProbeCall("read_file", {"path": "docs/setup.md"}),)),
+    ProbeTask("no call: a greeting", (_user("Hello! How are you today?"),)),
+    ProbeTask(
+        "nested values",
+        (_user("Put 'Dentist' into my calendar for 2026-03-14 at 09:30."),),
+        (ProbeCall("create_event", {"title": "Dentist", "start": {"date": "2026-03-14", "time": "09:30"}}),),
+    ),
+    ProbeTask(
+        "an answer after a result",
+        (_user("What is the weather in Oslo?"), *_done("4 degrees, rain", "get_weather", city="Oslo")),
+    ),
+    ProbeTask(
+        "a shop: a number",
+        (_user("Pay 12.5 euros of order 40718 back."),),
+        (ProbeCall("refund_order", {"order_number": 40718, "amount": 12.5}),),
+        SHOP,
+    ),
+    ProbeTask("a shop: no call for thanks", (_user("Thank you, that was all for today."),), (), SHOP),
+    ProbeTask(
+        "one of several values",
+        (_user("How warm is it in Chicago, in fahrenheit?"),),
+        (ProbeCall("get_weather", {"city": "Chicago", "unit": "fahrenheit"}),),
+    ),
+    ProbeTask(
+        "an edit",
+        (_user("In config.ini replace 'debug = true' with 'debug = false'"),),
+        (ProbeCall("edit_file", {"path": "config.ini",
+                            "edits": [{"old_text": "debug = true", "new_text": "debug = false"}]}),),
+    ),
+    ProbeTask(
+        "two calls at once",
+        (_user("Read both a.txt and b.txt."),),
+        (ProbeCall("read_file", {"path": "a.txt"}), ProbeCall("read_file", {"path": "b.txt"})),
+    ),
+    ProbeTask(
+        "a house: true or false",
+        (_user("Switch the light in the kitchen off."),),
+        (ProbeCall("switch_light", {"room": "kitchen", "on": False}),),
+        HOUSE,
+    ),
+    ProbeTask("a house: no call for a question", (_user("What is 12 times 12?"),), (), HOUSE),
+    ProbeTask("no call: common knowledge", (_user("What is the capital of France? Just tell me, use no tool."),)),
+    ProbeTask(
+        "a number",
+        (_user("Show me the first 20 lines of src/main.c"),),
+        (ProbeCall("read_file", {"path": "src/main.c", "max_lines": 20}),),
+    ),
+    ProbeTask(
+        "a call after a result",
+        (
+            _user("Find the file that mentions 'retry_limit', then read that file."),
+            *_done("net/client.py:14: retry_limit = 3", "search_files", text="retry_limit"),
+        ),
+        (ProbeCall("read_file", {"path": "net/client.py"}),),
+    ),
+    ProbeTask(
+        "true or false",
+        (_user("Search for 'todo' in all files and ignore case."),),
+        (ProbeCall("search_files", {"text": "todo", "ignore_case": True}),),
+    ),
+    ProbeTask("no call: no such tool", (_user("Please switch off the lights in the kitchen."),)),
+    ProbeTask(
+        "two edits in one call",
+        (_user("In page.html change 'Helo' to 'Hello' and 'wrold' to 'world', in one call."),),
+        (ProbeCall("edit_file", {"path": "page.html", "edits": [{"old_text": "Helo", "new_text": "Hello"},
+                                                           {"old_text": "wrold", "new_text": "world"}]}),),
+    ),
+    ProbeTask(
+        "a list",
+        (_user("Make a calendar event 'Review' on 2026-05-02 at 14:00 with Ann and Bob."),),
+        (ProbeCall("create_event", {"title": "Review", "start": {"date": "2026-05-02", "time": "14:00"},
+                               "guests": ["Ann", "Bob"]}),),
+    ),
+    ProbeTask(
+        "another try after an error",
+        (
+            _user("Read notes.txt. If it is not there, read NOTES.md."),
+            *_done("Error: no such file: notes.txt", "read_file", path="notes.txt"),
+        ),
+        (ProbeCall("read_file", {"path": "NOTES.md"}),),
+    ),
+    ProbeTask(
+        "a shop: several texts",
+        (_user("Mia Holm has moved to Storgata 5 in Oslo. Change her address."),),
+        (ProbeCall("change_address", {"customer": "Mia Holm", "street": "Storgata 5", "city": "Oslo"}),),
+        SHOP,
+    ),
+    ProbeTask("a shop: no call for advice", (_user("How do I write a good complaint letter? Just advice."),), (), SHOP),
+    ProbeTask(
+        "a house: one value of two",
+        (_user("Play something by Nina Simone."),),
+        (ProbeCall("play_music", {"artist": "Nina Simone"}),),
+        HOUSE,
+    ),
+    ProbeTask("a house: no call for a greeting", (_user("Good morning!"),), (), HOUSE),
+    ProbeTask(
+        "quotes and line ends",
+        (_user('Send Eve this message, in two lines: first "Ready?", then "Go!"'),),
+        (ProbeCall("send_message", {"to": "Eve", "text": OneOf(("Ready?\nGo!", '"Ready?"\n"Go!"'))}),),
+    ),
+)  # fmt: skip

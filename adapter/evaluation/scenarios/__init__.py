@@ -1,0 +1,3 @@
+"""The built-in scenarios of `adapter eval`."""
+
+__all__ = ["long_context", "stateful", "tool_selection"]

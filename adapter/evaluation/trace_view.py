@@ -1,0 +1,46 @@
+"""What the page of `adapter view` shows of the results of an evaluation: a run for each exchange."""
+
+from __future__ import annotations
+
+import json
+
+from adapter.core.errors import UsageError
+from adapter.core.events import JsonObject
+from adapter.recording.view.answer_rows import FAILED, ExchangeStats, span
+from adapter.recording.view.page_data import PageData
+
+
+def is_run_log(text: str) -> bool:
+    """Whether a file's ``text`` is one of results: it says so at its beginning."""
+    return text.startswith('{"eval"')
+
+
+def view_runs(text: str, name: str) -> PageData:
+    """Raises UsageError naming the line that is no run."""
+    view, head = PageData(name, "eval results", "The conversation", goes_on=False), JsonObject()
+    for number, line in enumerate(text.split("\n"), start=1):
+        try:
+            row = json.loads(line) if line.strip() else {}
+            if "eval" in row:
+                head = row
+            elif row:
+                _add(view, row, str(head.get("model", "")))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise UsageError(f"{name}, line {number}: no run of an eval: {error!r}") from error
+    return view
+
+
+def _add(view: PageData, row: JsonObject, model: str) -> None:
+    fault = str(row["fault"])
+    calls = [call["function"]["name"] for message in row["messages"] for call in message.get("tool_calls") or ()]
+    figures = ExchangeStats(None, float(row["seconds"]), int(row["prompt_tokens"]), int(row["written_tokens"]))
+    view.add(
+        title=f"{row['scenario']}, {row['way']}, run {row['number'] + 1}", model=model, figures=figures,
+        marks=[FAILED if fault else "done", *(["refused calls"] if row["refused"] else [])], calls=calls,
+        prompt=view.messages(row["messages"]), notes=[fault],
+        readings=[{"name": "The answer", "spans": [span("content", row["answer"])] if row["answer"] else []}],
+        about=[
+            ("model", model), ("way", row["way"]), ("kind", row["kind"]), ("answers", str(row["turns"])),
+            ("calls", str(row["calls"])), ("refused", str(row["refused"])),
+        ],
+    )  # fmt: skip

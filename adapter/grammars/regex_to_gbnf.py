@@ -1,0 +1,177 @@
+"""GBNF for the JSON strings that a schema's ``pattern`` admits.
+
+`adapter.grammars.regex_ast` says which patterns are followed. Of others, and of those that leave nothing to write,
+`string_of` gives None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from adapter.grammars.regex_ast import (
+    ANY,
+    MOST_TIMES,
+    Alternation,
+    Anchor,
+    CharSet,
+    Concat,
+    Node,
+    Ranges,
+    Repeat,
+    UnsupportedPattern,
+    parse_regex,
+    single_character,
+    subtract_ranges,
+)
+
+
+def string_rule_for_pattern(
+    pattern: str, shortest: int = 0, longest: int | None = None, *, is_bare: bool = False
+) -> str | None:
+    """A GBNF expression for what stands between the quotes of a JSON string that the pattern admits.
+
+    ``shortest`` and ``longest``: characters. ``is_bare``: it is not JSON, but stands as it is between tags: then
+    there is no ``<`` in it, and no line end, which a reader may take for the tags' own. None where the pattern is
+    not followed, or leaves nothing to write.
+    """
+    try:
+        node = _anchored(parse_regex(pattern))
+        if isinstance(node, Repeat) and isinstance(node.item, CharSet) and (node.most is None or node.most >= shortest):
+            node = Repeat(node.item, max(node.fewest, shortest), node.most)
+        low, high = _lengths(node)
+        if longest is not None and low > longest:
+            return None
+        if longest is not None and (high is None or high > longest):
+            node = _bounded(node, longest)
+        elif low < shortest:
+            return None
+        return _expression(node, _bare_characters if is_bare else _characters)
+    except (UnsupportedPattern, RecursionError):
+        return None
+
+
+def _anchored(node: Node) -> Node:
+    """Without its anchors, and with any text where it has none."""
+    choices = node.choices if isinstance(node, Alternation) else (node,)
+    return _either([_free(choice) for choice in choices])
+
+
+def _free(node: Node) -> Node:
+    items = list(node.items if isinstance(node, Concat) else (node,))
+    anything = Repeat(CharSet(ANY), 0, None)
+    before: list[Node] = [anything]
+    after: list[Node] = [anything]
+    while items and items[0] == Anchor("^"):
+        before, items = [], items[1:]
+    while items and items[-1] == Anchor("$"):
+        after, items = [], items[:-1]
+    items = [*before, *items, *after]
+    return items[0] if len(items) == 1 else Concat(tuple(items))
+
+
+def _either(nodes: Sequence[Node]) -> Node:
+    return nodes[0] if len(nodes) == 1 else Alternation(tuple(nodes))
+
+
+def _lengths(node: Node) -> tuple[int, int | None]:
+    """Of the shortest and the longest text; None where there is no longest."""
+    match node:
+        case CharSet():
+            return 1, 1
+        case Anchor():
+            raise UnsupportedPattern  # in the middle
+        case Repeat(item, fewest, most):
+            low, high = _lengths(item)
+            return low * fewest, None if most is None or high is None else high * most
+        case Concat(items):
+            both = [_lengths(item) for item in items]
+            return sum(low for low, _ in both), _sum([high for _, high in both])
+        case Alternation(choices):
+            both = [_lengths(choice) for choice in choices]
+            highs = [high for _, high in both]
+            return min(low for low, _ in both), None if None in highs else max(high or 0 for high in highs)
+
+
+def _sum(numbers: Sequence[int | None]) -> int | None:
+    return None if None in numbers else sum(number or 0 for number in numbers)
+
+
+def _bounded(node: Node, longest: int) -> Node:
+    """With repetitions as often as fits ``longest`` at the most, all of them alike."""
+    few, many = 0, longest + 1
+    if (_lengths(_capped(node, few))[1] or 0) > longest:
+        raise UnsupportedPattern
+    while many - few > 1:
+        middle = (few + many) // 2
+        if (_lengths(_capped(node, middle))[1] or 0) <= longest:
+            few = middle
+        else:
+            many = middle
+    return _capped(node, few)
+
+
+def _capped(node: Node, times: int) -> Node:
+    match node:
+        case Repeat(item, fewest, most):
+            return Repeat(_capped(item, times), fewest, max(fewest, min(times, times if most is None else most)))
+        case Concat(items):
+            return Concat(tuple(_capped(item, times) for item in items))
+        case Alternation(choices):
+            return Alternation(tuple(_capped(choice, times) for choice in choices))
+        case _:
+            return node
+
+
+def _expression(node: Node, characters: Callable[[Ranges], str]) -> str:
+    match node:
+        case CharSet(ranges):
+            return characters(ranges)
+        case Repeat(item, fewest, most):
+            written = _writable(item, characters) if fewest == 0 else _expression(item, characters)
+            if most == 0 or written is None:
+                return '""'
+            return f"({written}){{{fewest},{'' if most is None else min(most, MOST_TIMES)}}}"
+        case Concat(items):
+            return " ".join(_expression(item, characters) for item in items) or '""'
+        case Alternation(choices):
+            writable = [written for choice in choices if (written := _writable(choice, characters)) is not None]
+            if not writable:
+                raise UnsupportedPattern
+            return f"({' | '.join(writable)})"
+        case Anchor():
+            raise UnsupportedPattern
+
+
+def _writable(node: Node, characters: Callable[[Ranges], str]) -> str | None:
+    """The expression of what may also be left out; None where it holds only what is not to be written."""
+    try:
+        return _expression(node, characters)
+    except UnsupportedPattern:
+        return None
+
+
+_IN_JSON = {ord('"'): r'"\\\""', ord("\\"): r'"\\\\"', 10: r'"\\n"', 13: r'"\\r"', 9: r'"\\t"'}
+"""Characters that a JSON string escapes, as GBNF."""
+
+
+def _characters(ranges: Ranges) -> str:
+    escaped = [text for code, text in _IN_JSON.items() if any(first <= code <= last for first, last in ranges)]
+    return _class_of(subtract_ranges(ranges, tuple((code, code) for code in sorted(_IN_JSON))), escaped)
+
+
+def _bare_characters(ranges: Ranges) -> str:
+    return _class_of(subtract_ranges(ranges, ((9, 13), single_character(ord("<"))[0])), [])
+
+
+def _class_of(plain: Ranges, escaped: list[str]) -> str:
+    inside = "".join(_code(first) if first == last else f"{_code(first)}-{_code(last)}" for first, last in plain)
+    parts = [*([f"[{inside}]"] if inside else []), *escaped]
+    if not parts:
+        raise UnsupportedPattern
+    return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
+
+
+def _code(code: int) -> str:
+    if 0x30 <= code < 0x3A or 0x41 <= code < 0x5B or 0x61 <= code < 0x7B:
+        return chr(code)
+    return f"\\x{code:02X}" if code < 0x100 else f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"

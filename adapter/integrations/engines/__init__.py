@@ -1,0 +1,3 @@
+"""Our reader inside other people's engines."""
+
+__all__ = ["sglang", "vllm"]

@@ -1,0 +1,137 @@
+"""`adapter mcp`: a dialect's tools as an MCP server, over standard input and output or over HTTP.
+
+Whoever connects gets the tools of one workspace. Nobody can be asked here: what the
+mode and the rules do not allow is refused, and the answer says how the user can allow it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from adapter.core.errors import UsageError
+from adapter.core.text.display_escaping import encodable_json
+from adapter.core.version import __version__
+from adapter.tools.operations import Effect
+from adapter.tools.tool import Tool
+from adapter.workspace import Workspace
+
+if TYPE_CHECKING:
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+    from mcp.server.lowlevel import Server
+
+INSTRUCTIONS = "Tools for the files below one folder. Paths are relative to it; nothing outside it can be reached."
+
+
+HOST = "127.0.0.1"
+"""There is no key: only this machine may connect, and the SDK checks what pages and names want in."""
+
+
+def serve_mcp(workspace: Workspace, port: int | None = None) -> None:
+    """Serve the workspace's tools until the client goes, or, at a ``port`` (0: any), until interrupted.
+
+    Raises UsageError where the port cannot be had.
+    """
+    import anyio
+
+    if port is None:
+        anyio.run(_serve_stdio, workspace)
+    else:
+        _serve_http(workspace, port)
+
+
+async def _serve_stdio(workspace: Workspace) -> None:
+    from mcp.server.stdio import stdio_server
+
+    server = build_server(workspace)
+    _read_any_text()
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+def _read_any_text() -> None:
+    """Have standard input give only JSON that the SDK can read: it does not answer a request with a lone surrogate."""
+    source, (reader, writer) = os.dup(0), os.pipe()
+    os.dup2(reader, 0)
+    os.close(reader)
+
+    def pass_on() -> None:
+        with os.fdopen(source, "rb") as lines, os.fdopen(writer, "wb", 0) as out, suppress(BrokenPipeError):
+            for line in lines:
+                out.write(encodable_json(line.decode("utf-8", "replace")).encode() if b"\\u" in line else line)
+
+    threading.Thread(target=pass_on, name="stdin", daemon=True).start()
+
+
+def _serve_http(workspace: Workspace, port: int) -> None:
+    import uvicorn
+
+    try:
+        listener = socket.create_server((HOST, port))
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen on {HOST}:{port}: {error.strerror}. Choose another --port (0: any)."
+        ) from error
+    url = f"http://{HOST}:{listener.getsockname()[1]}/mcp"
+    print(f"serving {url}, in {workspace.root}", file=sys.stderr, flush=True)
+    config = uvicorn.Config(
+        build_server(workspace).streamable_http_app(host=HOST),
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=2,
+    )
+    with listener:
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def build_server(workspace: Workspace) -> Server[Any]:
+    """An MCP server that runs the tools of ``workspace``."""
+    from anyio.to_thread import run_sync
+    from mcp.server.lowlevel import Server
+    from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent
+
+    async def list_tools(_context: object, _page: object) -> ListToolsResult:
+        return ListToolsResult(tools=[_as_mcp(tool) for tool in workspace.tools.values()])
+
+    async def call_tool(_context: object, called: CallToolRequestParams) -> CallToolResult:
+        result = await run_sync(partial(workspace.run, called.name, called.arguments or {}))
+        fields = result.data if isinstance(result.data, dict) else None
+        return CallToolResult(
+            content=[TextContent(text=result.content)], structured_content=fields, is_error=not result.ok
+        )
+
+    server: Server[Any] = Server(
+        "toolcall-adapter",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+    server.middleware.append(_answer_pings)
+    return server
+
+
+async def _answer_pings(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """The protocol of 2026-07-28 has no ``ping``, but clients that speak it (fastmcp 4) still send one."""
+    return {} if ctx.method == "ping" else await call_next(ctx)
+
+
+READS: frozenset[Effect] = frozenset({"read", "state", "skill"})
+DESTROYS: frozenset[Effect] = frozenset({"write", "delete", "execute"})
+
+
+def _as_mcp(tool: Tool) -> Any:
+    from mcp_types import Tool as McpTool
+    from mcp_types import ToolAnnotations
+
+    hints = ToolAnnotations(
+        read_only_hint=tool.effect in READS,
+        destructive_hint=tool.effect in DESTROYS,
+        open_world_hint=tool.effect in ("network", "execute"),
+    )
+    return McpTool(name=tool.name, description=tool.description, input_schema=tool.parameters, annotations=hints)

@@ -1,0 +1,3 @@
+"""`adapter.wrap`: tool calls for clients of the openai package."""
+
+__all__ = ["wrap"]

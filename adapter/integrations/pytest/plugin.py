@@ -1,0 +1,137 @@
+"""The pytest plugin: fixtures that answer from a recording in the place of a model, or record one anew.
+
+pytest loads this in each run that has the package installed: what a run without these fixtures needs is here, and
+nothing else is imported before a test asks for one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, OpenAI
+
+    from adapter.integrations.pytest.replay_clients import Client
+
+OPTION = "--record-model"
+MARKER = "answers(k): run the test on each of k recorded answers (of toolcall-adapter)"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.getgroup("toolcall-adapter").addoption(
+        OPTION,
+        metavar="URL[#MODEL]",
+        help="record the answers of tests that use `replayed` anew, from the model server at URL (its key: "
+        "OPENAI_API_KEY), with MODEL in the place of the one that they name",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+    if config.getoption(OPTION) and config.getoption("numprocesses", None):
+        raise pytest.UsageError(f"{OPTION} records one test after the other: leave out -n")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marker = metafunc.definition.get_closest_marker("answers")
+    if marker is None:
+        return
+    if "_run" not in metafunc.fixturenames:
+        pytest.fail("@pytest.mark.answers(k) is for tests that use `replayed` or `async_replayed`", pytrace=False)
+    if len(marker.args) != 1 or not isinstance(marker.args[0], int) or marker.args[0] < 1:
+        pytest.fail(f"@pytest.mark.answers(k) takes the number of answers, got {marker.args}", pytrace=False)
+    count = marker.args[0]
+    metafunc.parametrize("_run", range(count), ids=[f"answer{number}" for number in range(1, count + 1)], indirect=True)
+
+
+@pytest.fixture
+def _run(request: pytest.FixtureRequest) -> int:
+    """Which of several recorded answers the test runs on."""
+    return int(getattr(request, "param", 0))
+
+
+@pytest.fixture
+def replayed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, _run: int
+) -> Iterator[Callable[..., OpenAI]]:
+    """``replayed("tests/said.jsonl")``: an ``OpenAI`` client whose model is a recording; see docs/pytest.md."""
+    from openai import OpenAI
+
+    replays = _Replays(request, tmp_path_factory, _run)
+    yield partial(replays.client, OpenAI)
+    replays.keep()
+
+
+@pytest.fixture
+def async_replayed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, _run: int
+) -> Iterator[Callable[..., AsyncOpenAI]]:
+    """As `replayed`: an ``AsyncOpenAI`` client."""
+    from openai import AsyncOpenAI
+
+    replays = _Replays(request, tmp_path_factory, _run)
+    yield partial(replays.client, AsyncOpenAI)
+    replays.keep()
+
+
+class _Replays:
+    """The clients of one test."""
+
+    def __init__(self, request: pytest.FixtureRequest, folders: pytest.TempPathFactory, run: int) -> None:
+        self._node, self._root, self._run = request.node.nodeid, request.config.rootpath, run
+        self._folders = folders
+        self._url: str | None = request.config.getoption(OPTION)
+        self._anew: dict[Path, Path] = {}
+        """Where each file is recorded until the test is over."""
+
+    def client(self, kind: type[Client], file: str | Path, *, in_order: bool = False, **options: Any) -> Client:
+        """``file``: relative to pytest's root folder. ``in_order``: each request gets the next answer, whatever it
+        asks. ``options``: how an answer is recorded, as of `adapter.wrap`."""
+        from adapter.core.errors import UsageError
+
+        try:
+            if self._url:
+                return self._recording(kind, self._root / file, self._url, options)
+            return self._replaying(kind, self._root / file, in_order, options)
+        except UsageError as error:
+            self._fail(str(error))
+
+    def _replaying(self, kind: type[Client], file: Path, in_order: bool, options: dict[str, Any]) -> Client:
+        from adapter.core.text.redaction import Redactor
+        from adapter.integrations.pytest.recording_files import load_exchanges
+        from adapter.integrations.pytest.replay_clients import replay_client
+        from adapter.integrations.pytest.replay_matching import ReplayModel
+
+        exchanges, is_own = load_exchanges(file, self._node)
+        run = 0 if is_own else self._run
+        recorded = ReplayModel(exchanges, file.name, Redactor(os.environ), run=run, in_order=in_order)
+        return replay_client(recorded, kind, self._fail, stream_arguments=options.get("stream_arguments", False))
+
+    def _recording(self, kind: type[Client], file: Path, url: str, options: dict[str, Any]) -> Client:
+        from adapter.backends.endpoint_discovery import api_url
+        from adapter.integrations.openai_client.wrap import wrap
+        from adapter.integrations.pytest.replay_clients import renamed_model_client
+
+        address, _, model = url.partition("#")
+        if file not in self._anew:
+            self._anew[file] = self._folders.mktemp("recorded") / file.name
+        plain = kind(base_url=api_url(address), api_key=os.environ.get("OPENAI_API_KEY") or "none")
+        client = wrap(plain, record=self._anew[file], **options)
+        return renamed_model_client(client, model) if model else client
+
+    def keep(self) -> None:
+        """Put what was recorded anew into its files."""
+        from adapter.integrations.pytest.recording_files import replace_conversation
+
+        for file, recorded in self._anew.items():
+            replace_conversation(file, self._node, recorded)
+
+    def _fail(self, message: str) -> NoReturn:
+        anew = f"To record it anew: pytest '{self._node}' {OPTION} URL[#MODEL]"
+        raise pytest.fail.Exception(f"{message}\n{anew}", pytrace=False) from None

@@ -1,1 +1,0 @@
-"""The Model Context Protocol both ways: tools of its servers for any model, and a dialect's tools for its clients."""

@@ -1,0 +1,182 @@
+"""Hands on a call's arguments while they are being written, as pieces of one JSON object.
+
+What was handed on cannot be taken back, so only what nothing can change but damage to
+the rest of the call is: where the reader of the call has said that JSON follows and
+whose arguments it is, complete members under the tool's own names, and the inside of
+strings that a repair would not touch. All else waits for the call's end.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from adapter.core.events import Json, JsonObject
+from adapter.core.json.strict import decode_strict, is_encodable
+from adapter.parsing.format import ReadContext
+from adapter.tools.call_shapes import ABOUT_KEYS, NAME_KEYS, Normalise
+from adapter.tools.coercion import has_schema_type
+from adapter.tools.tool import Tool
+
+WAIT_LIMIT = 1000
+"""Characters that are waited for: the call's head, or a value that is not text."""
+
+_PROBE = "C:\n"
+"""Text that is changed wherever text is: a path's line break becomes a backslash, for another type it does not fit."""
+
+_ABOUT = rf"(?:\"(?:{'|'.join(ABOUT_KEYS)})\"\s*:\s*[^,{{]*,\s*)?"
+_HEAD = re.compile(
+    rf"\s*\[?\s*\{{\s*{_ABOUT}\"(?:{'|'.join(NAME_KEYS)})\"\s*:\s*\"(?P<name>[^\"\\]+)\"\s*,"
+    r"\s*\"(?P<key>[^\"\\]+)\"\s*:\s*\{"
+)
+_BRACE = re.compile(r"\s*\{")
+_VALID = (
+    r'[^"\\\x00-\x1f\ud800-\udfff]|\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4}'
+    r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
+_MEMBER = re.compile(rf'\s*(?P<comma>,?)\s*(?P<key>"(?:{_VALID})*")\s*:\s*')
+_STRING_TEXT = re.compile(rf"(?:{_VALID}|[\n\t])+")
+_RAW = str.maketrans({"\n": "\\n", "\t": "\\t"})
+_STRING_ENDS = re.compile(r'"\s*([,}])')
+_BEGINS_STRING = re.compile(rf'"(?:{_VALID}|[\n\t])')
+_VALUE_ENDS = re.compile(r"\s*[,}]")
+
+
+class ArgumentStream:
+    """One call's arguments. ``name`` is None until they have begun.
+
+    ``start``: the offset in the model's text of the first character that it will be fed.
+    """
+
+    def __init__(self, context: ReadContext, normalise: Normalise, start: int) -> None:
+        self._context, self._normalise, self._start = context, normalise, start
+        self.name: str | None = None
+        self._tool: Tool | None = None
+        self._text = ""  # what has come and was not handed on yet
+        self._sent: JsonObject = {}  # members handed on whole
+        self._passed: set[str] = set()  # those that wait for the end
+        self._open: tuple[str, list[str]] | None = None  # the member whose string is handed on in pieces
+        self._has_stopped = False
+
+    def feed(self, text: str) -> str:
+        """The JSON that ``text``, more of the call as it is written, makes certain."""
+        if self._has_stopped:
+            return ""
+        self._text += text
+        fragments: list[str] = []
+        if self.name is None and self._begin():
+            fragments.append("{")
+        while self.name is not None and not self._has_stopped:
+            fragment = self._string_text() if self._open else self._member()
+            if fragment is None:
+                break
+            fragments.append(fragment)
+        return "".join(fragments)
+
+    def finish(self, arguments: JsonObject) -> str | None:
+        """The rest of the object, now that ``arguments`` are known; None when they contradict what was handed on."""
+        if any(key not in arguments or arguments[key] != value for key, value in self._sent.items()):
+            return None
+        pieces = [] if self.name else ["{"]
+        count = len(self._sent)
+        if self._open is not None:
+            key, parts = self._open
+            begun, value = json.loads(f'"{"".join(parts)}"'), arguments.get(key)
+            if not isinstance(value, str) or not value.startswith(begun):
+                return None
+            pieces.append(_dumps(value[len(begun) :])[1:])
+            count += 1
+        for key, value in arguments.items():
+            if key not in self._sent and (self._open is None or key != self._open[0]):
+                pieces.append(f"{', ' if count else ''}{_dumps(key)}: {_dumps(value)}")
+                count += 1
+        return "".join((*pieces, "}"))
+
+    def _begin(self) -> bool:
+        """Find the call's name and where its arguments begin."""
+        json_call = self._context.json_call
+        if json_call is None:
+            self._has_stopped = len(self._text) > WAIT_LIMIT
+            return False
+        start = json_call.start - self._start
+        found = (_BRACE if json_call.name else _HEAD).match(self._text, start)
+        if found is None:
+            self._has_stopped = len(self._text) - start > WAIT_LIMIT
+            return False
+        name = json_call.name or found["name"].strip()
+        self._tool = self._context.tools.match(name)
+        is_known = self._tool is not None or not self._context.tools
+        if not is_known or (json_call.name is None and found["key"] != json_call.arguments_key):
+            self._has_stopped = True
+            return False
+        self.name = self._tool.name if self._tool is not None else name
+        self._text = self._text[found.end() :]
+        return True
+
+    def _member(self) -> str | None:
+        """The next member: whole, or up to the beginning of its string's text; "" for one that has to wait for the
+        call's end. None when more text is needed."""
+        found = _MEMBER.match(self._text)
+        if found is None or found.end() >= len(self._text):
+            self._has_stopped = bool(re.match(r"\s*[^\s,\"]", self._text))  # its end, or nothing that can be followed
+            return None
+        key = json.loads(found["key"])
+        if (not found["comma"]) == bool(self._sent or self._passed) or key in self._sent:
+            self._has_stopped = True
+            return None
+        lead = f"{', ' if self._sent else ''}{_dumps(key)}: "
+        if self._is_verbatim(key) and _BEGINS_STRING.match(self._text, found.end()):
+            self._text = self._text[found.end() + 1 :]
+            self._open = (key, [])
+            return f'{lead}"'
+        value = decode_strict(self._text, found.end())
+        if value is None or not _VALUE_ENDS.match(self._text, value.end):  # `0` may become `0.5`
+            self._has_stopped = len(self._text) > WAIT_LIMIT
+            return None
+        is_whole = is_encodable(self._text[: value.end])  # half of a surrogate pair is replaced at the end
+        self._text = self._text[value.end :]
+        member = self._own_member(key, value.value) if is_whole else None
+        if member is None:
+            self._passed.add(key)
+            return ""
+        self._sent.update(member)
+        return lead + _dumps(member[key])
+
+    def _own_member(self, key: str, value: Json) -> JsonObject | None:
+        """The member as the call will have it; None when another may yet take its place, as an alias an empty one's."""
+        assert self.name is not None
+        if self._tool is not None and (value in (None, "") or key not in self._tool.properties):
+            return None
+        _, member, _ = self._normalise(self.name, {key: value})
+        return member if list(member) == [key] else None
+
+    def _is_verbatim(self, key: str) -> bool:
+        """Whether the text of a string is the value of ``key`` as it is written."""
+        if self._tool is None:
+            return True
+        schema = self._tool.properties.get(key)
+        if schema is None or not has_schema_type(_PROBE, schema):
+            return False
+        return self._normalise(self._tool.name, {key: _PROBE})[1] == {key: _PROBE}
+
+    def _string_text(self) -> str | None:
+        """More of the open string, and its end. None when more text is needed."""
+        assert self._open is not None
+        key, parts = self._open
+        found = _STRING_TEXT.match(self._text)
+        if found is not None:
+            self._text = self._text[found.end() :]
+            parts.append(found.group().translate(_RAW))
+            return parts[-1]
+        ends = _STRING_ENDS.match(self._text)
+        if ends is None:
+            self._has_stopped = len(self._text) > WAIT_LIMIT
+            return None
+        self._text = self._text[ends.start(1) :]
+        self._sent[key] = json.loads(f'"{"".join(parts)}"')
+        self._open = None
+        return '"'
+
+
+def _dumps(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,151 @@
+"""Reads calls written with arrows and options, as MiniMax M2 and others slip into where their own tags are stripped.
+
+::
+
+    [TOOL_CALL]
+    {tool => "NAME", args => {
+      --KEY "value"
+      --KEY [1, 2]
+    }}
+    [/TOOL_CALL]
+
+Values are JSON, or words without quotes; the arguments may also be one JSON object, or ``KEY => value`` like the rest.
+The marker is plain text, so it counts only at the beginning of a line and before a call of a tool of the session.
+"""
+
+from __future__ import annotations
+
+import re
+
+from adapter.core.errors import FormatError
+from adapter.core.json.decode import decode_json
+from adapter.core.json.strict import decode_strict, excerpt
+from adapter.parsing.bodies.argument_collection import PendingCall
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, ReadContext
+from adapter.parsing.json_scanner import BRACKETS, scan_json_value
+from adapter.parsing.marker_set import markers_for
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    peek_match,
+    skip_space,
+    take_cut_marker,
+    take_marker,
+    take_match,
+)
+from adapter.parsing.tagged_json import TaggedJson
+from adapter.tools.tool import Tool
+
+OPEN, CLOSE = "[TOOL_CALL]", "[/TOOL_CALL]"
+
+HEAD_LIMIT = 200
+"""Characters up to the arguments; more is prose after the marker."""
+
+_HEAD = re.compile(
+    r"\{\s*[\"']?(?:tool|tool_name|name)[\"']?\s*(=>|:)\s*[\"']([\w.:/-]+)[\"']\s*,?\s*"
+    r"[\"']?(?:args|arguments|parameters|input)[\"']?\s*(?:=>|:)\s*(?=\{)"
+)
+_ITEM = re.compile(r"\s*,?\s*(?:--([\w.-]+)(?:\s*(?:=>|[=:])|(?=[\s}]))|[\"']?([\w.-]+)[\"']?\s*(?:=>|:))\s*")
+_NEXT = re.compile(r",?\s*(?:--[\w.-]+[\s=:}]|\})")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_WORD = re.compile(r"[^\s,{}\[\]\"']+")
+_END = re.compile(r"\s*,?\s*\}")
+_tokens = markers_for(CLOSE, '"', *BRACKETS)
+_close, _brace = markers_for(CLOSE), markers_for("}")
+_read_json = TaggedJson(OPEN, CLOSE, may_list=True)
+
+
+def read_arrow_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """What follows ``[TOOL_CALL]``."""
+    if not context.at_line_start or (yield from skip_space(source, span)) != "{":
+        return TEXT
+    context.may_be_text = True
+    head = yield from _take_head(source)
+    if head is None:
+        reading = yield from _read_json(source, span, context)
+        is_known = reading.calls and all(context.tools.match(call.name) for call in reading.calls)
+        return reading.adding("misspelt-open-tag") if is_known else TEXT
+    tool = context.tools.match(head[2])
+    if tool is None:
+        return TEXT
+    take_match(source, head, span)
+    body: list[str] = []
+    bracket = yield from scan_json_value(source, body, _tokens)
+    span.extend([*body, *([] if bracket in BRACKETS else [bracket])])
+    if not bracket:
+        return BodyResult(error=CUT_OFF)
+    is_closed = yield from _take_end(source, span)
+    if not is_closed and source.was_cut and source.is_empty:
+        return BodyResult(error=CUT_OFF)
+    call = PendingCall(tool.name, tool)
+    call.fix("misspelt-open-tag")
+    try:
+        _add_arguments(call, "".join(body))
+    except FormatError as error:
+        return BodyResult(error=f"the call of {tool.name!r} cannot be read: {error}. Write it as {_shape(tool)}")
+    return call.result() if is_closed else call.result("missing-close-tag")
+
+
+def _take_head(source: StreamBuffer) -> Reader[re.Match[str] | None]:
+    """What stands before the arguments, not taken; None where it is not of this form."""
+    return (yield from peek_match(source, _HEAD, HEAD_LIMIT, lambda ahead: "}" not in ahead))
+
+
+def _take_end(source: StreamBuffer, span: list[str]) -> Reader[bool]:
+    """Take the brace that ends the call, others after it and the closing marker: whether that is there."""
+    gap: list[str] = []
+    while True:
+        yield from skip_space(source, gap)
+        brace = yield from take_marker(source, _brace)
+        gap.append(brace)
+        if not brace:
+            break
+    closing = yield from take_marker(source, _close)
+    gap.append(closing)
+    if not closing:
+        take_cut_marker(source, CLOSE.lower(), gap)
+    text = "".join(gap)
+    span.append(text if closing or source.is_empty else text.rstrip())
+    source.push_back(text[len(span[-1]) :])
+    return bool(closing)
+
+
+def _add_arguments(call: PendingCall, text: str) -> None:
+    """Add those of ``text``, which begins with their brace. Raises FormatError."""
+    whole = decode_strict(text)
+    if whole is not None and isinstance(whole.value, dict):
+        call.arguments = whole.value
+        call.fix(*whole.fixes)
+        return
+    position = 1
+    while not _END.match(text, position):
+        item = _ITEM.match(text, position)
+        if item is None:
+            raise FormatError(f"expected --NAME and a value, got {excerpt(text, position)}")
+        position = _add(call, item[1] or item[2], text, item.end())
+
+
+def _add(call: PendingCall, key: str, text: str, position: int) -> int:
+    """Add the value at ``position`` and return where it ends; an option without one is true. Raises FormatError."""
+    if _NEXT.match(text, position):
+        call.add_value(key, True)
+        return position
+    if string := _STRING.match(text, position):
+        value = decode_json(string.group())
+    elif text.startswith(("[", "{"), position):
+        value = decode_json(text[position:], closed=False)
+    elif word := _WORD.match(text, position):
+        call.add_text(key, word.group())
+        return word.end()
+    else:
+        raise FormatError(f"expected a value, got {excerpt(text, position)}")
+    call.fix(*value.fixes)
+    call.add_value(key, value.value)
+    return position + value.end
+
+
+def _shape(tool: Tool) -> str:
+    return f'{OPEN}{{tool => "{tool.name}", args => {{--NAME "value"}}}}{CLOSE}'
+
+
+OPENER = CallOpener(OPEN, read_arrow_call)

@@ -1,0 +1,306 @@
+"""Reads ``call:NAME{key:value,...}``, in which Gemma 4 and FunctionGemma write a call after their opening token.
+
+::
+
+    object = "{" (key ":" value ("," key ":" value)*)? "}"
+    key    = bare text | string
+    value  = string | number | true | false | null | "[" (value ("," value)*)? "]" | object
+    string = QUOTE any text QUOTE | a JSON string
+
+QUOTE is a token of the family's own (``<|"|>``, ``<escape>``), so that strings need no
+escapes; one that holds the token itself can only be a JSON string, in which no token is followed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+from adapter.core.errors import FormatError
+from adapter.core.events import Json, JsonObject
+from adapter.core.json.strict import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    UnterminatedError,
+    decode_strict,
+    is_encodable,
+    replace_surrogates,
+)
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.marker_set import markers_for
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    peek_marker,
+    peek_match,
+    read_until,
+    skip_space,
+    take_cut_marker,
+    take_match,
+)
+from adapter.parsing.tagged_json import TaggedJson
+from adapter.tools.call_shapes import DecodedCall
+
+NAME_LIMIT = 200
+"""Characters of a name; more is prose that names the marker."""
+
+_BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(]")
+_MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
+_NAMED_HEAD = re.compile(r"\s*([\w.:/-]+)\{\s*(\w+)\s*:")
+_MAY_BE_NAMED = re.compile(r"\s*+[\w.:/-]*+(?:\{\s*+\w*+\s*+)?")
+_HEAD = re.compile(r"\s*(?:call\s*:)?\s*([\w.:/-]+)\s*", re.IGNORECASE)
+
+
+class GemmaCall:
+    """Reads what follows the ``opening`` token, with ``closing``. An instance is a `BodyReader`."""
+
+    def __init__(self, opening: str, closing: str, quote: str) -> None:
+        self.closing, self.quote = closing, quote
+        self._head_ends = markers_for("{", "(", "[", opening, closing)
+        self._tokens = markers_for(quote, opening, closing)
+        self._quote = markers_for(quote)
+        self._read_json = TaggedJson(opening, closing)
+
+    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+        char = yield from skip_space(source, span)
+        if not char:
+            return BodyResult(error=CUT_OFF)
+        if char in "{[":
+            return (yield from self._read_json(source, span, context)).adding("foreign-body")
+        end = yield from peek_marker(source, self._head_ends, NAME_LIMIT)
+        rest = source.text[source.position : source.position + NAME_LIMIT + 1]
+        if not end and len(rest) <= NAME_LIMIT and _HEAD.fullmatch(rest):
+            span.append(source.rest())
+            return BodyResult(error=CUT_OFF)
+        head = _HEAD.match(rest)
+        if head is None or not end:
+            return TEXT
+        take_match(source, head, span)
+        body: list[str] = []
+        marker = yield from self._take_body(source, body)
+        text = "".join(body)
+        return self._decode(head.group(1), text, marker, source, span)
+
+    def read_bare(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+        """A call of a tool of the session without its opening token, which a server stripped or the model left out.
+
+        Without ``call:`` its name is the tool's own, and its first argument one of the tool's.
+        """
+        undecided, context.may_be_text = context.may_be_text, True
+        found = yield from peek_match(source, _BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
+        is_call = found is not None and context.tools.match(found[1]) is not None
+        if found is None:
+            named = yield from peek_match(source, _NAMED_HEAD, NAME_LIMIT, lambda ahead: _may_be_named(ahead, context))
+            tool = context.tools.get(named[1]) if named is not None else None
+            is_call = named is not None and tool is not None and named[2] in tool.properties
+        context.may_be_text = undecided
+        if not is_call:
+            return TEXT
+        return (yield from self(source, span, context)).repaired("missing-open-tag")
+
+    def _take_body(self, source: StreamBuffer, body: list[str]) -> Reader[str]:
+        """Take text up to a marker that stands outside strings, which is returned; "" at the end."""
+        while True:
+            token = yield from read_until(source, self._tokens, body)
+            if token.lower() == self.quote:
+                body.append(token)
+                body.append((yield from read_until(source, self._quote, body)))
+            else:
+                return token
+
+    def _decode(self, name: str, text: str, marker: str, source: StreamBuffer, span: list[str]) -> BodyResult:
+        is_closed = marker.lower() == self.closing
+        reader = _GemmaReader(text, self.quote, is_closed or bool(marker))
+        try:
+            arguments = reader.arguments()
+            if marker and text[reader.position :].strip(" \n\r\t}])"):
+                raise reader.fail("the end of the call")
+        except UnterminatedError as error:
+            span.extend([text, marker])
+            return BodyResult(error=_explain(name, error) if marker else CUT_OFF)
+        except FormatError as error:
+            span.extend([text, marker])
+            return BodyResult(error=_explain(name, error))
+        fixes = list(reader.fixes)
+        if marker and text[reader.position :].strip():
+            fixes.append("extra-bracket")
+        if not is_closed:
+            span.append(text[: reader.position])
+            source.push_back(text[reader.position :] + marker)
+            take_cut_marker(source, self.closing, span)
+            if source.was_cut and (source.is_empty or not marker):
+                return BodyResult(error=CUT_OFF)
+            fixes.append("missing-close-tag")
+        else:
+            span.extend([text, marker])
+        if not is_encodable(json.dumps(arguments, ensure_ascii=False)):
+            arguments = replace_surrogates(arguments)
+            fixes.append("lone-surrogate")
+        return BodyResult((DecodedCall(name, arguments),), tuple(fixes))
+
+
+def _may_be_named(ahead: str, context: ReadContext) -> bool:
+    """Whether ``ahead`` may go on as the name of a tool of the session and its first argument."""
+    name = ahead.lstrip().partition("{")[0]
+    return any(tool.startswith(name) for tool in context.tools) and _MAY_BE_NAMED.fullmatch(ahead) is not None
+
+
+def _explain(name: str, error: FormatError) -> str:
+    return f"the call of {name!r} cannot be read: {error}. Write it as call:NAME{{ARGUMENT:VALUE}}"
+
+
+_SPACE = re.compile(r"\s*")
+_BARE_KEY = re.compile(r"[^:={}\[\],\"]+?(?=\s*[:=])")
+_BARE = re.compile(r"[^,{}\[\]\"<>\n]+")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?(?=\s*(?:[,}\])]|$))")
+_WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_PYTHON_WORDS = ("True", "False", "None")
+_CLOSINGS = {"{": "}", "(": ")", "[": "]"}
+
+
+class _GemmaReader:
+    """One pass over the text, recursing once per level of nesting. ``closed``: missing brackets may be added."""
+
+    def __init__(self, text: str, quote: str, closed: bool) -> None:
+        self.text, self.quote, self.closed = text, quote, closed
+        self.position = 0
+        self.fixes: dict[str, None] = {}
+
+    def fail(self, expected: str) -> FormatError:
+        rest = self.text[self.position : self.position + 30]
+        return FormatError(f"expected {expected}, got {rest!r}" if rest else f"expected {expected}, got the end")
+
+    def peek(self) -> str:
+        self.position = _SPACE.match(self.text, self.position).end()  # type: ignore[union-attr]
+        return self.text[self.position] if self.position < len(self.text) else ""
+
+    def arguments(self) -> JsonObject:
+        char = self.peek()
+        if char == "(":
+            self.fixes["foreign-body"] = None
+        elif char == "":
+            self.fixes["no-arguments"] = None
+            return {}
+        elif char != "{":
+            raise self.fail("{ after the name")
+        return self.object(0, _CLOSINGS[char])
+
+    def object(self, depth: int, closing: str = "}") -> JsonObject:
+        self.position += 1
+        members: JsonObject = {}
+        while not self.ends(closing):
+            key = self.key()
+            if self.peek() not in (":", "="):
+                raise self.fail(f"a colon after the key {key!r:.40}")
+            self.position += 1
+            members[key] = self.value(depth + 1, closing)
+            self.comma(closing)
+        return members
+
+    def array(self, depth: int) -> Json:
+        self.position += 1
+        items: list[Json] = []
+        while not self.ends("]"):
+            items.append(self.value(depth + 1, "]"))
+            self.comma("]")
+        return items
+
+    def ends(self, closing: str) -> bool:
+        """Whether the container ends here; adds the bracket that is missing."""
+        char = self.peek()
+        if char == closing:
+            self.position += 1
+            return True
+        if not char:
+            if not self.closed:
+                raise UnterminatedError("the text ends before its brackets are closed")
+            self.fixes["missing-bracket"] = None
+        return not char
+
+    def comma(self, closing: str) -> None:
+        char = self.peek()
+        if char == ",":
+            self.position += 1
+        elif char and char != closing:
+            raise self.fail(f"a comma or {closing!r}")
+
+    def key(self) -> str:
+        if self.text.startswith((self.quote, '"'), self.position):
+            return self.string()
+        bare = _BARE_KEY.match(self.text, self.position)
+        if bare is None:
+            raise self.fail("the name of an argument")
+        self.position = bare.end()
+        return bare.group().strip()
+
+    def value(self, depth: int, closing: str) -> Json:
+        if depth > MAX_DEPTH:
+            raise FormatError(f"nested more than {MAX_DEPTH} levels deep")
+        char = self.peek()
+        if char == "{":
+            return self.object(depth)
+        if char == "[":
+            return self.array(depth)
+        if self.text.startswith((self.quote, '"'), self.position):
+            return self.string()
+        number = _NUMBER.match(self.text, self.position)
+        if number is not None and len(number.group()) <= MAX_DIGITS + 1:
+            self.position = number.end()
+            value = int(number.group()) if number.group(1) is number.group(2) is None else float(number.group())
+            if isinstance(value, float) and not math.isfinite(value):
+                raise FormatError(f"{number.group()} is too large for a number")
+            return value
+        bare = _BARE.match(self.text, self.position)
+        text = bare.group().partition(closing)[0].strip() if bare is not None else ""
+        if not text:
+            raise self.fail("a value") if char else UnterminatedError("the text ends where a value is expected")
+        if text.startswith(("...", "…")):
+            raise FormatError("the value is a placeholder (...); write the real arguments")
+        self.position += len(text)
+        if text in _PYTHON_WORDS:
+            self.fixes["python-literal"] = None
+        if text in _WORDS:
+            return _WORDS[text]
+        if not self.closed and not self.peek():
+            raise UnterminatedError("the text ends inside a value")
+        self.fixes["unquoted-string"] = None
+        return text.strip("'")
+
+    def string(self) -> str:
+        if self.text.startswith(self.quote, self.position):
+            start = self.position + len(self.quote)
+            end = self.text.find(self.quote, start)
+            if end < 0:
+                raise UnterminatedError("the text ends inside a string")
+            self.position = end + len(self.quote)
+            return self.text[start:end]
+        decoded = decode_strict(self.text, self.position)
+        if decoded is None:
+            raise self.fail("a string")
+        self.position = decoded.end
+        text: str = decoded.value
+        return text
+
+
+def encode_call(name: str, arguments: JsonObject, quote: str) -> str:
+    return f"call:{name}{_encode(arguments, quote)}"
+
+
+def _encode(value: Json, quote: str) -> str:
+    match value:
+        case str():
+            if quote not in value.lower():
+                return f"{quote}{value}{quote}"
+            # Escaped, so that no token stands in it: the reader follows only QUOTE.
+            return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
+        case dict():
+            return "{" + ",".join(f"{_key(key, quote)}:{_encode(item, quote)}" for key, item in value.items()) + "}"
+        case list():
+            return "[" + ",".join(_encode(item, quote) for item in value) + "]"
+        case _:
+            return json.dumps(value)
+
+
+def _key(key: str, quote: str) -> str:
+    return key if re.fullmatch(r"\w+(?:[ .-]\w+)*", key) else _encode(key, quote)

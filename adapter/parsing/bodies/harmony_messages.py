@@ -1,0 +1,252 @@
+"""Reads messages whose headers say who is spoken to and on which channel, as gpt-oss and Muse Glimmer write them.
+
+::
+
+    <|channel|>analysis<|message|>reasoning<|end|>
+    <|start|>assistant<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{...}<|call|>
+    <|start|>assistant to=functions.NAME<|channel|>commentary json<|message|>{...}<|call|>
+
+The prompt ends with ``<|start|>assistant``, so that an answer begins within a header. What a message holds, its
+header says, whatever it quotes.
+"""
+
+from __future__ import annotations
+
+import re
+
+from adapter.parsing.bare_json import UntaggedJson
+from adapter.parsing.bodies import invoke_tags
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, OpaqueSection, ReadContext
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    peek_marker,
+    peek_match,
+    read_until,
+    skip_space,
+    take_cut_marker,
+    take_marker,
+    take_match,
+)
+from adapter.tools.call_shapes import DecodedCall
+
+START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"
+END, CALL, RETURN = "<|end|>", "<|call|>", "<|return|>"
+ENDS = (END, CALL, RETURN, "<|eom|>", "<|eot|>")
+"""What ends a message, the last two in Muse Glimmer."""
+
+ASSISTANT = START + "assistant"
+SPACED = START + " assistant"
+
+HEADER_LIMIT = 400
+"""Characters of a header; more is prose that names a marker."""
+
+_BEFORE = (START, CHANNEL)
+_FINAL = CHANNEL + "final" + MESSAGE
+_CALL_HEADERS = (CHANNEL + "commentary to=functions.", " to=functions.", CHANNEL + "analysis to=functions.")
+_REASONING = OpaqueSection(
+    is_reasoning=True,
+    ends=ENDS,
+    before=_BEFORE,
+    starts=(_FINAL, ASSISTANT + _FINAL),
+    glued_starts=tuple(ASSISTANT + header for header in _CALL_HEADERS),
+)
+_CONTENT = OpaqueSection(is_reasoning=False, ends=ENDS, before=_BEFORE)
+_REASONING_WITHOUT_TOKENS = OpaqueSection(
+    is_reasoning=True, ends=(), before=(), starts=("assistantfinal", "assistantcommentary to=")
+)
+_SECTIONS = {"analysis": _REASONING, "commentary": _CONTENT, "final": _CONTENT}
+
+_NOT_TOOLS = ("assistant", "user", "all")
+"""Recipients that are parties of the conversation."""
+
+# Possessive, so that text which is no header is refused in linear time.
+_HEADER = re.compile(
+    r"(?:<\|start\|> ?assistant)?"
+    r"(?:\s*+(?:to=[^\s<]++|<\|channel\|>\s*+\w*+|<\|constrain\|>\s*+\w*+|[\w/+.\u2013\u2014-]++))*+\s*+",
+    re.IGNORECASE,
+)
+_RECIPIENT = re.compile(r"\bto=([^\s<]+)", re.IGNORECASE)
+_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)", re.IGNORECASE)
+_KNOWN_CHANNEL = re.compile(r"\s*(?:analysis|commentary|final)\b", re.IGNORECASE)
+_STRIPPED = re.compile(r"\s*(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]+)\s*(?:code|json)?\s*(?=\{)")
+_MAY_BE_STRIPPED = re.compile(r"\s*+(?:(?:commentary|analysis) )?to=[\w.-]*+\s*+\w*+\s*+")
+_FINAL_WORDS, _CALL_WORDS = "assistantfinal", "assistantcommentary to="
+_WITHOUT_TOKENS = re.compile(
+    rf"\s*(?:(?P<reasoning>analysis)(?=[A-Z\"'“])|(?P<final>{_FINAL_WORDS})(?=\S)"
+    rf"|{_CALL_WORDS}(?:functions\.)?(?P<name>[\w.-]+)\s*(?:code|json)?\s*(?=\{{))"
+)
+_MAY_BE_CALL_WORDS = re.compile(rf"{_CALL_WORDS}[\w.-]*+\s*+\w*+\s*+")
+_HEADER_WORDS = re.compile(r"\bto=[^\s<]+|<\|channel\|>|analysis|commentary|final", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]{2}")
+_CLOSING = (END, CALL, RETURN)
+_ANY_TOKEN = re.compile(r"<[|\w]*$")
+
+_header_end = MarkerSet(MESSAGE, START, *ENDS)
+_body_end = MarkerSet(*ENDS)
+_next_message = MarkerSet(*ENDS, START, CHANNEL)
+_to = MarkerSet("to=", "commentary to=", "analysis to=")
+_elements = MarkerSet(*invoke_tags.SECTION.opens)
+
+
+def read_message(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """What follows ``<|channel|>``, ``<|start|>assistant`` or ``to=``: the rest of the header, and a call's text."""
+    opening = "".join(span)
+    if not context.at_line_start and opening == CHANNEL:
+        return TEXT
+    end = yield from peek_marker(source, _header_end, HEADER_LIMIT)
+    text = source.text[source.position : source.position + HEADER_LIMIT + 1]
+    if not context.at_line_start and not _calls_tool(text, end, context):
+        return TEXT
+    if end:
+        text = text[: text.lower().find(end.lower())]
+        if end.lower() != MESSAGE or not _HEADER.fullmatch(opening + text):
+            return _read_broken_header(source, span, text if end.lower() in _CLOSING else "", end)
+    elif len(text) > HEADER_LIMIT or not _HEADER.fullmatch(opening + _ANY_TOKEN.sub("", text)):
+        return _read_broken_header(source, span, "", "")
+    else:  # a header that is cut off, so that its message never began
+        span.append(source.rest())
+        return BodyResult(error=CUT_OFF) if _RECIPIENT.search(opening + text) else BodyResult(section=_CONTENT)
+    span.append(text + source.text[source.position + len(text) :][: len(end)])
+    source.position += len(text) + len(end)
+    if any(name.lower() == "self" for name in _RECIPIENT.findall(opening + text)):
+        return BodyResult(section=_REASONING)
+    recipients = [name for name in _RECIPIENT.findall(opening + text) if name.lower() not in _NOT_TOOLS]
+    if recipients:
+        name = recipients[-1].removeprefix("functions.")
+        glued = name.removesuffix("json")
+        if context.tools.match(name) is None and context.tools.match(glued) is not None:
+            return (yield from _read_call(glued, source, span, context)).repaired("tool-name")
+        return (yield from _read_call(name, source, span, context))
+    channels = _CHANNEL.findall(opening + text)
+    if CHANNEL + " " in (opening + text).lower():
+        yield from _take_space(source, span)
+    return BodyResult(section=_SECTIONS.get(channels[-1].lower() if channels else "", _CONTENT))
+
+
+def _take_space(source: StreamBuffer, span: list[str]) -> Reader[None]:
+    """The one space that a tokenizer put after the header."""
+    while source.is_empty and not source.final:
+        yield
+    if source.text.startswith(" ", source.position):
+        span.append(" ")
+        source.position += 1
+
+
+def read_rest_of_header(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """`` to=NAME...`` at the very beginning: ``<|start|>assistant`` stood in the prompt."""
+    ahead: list[str] = []
+    yield from skip_space(source, ahead)
+    marker = yield from take_marker(source, _to)
+    end = (yield from peek_marker(source, _header_end, HEADER_LIMIT)) if marker else ""
+    source.push_back("".join(ahead) + marker)
+    if marker and end != MESSAGE:
+        return (yield from _read_without_message(source, span, context))
+    if end != MESSAGE:
+        return TEXT
+    return (yield from read_message(source, span, context))
+
+
+def _read_without_message(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """``to=NAME {...}`` at the very beginning, all tokens stripped, for a tool of the session."""
+    found = yield from peek_match(source, _STRIPPED, HEADER_LIMIT, _MAY_BE_STRIPPED.fullmatch)
+    if found is None or context.tools.match(found[1]) is None:
+        return TEXT
+    take_match(source, found, span)
+    return (yield from UntaggedJson("arguments", after_marker=True, name=found[1])(source, span, context)).repaired(
+        "missing-open-tag"
+    )
+
+
+def read_without_tokens(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """What begins with ``analysisWe need ...``: all tokens were stripped, so that headers are words in the text.
+
+    ``assistantfinal`` and ``assistantcommentary to=NAME`` end such reasoning. Where Harmony is not told, the first
+    word may be a name: ``analysisResult is a list.``
+    """
+    if context.expected_format != "harmony":
+        return TEXT
+    undecided, context.may_be_text = context.may_be_text, True
+    found = yield from peek_match(source, _WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
+    context.may_be_text = undecided
+    if found is None or (found["name"] and context.tools.match(found["name"]) is None):
+        return TEXT
+    take_match(source, found, span)
+    if found["reasoning"]:
+        return BodyResult(section=_REASONING_WITHOUT_TOKENS)
+    if found["final"]:
+        return BodyResult()
+    read = UntaggedJson("arguments", after_marker=True, name=found["name"])
+    return (yield from read(source, span, context)).repaired("missing-open-tag")
+
+
+def _may_be_without_tokens(ahead: str) -> bool:
+    words = ahead.lstrip()
+    begun = any(whole.startswith(words) for whole in ("analysis", _FINAL_WORDS, _CALL_WORDS))
+    return begun or _MAY_BE_CALL_WORDS.fullmatch(words) is not None
+
+
+def _calls_tool(text: str, end: str, context: ReadContext) -> bool:
+    """Whether ``text`` is the rest of a whole header that calls a tool of the session: then it is no quotation."""
+    header = text[: text.lower().find(end.lower())] if end.lower() == MESSAGE else ""
+    names = _RECIPIENT.findall(header) if _HEADER.fullmatch(header) else []
+    return any(context.tools.match(name.removeprefix("functions.")) for name in names)
+
+
+def _read_broken_header(source: StreamBuffer, span: list[str], closed: str, end: str) -> BodyResult:
+    """A header without ``<|message|>``: where it names a channel, the text after the name is meant for that.
+
+    ``closed``: the header's text where ``end`` closes the message, as gpt-oss begins about one turn in 25 at
+    temperature 1 (``<|channel|>??<|end|>``): what is no word is dropped, words are reasoning.
+    """
+    named = _KNOWN_CHANNEL.match(source.text, source.position)
+    if span[-1].lower() == CHANNEL and closed and not _WORD.search(_HEADER_WORDS.sub("", closed)):
+        span.append(closed + end)
+        source.position += len(closed) + len(end)
+        return BodyResult()
+    if span[-1].lower() == CHANNEL and closed and named is None:
+        return BodyResult(section=_REASONING)
+    if span[-1].lower() != CHANNEL or named is None:
+        return TEXT
+    span.append(named.group())
+    source.position = named.end()
+    return BodyResult(section=_SECTIONS[named.group().strip().lower()])
+
+
+def _read_call(name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    char = yield from skip_space(source, span)
+    elements = (yield from take_marker(source, _elements)) if char == "<" else ""
+    if elements:
+        span.append(elements)
+        return (yield from invoke_tags.SECTION.read(source, span, context))
+    if char in ("{", "["):
+        read = UntaggedJson("arguments", after_marker=True, name=name, ends=(*ENDS, *_BEFORE))
+        reading = yield from read(source, span, context)
+    else:
+        body: list[str] = []
+        following = yield from read_until(source, _next_message, body)
+        source.push_back(following)
+        span.extend(body)
+        if not following and not "".join(body).strip():
+            return BodyResult(error=CUT_OFF)
+        if not "".join(body).strip():
+            reading = BodyResult((DecodedCall(name, {}),), ("no-arguments",))
+        else:
+            reading = BodyResult(error=f"the text to {name!r} must be its arguments as one JSON object")
+    ahead: list[str] = []
+    yield from skip_space(source, ahead)
+    closing = yield from take_marker(source, _body_end)
+    if not closing:
+        take_cut_marker(source, CALL, ahead)
+    is_cut = not closing and source.was_cut and source.is_empty
+    if closing or "".join(ahead).strip():
+        span.extend([*ahead, closing])
+    else:
+        source.push_back("".join(ahead))
+    return BodyResult(error=CUT_OFF) if is_cut else reading
+
+
+OPENERS = tuple(CallOpener(marker, read_message) for marker in (CHANNEL, ASSISTANT, SPACED))
+NEXT_TURNS = tuple(START + role for role in ("user", "system", "developer", "functions", "tool"))
+TOKENS = (START, CHANNEL, CONSTRAIN, MESSAGE, END, CALL, RETURN)

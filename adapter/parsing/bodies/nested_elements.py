@@ -1,0 +1,219 @@
+"""Reads calls whose arguments are elements of their own names, nested as deep as the value, a token before each tag.
+
+::
+
+    T<invoke name="NAME">
+    T<KEY>valueT</KEY>                                      T is ``]<]minimax[>[``
+    T<KEY>T<item>1T</item>T<item>2T</item>T</KEY>           a list
+    T<KEY>T<INNER>valueT</INNER>T</KEY>                     an object
+    T</invoke>
+
+No tag without the token counts, so that values need no escaping. The tool's
+definition says what a value is; where it does not, text that is a number, true,
+false or null is that. In place of elements there may be one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from adapter.core.events import Json, JsonObject
+from adapter.core.json.strict import MAX_DEPTH, decode_strict
+from adapter.parsing.bodies.argument_collection import encode_unescaped
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, take_until
+from adapter.parsing.tagged_json import TaggedJson
+from adapter.tools.call_shapes import DecodedCall
+from adapter.tools.coercion import coerce_text, schema_types, select_branch
+
+TAG_LIMIT = 300
+"""Characters of a tag; more is text after a stray token."""
+
+VALUE_LIMIT = 2_000
+"""Characters of a value after a tag of a call in it."""
+
+ITEM = "item"
+
+_TAG = re.compile(r"\s*<(/?)([^<>\s\"'/=]+)(?:\s+name\s*=\s*[\"']?([^\"'<>]+)[\"']?)?\s*")
+_KEY = re.compile(r"[^\W\d][\w.-]*")
+_RESERVED = ("invoke", "tool_call", "parameter")
+
+
+@dataclass(slots=True)
+class _Element:
+    """An element read so far: text, or elements of their own."""
+
+    key: str
+    schema: Mapping[str, Json]
+    text: list[str] = field(default_factory=list)
+    children: list[tuple[str, Json]] = field(default_factory=list)
+
+    def child(self, key: str) -> _Element:
+        """The element that ``key`` opens in this one, with what the schema says of it."""
+        inner = select_branch(self.schema, "array").get("items") if key == ITEM and self.may_be_list else None
+        inner = inner or (select_branch(self.schema, "object").get("properties") or {}).get(key)
+        return _Element(key, inner if isinstance(inner, dict) else {})
+
+    @property
+    def may_hold_elements(self) -> bool:
+        types = schema_types(self.schema)
+        return bool(types & {"array", "object"}) if types else not "".join(self.text).strip()
+
+    @property
+    def may_be_list(self) -> bool:
+        types = schema_types(self.schema)
+        return "array" in types or not types
+
+    def value(self) -> Json:
+        if self.children:
+            if self.may_be_list and all(key == ITEM for key, _ in self.children):
+                return [value for _, value in self.children]
+            return dict(self.children)
+        text = "".join(self.text)
+        types = schema_types(self.schema)
+        if not text.strip() and "string" not in types and types & {"array", "object"}:
+            return [] if "array" in types else {}
+        return coerce_text(text, self.schema) if types else _guessed(text)
+
+
+class NestedElements:
+    """Reads a call after ``T<invoke``. An instance is a `BodyReader`."""
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+        self._token = MarkerSet(token)
+        self._next_tag = re.compile(
+            rf"(?:(?!{re.escape(token)}).){{0,{VALUE_LIMIT}}}{re.escape(token)}\s*<(/?[\w.-]+)\s*>",
+            re.DOTALL | re.IGNORECASE,
+        )
+
+    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+        opening = span[-1]
+        head: list[str] = []
+        attributes = yield from take_until(source, ">", TAG_LIMIT, head)
+        found = _TAG.fullmatch(f"<invoke{attributes}") if attributes is not None else None
+        if found is None or not found[3]:
+            source.push_back("".join(head))
+            return self._cut(source, span) if attributes is None else TEXT
+        span.extend(head)
+        name = found[3].strip()
+        if (yield from skip_space(source, span)) == "{":
+            read_json = TaggedJson(opening, f"{self.token}</invoke>", name=name)
+            return (yield from read_json(source, span, context))
+        tool = context.tools.match(name)
+        root = _Element(name, {"type": "object", "properties": dict(tool.properties) if tool else {}})
+        return (yield from self._read_elements(source, span, root))
+
+    def _read_elements(self, source: StreamBuffer, span: list[str], root: _Element) -> Reader[BodyResult]:
+        nested = [root]
+        fixes: dict[str, None] = {}
+        while True:
+            text: list[str] = []
+            token = yield from read_until(source, self._token, text)
+            span.extend(text)
+            nested[-1].text.extend(text)
+            if not token:
+                return BodyResult(error=CUT_OFF)
+            taken: list[str] = []
+            tag = yield from take_until(source, ">", TAG_LIMIT, taken)
+            found = _TAG.fullmatch(tag) if tag is not None else None
+            if found is None:
+                source.push_back("".join(taken))
+                span.append(token)
+                if tag is None and (cut := self._cut(source, span)).error:
+                    return cut
+                nested[-1].text.append(token)  # a stray token
+                continue
+            closes, word, key = found[1], found[2], (found[3] or found[2]).strip()
+            ends_call = word in ("invoke", "tool_call")
+            if ends_call and len(nested) > 1 and (yield from self._closes_next(source, nested[-1].key)):
+                span.extend([token, *taken])
+                nested[-1].text.extend([token, *taken])  # the value goes on, so this was written in it
+                continue
+            if ends_call:
+                if closes and word == "invoke":
+                    span.extend([token, *taken])
+                else:
+                    source.push_back(token + "".join(taken))
+                    fixes["missing-close-tag"] = None
+                while len(nested) > 1:
+                    fixes["missing-inner-tag"] = None
+                    _close(nested)
+                return BodyResult((DecodedCall(root.key, dict(root.children)),), tuple(fixes))
+            span.extend([token, *taken])
+            if not closes and len(nested) > MAX_DEPTH:
+                return BodyResult(error=f"the arguments of {root.key!r} are nested more than {MAX_DEPTH} levels deep")
+            if not closes:
+                if len(nested) > 1 and not nested[-1].may_hold_elements:
+                    fixes["missing-inner-tag"] = None
+                    _close(nested)
+                nested.append(nested[-1].child(key))
+            elif word == "parameter" and len(nested) > 1:
+                _close(nested)
+            elif word in [element.key for element in nested[1:]]:
+                while _close(nested) != word:
+                    fixes["missing-inner-tag"] = None
+            else:
+                fixes["text-in-tag"] = None
+
+    def _closes_next(self, source: StreamBuffer, key: str) -> Reader[bool]:
+        """Whether the next tag closes the element ``key``. Takes nothing."""
+        while True:
+            found = self._next_tag.match(source.text, source.position)
+            if found is not None or source.final or len(source.text) - source.position > VALUE_LIMIT + TAG_LIMIT:
+                return found is not None and found[1] == f"/{key}"
+            yield
+
+    def _cut(self, source: StreamBuffer, span: list[str]) -> BodyResult:
+        """Where the text ends within a tag, the rest is taken; else this was no tag."""
+        rest = source.text[source.position :]
+        if not source.final or len(rest) >= TAG_LIMIT or "\n" in rest or ">" in rest:
+            return TEXT
+        span.append(source.rest())
+        return BodyResult(error=CUT_OFF)
+
+
+def _close(nested: list[_Element]) -> str:
+    element = nested.pop()
+    nested[-1].children.append((element.key, element.value()))
+    return element.key
+
+
+def _guessed(text: str) -> Json:
+    """A value that no schema declares: a number, true, false or null where the text is just that."""
+    bare = text.strip()
+    found = decode_strict(bare) if bare[:1] not in ("", '"', "{", "[") else None
+    return found.value if found is not None and found.end == len(bare) else text
+
+
+def encode_call(token: str, name: str, arguments: JsonObject) -> str:
+    """A call as elements; as one JSON object in ``<invoke>`` where elements would not be read back."""
+    try:
+        body = "".join(_encode(token, key, value, at_top=True) for key, value in arguments.items())
+    except ValueError:
+        body = json.dumps(arguments, ensure_ascii=False)
+    return f'{token}<invoke name="{name}">{body}{token}</invoke>'
+
+
+def _encode(token: str, key: str, value: Json, *, at_top: bool = False) -> str:
+    """One element. Raises ValueError where it would be read as something else."""
+    if not _KEY.fullmatch(key) or key in _RESERVED or len(f"</{key}>") > TAG_LIMIT:
+        raise ValueError(f"{key!r} cannot be a tag")
+    if isinstance(value, dict | list):
+        is_list_like = isinstance(value, dict) and value and all(inner == ITEM for inner in value)
+        if is_list_like or (not value and not at_top):
+            raise ValueError("only the schema would tell an object from a list")
+        members = value.items() if isinstance(value, dict) else ((ITEM, item) for item in value)
+        body = "".join(_encode(token, inner, item) for inner, item in members)
+    else:
+        body = encode_unescaped(value)
+        is_word_for_null = isinstance(value, str) and body.strip() in ("null", "None")
+        if token.lower() in body.lower() or is_word_for_null:
+            raise ValueError("text that would be read as something else")
+        if not at_top and json.dumps(_guessed(body)) != json.dumps(value):
+            raise ValueError("only the schema would tell the type")
+    return f"{token}<{key}>{body}{token}</{key}>"

@@ -1,0 +1,161 @@
+"""Finds where a value ends that is written as it is, between tags, with nothing escaped.
+
+A tag inside the value may be data (a file about tool calls), so a tag closes only
+where the grammar can go on after it::
+
+    <value>ends with </value> here</value><next>      the second </value> closes
+    <value>a.py</call>                                the call's own end, if nothing but a call follows
+    <value><call>...</value></call></value></call>    a whole call in a value: the last </value> closes
+
+What follows a tag is looked at and given back, so each character is read at most
+a few times.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, take_marker
+
+_LINE_END = re.compile(r"\r?\n[ \t]*\Z")
+
+MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
+"""Whether the opening tag of a next parameter, given and already taken, can be meant as one. Takes nothing."""
+
+
+class RawValue:
+    """The tags around a value: its closing ones, those of a next parameter, of the call and of what holds it."""
+
+    def __init__(
+        self,
+        *,
+        closes: Sequence[str],
+        next_opens: Sequence[str],
+        call_opens: Sequence[str],
+        call_closes: Sequence[str],
+        outer_closes: Sequence[str] = (),
+    ) -> None:
+        self._closes, self._next_opens, self._call_closes = map(_lowered, (closes, next_opens, call_closes))
+        self._call_opens = _lowered(call_opens)
+        self._tags = MarkerSet(*closes, *next_opens, *call_opens, *call_closes)
+        self._closing = MarkerSet(*closes)
+        self._ends = MarkerSet(*closes, *outer_closes)
+        self._after_value = MarkerSet(*next_opens, *call_opens, *call_closes, *outer_closes)
+        self._after_call = MarkerSet(*call_opens, *outer_closes)
+        self._outer_closes = MarkerSet(*outer_closes) if outer_closes else None
+
+    def take(self, source: StreamBuffer, value: list[str], may_begin: MayBegin) -> Reader[str | None]:
+        """Take a value into ``value``, and its closing tag, which is returned.
+
+        "" when another tag ended it, which is left to read; None when the text ended first.
+        Another tag ends only a value without any closing tag: else it is not certain how much is the value.
+        """
+        holds_call = holds_close = False
+        while True:
+            tag = yield from read_until(source, self._tags, value)
+            kind = tag.lower()
+            if not tag:
+                return None
+            if kind in self._closes:
+                if (yield from self._is_end(source, holds_call, may_begin)):
+                    return tag
+                holds_close = True
+            elif kind in self._next_opens:
+                if not holds_close and (yield from may_begin(source, tag)):
+                    source.push_back(tag)
+                    return ""
+            elif kind in self._call_closes:
+                if not holds_close and (yield from self._ends_call(source)):
+                    source.push_back(tag)
+                    return ""
+            else:
+                holds_call = True
+            value.append(tag)
+
+    def _is_end(self, source: StreamBuffer, holds_call: bool, may_begin: MayBegin) -> Reader[bool]:
+        """Whether the closing tag before this place ends the value."""
+        ahead: list[str] = []
+        char = yield from skip_space(source, ahead)
+        tag = yield from take_marker(source, self._after_value)
+        ahead.append(tag)
+        ends = bool(tag) or not char
+        if holds_call and tag.lower() in self._next_opens:
+            ends = yield from may_begin(source, tag)
+        elif holds_call and tag and tag.lower() not in self._call_opens:
+            ends = not (yield from self._value_closes_next(source, ahead))
+        if holds_call and self._is_cut(source):
+            ends = False  # it may have closed a value of the call in this one
+        source.push_back("".join(ahead))
+        return ends
+
+    def _ends_call(self, source: StreamBuffer) -> Reader[bool]:
+        """Whether the end of a call, met in a value, is meant: where another call follows, or nothing."""
+        ahead: list[str] = []
+        char = yield from skip_space(source, ahead)
+        following = yield from take_marker(source, self._after_call)
+        ahead.append(following)
+        ends = not char or (bool(following) and not (yield from self._value_closes_next(source, ahead)))
+        if self._is_cut(source):
+            ends = False  # the value may have gone on
+        source.push_back("".join(ahead))
+        return ends
+
+    def _is_cut(self, source: StreamBuffer) -> bool:
+        """Whether the text was cut here, or within a tag after which the value may have gone on."""
+        rest = source.text[source.position : source.position + self._ends.longest]
+        return source.was_cut and (not rest or self._ends.may_start_with(rest))
+
+    def _value_closes_next(self, source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
+        """Whether a value's closing tag follows the end of a call, which then stood in that value."""
+        yield from skip_space(source, ahead)
+        if self._outer_closes is not None:
+            ahead.append((yield from take_marker(source, self._outer_closes)))
+            yield from skip_space(source, ahead)
+        closing = yield from take_marker(source, self._closing)
+        ahead.append(closing)
+        return bool(closing)
+
+
+def has_ambiguous_end(value: str, opens: Sequence[str], closes: Sequence[str]) -> str:
+    """The closing tag that ``value`` ends in, besides the one that ended it; "" where that is data.
+
+    A model that closes twice does so on a line of its own, or with a line break between; a value may
+    hold the tag there all the same, so that nobody can tell, unless it holds the opening one as well.
+    """
+    bare, lowered = value.rstrip(), value.lower()
+    close = next((tag for tag in closes if lowered.endswith(tag.lower(), 0, len(bare))), "")
+    has_line = "\n" in value[len(bare) :] or bare[: len(bare) - len(close)].rstrip(" \t").endswith("\n")
+    return close if close and has_line and not any(tag.lower() in lowered for tag in opens) else ""
+
+
+def ambiguous_end_message(name: str, key: str, close: str) -> str:
+    """What the model hears of a value that `ends_twice`."""
+    return (
+        f"the value of {key!r} in the call of {name!r} ends in {close} twice. Write the call again, with one; if the "
+        'value has the other one, give the arguments as one JSON object: {"' + key + '": ...}'
+    )
+
+
+def without_line_end(value: str) -> str:
+    """``value``, ended by a tag not its own, without the line break that stands before that tag."""
+    return _LINE_END.sub("", value)
+
+
+def without_broken_close(value: str, key: str, closes: Sequence[str]) -> str:
+    """``value``, ended by a tag not its own, without what models write for its own one.
+
+    That is one of ``closes`` that lacks its bracket, or ``</KEY>``.
+    """
+    bare = value.rstrip()
+    if bare.endswith(f"</{key}>") and f"<{key}" not in value:
+        return bare[: -len(key) - 3]
+    broken = (tag[:-1] for tag in closes if tag.startswith("<") and tag.endswith(">"))
+    found = next((tag for tag in broken if bare.lower().endswith(tag.lower())), "")
+    return bare[: -len(found)] if found else value
+
+
+def _lowered(tags: Sequence[str]) -> frozenset[str]:
+    return frozenset(tag.lower() for tag in tags)

@@ -1,0 +1,59 @@
+"""Calls written as two labelled lines: the tool's name, and the arguments as JSON.
+
+::
+
+    Action: read_file                                  ✿FUNCTION✿: read_file
+    Action Input: {"path": "a.py"}                     ✿ARGS✿: {"path": "a.py"}
+    Observation: ...                                   ✿RESULT✿: ...
+
+The third label is where the model must stop: what follows is invented.
+"""
+
+from __future__ import annotations
+
+import re
+
+from adapter.parsing.bare_json import UntaggedJson
+from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, ReadContext
+from adapter.parsing.marker_set import markers_for
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, read_until, skip_space, take_marker
+from adapter.tools.call_shapes import DecodedCall
+
+NAME_LIMIT = 200
+"""Characters of a tool's name; more is prose after the first label."""
+
+_NAME = re.compile(r"[ \t]*`?([\w.:/-]+)`?[ \t]*")
+
+
+def labelled_reader(arguments: str, result: str) -> BodyReader:
+    """Reads the rest of the name's line and the arguments after their label; prose that begins so is text."""
+    label, line_end = markers_for(arguments), markers_for("\n", arguments)
+
+    def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+        if not context.at_line_start or not (yield from peek_marker(source, line_end, NAME_LIMIT)):
+            return TEXT
+        line: list[str] = []
+        ending = yield from read_until(source, line_end, line)
+        if ending != "\n":
+            source.push_back(ending)
+            ending = ""
+        span.extend([*line, ending])
+        named = _NAME.fullmatch("".join(line).rstrip("\r"))
+        if named is None or (context.tools and not context.tools.match(named.group(1))):
+            return TEXT
+        yield from skip_space(source, span)
+        marker = yield from take_marker(source, label)
+        if not marker:
+            return TEXT
+        span.append(marker)
+        read_json = UntaggedJson("arguments", after_marker=True, name=named.group(1), ends=("\n" + result,))
+        reading = yield from read_json(source, span, context)
+        if not reading.not_a_call:
+            return reading
+        cut = source.final and source.is_empty
+        tool = context.tools.match(named.group(1))
+        if cut and not source.was_cut and tool is not None and not tool.properties:
+            return BodyResult((DecodedCall(named.group(1), {}),), ("no-arguments",))
+        return BodyResult(error=CUT_OFF if cut else f"after {arguments!r} must come one JSON object with the arguments")
+
+    return read

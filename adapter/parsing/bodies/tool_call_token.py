@@ -1,0 +1,37 @@
+"""The token ``<|tool_call|>`` before a JSON list of calls, which Granite 3 and Phi-4-mini share.
+
+::
+
+    <|tool_call|>[{"name": ..., "arguments": {...}}, ...]                      Granite 3
+    <|tool_call|><tool_call>[...]                                              Granite 3.1
+    <|tool_call|>[...]<|/tool_call|>                                           Phi-4-mini
+    <|tool_call|>call:NAME{...}                                                Gemma 4, whose own has one bar
+
+Where it is not closed the list ends with its brackets.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bare_json import UntaggedJson
+from adapter.parsing.bodies.gemma_call import GemmaCall
+from adapter.parsing.format import BodyResult, ReadContext
+from adapter.parsing.marker_set import markers_for
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker
+
+OPEN, CLOSE, TAG, TAG_CLOSE = "<|tool_call|>", "<|/tool_call|>", "<tool_call>", "</tool_call>"
+
+read_list = UntaggedJson(
+    "arguments", after_marker=True, ends=(OPEN, CLOSE, TAG, TAG_CLOSE, "<|end|>", "<|end_of_text|>")
+)
+_tag = markers_for(TAG)
+_gemma = GemmaCall(OPEN, "<tool_call|>", '<|"|>')
+
+
+def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """The list after the token, with or without the tag between them."""
+    yield from skip_space(source, span)
+    call = yield from _gemma.read_bare(source, span, context)
+    if not call.not_a_call:
+        return call.repaired("foreign-body")
+    span.append((yield from take_marker(source, _tag)))
+    return (yield from read_list(source, span, context))

@@ -1,0 +1,107 @@
+"""Tags of no format's own that models put around a call: ``<tool_use>{...}</tool_use>`` and its relatives.
+
+::
+
+    <tool_use>{"name": NAME, "input": {...}}</tool_use>
+    <tool_use><name>NAME</name><input>{...}</input></tool_use>
+    <tool name="NAME">{...}</tool>
+    <tool_use><NAME>{...}</NAME></tool_use>                also in <TOOLCALL>
+    <function_invocation><function=NAME>...</function></function_invocation>
+
+They are ordinary words, so they count only at the beginning of a line and around a call of a tool of the session.
+"""
+
+from __future__ import annotations
+
+import re
+
+from adapter.parsing.bodies.xml_function import read_xml_function
+from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, ReadContext
+from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_until
+from adapter.parsing.tagged_json import TaggedJson
+
+TAGS = ("tools", "tool_use", "ant_tool_use", "function_invocation", "tool", "tool-call", "function-call")
+
+HEAD_LIMIT = 200
+"""Characters of a tag's attributes, or of a name between tags; more is prose."""
+
+NAME_ATTRIBUTE = re.compile(r"(?:^|\s)name\s*=\s*[\"']([^\"']+)[\"']")
+_name_tags = MarkerSet("<name>", "<tool_name>")
+_function = MarkerSet("<function=")
+_strays = MarkerSet("</parameter>", "</function>", "</invoke>")
+_argument_tags = MarkerSet("<input>", "<arguments>", "<parameters>", "<args>")
+
+
+def _reader(tag: str, *, has_attributes: bool) -> BodyReader:
+    closing = f"</{tag}>"
+    read_json = TaggedJson(f"<{tag}>", closing)
+
+    def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+        if not context.at_line_start:
+            return TEXT
+        context.may_be_text = True
+        name = ""
+        if has_attributes:
+            attributes = yield from take_until(source, ">", HEAD_LIMIT, span)
+            if attributes is None or "\n" in attributes or attributes.endswith("/"):
+                return TEXT
+            named = NAME_ATTRIBUTE.search(attributes)
+            name = named[1] if named else ""
+        char = yield from skip_space(source, span)
+        if char in ("{", "[") and not name:
+            reading = yield from read_json(source, span, context)
+            if "missing-close-tag" in reading.fixes and (stray := (yield from take_marker(source, _strays))):
+                span.append(stray)
+                yield from _take_closing(source, span, closing)
+        elif char == "{" and context.tools.match(name):
+            reading = yield from TaggedJson(f"<{tag}>", closing, name=name)(source, span, context)
+        elif char == "<" and not name and (function := (yield from take_marker(source, _function))):
+            span.append(function)
+            reading = yield from read_xml_function(source, span, context)
+            yield from _take_closing(source, span, closing)
+        elif char == "<" and not name:
+            reading = yield from read_elements(source, span, context, closing)
+        else:
+            return TEXT
+        if not reading.calls or not all(context.tools.match(call.name) for call in reading.calls):
+            return TEXT
+        return reading.adding("misspelt-open-tag")
+
+    return read
+
+
+def read_elements(source: StreamBuffer, span: list[str], context: ReadContext, closing: str) -> Reader[BodyResult]:
+    """``<name>NAME</name><input>{...}</input>``, or ``<NAME>{...}</NAME>``."""
+    ahead: list[str] = []
+    opened = yield from take_marker(source, _name_tags)
+    ahead.append(opened)
+    name = yield from take_until(source, "<" if opened else ">", HEAD_LIMIT, ahead)
+    name = (name or "").lstrip("<").strip()
+    if not name or context.tools.match(name) is None:
+        source.push_back("".join(ahead))
+        return TEXT
+    inner = name
+    if opened:
+        yield from take_until(source, ">", HEAD_LIMIT, ahead)
+        yield from skip_space(source, ahead)
+        argument = yield from take_marker(source, _argument_tags)
+        ahead.append(argument)
+        inner = argument[1:-1]
+    char = yield from skip_space(source, ahead)
+    span.extend(ahead)
+    if char != "{" or not inner:
+        return TEXT
+    reading = yield from TaggedJson(f"<{inner}>", f"</{inner}>", name=name)(source, span, context)
+    yield from _take_closing(source, span, closing)
+    return reading
+
+
+def _take_closing(source: StreamBuffer, span: list[str], closing: str) -> Reader[None]:
+    yield from skip_space(source, span)
+    span.append((yield from take_marker(source, markers_for(closing))))
+
+
+OPENERS = tuple(
+    CallOpener(f"<{tag}{end}", _reader(tag, has_attributes=end == " ")) for tag in TAGS for end in (">", " ")
+)

@@ -1,0 +1,374 @@
+"""Reads calls written as XML functions, after ``<function=`` has been taken.
+
+::
+
+    <function=NAME>
+    <parameter=KEY>
+    value, as it is, over any number of lines
+    </parameter>
+    </function>
+
+Values are not escaped, so a tag closes only where the grammar can go on after
+it: ``</parameter>`` before another parameter or the end of the function, and so
+on. A complete call inside a value is followed as a whole. What is well formed
+closes at once; a missing tag is made up for when what follows proves it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from adapter.parsing.bodies.argument_collection import BodyError, PendingCall
+from adapter.parsing.bodies.raw_value import without_broken_close
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    give_back,
+    is_next,
+    peek_match,
+    read_until,
+    skip_space,
+    skip_to,
+    take_again,
+    take_cut_marker,
+    take_marker,
+    take_match,
+    take_until,
+)
+from adapter.parsing.tagged_json import TaggedJson
+
+NAME_LIMIT = 200
+"""Characters of a name; more is prose with a stray marker in it."""
+
+INLINE_FORMATS = ("mimo",)
+"""Formats in Qwen's tags that have values on the line of their tags."""
+
+_FUNCTION_TAGS = ("<function=", "<function ", "</function>", "<tool_call>", "</tool_call>")
+_PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
+    "<parameter=": (),
+    "<parameter ": ("attribute-syntax",),
+    "<parameter<": ("misspelt-inner-tag",),
+}
+"""The opening tags of a parameter, with the repair where one is misspelt."""
+
+_TAGS = MarkerSet(*_FUNCTION_TAGS, *_PARAMETER_TAGS, "</parameter>")
+_AFTER_VALUE = MarkerSet(*_PARAMETER_TAGS, "</function>", "</tool_call>")
+_PARAMETER_CLOSE = MarkerSet("</parameter>")
+_CALL_BOUNDARY = MarkerSet("<tool_call>", "</tool_call>", "<function=", "<function ")
+_CLOSE = MarkerSet("</tool_call>")
+_STRAY_CLOSES = MarkerSet("</function>", "</function_invocation>")
+_FUNCTION_ENDS = ("</function>", "</tool_call>")
+_ELEMENT_ENDS = ("</parameter>", *_FUNCTION_ENDS)
+_FENCE = MarkerSet("```json", "```")
+_OPEN_NAME = re.compile(r"([\w.:-]+)\s*\n\s*(?=<parameter=)", re.IGNORECASE)
+_EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
+_DOUBLED_BRACKET = re.compile(r">\r?\n")
+"""What follows the tag ``<parameter=KEY>>``; a value that begins with a bracket stands on a line of its own."""
+
+_MAY_BE_OPEN_NAME = re.compile(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
+
+
+@dataclass(slots=True)
+class _Function(PendingCall):
+    nests: bool = True
+    """Calls inside values are followed to their ends."""
+    was_nested: bool = False
+    is_inline: bool = False
+    """Values are on the line of their tags, line breaks at their ends included."""
+
+    def add(self, key: str, text: str, *, is_closed: bool = False) -> None:
+        text = self._without_margins(text)
+        if is_closed:
+            self.check_end(key, text, ("<parameter",), ("</parameter>",))
+        self.add_text(key, text)
+
+    def _without_margins(self, text: str) -> str:
+        """``text`` without the line breaks that belong to the tags: of a value on lines of its own those around it,
+        of one on the line of its tags none but a single one before the closing tag."""
+        line_end = "\r\n" if text.startswith("\r\n") else "\n"
+        inner = text.removeprefix(line_end)
+        if inner != text:
+            return text if self.is_inline and not inner.endswith(line_end) else inner.removesuffix(line_end)
+        inner = text.removesuffix(line_end)
+        return text if self.is_inline or "\n" in inner else inner
+
+    def may_begin(self, key: str) -> bool:
+        """Whether a parameter tag inside a value can be the next parameter, the value's closing tag missing."""
+        return key not in self.keys and (self.tool is None or key in self.tool.properties)
+
+    def cut_off(self) -> BodyError:
+        return BodyError(result=BodyResult(error=CUT_OFF, unfinished=self.was_nested))
+
+
+def read_xml_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """A call after ``<function=`` or ``<function ``, with the closing ``</tool_call>`` if there is one."""
+    return (yield from _read_following(source, span, context, is_inline=context.expected_format in INLINE_FORMATS))
+
+
+def read_inline_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """As `read_function`, for a format that has values on the line of their tags."""
+    return (yield from _read_following(source, span, context, is_inline=True))
+
+
+def _read_following(
+    source: StreamBuffer, span: list[str], context: ReadContext, *, is_inline: bool
+) -> Reader[BodyResult]:
+    """Read while following the calls in values; where that leads nowhere, again without following any."""
+    start, function = len(span), _Function("", None, nests=not context.close_at_first_marker, is_inline=is_inline)
+    reading = yield from _read(source, span, context, function)
+    is_doubtful = function.was_nested and "missing-inner-tag" in function.fixes
+    if (
+        (not reading.unfinished and not is_doubtful)
+        or context.close_at_first_marker
+        or (source.was_cut and source.is_empty)
+    ):
+        return reading
+    context.close_at_first_marker = (
+        context.close_at_first_marker or reading.unfinished
+    )  # for good, so that not each call is read to the text's end
+    followed = give_back(source, span, start)
+    function = _Function("", None, nests=False, is_inline=is_inline)
+    again = yield from _read(source, span, context, function)
+    if reading.calls and (not again.calls or "missing-inner-tag" in function.fixes):
+        give_back(source, span, start)
+        take_again(source, span, followed)
+        return reading
+    return again
+
+
+def read_bare_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """A call whose ``<tool_call>`` opener the model left out, as Qwen3-Coder often does.
+
+    ``<function=NAME>{JSON}</function>`` is complete so: Llama 3.1's custom tool calling writes it.
+    """
+    if not context.at_line_start and not (yield from _begins_block(source)):
+        return TEXT
+    start = len(span)
+    reading = yield from read_xml_function(source, span, context)
+    body = "".join(span[start:]).partition(">")[2]
+    if not source.was_cut and not any(tag in body.lower() for tag in ("<parameter", "</function>", "{")):
+        return TEXT  # the tag was only mentioned
+    return reading.adding("missing-open-tag") if reading.calls and not body.lstrip().startswith("{") else reading
+
+
+def _begins_block(source: StreamBuffer) -> Reader[bool]:
+    """Whether ``NAME>`` is followed as in a call, by a new line or JSON, and not as in a sentence."""
+    ahead: list[str] = []
+    name = yield from _take_name(source, ahead)
+    while source.is_empty and not source.final:
+        yield
+    following = source.text[source.position : source.position + 1]
+    source.push_back("".join(ahead))
+    return name is not None and following != "" and following in "\r\n{"
+
+
+def _read(source: StreamBuffer, span: list[str], context: ReadContext, function: _Function) -> Reader[BodyResult]:
+    """The call, read into ``function``."""
+    opener = span[-1].lower()
+    open_name = yield from find_open_name(source, context)
+    if open_name is not None:
+        take_match(source, open_name, span)
+        function.fix("misspelt-inner-tag")
+    name = open_name[1] if open_name else (yield from _take_name(source, span))
+    if not name:
+        return TEXT
+    function.name, function.tool = name, context.tools.get(name)
+    if opener.startswith("<function "):
+        function.fix("attribute-syntax")
+    if name.endswith("/"):
+        function.name = name.rstrip("/ \"'")
+        yield from _take_close(source, span)
+        return function.result()
+    try:
+        return (yield from _read_arguments(source, span, context, function))
+    except BodyError as error:
+        return error.result
+
+
+def _read_arguments(
+    source: StreamBuffer, span: list[str], context: ReadContext, function: _Function
+) -> Reader[BodyResult]:
+    while True:
+        char = yield from skip_space(source, span)
+        if char == "`" and not function.arguments:
+            span.append((yield from take_marker(source, _FENCE)))
+            char = yield from skip_space(source, span)
+        if char == "{" and not function.arguments:
+            result = yield from TaggedJson("<function=", "</function>", name=function.name)(source, span, context)
+            yield from _take_close(source, span)
+            return result
+        marker = yield from take_marker(source, _TAGS)
+        match marker.lower():
+            case tag if tag in _PARAMETER_TAGS:
+                span.append(marker)
+                function.fix(*_PARAMETER_TAGS[tag])
+                yield from _read_parameter(source, span, function)
+            case "</function>":
+                span.append(marker)
+                yield from _take_close(source, span)
+                return function.result()
+            case "</tool_call>":
+                span.append(marker)
+                return function.result("missing-inner-tag")
+            case "</parameter>":
+                span.append(marker)
+                function.fix("missing-inner-tag")
+            case "<tool_call>" | "<function=" | "<function ":
+                source.push_back(marker)
+                return function.result("missing-inner-tag", "missing-close-tag")
+            case _ if not char:
+                raise function.cut_off()
+            case _ if not (yield from _read_element(source, span, function)):
+                yield from skip_to(source, _TAGS, span)
+                function.fix("text-in-tag")
+                if (yield from is_next(source, _PARAMETER_CLOSE)):
+                    function.problem = f"a parameter of {function.name!r} has no opening tag: expected <parameter=NAME>"
+
+
+def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) -> Reader[None]:
+    key = yield from _take_name(source, span)
+    if not key:
+        raise BodyError(f"a parameter of {function.name!r} has no name: expected <parameter=NAME>")
+    if empty := _EMPTY_ELEMENT.fullmatch(key):
+        key, double, single = empty.groups()
+        written = double or single
+        function.add(key, written or "")
+        function.fix("value-in-attribute" if written else "misspelt-inner-tag")
+        return
+    if '"' in key:
+        function.problem = f"a parameter of {function.name!r} has no name but {key!r}: expected <parameter=NAME>"
+    value: list[str] = []
+    function.keys.add(key)
+    is_whole = yield from _take_value(source, value, function)
+    if not is_whole:
+        span.extend(value)
+        raise function.cut_off()
+    text = "".join(value)
+    span.append(text)
+    is_closed = text.endswith("</parameter>")
+    if is_closed:
+        text = text[: -len("</parameter>")]
+    else:
+        function.fix("missing-inner-tag")
+        text = without_broken_close(text, key, ("</parameter>",))
+    if _DOUBLED_BRACKET.match(text) and not function.is_inline:
+        function.fix("misspelt-inner-tag")
+        text = text[1:]
+    function.add(key, text, is_closed=is_closed)
+
+
+def _read_element(source: StreamBuffer, span: list[str], function: _Function) -> Reader[bool]:
+    """``<KEY>value</KEY>`` in place of ``<parameter=KEY>``, of the tool's parameters; ``</parameter>`` closes it."""
+    ahead: list[str] = []
+    key = ((yield from take_until(source, ">", NAME_LIMIT, ahead)) or "").removeprefix("<")
+    if function.tool is None or key not in function.tool.properties:
+        source.push_back("".join(ahead))
+        return False
+    value: list[str] = []
+    closing = yield from read_until(source, markers_for(f"</{key}>", *_ELEMENT_ENDS), value)
+    span.extend([*ahead, *value])
+    text = "".join(value)
+    if closing.lower() in _FUNCTION_ENDS or any(f"<{other}>" in text for other in function.tool.properties):
+        function.problem = f"{key!r} of {function.name!r} is not closed: expected <parameter={key}>VALUE</parameter>"
+    if closing.lower() in _FUNCTION_ENDS:
+        source.push_back(closing)
+    else:
+        span.append(closing)
+    if closing:
+        function.fix("misspelt-inner-tag")
+        function.add(key, text)
+    return True
+
+
+def _take_value(source: StreamBuffer, value: list[str], function: _Function) -> Reader[bool]:
+    """Take a parameter's value, with its closing tag where it has one. False: the text ended first."""
+    functions = envelopes = 0
+    while True:
+        marker = yield from read_until(source, _TAGS, value)
+        kind = marker.lower()
+        if not marker:
+            return False
+        if kind in ("<function=", "<function ", "<tool_call>"):
+            if function.nests and _at_line_start(value):
+                function.was_nested = True
+                functions, envelopes = functions + (kind != "<tool_call>"), envelopes + (kind == "<tool_call>")
+        elif functions or (envelopes and kind == "</tool_call>"):
+            functions, envelopes = functions - (kind == "</function>"), envelopes - (kind == "</tool_call>")
+        elif (yield from _closes(source, marker, value, function)):
+            if kind == "</parameter>":
+                value.append(marker)
+            else:
+                source.push_back(marker)
+            return True
+        value.append(marker)
+
+
+def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Function) -> Reader[bool]:
+    """Whether this tag, already taken, ends the value: only where the grammar can go on after it."""
+    ahead: list[str] = []
+    kind = marker.lower()
+    if kind in _PARAMETER_TAGS:
+        key = yield from _take_name(source, ahead)
+        source.push_back("".join(ahead))
+        return _at_line_start(value) and key is not None and function.may_begin(key)
+    char = yield from skip_space(source, ahead)
+    following = yield from take_marker(source, _AFTER_VALUE if kind == "</parameter>" else _CALL_BOUNDARY)
+    closes = bool(following) or not char
+    if kind == "</function>" and following.lower() == "</tool_call>":
+        ahead.append(following)
+        yield from skip_space(source, ahead)
+        following = yield from take_marker(source, _PARAMETER_CLOSE)
+        closes = not following
+    rest = source.text[source.position : source.position + _TAGS.longest]
+    if kind != "</parameter>" and source.was_cut and (not rest or _TAGS.may_start_with(rest)):
+        closes = False  # the value may have gone on
+    source.push_back("".join(ahead) + following)
+    return closes
+
+
+def _take_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
+    """``NAME>`` or ``name="NAME">``, taken; None when it is neither."""
+    text = yield from take_until(source, ">", NAME_LIMIT, span)
+    if text is None or "\n" in text or "<" in text:
+        return None
+    text = text.strip()
+    if text.lower().startswith("name="):
+        text = text[5:]
+    return text.strip().strip("\"'") or None
+
+
+def find_open_name(source: StreamBuffer, context: ReadContext) -> Reader[re.Match[str] | None]:
+    """A tool's name whose tag was left open, or left out, before the first parameter. Takes nothing."""
+    found = yield from peek_match(source, _OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
+    return found if found is not None and context.tools.match(found[1]) is not None else None
+
+
+def _take_close(source: StreamBuffer, span: list[str]) -> Reader[None]:
+    gap: list[str] = []
+    yield from skip_space(source, gap)
+    while stray := (yield from take_marker(source, _STRAY_CLOSES)):
+        gap.append(stray)
+        yield from skip_space(source, gap)
+    marker = yield from take_marker(source, _CLOSE)
+    if marker:
+        span.extend([*gap, marker])
+    else:
+        for closing in (*_CLOSE.literals, *_STRAY_CLOSES.literals):
+            take_cut_marker(source, closing, gap)
+        if source.final and source.is_empty:
+            span.extend(gap)
+        else:
+            source.push_back("".join(gap))
+
+
+def _at_line_start(parts: list[str]) -> bool:
+    for part in reversed(parts):
+        line = part[part.rfind("\n") + 1 :]
+        if line.strip():
+            return False
+        if "\n" in part:
+            return True
+    return True

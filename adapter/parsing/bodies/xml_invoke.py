@@ -1,0 +1,280 @@
+"""Reads calls written as elements with attributes, whose values are not escaped.
+
+::
+
+    <invoke name="NAME">
+    <parameter name="KEY">value, as it is</parameter>
+    </invoke>
+
+The families spell the tags differently (``<｜DSML｜invoke name="NAME">``,
+``<|open|>call tool="NAME"<|sep|>``) and some say in an attribute what a value is.
+In place of parameters there may be one JSON object.
+"""
+
+from __future__ import annotations
+
+import re
+
+from adapter.core.errors import FormatError
+from adapter.core.events import Json, JsonObject
+from adapter.core.json.decode import decode_json
+from adapter.parsing.bodies.argument_collection import BodyError, PendingCall, without_cdata
+from adapter.parsing.bodies.raw_value import RawValue, without_broken_close, without_line_end
+from adapter.parsing.bodies.xml_invoke_tags import ATTRIBUTES_LIMIT, XmlInvokeTags
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, ReadContext
+from adapter.parsing.marker_set import MarkerSet, markers_for
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip_space, skip_to, take_marker, take_until
+from adapter.parsing.tagged_json import TaggedJson
+from adapter.tools.coercion import coerce_text
+
+_ATTRIBUTE = r"\s+([A-Za-z_][\w:.-]*)\s*=\s*(?:[\"“]([^\"“”]*)[\"”]|'([^']*)'|([^\s\"'/>“]+))"
+_ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE})*\s*(/?)")
+_each_attribute = re.compile(_ATTRIBUTE)
+_CUT_ATTRIBUTE = re.compile(r"(?:\s+[\w:.-]*)?")
+_CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
+_ELEMENT = re.compile(r"<([\w-]{1,100})>")
+_ABOUT = frozenset({"id", "index", "type", "string"})
+"""Attributes that say something of a call or a value, and are none."""
+_BEGINS_ATTRIBUTES = re.compile(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
+
+
+class XmlInvokeReader:
+    """Reads a call after its opening tag's spelling has been taken. An instance is a `BodyReader`."""
+
+    def __init__(self, tags: XmlInvokeTags) -> None:
+        self.tags = tags
+        self._kind_of = {
+            tag.lower(): kind
+            for kind, spellings in {
+                "call": (*tags.call, *tags.section),
+                "call close": (*tags.call_close, *tags.stray_call_close),
+                "parameter": tags.parameter,
+                "parameter close": tags.parameter_close,
+                "section close": tags.section_close,
+                "json": tags.json[:1] if tags.json else (),
+            }.items()
+            for tag in spellings
+        }
+        self._markers = MarkerSet(*self._kind_of)
+        self._close_of = {opening.lower(): close for opening, close in zip(tags.call, tags.call_close, strict=True)}
+        self._value = RawValue(
+            closes=tags.parameter_close,
+            next_opens=tags.parameter,
+            call_opens=(*tags.call, *tags.section),
+            call_closes=(*tags.call_close, *tags.stray_call_close),
+            outer_closes=tags.section_close,
+        )
+
+    def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+        opening = span[-1]
+        attributes = yield from self._take_attributes(source, span)
+        name = attributes.get(self.tags.name)
+        if not name:
+            return BodyResult(error=CUT_OFF) if self._ends_in_attributes(source, span) else TEXT
+        call = PendingCall(name, context.tools.match(name))
+        is_empty = self._is_empty_element(span)
+        for key, text in attributes.items():
+            if key not in (self.tags.name, *_ABOUT) and (is_empty or call.schema_of(key) is not None):
+                call.fix("value-in-attribute")
+                call.add_text(key, text)
+        return call.result() if is_empty else (yield from self._read_arguments(call, opening, source, span, context))
+
+    def read_named(
+        self, name: str, opening: str, source: StreamBuffer, span: list[str], context: ReadContext
+    ) -> Reader[BodyResult]:
+        """Read after the call's ``opening`` tag, all of it taken, whose name was not in the tag."""
+        call = PendingCall(name, context.tools.match(name))
+        return (yield from self._read_arguments(call, opening, source, span, context))
+
+    def _read_arguments(
+        self, call: PendingCall, opening: str, source: StreamBuffer, span: list[str], context: ReadContext
+    ) -> Reader[BodyResult]:
+        try:
+            while True:
+                char = yield from skip_space(source, span)
+                if char == "{" and not call.arguments:
+                    read_json = TaggedJson(opening, self._close_of[opening.lower()], name=call.name)
+                    return (yield from read_json(source, span, context))
+                marker = yield from take_marker(source, self._markers)
+                match self._kind_of.get(marker.lower()):
+                    case "parameter":
+                        span.append(marker)
+                        yield from self._read_parameter(source, span, call)
+                    case "call close":
+                        span.append(marker)
+                        return call.result()
+                    case "section close":
+                        span.append(marker)
+                        return call.result("missing-close-tag")
+                    case "call":
+                        if not (yield from self._read_misnamed(marker, source, span, context, call)):
+                            source.push_back(marker)
+                            return call.result("missing-close-tag")
+                    case "json":
+                        span.append(marker)
+                        yield from self._read_json(source, span, context, call)
+                    case _ if not char or (
+                        source.final and self._markers.may_start_with(source.text[source.position :])
+                    ):
+                        span.append(source.rest())
+                        return BodyResult(error=CUT_OFF)
+                    case None if key := (yield from self._take_element(source, span, call)):
+                        yield from self._read_element(source, span, call, key, f"</{key}>")
+                    case None if not call.arguments:
+                        return TEXT  # the tag was only mentioned
+                    case _:
+                        span.append(marker)
+                        yield from skip_to(source, self._markers, span)
+                        call.fix("text-in-tag")
+        except BodyError as error:
+            return error.result
+
+    def _read_parameter(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
+        """Read a parameter after its opening tag's spelling."""
+        attributes = yield from self._take_attributes(source, span)
+        key = attributes.get(self.tags.key)
+        if not key:
+            rest = source.text[source.position :]
+            if self._ends_in_attributes(source, span) or (source.final and _CUT_ATTRIBUTE.fullmatch(rest)):
+                span.append(source.rest())
+                raise BodyError
+            raise BodyError(f'a parameter of {call.name!r} has no name: expected {self.tags.key}="NAME"')
+        if self._is_empty_element(span):
+            self._add_attribute(call, key, attributes)
+            return
+        call.keys.add(key)
+        value: list[str] = []
+
+        def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
+            """Whether a parameter's opening tag in the value is the next one, the value's end missing."""
+            ahead: list[str] = []
+            following = yield from self._take_attributes(source, ahead)
+            source.push_back("".join(ahead))
+            next_key = following.get(self.tags.key)
+            return next_key is not None and call.expects(next_key)
+
+        closing = yield from self._value.take(source, value, may_begin)
+        span.extend(value)
+        if closing is None:
+            raise BodyError
+        span.append(closing)
+        text = "".join(value)
+        if not closing:
+            call.fix("missing-inner-tag")
+            text = without_line_end(without_broken_close(text, key, self.tags.parameter_close))
+        else:
+            call.check_end(key, text, self.tags.parameter, self.tags.parameter_close)
+        if self.tags.has_cdata and (data := _CDATA.fullmatch(text)):
+            text, attributes["string"] = data[1], "true"
+        decoded, fixes = _decode(without_cdata(text, call.fixes), attributes, call.schema_of(key))
+        call.fix(*fixes)
+        call.add_value(key, decoded)
+
+    def _take_element(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[str]:
+        """``<KEY>`` for a parameter of the tool, as Cline's prompts have it, taken; "" and nothing taken else."""
+        taken: list[str] = []
+        yield from take_until(source, ">", ATTRIBUTES_LIMIT, taken)
+        found = _ELEMENT.fullmatch("".join(taken))
+        if found is None or not call.has_parameter(found[1]):
+            source.push_back("".join(taken))
+            return ""
+        span.extend(taken)
+        return found[1]
+
+    def _read_element(
+        self, source: StreamBuffer, span: list[str], call: PendingCall, key: str, *closes: str
+    ) -> Reader[None]:
+        """Read the value of ``key`` up to one of ``closes``."""
+        value: list[str] = []
+        closing = yield from read_until(source, markers_for(*closes), value)
+        span.extend([*value, closing])
+        if not closing:
+            raise BodyError
+        call.fix("misspelt-inner-tag")
+        call.add_text(key, "".join(value))
+
+    def _read_misnamed(
+        self, marker: str, source: StreamBuffer, span: list[str], context: ReadContext, call: PendingCall
+    ) -> Reader[bool]:
+        """Read on at a call's tag that opens none within this call: it names a parameter, or this call again.
+
+        False, with nothing taken, at the next call.
+        """
+        taken = [marker]
+        attributes = yield from self._take_attributes(source, taken)
+        key, is_empty = attributes.get(self.tags.name, ""), self._is_empty_element(taken)
+        is_parameter = key and call.schema_of(key) is not None and context.tools.match(key) is None
+        is_again = key == call.name and call.tool is not None and call.tool.required and not call.arguments
+        if not is_parameter and not (is_again and not is_empty):
+            source.push_back("".join(taken[1:]))
+            return False
+        span.extend(taken)
+        if key == call.name:
+            call.fix("text-in-tag")
+        elif is_empty:
+            self._add_attribute(call, key, attributes)
+        else:
+            yield from self._read_element(source, span, call, key, *self.tags.call_close)
+        return True
+
+    def _is_empty_element(self, span: list[str]) -> bool:
+        """Whether the tag whose attributes were just taken is an empty element."""
+        return span[-1].removesuffix(self.tags.end).endswith("/")
+
+    def _add_attribute(self, call: PendingCall, key: str, attributes: dict[str, str]) -> None:
+        """Add a parameter that is an empty element: its value is in an attribute, or empty."""
+        written = {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
+        if attributes.get("string") not in ("true", "false", None):
+            written["string"] = attributes["string"]
+        if len(written) > 1:
+            names = ", ".join(written)
+            call.problem = f"{key!r} of {call.name!r} has the attributes {names}: write its value between its tags"
+        call.fix("value-in-attribute" if written else "misspelt-inner-tag")
+        call.add_text(key, next(iter(written.values()), ""))
+
+    def _read_json(
+        self, source: StreamBuffer, span: list[str], context: ReadContext, call: PendingCall
+    ) -> Reader[None]:
+        """Read the element that holds all arguments as one object."""
+        assert self.tags.json is not None
+        yield from self._take_attributes(source, span)
+        result = yield from TaggedJson(*self.tags.json, name=call.name)(source, span, context)
+        if not result.calls:
+            raise BodyError(result=result)
+        call.arguments.update(result.calls[0].arguments)
+        call.fix(*result.fixes)
+
+    def _take_attributes(self, source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
+        """The attributes of a tag, taken with its end; none, with nothing taken, when there is no such tag."""
+        taken: list[str] = []
+        text = yield from take_until(source, self.tags.end, ATTRIBUTES_LIMIT, taken)
+        if text is None or _ATTRIBUTES.fullmatch(text) is None:
+            source.push_back("".join(taken))
+            return {}
+        span.extend(taken)
+        found = _each_attribute.findall(text)
+        return {key: self.tags.unescape(double or single or bare) for key, double, single, bare in found}
+
+    def _ends_in_attributes(self, source: StreamBuffer, span: list[str]) -> bool:
+        """Take the rest where the text ends within a tag's attributes."""
+        rest = source.text[source.position :]
+        if not source.final or not _BEGINS_ATTRIBUTES.fullmatch(rest):
+            return False
+        span.append(source.rest())
+        return True
+
+
+def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) -> tuple[Json, tuple[str, ...]]:
+    """A value by what its tag says of it (``string="false"``, ``type="number"``), else by the tool's schema."""
+    is_string = attributes.get("string", attributes.get("type"))
+    if is_string is None:
+        return coerce_text(text, schema), ()
+    if is_string in ("true", "string"):
+        return text, ()
+    try:
+        value = decode_json(text, closed=False)
+    except FormatError:
+        return coerce_text(text, schema), ()
+    if text[value.end :].strip():
+        return coerce_text(text, schema), ()
+    return value.value, value.fixes

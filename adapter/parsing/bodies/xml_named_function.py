@@ -1,0 +1,50 @@
+"""The ``<function name="NAME">`` tag, which families share with different parameters.
+
+::
+
+    <function name="NAME"><param name="KEY">value</param></function>            MiniCPM5: `element_body`
+    <function name="NAME"><parameter name="KEY">value</parameter></function>    Qwen3-Coder, misspelt: `function_body`
+
+Strings that are no plain words stand in ``<![CDATA[...]]>`` in the first.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.xml_function import read_bare_function
+from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
+from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
+from adapter.parsing.format import BodyResult, CallOpener, ReadContext
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker
+
+OPEN = "<function name="
+
+TAGS = XmlInvokeTags(
+    call=("<function",),
+    call_close=("</function>",),
+    parameter=("<param",),
+    parameter_close=("</param>",),
+    has_cdata=True,
+)
+
+LOOK_AHEAD = 300
+"""Characters within which the first parameter must come."""
+
+_first_tag = MarkerSet("<param ", "<parameter", "</function>", "{")
+_read_params = XmlInvokeReader(TAGS)
+
+
+def read_function_tag(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """A call after ``<function name=``: which family wrote it shows in its first parameter."""
+    marker = yield from peek_marker(source, _first_tag, LOOK_AHEAD)
+    is_empty = (
+        marker == "</function>" and context.expected_format is None and (context.at_line_start or context.after_call)
+    )
+    if marker != "<param " and not is_empty and (marker == "<parameter" or context.expected_format != "minicpm5"):
+        return (yield from read_bare_function(source, span, context))
+    source.push_back(span[-1][len(TAGS.call[0]) :])
+    span[-1] = span[-1][: len(TAGS.call[0])]
+    return (yield from _read_params(source, span, context))
+
+
+OPENER = CallOpener(OPEN, read_function_tag)

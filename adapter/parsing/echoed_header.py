@@ -1,0 +1,41 @@
+"""The header of the model's own turn, where it writes again what the chat template has just put there.
+
+It is nobody else's turn then: what follows is the answer.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker
+
+HEADERS = (
+    "<|im_start|>assistant",
+    "<|start_header_id|>assistant<|end_header_id|>",
+    "<|header_start|>assistant<|header_end|>",
+    "<start_of_turn>model",
+    "<|turn>model",
+    "<|assistant|>",
+    "<｜Assistant｜>",
+    "<|im_assistant|>assistant<|im_middle|>",
+    "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>",
+    "<|CHATBOT_TOKEN|>",
+)
+_headers = MarkerSet(*HEADERS)
+
+
+def skip_echoed_header(source: StreamBuffer) -> Reader[str]:
+    """The header at the very beginning, with the white space around it; empty, and nothing taken, of other text."""
+    ahead: list[str] = []
+    if (yield from skip_space(source, ahead)) != "<":  # as each of them begins
+        source.push_back("".join(ahead))
+        return ""
+    header = yield from take_marker(source, _headers)
+    while header and source.is_empty and not source.final:
+        yield
+    following = source.text[source.position : source.position + 1]
+    if not header or (header[-1] != ">" and following not in ("", "\n", "\r", " ", "<")):
+        source.push_back("".join(ahead) + header)
+        return ""
+    ahead.append(header)
+    yield from skip_space(source, ahead)
+    return "".join(ahead)

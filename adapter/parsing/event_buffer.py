@@ -1,0 +1,164 @@
+"""Collects the events of one turn, and holds text back until more of it shows what it is.
+
+Held back are white space, which is content only if more content follows, and calls that count only
+if nothing but calls follows until the end.
+"""
+
+from __future__ import annotations
+
+from adapter.core.events import (
+    ContentReclassified,
+    Event,
+    MarkupDelta,
+    ReasoningDelta,
+    ReasoningReclassified,
+    RejectedCall,
+    TextDelta,
+)
+from adapter.parsing.markdown_context import MarkdownContext
+from adapter.parsing.parse_state import CALL, CONTENT, NOTHING, REASONING, HeldCalls, ParseState
+from adapter.parsing.stream_buffer import SPACE
+
+
+class EventBuffer:
+    """The events that were not drained yet, and the only writer of what ``state`` says of the text so far."""
+
+    __slots__ = ("events", "state")
+
+    def __init__(self, state: ParseState) -> None:
+        self.events: list[Event] = []
+        self.state = state
+
+    def drain(self) -> list[Event]:
+        """Return the events that were not drained yet."""
+        events, self.events = self.events, []
+        return events
+
+    # -------------------------------------------------------- text and markup
+
+    def take_plain(self, piece: str, kind: type[TextDelta | ReasoningDelta]) -> list[Event]:
+        """Return what `add_text` or `add_reasoning` adds for a piece of an answer in which nothing happens."""
+        if not piece:
+            return []
+        state = self.state
+        state.line.add(piece)
+        body = piece.rstrip(SPACE) if piece[-1] in SPACE else piece
+        if not body:
+            state.space.append(piece)
+            return []
+        text = body
+        if state.space:
+            text = "".join((*state.space, body))
+            state.space.clear()
+        if len(body) < len(piece):
+            state.space.append(piece[len(body) :])
+        return [kind(text, text)]
+
+    def add_text(self, text: str) -> None:
+        """Add content, except for the white space at its end, which may belong to a template."""
+        state = self.state
+        if not text:
+            return
+        if state.last is CONTENT and not state.held:
+            self.events += self.take_plain(text, TextDelta)
+            return
+        state.line.add(text)
+        rest = text.lstrip(SPACE)
+        body = rest.rstrip(SPACE)
+        state.space.append(text[: len(text) - len(rest)])
+        if body:
+            self.rollback_held()
+            self.flush_whitespace(as_text=state.last is not REASONING)
+            self.events.append(TextDelta(body, body))
+            state.last = CONTENT
+            state.space.append(rest[len(body) :])
+
+    def add_markup(self, raw: str) -> None:
+        self.flush_whitespace(as_text=False)
+        self.events.append(MarkupDelta(raw))
+
+    def flush_whitespace(self, *, as_text: bool) -> None:
+        space = "".join(self.state.space)
+        self.state.space.clear()
+        if space:
+            self.events.append(TextDelta(space, space) if as_text else MarkupDelta(space))
+
+    # --------------------------------------------------------------- reasoning
+
+    def add_reasoning(self, text: str) -> None:
+        space = self.state.space
+        self.state.line.add(text)
+        body = text.rstrip(SPACE)
+        if body:
+            whole = "".join((*space, body))
+            self.events.append(ReasoningDelta(whole, whole))
+            space.clear()
+        space.append(text[len(body) :])
+
+    def end_unclosed_reasoning(self, *, is_assumed: bool) -> None:
+        """The text ends in reasoning: the white space before its end is the model's, not a template's.
+
+        ``is_assumed``: nothing in the text said that it was reasoning.
+        """
+        space = "".join(self.state.space)
+        if space and self.state.last is not CALL:
+            self.state.space.clear()
+            self.events.append(ReasoningDelta(space, space))
+        if is_assumed and self.state.last is NOTHING:
+            self.events.append(ReasoningReclassified())
+
+    def end_section(self, *, as_text: bool = False) -> None:
+        """End reasoning or a section. ``as_text``: the white space before its end is content."""
+        self.flush_whitespace(as_text=as_text)
+        self.state.leave_reasoning()
+
+    def close_unopened_reasoning(self, marker: str) -> None:
+        """A closing marker without an opening one: the prompt held it, and the text so far was reasoning."""
+        state = self.state
+        self.rollback_held()
+        self.flush_whitespace(as_text=False)
+        is_first = state.last is CONTENT and not (state.has_reasoning or state.has_calls)
+        self.events.append(ContentReclassified(marker) if is_first else MarkupDelta(marker))
+        state.has_reasoning, state.last, state.line = True, REASONING, MarkdownContext()
+
+    # ------------------------------------------------------------------- calls
+
+    def add_calls(self, events: list[Event], *, keeps_space: bool = True) -> None:
+        """Add calls, or invalid ones. ``keeps_space``: white space between text and them is content."""
+        self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
+        self.events += events
+        self.state.after_call()
+
+    def add_empty(self, events: list[Event], *, keeps_space: bool) -> None:
+        """Add a header of no consequence, or a pair of markers with nothing in it."""
+        self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
+        self.events += events
+        self.state.line = MarkdownContext()
+
+    def reject(self, reason: str, start: int, end: int) -> None:
+        """Say why the text at these offsets is not a call."""
+        self.events.append(RejectedCall(start, end, reason))
+
+    def hold(self, events: list[Event], raw: str, start: int) -> None:
+        """Hold calls that count only if nothing but calls follows. ``start``: the offset at which ``raw`` begins."""
+        space = "".join(self.state.space)
+        self.state.space.clear()
+        self.state.held.append(HeldCalls([MarkupDelta(space), *events] if space else events, space, raw, start))
+        self.state.line = MarkdownContext()
+
+    def commit_held(self) -> None:
+        """Nothing but calls followed: the held calls count."""
+        if self.state.held:
+            for held in self.state.held:
+                self.events += held.events
+            self.state.held.clear()
+            self.state.after_call()
+
+    def rollback_held(self) -> None:
+        """Content follows: the held calls are text."""
+        for held in self.state.held:
+            text = held.space + held.raw
+            self.reject("text-follows", held.start, held.start + len(held.raw))
+            self.events.append(TextDelta(text, text))
+            self.state.last = CONTENT
+        self.state.held.clear()

@@ -1,0 +1,28 @@
+"""Anthropic's prompts: elements in ``<function_calls>``.
+
+Format: the tool use prompt that Anthropic published before its API had tools;
+models trained on transcripts of it write it unasked. See `invoke_tags`.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.invoke_tags import ANTHROPIC, OPENERS, STRAYS, calls_encoder
+from adapter.parsing.encoding import result_encoder
+from adapter.parsing.format import Format
+
+FORMAT = Format(
+    name="anthropic",
+    aliases=("claude", "function_calls", "invoke"),
+    openers=OPENERS,
+    encode_calls=calls_encoder(ANTHROPIC),
+    encode_result=result_encoder(
+        "<function_results>\n<result>\n<tool_name>{name}</tool_name>\n<stdout>\n",
+        "\n</stdout>\n</result>\n</function_results>",
+    ),
+    result_markers=("<function_results>",),
+    stray_closers=STRAYS,
+    stop_sequences=("</function_calls>",),
+    special_tokens=(),
+    model_patterns=(r"claude",),
+    template_fingerprints=("<function_calls>\\n<invoke", "<function_calls>\n<invoke"),
+)

@@ -1,0 +1,53 @@
+"""Apertus: a JSON list between ``<|tools_prefix|>`` and ``<|tools_suffix|>``, the tool's name as the key.
+
+Format: the chat template of swiss-ai/Apertus-8B-Instruct-2509::
+
+    <|inner_prefix|>reasoning<|inner_suffix|>
+    <|tools_prefix|>[{"get_weather": {"city": "Oslo"}}, {"get_time": {}}]<|tools_suffix|>
+
+Results go back as a list within the assistant's turn.
+"""
+
+from __future__ import annotations
+
+import json
+
+from adapter.core.events import Json, JsonObject
+from adapter.parsing.encoding import result_encoder
+from adapter.parsing.format import CallOpener, Format
+from adapter.parsing.tagged_json import TaggedJson, require_json
+
+OPEN, CLOSE = "<|tools_prefix|>", "<|tools_suffix|>"
+THINK, END_THINK, END = "<|inner_prefix|>", "<|inner_suffix|>", "<|assistant_end|>"
+
+
+def spell_out(value: Json) -> Json:
+    """``{"NAME": {...}}`` in the common shape; anything else as it is."""
+    if isinstance(value, list):
+        return [spell_out(item) for item in value]
+    if isinstance(value, dict) and len(value) == 1:
+        (name, arguments), *_ = value.items()
+        if isinstance(arguments, dict):
+            return {"name": name, "arguments": arguments}
+    return value
+
+
+def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
+    return OPEN + json.dumps([{name: arguments} for name, arguments in calls], ensure_ascii=False) + CLOSE
+
+
+FORMAT = Format(
+    name="apertus",
+    aliases=("apertus2509",),
+    openers=(CallOpener(OPEN, require_json(TaggedJson(OPEN, CLOSE, may_list=True, reshape=spell_out))),),
+    encode_calls=encode_calls,
+    encode_result=result_encoder("[", "]"),
+    reasoning={THINK: END_THINK},
+    stray_closers=(CLOSE,),
+    end_tokens=(END,),
+    other_role_markers=("<|user_start|>", "<|system_start|>", "<|developer_start|>"),
+    stop_sequences=(END,),
+    special_tokens=(OPEN, CLOSE, THINK, END_THINK),
+    model_patterns=(r"apertus",),
+    template_fingerprints=(OPEN,),
+)

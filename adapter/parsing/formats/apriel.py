@@ -1,0 +1,43 @@
+"""Apriel 1.5 and 1.6: a JSON list in ``<tool_calls>``; the answer between final response markers.
+
+Format: chat_template.jinja of ServiceNow-AI/Apriel-1.5-15b-Thinker and
+Apriel-1.6-15b-Thinker; see `json_tag`. Reasoning opens with a sentence, which
+1.6 has in its prompt, and ends where the final response begins. The prompt of 1.5
+says ``<tool_call>`` once where it means ``<tool_calls>``. Results go back under a role of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from adapter.parsing.bodies.json_tag import json_tag_reader
+from adapter.parsing.encoding import content_alone
+from adapter.parsing.format import BodyResult, CallOpener, ReadContext
+from adapter.parsing.formats import hunyuan_a13b
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
+
+SINGULAR = "<tool_call>"
+
+_read_singular = json_tag_reader(SINGULAR, "</tool_call>")
+
+
+def read_singular(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """The list between the tags that the prompt misnames."""
+    return (yield from _read_singular(source, span, context)).repaired("misspelt-open-tag")
+
+
+FORMAT = replace(
+    hunyuan_a13b.FORMAT,
+    name="apriel",
+    aliases=("apriel_1_5",),
+    openers=(*hunyuan_a13b.FORMAT.openers, CallOpener(SINGULAR, read_singular)),
+    encode_result=content_alone,
+    answer_tags={},
+    reasoning={"Here are my reasoning steps:\n": "[BEGIN FINAL RESPONSE]"},
+    end_tokens=("<|end|>", "[END FINAL RESPONSE]"),
+    other_role_markers=("<|begin_user|>", "<|begin_system|>"),
+    result_markers=("<|tool_result|>", "<|begin_tool_result|>"),
+    stop_sequences=("<|end|>",),
+    model_patterns=(r"apriel",),
+    template_fingerprints=("[BEGIN FINAL RESPONSE]",),
+)

@@ -1,0 +1,74 @@
+"""Cohere Command: a JSON list of actions between ``<|START_ACTION|>`` and ``<|END_ACTION|>``.
+
+Format: the tool-use chat templates of CohereLabs/c4ai-command-r7b-12-2024 and command-a; each action
+has ``tool_name`` and ``parameters``. Reasoning and answer stand between markers of their own; results
+go back in a list between ``<|START_TOOL_RESULT|>`` and ``<|END_TOOL_RESULT|>``.
+"""
+
+from __future__ import annotations
+
+import json
+
+from adapter.core.events import JsonObject
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.tagged_json import TaggedJson, require_json
+
+OPEN, CLOSE = "<|START_ACTION|>", "<|END_ACTION|>"
+THINK, END_THINK = "<|START_THINKING|>", "<|END_THINKING|>"
+ANSWER = ("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>")
+RESULT, TURN, END = "<|START_TOOL_RESULT|>", "<|START_OF_TURN_TOKEN|>", "<|END_OF_TURN_TOKEN|>"
+
+LABEL, FENCE = "Action: ```json", "```"
+
+_read_json = require_json(TaggedJson(OPEN, CLOSE, "parameters", may_list=True))
+_read_labelled = TaggedJson(LABEL, FENCE, "parameters", may_list=True)
+
+
+def read_actions(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """The actions; ``tool_name`` is this format's own key for the name."""
+    reading = yield from _read_json(source, span, context)
+    calls = [call._replace(fixes=tuple(fix for fix in call.fixes if fix != "name-key")) for call in reading.calls]
+    return reading._replace(calls=tuple(calls))
+
+
+def read_labelled(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """The list of Command R and R+, in a fence after ``Action:``."""
+    if not context.at_line_start:
+        return TEXT
+    reading = yield from _read_labelled(source, span, context)
+    if reading.error is not None or not all(context.tools.match(call.name) for call in reading.calls):
+        return TEXT
+    calls = [call._replace(fixes=tuple(fix for fix in call.fixes if fix != "name-key")) for call in reading.calls]
+    return reading._replace(calls=tuple(calls))
+
+
+def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
+    actions = [
+        {"tool_call_id": str(number), "tool_name": name, "parameters": arguments}
+        for number, (name, arguments) in enumerate(calls)
+    ]
+    return f"{OPEN}{json.dumps(actions, ensure_ascii=False)}{CLOSE}"
+
+
+def encode_result(_name: str, content: str, call_id: str) -> str:
+    result = {"tool_call_id": call_id, "results": {"0": content}, "is_error": None}
+    return f"{RESULT}{json.dumps([result], ensure_ascii=False)}<|END_TOOL_RESULT|>"
+
+
+FORMAT = Format(
+    name="cohere",
+    aliases=("cohere_command3", "cohere_command4", "cohere2", "command", "command_r", "command_a", "cohere2moe"),
+    openers=(CallOpener(OPEN, read_actions), CallOpener(LABEL, read_labelled)),
+    encode_calls=encode_calls,
+    encode_result=encode_result,
+    reasoning={THINK: END_THINK},
+    stray_closers=(CLOSE,),
+    end_tokens=(END, *ANSWER),
+    other_role_markers=(TURN,),
+    result_markers=(RESULT,),
+    stop_sequences=(END,),
+    special_tokens=(OPEN, CLOSE, THINK, END_THINK, *ANSWER),
+    model_patterns=(r"command-?[ar]", r"c4ai", r"cohere"),
+    template_fingerprints=(OPEN,),
+)

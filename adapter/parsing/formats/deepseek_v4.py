@@ -1,0 +1,16 @@
+"""DeepSeek V4: DSML elements in ``<｜DSML｜tool_calls>``.
+
+Format: the reference encoder of deepseek-ai/DeepSeek-V4-Flash and DeepSeek-V4-Pro; see `dsml`.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.dsml import dsml_format
+
+FORMAT = dsml_format(
+    "deepseek_v4",
+    ("deepseekv4",),
+    section="tool_calls",
+    models=(r"deepseek-?_?v4(?![.p_-]?1)",),
+    result="<tool_result>{}</tool_result>",
+)

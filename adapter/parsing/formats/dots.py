@@ -1,0 +1,25 @@
+"""dots: elements in ``<dots_function_call>``.
+
+Format: the parsers that vllm-project/vllm (tool_parsers/dots_tool_parser.py) and
+sgl-project/sglang have for the models of rednote-hilab: the elements of `anthropic`
+in a section of their own; see `invoke_tags`. JSON in the section is read too.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.invoke_tags import DOTS, OPENERS, STRAYS, calls_encoder
+from adapter.parsing.format import Format
+
+FORMAT = Format(
+    name="dots",
+    aliases=("dots_llm", "dots1", "dots3"),
+    openers=OPENERS,
+    encode_calls=calls_encoder(DOTS),
+    stray_closers=STRAYS,
+    end_tokens=("<|endofresponse|>",),
+    other_role_markers=("<|userprompt|>",),
+    stop_sequences=("<|endofresponse|>",),
+    special_tokens=(f"<{DOTS}>", f"</{DOTS}>", "<think>", "</think>"),
+    model_patterns=(r"\bdots[.-]?(?:llm|\d)",),
+    template_fingerprints=(f"<{DOTS}>",),
+)

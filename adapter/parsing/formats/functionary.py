@@ -1,0 +1,77 @@
+"""Functionary v3.2: ``>>>`` and a recipient, then the text to it.
+
+Format: the chat template of meetkai/functionary-medium-v3.2 (v3.llama3), whose prompt ends with ``>>>``,
+so that the output begins with the recipient::
+
+    all
+    I look.>>>get_weather
+    {"city": "Oslo"}>>>get_time
+    {}
+
+What is for ``all`` is the answer. v2.5 (v2.llama3) has the token ``<|reserved_special_token_249|>`` in place of
+``>>>`` and no ``all``; it is read here too. Results go back under the role ``tool``.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.recipient import cut_name, read_arguments, take_name
+from adapter.parsing.encoding import calls_encoder, json_arguments
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.marker_set import markers_for
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, take_marker
+
+OPEN, OPEN_V25 = ">>>", "<|reserved_special_token_249|>"
+ALL = "all\n"
+ENDS = (OPEN, OPEN_V25, "<|eot_id|>")
+
+_line_end = markers_for("\n")
+_json_below = markers_for("\n{")
+_all = markers_for(ALL)
+
+
+def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """The recipient after ``>>>`` and its arguments. The marker is also Python's prompt, and then text."""
+    is_meant = context.expected_format == "functionary" or span[-1] == OPEN_V25
+    name = yield from take_name(source, span, context, _line_end, any_name=is_meant)
+    if not name:
+        return (cut_name(source, span) if is_meant else None) or TEXT
+    while source.is_empty and not source.final:
+        yield
+    is_json = source.text.startswith("{", source.position)
+    if not is_json and not (is_meant and (name in context.tools or (source.final and source.is_empty))):
+        return TEXT
+    return (yield from read_arguments(name, source, span, context, ENDS))
+
+
+def read_first_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """The recipient at the very beginning: ``>>>`` stood in the prompt."""
+    if context.expected_format == "functionary":
+        marker = yield from take_marker(source, _all)
+        if marker:
+            span.append(marker)
+            return BodyResult()
+    is_known = context.expected_format != "functionary" or bool(context.tools)
+    name = yield from take_name(source, span, context, _json_below, any_name=not is_known)
+    if not name:
+        return TEXT
+    span[-1] = span[-1][:-1]
+    source.push_back("{")
+    return (yield from read_arguments(name, source, span, context, ENDS))
+
+
+FORMAT = Format(
+    name="functionary",
+    marks_plain_text=True,
+    aliases=("functionary_v3", "functionary_v3_2", "functionary_v2_5"),
+    openers=(
+        CallOpener(OPEN, read_recipient, keeps_space=True),
+        CallOpener(OPEN_V25, read_recipient, keeps_space=True),
+    ),
+    read_header=read_first_recipient,
+    encode_calls=calls_encoder(json_arguments, f"{OPEN}{{name}}\n"),
+    end_tokens=(OPEN + ALL,),
+    stop_sequences=("<|eot_id|>",),
+    special_tokens=(OPEN_V25,),
+    model_patterns=(r"functionary",),
+    template_fingerprints=(">>>${recipient}", OPEN_V25),
+)

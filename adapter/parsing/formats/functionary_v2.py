@@ -1,0 +1,65 @@
+"""Functionary v2: messages with ``<|from|>``, ``<|recipient|>`` and ``<|content|>``.
+
+Format: the chat template of meetkai/functionary-small-v2.4 (v2), whose prompt ends with
+``<|recipient|>``, so that the output begins with the recipient::
+
+    all
+    <|content|>I look.
+    <|from|>assistant
+    <|recipient|>get_weather
+    <|content|>{"city": "Oslo"}<|stop|>
+
+What is for ``all`` is the answer. A result goes back as a message from the tool to ``all``.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.recipient import cut_name, read_arguments, take_name
+from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.marker_set import markers_for
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
+
+FROM, RECIPIENT, CONTENT, STOP = "<|from|>", "<|recipient|>", "<|content|>", "<|stop|>"
+ASSISTANT = FROM + "assistant"
+
+_content = markers_for("\n" + CONTENT, CONTENT)
+
+
+def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """The recipient after its token, and its arguments; ``all`` is the header of an answer."""
+    name = yield from take_name(source, span, context, _content, any_name=True)
+    if not name:
+        return cut_name(source, span) or TEXT
+    return (yield from _read_message(name, source, span, context))
+
+
+def read_first_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """The recipient at the very beginning: its token stood in the prompt."""
+    is_told = context.expected_format == "functionary_v2"
+    name = yield from take_name(source, span, context, _content, any_name=is_told)
+    return (yield from _read_message(name, source, span, context)) if name else TEXT
+
+
+def _read_message(name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    if name == "all":
+        return BodyResult()
+    return (yield from read_arguments(name, source, span, context, (FROM, STOP)))
+
+
+FORMAT = Format(
+    name="functionary_v2",
+    marks_plain_text=True,
+    aliases=("functionary2",),
+    openers=(CallOpener(RECIPIENT, read_recipient),),
+    read_header=read_first_recipient,
+    encode_calls=calls_encoder(json_arguments, f"\n{ASSISTANT}\n{RECIPIENT}{{name}}\n{CONTENT}"),
+    encode_result=result_encoder(f"\n{FROM}{{name}}\n{RECIPIENT}all\n{CONTENT}"),
+    end_tokens=(ASSISTANT, STOP),
+    other_role_markers=(FROM + "user", FROM + "system"),
+    result_markers=(FROM,),
+    stop_sequences=(STOP,),
+    special_tokens=(FROM, RECIPIENT, CONTENT, STOP),
+    model_patterns=(r"functionary.*v2(?!\.5)",),
+    template_fingerprints=(RECIPIENT,),
+)

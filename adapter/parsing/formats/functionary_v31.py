@@ -1,0 +1,23 @@
+"""Functionary v3.1 and v4r: ``<function=NAME>{JSON}</function>``, Llama 3.1's custom tool calling.
+
+Format: the chat template of meetkai/functionary-medium-v3.1 (v3-llama3.1). Code for its interpreter comes
+after ``<|python_tag|>``. Results go back under the role ``ipython``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from adapter.parsing.encoding import calls_encoder, json_arguments
+from adapter.parsing.formats import llama3_json
+
+FORMAT = replace(
+    llama3_json.FORMAT,
+    name="functionary_v31",
+    aliases=("functionary_v3_1", "functionary_v3_1_llama_3_1"),
+    read_bare=None,
+    encode_calls=calls_encoder(json_arguments, "<function={name}>", "</function>"),
+    stray_closers=("</function>",),
+    model_patterns=(r"functionary.*v(?:3\.1|4)",),
+    template_fingerprints=("<{start_tag}={function_name}>",),
+)

@@ -1,0 +1,33 @@
+"""FunctionGemma: ``<start_function_call>call:NAME{key:value}<end_function_call>``, strings between ``<escape>``.
+
+Format: Google's "FunctionGemma formatting and best practices" and the chat template of
+google/functiongemma-270m-it. The model stops at ``<start_function_response>``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from adapter.parsing.bodies.gemma_call import GemmaCall, encode_call
+from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.format import CallOpener, Format
+
+OPEN, CLOSE, QUOTE = "<start_function_call>", "<end_function_call>", "<escape>"
+RESULT, TURN, END = "<start_function_response>", "<start_of_turn>", "<end_of_turn>"
+
+
+FORMAT = Format(
+    name="functiongemma",
+    aliases=("function_gemma",),
+    openers=(CallOpener(OPEN, GemmaCall(OPEN, CLOSE, QUOTE), keeps_space=True),),
+    encode_calls=calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
+    encode_result=result_encoder(f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<end_function_response>"),
+    stray_closers=(CLOSE,),
+    end_tokens=(END, "<eos>"),
+    other_role_markers=(TURN,),
+    result_markers=(RESULT,),
+    stop_sequences=(END, RESULT),
+    special_tokens=(OPEN, CLOSE, QUOTE, RESULT),
+    model_patterns=(r"function-?gemma",),
+    template_fingerprints=(OPEN,),
+)

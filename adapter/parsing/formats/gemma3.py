@@ -1,0 +1,71 @@
+"""Gemma 2 and 3: Python calls in a ``tool_code`` fence.
+
+Format: these models have no tool tokens; Google's "Function calling with Gemma" asks for a list of
+Python calls or JSON without markers, and the models' own habit, from Gemini, is a fence::
+
+    ```tool_code
+    get_weather(city="Paris")
+    ```
+
+Results go back in a ``tool_output`` fence, a longer one where they hold fences themselves.
+"""
+
+from __future__ import annotations
+
+import re
+
+from adapter.core.events import JsonObject
+from adapter.parsing.bodies.python_encoder import encode_call
+from adapter.parsing.bodies.python_scanner import PythonBlock, read_list
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
+
+OPEN, CLOSE, RESULT = "```tool_code", "```", "```tool_output"
+
+_read_block, _read_element = PythonBlock(CLOSE), PythonBlock("</tool_code>")
+_FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
+
+
+def read_tool_code(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """The statements of a fence, which begins a line."""
+    if not context.at_line_start:
+        return TEXT
+    return (yield from _read_block(source, span, context))
+
+
+def read_element(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """The same statements in a ``<tool_code>`` element, for tools of the session alone."""
+    if not context.at_line_start:
+        return TEXT
+    context.may_be_text = True
+    reading = yield from _read_element(source, span, context)
+    if not reading.calls or not all(context.tools.match(call.name) for call in reading.calls):
+        return TEXT
+    return reading.adding("misspelt-open-tag")
+
+
+def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
+    lines = [encode_call(name, arguments) for name, arguments in calls]
+    return "\n".join([OPEN, *lines, CLOSE])
+
+
+def encode_result(_name: str, content: str, _call_id: str) -> str:
+    longest = max(map(len, _FENCES.findall(content)), default=0)
+    more = "`" * max(0, longest + 1 - len(CLOSE))
+    return f"{more}{RESULT}\n{content}\n{more}{CLOSE}"
+
+
+FORMAT = Format(
+    name="gemma3",
+    aliases=("gemma", "gemma2", "gemma_2", "gemma_3", "tool_code"),
+    openers=(CallOpener(OPEN, read_tool_code), CallOpener("<tool_code>", read_element)),
+    read_bare=read_list,
+    encode_calls=encode_calls,
+    encode_result=encode_result,
+    end_tokens=("<end_of_turn>", "<eos>"),
+    other_role_markers=("<start_of_turn>",),
+    result_markers=(RESULT,),
+    stop_sequences=("<end_of_turn>", RESULT),
+    model_patterns=(r"gemma",),
+    template_fingerprints=("<start_of_turn>",),
+)

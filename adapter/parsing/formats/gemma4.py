@@ -1,0 +1,59 @@
+"""Gemma 4: ``<|tool_call>call:NAME{key:value}<tool_call|>``, strings between ``<|"|>`` tokens.
+
+Format: chat_template.jinja of google/gemma-4-31B-it. Reasoning stands between
+``<|channel>thought`` and ``<channel|>``; a template that asks for none opens and closes it in the
+prompt. The model stops at ``<|tool_response>``, where the result follows in the same turn.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from adapter.parsing.bodies import call_element
+from adapter.parsing.bodies.gemma_call import GemmaCall, encode_call
+from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
+from adapter.parsing.tagged_json import TaggedJson
+
+OPEN, CLOSE, QUOTE = "<|tool_call>", "<tool_call|>", '<|"|>'
+RESULT, TURN, END = "<|tool_response>", "<|turn>", "<turn|>"
+
+_read_call = GemmaCall(OPEN, CLOSE, QUOTE)
+_read_after_closing = TaggedJson(CLOSE, "</tool_call|>")
+
+
+def _read_json(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """JSON of a tool of the session after the closing token, which other prompts have in place of the opening one."""
+    ahead: list[str] = []
+    char = yield from skip_space(source, ahead)
+    if char != "{" or not (context.at_line_start or context.after_call):
+        source.push_back("".join(ahead))
+        return TEXT
+    span.extend(ahead)
+    context.may_be_text = True
+    reading = yield from _read_after_closing(source, span, context)
+    is_known = reading.calls and all(context.tools.match(call.name) for call in reading.calls)
+    return reading.adding("misspelt-open-tag") if is_known else TEXT
+
+
+FORMAT = Format(
+    name="gemma4",
+    aliases=(
+        "gemma4_no_thinking",
+        "gemma_4",
+    ),
+    openers=(CallOpener(OPEN, _read_call, keeps_space=True), call_element.OPENER, CallOpener(CLOSE, _read_json)),
+    read_without_markers=_read_call.read_bare,
+    encode_calls=calls_encoder(partial(encode_call, quote=QUOTE), OPEN, CLOSE),
+    encode_result=result_encoder(f"{RESULT}response:{{name}}{{value:{QUOTE}", f"{QUOTE}}}<tool_response|>"),
+    reasoning={"<|channel>thought": "<channel|>"},
+    stray_closers=(CLOSE,),
+    end_tokens=(END, "<eos>"),
+    other_role_markers=(TURN,),
+    result_markers=(RESULT,),
+    stop_sequences=(END, RESULT),
+    special_tokens=(OPEN, CLOSE, QUOTE, "<|channel>", "<channel|>", RESULT),
+    model_patterns=(r"(?<!function)gemma-?4",),
+    template_fingerprints=(OPEN,),
+)

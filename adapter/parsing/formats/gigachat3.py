@@ -1,0 +1,66 @@
+"""GigaChat 3: JSON in a message of the role ``function call``.
+
+Format: the chat template of ai-sage/GigaChat3-10B-A1.8B. A message is a role, a token, the text
+and another token; an answer and one call follow each other within a turn::
+
+    I look.<|message_sep|>
+
+    function call<|role_sep|>
+    {"name": "get_weather", "arguments": {"city": "Oslo"}}<|message_sep|>
+
+GigaChat 3.1 has one token in place of the role, ``<|function_call|>``. Results go back in a message of
+the role ``function result``. A server that strips the tokens leaves the role's name before the JSON; others
+hand on NUL in place of the line breaks that belong to the tokens.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bare_json import UntaggedJson
+from adapter.parsing.encoding import calls_encoder, json_call, result_encoder
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.marker_set import markers_for
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, take_marker
+
+ROLE, ROLE_END, MESSAGE_END = "function call", "<|role_sep|>", "<|message_sep|>"
+OPEN, SHORT, RESULT, END = ROLE + ROLE_END, "<|function_call|>", "function result" + ROLE_END, "</s>"
+STRIPPED = (ROLE + "{", ROLE + "\n{")
+NEXT_TURNS = ("user" + ROLE_END, RESULT)
+
+_nul = markers_for("\0")
+_read_json = UntaggedJson("arguments", after_marker=True, ends=(MESSAGE_END, SHORT, END))
+_read_bare = UntaggedJson("arguments", after_marker=False)
+
+
+def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """The call after its marker; without JSON the marker was only named."""
+    span.append((yield from take_marker(source, _nul)))
+    return (yield from _read_json(source, span, context))
+
+
+def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """The call after the bare words, which must begin a line; the marker holds its first brace."""
+    if not context.at_line_start:
+        return TEXT
+    marker = span.pop()
+    span.append(marker[:-1])
+    source.push_back(marker[-1])
+    return (yield from _read_bare(source, span, context)).adding("misspelt-open-tag")
+
+
+FORMAT = Format(
+    name="gigachat3",
+    aliases=("gigachat", "gigachat_v3"),
+    openers=(
+        CallOpener(OPEN, read_call),
+        CallOpener(SHORT, read_call),
+        *(CallOpener(marker, read_stripped) for marker in STRIPPED),
+    ),
+    encode_calls=calls_encoder(json_call, f"{OPEN}\n", between=f"{MESSAGE_END}\n\n"),
+    encode_result=result_encoder(f"{RESULT}\n", f"{MESSAGE_END}\n\n"),
+    end_tokens=(MESSAGE_END, MESSAGE_END + "\0\0", END),
+    other_role_markers=NEXT_TURNS,
+    stop_sequences=(END,),
+    special_tokens=(ROLE_END, MESSAGE_END, SHORT),
+    model_patterns=(r"gigachat-?3(?!\.[1-9])",),
+    template_fingerprints=(ROLE_END,),
+)

@@ -1,0 +1,21 @@
+"""GigaChat 3.1: ``<|function_call|>`` and JSON.
+
+Format: that of ai-sage/GigaChat3.1-10B-A1.8B as users report it; see `gigachat3`, with which it shares the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from adapter.parsing.encoding import calls_encoder, json_call
+from adapter.parsing.formats import gigachat3
+from adapter.parsing.formats.gigachat3 import SHORT
+
+FORMAT = replace(
+    gigachat3.FORMAT,
+    name="gigachat31",
+    aliases=("gigachat3_1",),
+    encode_calls=calls_encoder(json_call, SHORT),
+    model_patterns=(r"gigachat-?3\.[1-4]",),
+    template_fingerprints=(SHORT,),
+)

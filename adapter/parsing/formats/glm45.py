@@ -1,0 +1,39 @@
+"""GLM 4.5 and 4.6: keys and values in ``<tool_call>`` tags, a line each.
+
+Format: chat_template.jinja of zai-org/GLM-4.5 and GLM-4.6. Values are written as
+bare text: strings as they are, everything else as JSON. The model opens its
+reasoning itself::
+
+    <think>...</think>
+    <tool_call>NAME
+    <arg_key>KEY</arg_key>
+    <arg_value>value</arg_value>
+    </tool_call>
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from adapter.parsing.bodies.arg_key_value import GLM, encode_call
+from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
+from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.format import Format
+
+PAIR_TOKENS = (GLM.key_open, GLM.key_close, GLM.value_open, GLM.value_close)
+
+
+FORMAT = Format(
+    name="glm45",
+    tool_call_body="pairs",
+    aliases=("glm", "glm4", "glm46", "glm4_5", "glm4_6", "glm4_moe", "glm_ocr"),
+    openers=OPENERS,
+    encode_calls=calls_encoder(partial(encode_call, GLM, gap="\n", key_end="\n", value_end="\n"), between="\n"),
+    encode_result=result_encoder("<tool_response>\n", "\n</tool_response>"),
+    stray_closers=(*STRAYS, GLM.key_close, GLM.value_close),
+    end_tokens=("<|observation|>", "<|user|>", "<|begin_of_box|>", "<|end_of_box|>"),
+    stop_sequences=("<|observation|>", "<|user|>", "<|endoftext|>"),
+    special_tokens=(OPEN, CLOSE, *PAIR_TOKENS, "<think>", "</think>"),
+    model_patterns=(r"glm-?_?4[.-]?[56]", r"glm-?_?4-?moe", r"hyperclova-?x.*think.*32b"),
+    template_fingerprints=("<arg_key>{arg-key-1}</arg_key>\n", "<arg_key>{arg-key-1}</arg_key>\\n"),
+)

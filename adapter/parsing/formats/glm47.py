@@ -1,0 +1,26 @@
+"""GLM 4.7 to 5.3: the pairs of GLM 4.5 without line breaks; reasoning is opened in the prompt.
+
+Format: chat_template.jinja of zai-org/GLM-4.7, GLM-4.7-Flash, GLM-5 and GLM-5.3::
+
+    reasoning</think><tool_call>NAME<arg_key>KEY</arg_key><arg_value>value</arg_value></tool_call>
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from adapter.parsing.bodies.arg_key_value import GLM, encode_call
+from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.formats import glm45
+
+FORMAT = replace(
+    glm45.FORMAT,
+    name="glm47",
+    aliases=("glm5", "glm4_7", "glm47_moe", "glm5_3", "glm53", "glm_4_7"),
+    encode_calls=calls_encoder(partial(encode_call, GLM)),
+    encode_result=result_encoder("<tool_response>", "</tool_response>"),
+    starts_in_reasoning=True,
+    model_patterns=(r"glm-?_?4[.-]?7", r"glm-?_?[5-9]"),
+    template_fingerprints=("<arg_key>{arg-key-1}</arg_key><arg_value>",),
+)

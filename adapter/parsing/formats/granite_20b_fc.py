@@ -1,0 +1,32 @@
+"""Granite 20B function calling: ``<function_call>`` before each JSON call.
+
+Format: the model card of ibm-granite/granite-20b-functioncalling and vLLM's chat template for it; nothing
+closes a call. ``no_function`` is what the prompt asks for where no tool fits. Results go back after
+``<function_response>``.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bare_json import UntaggedJson
+from adapter.parsing.encoding import calls_encoder, json_call, result_encoder
+from adapter.parsing.format import CallOpener, Format
+from adapter.parsing.tagged_json import require_json
+
+OPEN, CLOSE, RESULT, END = "<function_call>", "</function_call>", "<function_response>", "<|endoftext|>"
+
+_read_json = require_json(UntaggedJson("arguments", after_marker=True, ends=(OPEN, CLOSE, RESULT, END)))
+
+
+FORMAT = Format(
+    name="granite_20b_fc",
+    aliases=("granite_20b",),
+    openers=(CallOpener(OPEN, _read_json),),
+    encode_calls=calls_encoder(json_call, f"{OPEN} "),
+    encode_result=result_encoder(f"{RESULT} "),
+    stray_closers=(CLOSE,),
+    result_markers=(RESULT,),
+    stop_sequences=(END,),
+    special_tokens=(OPEN,),
+    model_patterns=(r"granite-?20b",),
+    template_fingerprints=("<function_call> {",),
+)

@@ -1,0 +1,56 @@
+"""Harmony: messages with headers that name a channel and a recipient, as gpt-oss writes them.
+
+Format: docs/format.md and src/encoding.rs of openai/harmony, and the chat template of
+openai/gpt-oss-20b. The prompt ends with ``<|start|>assistant``, so that the output begins
+within a header::
+
+    message   = "<|start|>" role header "<|message|>" text ("<|end|>" | "<|call|>" | "<|return|>")
+    header    = (" to=" recipient | "<|channel|>" channel | "<|constrain|>" type | " " type)*
+    channel   = "analysis" (reasoning) | "commentary" | "final" (both content)
+    recipient = "functions." NAME (the text is then the arguments as JSON)
+
+The recipient stands after the role or after the channel, on whichever channel; it makes
+the message a call. A server strips the token that stopped the model, so a whole JSON
+value needs no closing token. The tokenizer of LLM-jp 4.1 puts a space after each token.
+`muse_glimmer` shares the headers: there ``to=self`` is reasoning, and calls are elements.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.harmony_messages import (
+    ASSISTANT,
+    CALL,
+    CHANNEL,
+    CONSTRAIN,
+    END,
+    ENDS,
+    MESSAGE,
+    NEXT_TURNS,
+    OPENERS,
+    RETURN,
+    START,
+    TOKENS,
+    read_rest_of_header,
+    read_without_tokens,
+)
+from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
+from adapter.parsing.format import Format
+
+FORMAT = Format(
+    name="harmony",
+    aliases=("openai", "gpt_oss", "gptoss", "llm_jp_harmony"),
+    openers=OPENERS,
+    read_header=read_rest_of_header,
+    read_without_markers=read_without_tokens,
+    encode_calls=calls_encoder(
+        json_arguments, f"{ASSISTANT} to=functions.{{name}}{CHANNEL}commentary {CONSTRAIN}json{MESSAGE}", CALL
+    ),
+    encode_result=result_encoder(f"{START}functions.{{name}} to=assistant{CHANNEL}commentary{MESSAGE}", END),
+    reasoning={},
+    end_tokens=ENDS,
+    other_role_markers=NEXT_TURNS,
+    stop_sequences=(CALL, RETURN),
+    special_tokens=TOKENS,
+    model_patterns=(r"gpt-?oss", r"llm-jp-?4"),
+    template_fingerprints=(CHANNEL,),
+)

@@ -1,0 +1,25 @@
+"""Hunyuan A13B: a JSON list in ``<tool_calls>``, after ``<think>``; the answer in ``<answer>``.
+
+Format: chat_template.jinja of tencent/Hunyuan-A13B-Instruct; see `json_tag`.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
+from adapter.parsing.encoding import list_encoder, result_encoder
+from adapter.parsing.format import Format
+
+FORMAT = Format(
+    name="hunyuan_a13b",
+    aliases=("hunyuan",),
+    openers=OPENERS,
+    encode_calls=list_encoder(OPEN, CLOSE),
+    encode_result=result_encoder("<tool_response>", "</tool_response>"),
+    answer_tags={"<answer>": "</answer>"},
+    stray_closers=(CLOSE,),
+    end_tokens=("<|eos|>",),
+    stop_sequences=("<|eos|>",),
+    special_tokens=(OPEN, CLOSE, "<think>", "</think>"),
+    model_patterns=(r"hunyuan-?_?a13b", r"hunyuan-(?:[0-9.]+b|instruct)"),
+    template_fingerprints=('<tool_calls>[{"name"', "<tool_calls>\\n["),
+)

@@ -1,0 +1,29 @@
+"""Hunyuan 4: the pairs of Hunyuan 3 without line breaks and without ``<tool_sep>``.
+
+Format: that of tencent/Hy4-preview by the parsers of engines, not compared with the template; see `hy_v3`::
+
+    <tool_calls:opensource><tool_call:opensource>NAME<arg_key:opensource>KEY</arg_key:opensource>...
+
+all on one line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from adapter.parsing.bodies.arg_key_value import encode_call
+from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.formats import hy_v3
+from adapter.parsing.formats.hy_v3 import OPEN, RESULT, TAGS
+
+FORMAT = replace(
+    hy_v3.FORMAT,
+    name="hy_v4",
+    aliases=("hunyuan4", "hy4"),
+    encode_calls=calls_encoder(partial(encode_call, TAGS), opening=OPEN, closing=TAGS.section_close),
+    encode_result=result_encoder(RESULT, "</tool_response:opensource>"),
+    special_tokens=tuple(token for token in hy_v3.FORMAT.special_tokens if token != TAGS.separator),
+    model_patterns=(r"hy-?_?v?4", r"hunyuan-?_?4"),
+    template_fingerprints=(),
+)

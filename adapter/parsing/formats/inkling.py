@@ -1,0 +1,90 @@
+"""Inkling: typed blocks, of which one kind holds a call.
+
+Format: the encoder of Thinking Machines' Inkling as vLLM has it (renderers/inkling). The prompt ends
+with ``<|message_model|>``, so that the output begins within a header::
+
+    <|message_model|><|content_thinking|>reasoning<|end_message|>
+    <|message_model|><|content_text|>I look.<|end_message|>
+    <|message_model|>NAME<|content_invoke_tool_json|>{"name": NAME, "args": {...}}<|end_message|>
+    <|content_model_end_sampling|>
+
+There are no line breaks between the blocks. Results go back in a block of the tool's.
+"""
+
+from __future__ import annotations
+
+import json
+
+from adapter.core.events import Json, JsonObject
+from adapter.parsing.bodies.recipient import take_name
+from adapter.parsing.encoding import result_encoder
+from adapter.parsing.format import TEXT, BodyReader, BodyResult, CallOpener, Format, OpaqueSection, ReadContext
+from adapter.parsing.marker_set import markers_for
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
+from adapter.parsing.tagged_json import TaggedJson, require_json
+
+MODEL, TOOL = "<|message_model|>", "<|message_tool|>"
+THINK, ANSWER, CALL = "<|content_thinking|>", "<|content_text|>", "<|content_invoke_tool_json|>"
+END, STOP = "<|end_message|>", "<|content_model_end_sampling|>"
+
+_BLOCKS = (MODEL, THINK, ANSWER, CALL)
+_REASONING = OpaqueSection(is_reasoning=True, ends=(END, STOP), before=_BLOCKS, starts=(MODEL, ANSWER))
+_CONTENT = OpaqueSection(is_reasoning=False, ends=(END, STOP), before=_BLOCKS, starts=(MODEL,))
+
+_call = markers_for(CALL)
+_read_json = require_json(TaggedJson(CALL, END, "args"))
+
+
+def section_reader(section: OpaqueSection) -> BodyReader:
+    """Reads the header of a block that holds nothing but text."""
+
+    def read(_source: StreamBuffer, _span: list[str], context: ReadContext) -> Reader[BodyResult]:
+        yield from ()
+        return BodyResult(section=section) if context.at_line_start else TEXT
+
+    return read
+
+
+def read_header(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """After ``<|message_model|>``: a tool's name and its call; a block of another kind has a header of its own."""
+    name = yield from take_name(source, span, context, _call, any_name=True)
+    return (yield from _read_json(source, span, context)) if name else BodyResult()
+
+
+def read_rest_of_header(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """A tool's name at the very beginning: ``<|message_model|>`` stood in the prompt."""
+    name = yield from take_name(source, span, context, _call, any_name=False)
+    return (yield from _read_json(source, span, context)) if name else TEXT
+
+
+def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
+    return "".join(
+        f'{MODEL}{name}{CALL}{{"name":{_compact(name)},"args":{_compact(arguments)}}}{END}' for name, arguments in calls
+    )
+
+
+def _compact(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+FORMAT = Format(
+    name="inkling",
+    aliases=("tml",),
+    openers=(
+        CallOpener(MODEL, read_header),
+        CallOpener(CALL, _read_json),
+        CallOpener(THINK, section_reader(_REASONING)),
+        CallOpener(ANSWER, section_reader(_CONTENT)),
+    ),
+    read_header=read_rest_of_header,
+    encode_calls=encode_calls,
+    encode_result=result_encoder(f"{TOOL}{{name}}{ANSWER}", END),
+    reasoning={},
+    end_tokens=(END, STOP),
+    other_role_markers=("<|message_user|>", "<|message_system|>"),
+    result_markers=(TOOL,),
+    stop_sequences=(STOP,),
+    special_tokens=(*_BLOCKS, END, STOP),
+    model_patterns=(r"inkling",),
+    template_fingerprints=(MODEL,),
+)

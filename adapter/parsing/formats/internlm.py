@@ -1,0 +1,30 @@
+"""InternLM: JSON between ``<|action_start|><|plugin|>`` and ``<|action_end|>``.
+
+Format: the chat templates of internlm2.5 and internlm3 and InternLM's "Plugin and function calling"
+guide; the arguments stand under ``parameters``, in the first InternLM2 under ``arguments``. Its tokenizer
+puts a space between the two tokens. Results go back under the role ``environment``.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.encoding import calls_encoder, json_call_with_parameters
+from adapter.parsing.format import CallOpener, Format
+from adapter.parsing.tagged_json import TaggedJson, require_json
+
+OPEN, CLOSE = "<|action_start|><|plugin|>", "<|action_end|>"
+SPACED = "<|action_start|> <|plugin|>"
+
+_read_json = require_json(TaggedJson(OPEN, CLOSE, "parameters"))
+
+
+FORMAT = Format(
+    name="internlm",
+    aliases=("internlm2", "internlm3", "interns1", "intern_s1"),
+    openers=(CallOpener(OPEN, _read_json), CallOpener(SPACED, _read_json)),
+    encode_calls=calls_encoder(json_call_with_parameters, f"{OPEN}\n", CLOSE, between="\n"),
+    stray_closers=(CLOSE,),
+    stop_sequences=("<|im_end|>",),
+    special_tokens=("<|action_start|>", "<|plugin|>", CLOSE),
+    model_patterns=(r"intern(?:lm|-?_?s1)",),
+    template_fingerprints=("<|action_start|>", "<|plugin|>"),
+)

@@ -1,0 +1,30 @@
+"""IQuest Q1: the pairs of GLM 4.7 in ``<iquest_tool_call>`` tags.
+
+Format: the detector that sgl-project/sglang has for the family
+(function_call/iquest_q1_detector.py); see `key_value_body`::
+
+    <iquest_tool_call>NAME<arg_key>KEY</arg_key><arg_value>value</arg_value></iquest_tool_call>
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call
+from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.format import CallOpener, Format
+
+TAGS = KeyValueTags(open="<iquest_tool_call>", close="</iquest_tool_call>")
+
+
+FORMAT = Format(
+    name="iquest_q1",
+    aliases=("iquest",),
+    openers=(CallOpener(TAGS.open, KeyValueReader(TAGS, own=("iquest_q1",)).read),),
+    encode_calls=calls_encoder(partial(encode_call, TAGS)),
+    encode_result=result_encoder("<tool_response>", "</tool_response>"),
+    stray_closers=(TAGS.close, TAGS.key_close, TAGS.value_close),
+    special_tokens=(*TAGS.all, "<think>", "</think>"),
+    model_patterns=(r"iquest.*q1",),
+    template_fingerprints=(TAGS.open,),
+)

@@ -1,0 +1,65 @@
+"""K2 Horizon: the pairs of GLM with tags of their own, in ``<ifm|tool_calls>``.
+
+Format: that of IFM's K2-Horizon releases by the parsers of engines; see `key_value_body`. The template may ask for a
+type between key and value, which is read, or for one JSON object in each call::
+
+    <ifm|think>...</ifm|think>
+    <ifm|tool_calls>
+    <ifm|tool_call>NAME
+    <ifm|arg_key>KEY</ifm|arg_key>
+    <ifm|arg_value>value</ifm|arg_value>
+    </ifm|tool_call>
+    </ifm|tool_calls>
+
+The prompt opens the reasoning with a tag that says how long it is to be. Results go back under the role ``tool``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call
+from adapter.parsing.bodies.call_section import CallSection
+from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.format import Format
+
+TAGS = KeyValueTags(
+    open="<ifm|tool_call>",
+    close="</ifm|tool_call>",
+    key_open="<ifm|arg_key>",
+    key_close="</ifm|arg_key>",
+    value_open="<ifm|arg_value>",
+    value_close="</ifm|arg_value>",
+    section_close="</ifm|tool_calls>",
+    type=("<ifm|arg_type>", "</ifm|arg_type>"),
+)
+OPEN, END = "<ifm|tool_calls>", "<|ifm|im_end|>"
+THINK = {f"<ifm|{word}>": f"</ifm|{word}>" for word in ("think", "think_fast", "think_faster")}
+
+_section = CallSection(
+    opens=(OPEN,),
+    closes=(TAGS.section_close,),
+    call_opens=(TAGS.open,),
+    read_call=KeyValueReader(TAGS, own=("k2_horizon",)).read,
+)
+
+
+FORMAT = Format(
+    name="k2_horizon",
+    aliases=("k2_v3",),
+    openers=_section.openers,
+    encode_calls=calls_encoder(
+        partial(encode_call, TAGS, gap="\n", key_end="\n", value_end="\n"),
+        between="\n",
+        opening=f"{OPEN}\n",
+        closing=f"\n{TAGS.section_close}",
+    ),
+    reasoning=THINK,
+    stray_closers=(TAGS.section_close, TAGS.close, TAGS.key_close, TAGS.value_close),
+    end_tokens=(END,),
+    other_role_markers=("<|ifm|im_start|>",),
+    stop_sequences=(END,),
+    special_tokens=(OPEN, *TAGS.all, TAGS.section_close, *THINK, *THINK.values()),
+    model_patterns=(r"k2-?_?horizon",),
+    template_fingerprints=(OPEN,),
+)

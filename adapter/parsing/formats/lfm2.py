@@ -1,0 +1,32 @@
+"""LFM2: a list of Python calls between ``<|tool_call_start|>`` and ``<|tool_call_end|>``.
+
+Format: the model card and chat template of LiquidAI/LFM2-1.2B-Tool; a system prompt may ask for
+JSON instead, so that a list of objects is read too. Results go back between
+``<|tool_response_start|>`` and ``<|tool_response_end|>``.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.python_encoder import encode_call
+from adapter.parsing.bodies.python_scanner import python_or_json
+from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.format import CallOpener, Format
+from adapter.parsing.formats import pythonic
+
+OPEN, CLOSE, RESULT = "<|tool_call_start|>", "<|tool_call_end|>", "<|tool_response_start|>"
+
+
+FORMAT = Format(
+    name="lfm2",
+    aliases=("lfm", "liquid", "lfm2_thinking"),
+    openers=(CallOpener(OPEN, python_or_json(OPEN, CLOSE)),),
+    read_bare=pythonic.FORMAT.read_bare,
+    encode_calls=calls_encoder(encode_call, between=", ", opening=f"{OPEN}[", closing=f"]{CLOSE}"),
+    encode_result=result_encoder(RESULT, "<|tool_response_end|>"),
+    stray_closers=(CLOSE,),
+    result_markers=(RESULT,),
+    stop_sequences=("<|im_end|>",),
+    special_tokens=(OPEN, CLOSE),
+    model_patterns=(r"lfm-?[23]",),
+    template_fingerprints=("<|tool_list_start|>", OPEN, '"List of tools: '),
+)

@@ -1,0 +1,26 @@
+"""Ling 3: the pairs of GLM 4.5; reasoning is opened in the prompt.
+
+Format: that of the inclusionAI/Ling-3 releases, as SGLang and llama.cpp read them (ling3). Their
+turns begin with a role between ``<role>`` tags; a call may come before the reasoning is closed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from adapter.parsing.formats import glm45
+
+END = "<|role_end|>"
+
+FORMAT = replace(
+    glm45.FORMAT,
+    name="ling3",
+    aliases=("bailing_v3",),
+    starts_in_reasoning=True,
+    end_tokens=(END,),
+    other_role_markers=("<role>HUMAN</role>", "<role>SYSTEM</role>"),
+    result_markers=("<role>OBSERVATION</role>",),
+    stop_sequences=(END,),
+    model_patterns=(r"\bling-?_?3", r"bailing-?_?v?3"),
+    template_fingerprints=("<role>ASSISTANT</role>",),
+)

@@ -1,0 +1,35 @@
+"""Llama 3: bare JSON with ``parameters``, sometimes after ``<|python_tag|>``.
+
+Format: Meta's prompt format for Llama 3.1, 3.2 and 3.3 (JSON based tool calling,
+and the custom ``<function=NAME>{JSON}</function>``) and their chat templates.
+Several calls are separated by semicolons or line breaks. Results go back under the role ``ipython``.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bare_json import UntaggedJson
+from adapter.parsing.bodies.python_scanner import read_after_python_tag
+from adapter.parsing.bodies.xml_function import read_bare_function
+from adapter.parsing.encoding import calls_encoder, json_call_with_parameters
+from adapter.parsing.format import CallOpener, Format
+
+PYTHON_TAG = "<|python_tag|>"
+
+
+FORMAT = Format(
+    name="llama3_json",
+    aliases=("llama3", "llama", "llama3_1", "llama3_2", "llama3_3", "llama_json", "llama4_json"),
+    openers=(
+        CallOpener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
+        CallOpener("<function=", read_bare_function),
+    ),
+    read_bare=UntaggedJson("parameters", after_marker=False),
+    encode_calls=calls_encoder(json_call_with_parameters, between="; "),
+    stop_sequences=("<|eot_id|>", "<|eom_id|>"),
+    special_tokens=(PYTHON_TAG,),
+    model_patterns=(
+        r"^(?!.*deepseek.*r1).*llama[-_]?3(?!.*(?:nemotron-(?:nano|super|ultra)|firefunction))",
+        r"meta-llama.*3\.[123]",
+    ),
+    template_fingerprints=("<|python_tag|>", '{"name": function name, "parameters"', "Environment: ipython"),
+)

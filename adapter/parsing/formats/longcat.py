@@ -1,0 +1,48 @@
+"""LongCat Flash: JSON in ``<longcat_tool_call>`` tags.
+
+Format: tokenizer_config.json (chat_template) of meituan-longcat/LongCat-Flash-Chat
+and LongCat-Flash-Thinking, whose reasoning has tags of its own; see `json_tag`.
+The keys and values of `longcat2` in the same tags are read too.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags
+from adapter.parsing.bodies.json_tag import json_tag_reader
+from adapter.parsing.encoding import calls_encoder, json_call
+from adapter.parsing.format import BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
+
+TAGS = KeyValueTags(
+    open="<longcat_tool_call>",
+    close="</longcat_tool_call>",
+    key_open="<longcat_arg_key>",
+    key_close="</longcat_arg_key>",
+    value_open="<longcat_arg_value>",
+    value_close="</longcat_arg_value>",
+)
+OPEN, CLOSE = TAGS.open, TAGS.close
+
+_read_json = json_tag_reader(OPEN, CLOSE)
+_read_pairs = KeyValueReader(TAGS, own=("longcat2",)).read
+
+
+def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """The body after ``<longcat_tool_call>``: its first character tells JSON from a name with pairs."""
+    char = yield from skip_space(source, span)
+    return (yield from (_read_json if char in "{[<" else _read_pairs)(source, span, context))
+
+
+FORMAT = Format(
+    name="longcat",
+    aliases=("longcat_flash",),
+    openers=(CallOpener(OPEN, read_call),),
+    encode_calls=calls_encoder(json_call, f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
+    reasoning={"<longcat_think>": "</longcat_think>"},
+    stray_closers=(CLOSE, TAGS.key_close, TAGS.value_close),
+    end_tokens=("</longcat_s>",),
+    stop_sequences=("</longcat_s>",),
+    special_tokens=(OPEN, CLOSE, "<longcat_think>", "</longcat_think>"),
+    model_patterns=(r"longcat-?_?flash(?!-?_?(?:lite|thinking-?_?26))",),
+    template_fingerprints=(OPEN,),
+)

@@ -1,0 +1,30 @@
+"""MiMo: the functions of Qwen3-Coder with values on the line of their tags.
+
+Format: that of XiaomiMiMo/MiMo-V2-Flash by the parsers of engines, not compared with the template;
+MiMo-7B writes `hermes`::
+
+    <tool_call>
+    <function=NAME>
+    <parameter=KEY>value</parameter>
+    </function>
+    </tool_call>
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN
+from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.formats import qwen3_coder
+from adapter.parsing.formats.qwen3_coder import encode_function
+
+FORMAT = replace(
+    qwen3_coder.FORMAT,
+    name="mimo",
+    aliases=("mimo_v2", "mimo_v2_flash"),
+    encode_calls=calls_encoder(partial(encode_function, margin=""), f"{OPEN}\n", f"\n{CLOSE}", between="\n"),
+    model_patterns=(r"mimo-?_?v?[2-9]",),
+    template_fingerprints=("You are MiMo",),
+)

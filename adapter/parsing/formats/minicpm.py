@@ -1,0 +1,38 @@
+"""MiniCPM 3 and 4: Python calls in a fence, between ``<|tool_call_start|>`` and ``<|tool_call_end|>``.
+
+Format: that of openbmb/MiniCPM3-4B and MiniCPM4-8B by the parsers of engines, not compared with the templates;
+the tokens are those of `lfm2`, whose lists of calls are read too::
+
+    <|thought_start|>
+    ...
+    <|thought_end|>
+    <|tool_call_start|>
+    ```python
+    NAME(KEY=value)
+    ```
+    <|tool_call_end|>
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.python_encoder import encode_call
+from adapter.parsing.bodies.python_scanner import python_or_json
+from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.format import CallOpener, Format
+
+OPEN, CLOSE = "<|tool_call_start|>", "<|tool_call_end|>"
+THINK, END_THINK = "<|thought_start|>", "<|thought_end|>"
+
+
+FORMAT = Format(
+    name="minicpm",
+    aliases=("minicpm3", "minicpm4"),
+    openers=(CallOpener(OPEN, python_or_json(OPEN, CLOSE)),),
+    encode_calls=calls_encoder(encode_call, between="\n", opening=f"{OPEN}\n```python\n", closing=f"\n```\n{CLOSE}"),
+    reasoning={THINK: END_THINK, "<think>": "</think>"},
+    stray_closers=(CLOSE,),
+    stop_sequences=("<|im_end|>",),
+    special_tokens=(OPEN, CLOSE, THINK, END_THINK),
+    model_patterns=(r"minicpm-?_?[34]",),
+    template_fingerprints=(THINK,),
+)

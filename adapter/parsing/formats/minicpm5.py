@@ -1,0 +1,29 @@
+"""MiniCPM5: ``<function name="NAME">`` elements with ``<param>`` elements in them.
+
+Format: chat_template.jinja of openbmb/MiniCPM5 as the parsers of ggml-org/llama.cpp
+(common/parsers/minicpm5.cpp) and vllm-project/vllm read it; see `function_tag`::
+
+    <function name="NAME"><param name="KEY">value</param><param name="KEY"><![CDATA[any text]]></param></function>
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from adapter.parsing.bodies.xml_invoke_tags import encode_call
+from adapter.parsing.bodies.xml_named_function import OPENER, TAGS
+from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.format import Format
+
+FORMAT = Format(
+    name="minicpm5",
+    aliases=("minicpm5_xml", "minicpm4_xml"),
+    openers=(OPENER,),
+    encode_calls=calls_encoder(partial(encode_call, TAGS, describe=None, line_end=""), between="\n"),
+    encode_result=result_encoder("<tool_response>\n", "\n</tool_response>"),
+    stray_closers=("</function>", "</param>"),
+    stop_sequences=("<|im_end|>",),
+    special_tokens=("<think>", "</think>"),
+    model_patterns=(r"minicpm-?_?v?-?[5-9]",),
+    template_fingerprints=("<param name=",),
+)

@@ -1,0 +1,35 @@
+"""MiniMax M1: JSON objects, a line each, in ``<tool_calls>``.
+
+Format: that of MiniMaxAI/MiniMax-M1-80k, also MiniMax-Text-01, by vLLM's parser, not compared with the
+template; see `tool_calls_tag`.
+"""
+
+from __future__ import annotations
+
+import json
+
+from adapter.core.events import JsonObject
+from adapter.parsing.bodies.tool_calls_tag import CLOSE, OPEN, OPENERS
+from adapter.parsing.encoding import result_encoder
+from adapter.parsing.format import Format
+
+
+def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
+    each = [json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False) for name, arguments in calls]
+    return "\n".join((OPEN, *each, CLOSE))
+
+
+FORMAT = Format(
+    name="minimax_m1",
+    aliases=("minimax_text_01", "minimax1"),
+    openers=OPENERS,
+    encode_calls=encode_calls,
+    encode_result=result_encoder("tool name: {name}\ntool result: "),
+    result_markers=("\ntool name:", "\ntool result:"),
+    stray_closers=(CLOSE,),
+    end_tokens=("<end_of_sentence>",),
+    stop_sequences=("<end_of_sentence>",),
+    special_tokens=(OPEN, CLOSE, "<think>", "</think>"),
+    model_patterns=(r"minimax-?_?(?:m1|text)",),
+    template_fingerprints=("<beginning_of_sentence>",),
+)

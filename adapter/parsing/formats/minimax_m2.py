@@ -1,0 +1,29 @@
+"""MiniMax M2: elements in ``<minimax:tool_call>``.
+
+Format: chat_template.jinja of MiniMaxAI/MiniMax-M2 and MiniMax-M2.1, which opens
+the reasoning in the prompt; see `invoke_tags`. In long agent sessions it falls into
+a form of its own, see `arrow_call`.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies import arrow_call
+from adapter.parsing.bodies.invoke_tags import MINIMAX, OPENERS, STRAYS, calls_encoder
+from adapter.parsing.encoding import result_encoder
+from adapter.parsing.format import Format
+
+FORMAT = Format(
+    name="minimax_m2",
+    aliases=("minimax", "minimax-m2"),
+    openers=(*OPENERS, arrow_call.OPENER),
+    encode_calls=calls_encoder(MINIMAX),
+    encode_result=result_encoder("<response>", "</response>"),
+    result_markers=("<response>",),
+    starts_in_reasoning=True,
+    stray_closers=STRAYS,
+    end_tokens=("[e~[",),
+    stop_sequences=("[e~[",),
+    special_tokens=(f"<{MINIMAX}>", f"</{MINIMAX}>", "<think>", "</think>"),
+    model_patterns=(r"minimax-?_?m2",),
+    template_fingerprints=(f"<{MINIMAX}>",),
+)

@@ -1,0 +1,133 @@
+"""Mistral: ``[TOOL_CALLS]`` and then a JSON array, or a name and its arguments.
+
+Format: the encoders of mistral-common (``tokens/tokenizers/instruct.py``) and the chat
+templates of the releases::
+
+    [TOOL_CALLS] [{"name": N, "arguments": {...}}, ...]                 v3 to v7
+    [TOOL_CALLS]N[CALL_ID]123456789[ARGS]{...}[TOOL_CALLS]N[ARGS]...    v11; v13 has no call id
+
+Nothing closes a call: it ends with its JSON. Magistral reasons between ``[THINK]``
+markers, its first release between ``<think>`` tags.
+"""
+
+from __future__ import annotations
+
+import re
+
+from adapter.parsing.bare_json import UntaggedJson
+from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
+from adapter.parsing.format import CUT_OFF, TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.marker_set import MarkerSet
+from adapter.parsing.stream_buffer import (
+    Reader,
+    StreamBuffer,
+    peek_marker,
+    peek_match,
+    read_until,
+    skip_space,
+    take_marker,
+    take_match,
+)
+
+OPEN, CLOSE, ARGUMENTS, CALL_ID = "[TOOL_CALLS]", "[/TOOL_CALLS]", "[ARGS]", "[CALL_ID]"
+END = "</s>"
+
+HEAD_LIMIT = 200
+"""Characters of a name or a call id; more is prose that names the marker."""
+
+_ENDS = (OPEN, CLOSE, END)
+_NAME = re.compile(r"[\w.:/-]+")
+_STRIPPED = re.compile(rf"\s*([\w.-]{{1,100}}){re.escape(ARGUMENTS)}(?=\{{)")
+_MAY_BE_STRIPPED = re.compile(r"\s*+(?:[\w.-]++(?:\[(?:A|AR|ARG|ARGS|ARGS\])?)?)?")
+_again = MarkerSet(OPEN)
+_after_name = MarkerSet(ARGUMENTS, CALL_ID, "{", *_ENDS, "\n")
+_after_id = MarkerSet(ARGUMENTS, "{", *_ENDS, "\n")
+_read_list = UntaggedJson("arguments", after_marker=True, ends=_ENDS)
+
+
+def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """What follows ``[TOOL_CALLS]``, in whichever of the three spellings."""
+    fixes: list[str] = []
+    while True:
+        char = yield from skip_space(source, span)
+        again = (yield from take_marker(source, _again)) if char == OPEN[0] else ""
+        if not again:
+            break
+        span.append(again)
+        fixes.append("text-in-tag")  # the marker written twice
+    if not char:
+        return BodyResult(error=CUT_OFF)
+    if char in "{[":
+        return (yield from _read_list(source, span, context)).adding(*fixes)
+    head: list[str] = []
+    marker = yield from _take_head(source, _after_name, head)
+    span.extend(head)
+    name = "".join(head).strip()
+    if not _NAME.fullmatch(name):
+        source.push_back(marker)
+        return TEXT
+    if marker.upper() == CALL_ID:
+        span.append(marker)
+        marker = yield from _take_head(source, _after_id, span)
+    if marker == "\n" and (not context.tools or context.tools.match(name)):
+        span.append(marker)
+        marker = "{" if (yield from skip_space(source, span)) == "{" else ""
+        source.position += len(marker)
+    if marker.upper() == ARGUMENTS:
+        span.append(marker)
+    elif marker == "{":
+        source.push_back(marker)
+        fixes.append("missing-inner-tag")
+    else:
+        source.push_back(marker)
+        return BodyResult(error=CUT_OFF) if source.final and source.is_empty else TEXT
+    arguments = UntaggedJson("arguments", after_marker=True, name=name, ends=_ENDS)
+    reading = yield from arguments(source, span, context)
+    if reading.not_a_call:
+        cut = source.final and source.is_empty
+        return BodyResult(error=CUT_OFF if cut else f"after {OPEN}{name}{ARGUMENTS} must come one JSON object")
+    return reading.adding(*fixes)
+
+
+def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """``NAME[ARGS]{...}`` of a tool of the session at the very beginning: the server stripped the marker."""
+    undecided, context.may_be_text = context.may_be_text, True
+    found = yield from peek_match(source, _STRIPPED, HEAD_LIMIT, lambda ahead: _may_be_stripped(ahead, context))
+    context.may_be_text = undecided
+    if found is None or context.tools.match(found[1]) is None:
+        return TEXT
+    take_match(source, found, span)
+    read = UntaggedJson("arguments", after_marker=True, name=found[1], ends=_ENDS)
+    return (yield from read(source, span, context)).adding("missing-open-tag")
+
+
+def _may_be_stripped(ahead: str, context: ReadContext) -> bool:
+    """Whether ``ahead`` may go on as the name of a tool of the session and the marker of its arguments."""
+    word = ahead.strip().partition("[")[0]
+    return _MAY_BE_STRIPPED.fullmatch(ahead) is not None and any(name.startswith(word) for name in context.tools)
+
+
+def _take_head(source: StreamBuffer, markers: MarkerSet, head: list[str]) -> Reader[str]:
+    """Take a short text and the marker after it, which is returned; "" when none comes."""
+    if not (yield from peek_marker(source, markers, HEAD_LIMIT)):
+        head.append(source.rest() if source.final and len(source.text) - source.position < HEAD_LIMIT else "")
+        return ""
+    return (yield from read_until(source, markers, head))
+
+
+FORMAT = Format(
+    name="mistral",
+    aliases=("mixtral", "ministral", "magistral", "devstral", "mistral_common", "ministral3"),
+    openers=(CallOpener(OPEN, read_tool_calls, keeps_space=True),),
+    read_without_markers=read_stripped,
+    encode_calls=calls_encoder(json_arguments, f"{OPEN}{{name}}{ARGUMENTS}"),
+    encode_result=result_encoder("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
+    result_markers=("[TOOL_RESULTS]",),
+    reasoning={"[THINK]": "[/THINK]"},
+    stray_closers=(CLOSE,),
+    end_tokens=(END,),
+    stop_sequences=(END,),
+    special_tokens=(OPEN, ARGUMENTS, CALL_ID, "[THINK]", "[/THINK]"),
+    model_patterns=(r"(?:mi|mini|magi|math|dev|pix|code|vox)stral", r"mixtral"),
+    template_fingerprints=(OPEN,),
+)

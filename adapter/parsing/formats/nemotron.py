@@ -1,0 +1,46 @@
+"""Nemotron Nano and Super: a JSON list in ``<TOOLCALL>``.
+
+Format: the chat templates of nvidia/NVIDIA-Nemotron-Nano-9B-v2 and
+Llama-3_3-Nemotron-Super-49B-v1_5; see `json_tag`. Nemotron 3 writes `qwen3_coder`.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.json_tag import json_tag_reader
+from adapter.parsing.bodies.unknown_tags import read_elements
+from adapter.parsing.encoding import list_encoder, result_encoder
+from adapter.parsing.format import BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, give_back, skip_space
+
+OPEN, CLOSE = "<TOOLCALL>", "</TOOLCALL>"
+
+
+_read_json = json_tag_reader(OPEN, CLOSE)
+
+
+def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """The list, or the element named after the tool that other models put between these tags."""
+    char = yield from skip_space(source, span)
+    if char != "<" or source.text.startswith("</", source.position):
+        return (yield from _read_json(source, span, context))
+    start = len(span)
+    reading = yield from read_elements(source, span, context, CLOSE)
+    if reading.calls:
+        return reading.adding("foreign-body")
+    give_back(source, span, start)
+    return (yield from _read_json(source, span, context))
+
+
+FORMAT = Format(
+    name="nemotron",
+    aliases=("nemotron_json", "nemotron_nano_v2"),
+    openers=(CallOpener(OPEN, read_calls),),
+    encode_calls=list_encoder(OPEN, CLOSE),
+    encode_result=result_encoder("<TOOL_RESPONSE>[", "]</TOOL_RESPONSE>"),
+    stray_closers=(CLOSE,),
+    end_tokens=("<SPECIAL_12>",),
+    stop_sequences=("<SPECIAL_12>", "<|eot_id|>"),
+    special_tokens=(OPEN, CLOSE, "<think>", "</think>"),
+    model_patterns=(r"nemotron-?_?(?:nano|super|ultra)(?!.*-3-)",),
+    template_fingerprints=("<TOOLCALL>",),
+)

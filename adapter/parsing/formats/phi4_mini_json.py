@@ -1,0 +1,52 @@
+"""Phi-4-mini: ``functools[{"name": N, "arguments": {...}}, ...]``.
+
+Format: the model card and chat template of microsoft/Phi-4-mini-instruct; later revisions of the
+template ask for ``<|tool_call|>[...]<|/tool_call|>`` instead, and both are read. Results go back
+after ``<|tool_response|>``.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.tool_call_token import CLOSE, OPEN, read_calls, read_list
+from adapter.parsing.encoding import list_encoder, result_encoder
+from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space
+
+WORD, RESULT, END = "functools[", "<|tool_response|>", "<|end|>"
+
+
+def read_functools(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """The list after the word ``functools``: within a line, where FireFunction puts it, only calls of known tools."""
+    while source.is_empty and not source.final:
+        yield
+    if not context.at_line_start and not source.text.startswith("{", source.position):
+        return TEXT
+    ahead: list[str] = []
+    char = yield from skip_space(source, ahead)
+    source.push_back("".join(ahead))
+    if char and char not in "{[]\"'":
+        return TEXT  # a list of words
+    word = span.pop()
+    span.append(word[:-1])
+    source.push_back(word[-1])
+    context.may_be_text = not context.at_line_start
+    reading = yield from read_list(source, span, context)
+    is_known = all(context.tools.match(call.name) for call in reading.calls)
+    return reading if context.at_line_start or (reading.calls and is_known) else TEXT
+
+
+FORMAT = Format(
+    name="phi4_mini_json",
+    aliases=("phi4", "phi4_mini", "phi_4_mini", "functools"),
+    openers=(CallOpener(WORD, read_functools), CallOpener("functools [", read_functools), CallOpener(OPEN, read_calls)),
+    encode_calls=list_encoder("functools"),
+    encode_result=result_encoder(RESULT),
+    stray_closers=(CLOSE,),
+    end_tokens=(END,),
+    other_role_markers=("<|user|>", "<|system|>"),
+    result_markers=(RESULT,),
+    stop_sequences=(END,),
+    special_tokens=(OPEN, CLOSE),
+    model_patterns=(r"phi-?4",),
+    template_fingerprints=("functools[", "<|/tool_call|>"),
+)

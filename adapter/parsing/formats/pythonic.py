@@ -1,0 +1,34 @@
+"""Pythonic: a list of Python calls, bare or between ``<|python_start|>`` and ``<|python_end|>``.
+
+Format: Meta's prompt format for Llama 4 (and for the small Llama 3.2 models), which asks
+for ``[func(name=value, ...), ...]`` and nothing else. Llama 4 puts it between the two
+tokens now and then, Llama 3 after ``<|python_tag|>``.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.python_encoder import encode_call
+from adapter.parsing.bodies.python_scanner import python_or_json, read_after_python_tag, read_list
+from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.format import CallOpener, Format
+
+OPEN, CLOSE, PYTHON_TAG = "<|python_start|>", "<|python_end|>", "<|python_tag|>"
+
+
+FORMAT = Format(
+    name="pythonic",
+    aliases=("llama4_pythonic", "llama4", "llama_4"),
+    openers=(
+        CallOpener(OPEN, python_or_json(OPEN, CLOSE, "parameters"), keeps_space=True),
+        CallOpener(PYTHON_TAG, read_after_python_tag, keeps_space=True),
+    ),
+    read_bare=read_list,
+    encode_calls=calls_encoder(encode_call, between=", ", opening="[", closing="]"),
+    stray_closers=(CLOSE,),
+    end_tokens=("<|eot|>",),
+    other_role_markers=("<|header_start|>",),
+    stop_sequences=("<|eot|>", "<|eom|>"),
+    special_tokens=(OPEN, CLOSE, PYTHON_TAG),
+    model_patterns=(r"llama-?_?4",),
+    template_fingerprints=("<|python_start|>", "<|header_start|>"),
+)

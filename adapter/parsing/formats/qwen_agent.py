@@ -1,0 +1,33 @@
+"""Qwen-Agent's own: ``✿FUNCTION✿`` and ``✿ARGS✿`` on lines of their own.
+
+Format: the prompt that QwenLM/Qwen-Agent has for Qwen 1.5 and 2 (llm/fncall_prompts/qwen_fncall_prompt.py)::
+
+    ✿FUNCTION✿: get_weather
+    ✿ARGS✿: {"city": "Oslo"}
+    ✿RESULT✿: ...
+    ✿RETURN✿: It is cold in Oslo.
+
+Several calls stand below each other before the first result. ``✿RESULT✿`` is where the model must stop;
+``✿RETURN✿`` comes before the answer.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies.react_lines import labelled_reader
+from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
+from adapter.parsing.format import CallOpener, Format
+
+OPEN, ARGUMENTS, RESULT, ANSWER = "✿FUNCTION✿:", "✿ARGS✿:", "✿RESULT✿", "✿RETURN✿"
+
+
+FORMAT = Format(
+    name="qwen_agent",
+    aliases=("qwen_fncall",),
+    openers=(CallOpener(OPEN, labelled_reader(ARGUMENTS, RESULT)),),
+    encode_calls=calls_encoder(json_arguments, f"{OPEN} {{name}}\n{ARGUMENTS} ", between="\n"),
+    encode_result=result_encoder(f"{RESULT}: "),
+    end_tokens=(ANSWER + ":",),
+    result_markers=(RESULT,),
+    stop_sequences=(RESULT, ANSWER),
+    template_fingerprints=(OPEN,),
+)

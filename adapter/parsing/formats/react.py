@@ -1,0 +1,33 @@
+"""ReAct: ``Action:`` and ``Action Input:`` on lines of their own.
+
+Format: the prompt of "ReAct: Synergizing Reasoning and Acting in Language Models" as LangChain and
+Qwen-Agent word it::
+
+    Thought: I need the file.
+    Action: read_file
+    Action Input: {"path": "a.py"}
+    Observation: ...
+
+The input is the arguments as JSON. ``Observation:`` is where the model must stop: what follows is invented.
+Continue's labels are read, too, see `labelled_block`.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.bodies import continue_block
+from adapter.parsing.bodies.react_lines import labelled_reader
+from adapter.parsing.encoding import calls_encoder, json_arguments, result_encoder
+from adapter.parsing.format import CallOpener, Format
+
+OPEN, INPUT, RESULT = "Action:", "Action Input:", "Observation:"
+
+
+FORMAT = Format(
+    name="react",
+    openers=(CallOpener(OPEN, labelled_reader(INPUT, RESULT)), continue_block.OPENER),
+    encode_calls=calls_encoder(json_arguments, f"{OPEN} {{name}}\n{INPUT} ", between="\n"),
+    encode_result=result_encoder(f"{RESULT} "),
+    result_markers=("\n" + RESULT,),
+    stop_sequences=("\n" + RESULT,),
+    template_fingerprints=(INPUT,),
+)

@@ -1,0 +1,29 @@
+"""iFlytek Spark 2.5: the pairs of GLM 4.5, a pair a line.
+
+Format: the detector that sgl-project/sglang has for the family
+(function_call/spark25_detector.py), whose template is not public::
+
+    <tool_call>NAME
+    <arg_key>KEY</arg_key><arg_value>value</arg_value>
+    </tool_call>
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from adapter.parsing.bodies.arg_key_value import GLM, encode_call
+from adapter.parsing.encoding import calls_encoder
+from adapter.parsing.formats import glm45
+
+FORMAT = replace(
+    glm45.FORMAT,
+    name="spark25",
+    aliases=("spark2_5", "spark"),
+    encode_calls=calls_encoder(partial(encode_call, GLM, gap="\n", value_end="\n"), between="\n"),
+    end_tokens=(),
+    stop_sequences=(),
+    model_patterns=(r"spark-?_?x?2",),
+    template_fingerprints=(),
+)

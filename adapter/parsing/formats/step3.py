@@ -1,0 +1,53 @@
+"""Step 3: elements of its own between control tokens.
+
+Format: tokenizer_config.json (chat_template) of stepfun-ai/step3; see `call_tokens`::
+
+    <｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>
+    <steptml:invoke name="NAME"><steptml:parameter name="KEY">value</steptml:parameter></steptml:invoke>
+    <｜tool_call_end｜><｜tool_calls_end｜>
+
+all on one line.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from adapter.parsing.bodies.deepseek_tokens import (
+    CALL_BEGIN,
+    CALL_END,
+    CALLS_BEGIN,
+    CALLS_END,
+    SECTION,
+    SEPARATOR,
+    STEP_OPENER,
+    STEP_TAGS,
+)
+from adapter.parsing.bodies.deepseek_tokens import STRAYS as TOKEN_STRAYS
+from adapter.parsing.bodies.xml_invoke_tags import encode_call
+from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.format import Format
+
+_OPEN, _SEPARATOR, _CLOSE = CALL_BEGIN[1], SEPARATOR[1], CALL_END[1]
+
+
+FORMAT = Format(
+    name="step3",
+    aliases=("step-3",),
+    openers=(*SECTION.openers, STEP_OPENER),
+    encode_calls=calls_encoder(
+        partial(encode_call, STEP_TAGS, describe=None, line_end=""),
+        f"{_OPEN}function{_SEPARATOR}",
+        _CLOSE,
+        opening=CALLS_BEGIN[1],
+        closing=CALLS_END[1],
+    ),
+    encode_result=result_encoder("<｜tool_output_begin｜>", "<｜tool_output_end｜>"),
+    result_markers=("<｜tool_outputs_begin｜>", "<｜tool_output_begin｜>"),
+    stray_closers=(*TOKEN_STRAYS, *STEP_TAGS.call_close, *STEP_TAGS.parameter_close),
+    end_tokens=("<|EOT|>",),
+    stop_sequences=("<|EOT|>",),
+    special_tokens=(CALLS_BEGIN[1], CALLS_END[1], _OPEN, _SEPARATOR, _CLOSE, "<think>", "</think>"),
+    model_patterns=(r"step-?_?3(?![.p_-]?[5-9])",),
+    template_fingerprints=("<steptml:invoke",),
+)

@@ -1,0 +1,220 @@
+"""Elements named after the tool and its parameters, as Cline and Roo Code teach them.
+
+Format: the tool use section of the system prompts of cline/cline and
+RooCodeInc/Roo-Code. Any model may write it, so nothing but its name tells it::
+
+    <NAME>
+    <KEY>value, as it is, on this line or on lines of its own</KEY>
+    </NAME>
+
+Such tags are ordinary XML in an answer. Only names of the session's tools open a
+call, at the beginning of a line, and only where a parameter, JSON or the closing
+tag comes next; Qwen3-Coder's ``<parameter=KEY>`` and ``</function>`` may stand for
+these. ``<NAME KEY="value" />`` is a call on a line of its own, where the name has
+an underscore, which no element of HTML has, and the attributes are the tool's
+parameters, with all that it requires.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence, Set
+from functools import lru_cache, partial
+
+from adapter.core.events import Json, JsonObject
+from adapter.parsing.bodies.argument_collection import BodyError, PendingCall, encode_unescaped
+from adapter.parsing.bodies.raw_value import RawValue, without_line_end
+from adapter.parsing.encoding import calls_encoder, result_encoder
+from adapter.parsing.format import CUT_OFF, TEXT, BodyReader, BodyResult, CallOpener, Format, ReadContext
+from adapter.parsing.marker_set import markers_for
+from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, take_marker, take_until
+from adapter.parsing.tagged_json import TaggedJson
+from adapter.tools.coercion import schema_types
+from adapter.tools.tool import Tool
+
+KEY_LIMIT = 100
+"""Characters of a parameter's opening tag."""
+
+ATTRIBUTES_LIMIT = 4000
+"""Characters of the attributes of an element that closes itself."""
+
+_KEY = re.compile(r"<(?:parameter=)?([A-Za-z_][\w.-]*)\s*(/?)>")
+_FUNCTION_CLOSE = "</function>"
+_BEGINS_LINE = re.compile(r"\r?\n[ \t]*<([\w.-]+)>")
+_BEGINS_TAG = re.compile(r"</?[\w.-]*")
+_ATTRIBUTE = re.compile(r"\s*([\w.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE.pattern}(?=\s|\Z))+\s*")
+
+
+def openers_for(names: Sequence[str]) -> tuple[CallOpener, ...]:
+    elements = [CallOpener(f"<{name}>", _reader_of(name)) for name in names if _is_key(name)]
+    tags = [CallOpener(f"<{name} ", partial(_read_tag, name)) for name in names if _is_key(name) and "_" in name]
+    return (*elements, *tags)
+
+
+def _read_tag(name: str, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+    """The attributes of an element that closes itself."""
+    if not (context.at_line_start or context.after_call):
+        return TEXT
+    context.may_be_text = True
+    tool, taken = context.tools[name], list[str]()
+    written = (yield from take_until(source, "/>", ATTRIBUTES_LIMIT, taken)) or ""
+    while source.is_empty and not source.final:
+        yield
+    is_alone = source.is_empty or source.text[source.position] in "\r\n<"
+    call = PendingCall(tool.name, tool)
+    call.fix("value-in-attribute")
+    if is_alone and _ATTRIBUTES.fullmatch(written):
+        for key, double, single in _ATTRIBUTE.findall(written):
+            call.add_text(key, double or single)
+    if not call.arguments or not {*tool.required} <= call.arguments.keys() <= tool.properties.keys():
+        source.push_back("".join(taken))
+        return TEXT
+    span.extend(taken)
+    return call.result()
+
+
+def _reader_of(name: str) -> BodyReader:
+    opening, closing = f"<{name}>", f"</{name}>"
+
+    def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
+        tool = context.tools[name]
+        if not (context.at_line_start or context.after_call):
+            return TEXT
+        call = PendingCall(tool.name, tool)
+        while True:
+            char = yield from skip_space(source, span)
+            if char == "{" and not call.arguments:
+                return (yield from TaggedJson(opening, closing, name=tool.name)(source, span, context))
+            closers = (closing, _FUNCTION_CLOSE) if call.arguments else (closing,)
+            close = yield from take_marker(source, markers_for(*closers))
+            if close:
+                span.append(close)
+                return call.result()
+            if source.final and _BEGINS_TAG.fullmatch(source.text, source.position):
+                span.append(source.rest())
+                return BodyResult(error=CUT_OFF)
+            key = yield from _take_key(source, span, tool)
+            if not key and not call.arguments and char:
+                return TEXT  # the tag was only mentioned, or is part of the answer
+            if not key:
+                return BodyResult(error=_broken(tool) if char else CUT_OFF)
+            try:
+                yield from _read_value(key, tool, source, span, call)
+            except BodyError as error:
+                return error.result
+
+    return read
+
+
+def _read_value(key: str, tool: Tool, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
+    """Read a parameter after its opening tag, which is the last of ``span``."""
+    is_parameter = span[-1].lower().startswith("<parameter=")
+    is_empty = span[-1].endswith("/>")
+    if is_parameter or is_empty:
+        call.fix("misspelt-inner-tag")
+    if is_empty:
+        call.add_text(key, "")
+        return
+    tag = "parameter" if is_parameter else key
+    value: list[str] = []
+    ended_by = yield from _value_of(tool.name, tag, _next_keys(tool, key)).take(source, value, _never)
+    text = "".join(value)
+    if ended_by is None:
+        span.append(text)
+        raise BodyError
+    if ended_by:
+        span.extend([text, ended_by])
+        call.check_end(key, text, (f"<{key}>",), (f"</{key}>",))
+    else:
+        call.fix("missing-inner-tag")
+        text, others = _without_others(text, tool.properties.keys() - call.arguments.keys() - {key})
+        source.push_back(others)
+        span.append(text)
+        text = without_line_end(text)
+    call.add_text(key, _without_margins(text))
+
+
+def _is_key(name: str) -> bool:
+    found = _KEY.fullmatch(f"<{name}>")
+    return found is not None and found[1] == name
+
+
+def _take_key(source: StreamBuffer, span: list[str], tool: Tool) -> Reader[str]:
+    """``<KEY>``, or ``<KEY/>`` of a parameter, taken; "" with nothing taken when there is none."""
+    taken: list[str] = []
+    yield from take_until(source, ">", KEY_LIMIT, taken)
+    found = _KEY.fullmatch("".join(taken))
+    if found is None or (found[2] and found[1] not in tool.properties):
+        source.push_back("".join(taken))
+        return ""
+    span.extend(taken)
+    return found[1]
+
+
+@lru_cache(maxsize=64)
+def _value_of(name: str, key: str, keys: tuple[str, ...]) -> RawValue:
+    return RawValue(
+        closes=[f"</{key}>"],
+        next_opens=["<parameter=", *(f"<{other}{end}" for other in keys for end in (">", "/>", " />"))],
+        call_opens=[f"<{name}>"],
+        call_closes=[f"</{name}>", *([_FUNCTION_CLOSE] if key == "parameter" else [])],
+    )
+
+
+def _next_keys(tool: Tool, key: str) -> tuple[str, ...]:
+    """The parameters whose tags may follow ``key``'s value: a list's may come once for each item."""
+    is_list = "array" in schema_types(tool.properties.get(key, {}))
+    return tuple(other for other in tool.properties if other != key or is_list)
+
+
+def _without_others(text: str, keys: Set[str]) -> tuple[str, str]:
+    """A value whose closing tag is missing, and the other parameters' elements on the lines at its end."""
+    begins = next((found for found in _BEGINS_LINE.finditer(text) if found[1] in keys), None)
+    if begins is None or not text.rstrip().endswith(tuple(f"</{key}>" for key in keys)):
+        return text, ""
+    return text[: begins.start()], text[begins.start() :]
+
+
+def _never(_source: StreamBuffer, _tag: str) -> Reader[bool]:
+    """A parameter's tag inside a value is data: XML may well hold ``<path>``."""
+    yield from ()
+    return False
+
+
+def _without_margins(text: str) -> str:
+    """A value on lines of its own, without the line breaks around it."""
+    begins_line = re.match(r"\r?\n", text)
+    return without_line_end(text[begins_line.end() :]) if begins_line else text
+
+
+def _broken(tool: Tool) -> str:
+    return f"in <{tool.name}> something other than a parameter stands: expected <NAME>value</NAME> or </{tool.name}>"
+
+
+def encode_call(name: str, arguments: JsonObject) -> str:
+    if any(_is_ambiguous(key, value) for key, value in arguments.items()):
+        body = json.dumps(arguments, ensure_ascii=False) + "\n"
+    else:
+        body = "".join(f"<{key}>{encode_unescaped(value)}</{key}>\n" for key, value in arguments.items())
+    return f"<{name}>\n{body}</{name}>"
+
+
+def _is_ambiguous(key: str, value: Json) -> bool:
+    """Whether an element would not be read back: no tag inside a value can be told from the element's own."""
+    text = encode_unescaped(value)
+    is_word_for_null = isinstance(value, str) and text.strip() in ("null", "None")
+    is_tag = _is_key(key) and len(f"<{key}>") <= KEY_LIMIT
+    return "<" in text or text.startswith(("\n", "\r\n")) or is_word_for_null or not is_tag
+
+
+FORMAT = Format(
+    name="tool_elements",
+    aliases=("cline", "roo", "roo_code"),
+    openers=(),
+    openers_for=openers_for,
+    encode_calls=calls_encoder(encode_call, between="\n"),
+    encode_result=result_encoder("[{name}] Result:\n"),
+    result_markers=("] Result:\n",),
+)

@@ -1,0 +1,23 @@
+"""LM Studio's own: JSON between ``[TOOL_REQUEST]`` and ``[END_TOOL_REQUEST]``.
+
+Format: LM Studio's documentation of tool use, "default tool use support", which it asks of every
+model whose template has no tools. Results go back as a user's message.
+"""
+
+from __future__ import annotations
+
+from adapter.parsing.encoding import calls_encoder, json_call
+from adapter.parsing.format import CallOpener, Format
+from adapter.parsing.tagged_json import TaggedJson, require_json
+
+OPEN, CLOSE = "[TOOL_REQUEST]", "[END_TOOL_REQUEST]"
+
+
+FORMAT = Format(
+    name="tool_request",
+    aliases=("lmstudio", "lm_studio"),
+    openers=(CallOpener(OPEN, require_json(TaggedJson(OPEN, CLOSE))),),
+    encode_calls=calls_encoder(json_call, OPEN, CLOSE, between="\n"),
+    stray_closers=(CLOSE,),
+    template_fingerprints=(OPEN,),
+)

@@ -1,0 +1,287 @@
+"""Tells from the texts of a few calls how the family writes any: its description."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice, product
+
+from adapter.core.events import Json, JsonObject
+from adapter.core.text.delimiters import split_around
+from adapter.parsing.bodies.format_compiler import UnsupportedLayoutError, json_around
+from adapter.parsing.bodies.format_spec import ID, NUMBER, Body, FormatSpec, KeyValueLayout
+from adapter.prompting.deriving.probes import (
+    FURTHER,
+    KEY,
+    NAME,
+    NO_ARGUMENTS,
+    ONE,
+    OTHER,
+    SECOND,
+    TWO_ARGUMENTS,
+    TWO_CALLS,
+    VALUE,
+    Call,
+    is_special,
+    shared_end,
+    shared_start,
+    split_tokens,
+)
+from adapter.prompting.deriving.turn_layout import CannotDeriveError, PromptFrame
+
+MAX_STARTS = 200
+"""Braces and quotes at which the arguments are looked for."""
+
+
+def infer_call_format(frame: PromptFrame, name: str) -> FormatSpec:
+    """The description of the calls, without what stands around them. Raises CannotDeriveError."""
+    one, two = _written(frame, ONE), _written(frame, TWO_ARGUMENTS)
+    if one is None or two is None:
+        raise CannotDeriveError("the template writes one call and refuses two arguments")
+    place, key = one.find(NAME), one.find(KEY)
+    if key < place:
+        raise CannotDeriveError(f"the name stands after the arguments: {one!r}")
+    found = _json(frame, one, two) or _gemma(one) or _python(one, two) or _pairs(frame, two)
+    description = replace(found, name=name)
+    return _with_section(frame, description, one)
+
+
+def _written(frame: PromptFrame, calls: Sequence[Call]) -> str | None:
+    """The text of ``calls``, with `ID` and `NUMBER` where their ids and numbers stand."""
+    text = frame.calls(calls)
+    if text is None:
+        return None
+    for number, (name, _) in enumerate(calls):
+        text = text.replace(f"{name}:{number}", f"{name}:{NUMBER}")
+        if not frame.writings.way.named_ids:
+            text = text.replace(frame.writings.way.id(name, number), ID)
+    return text
+
+
+# ------------------------------------------------------------------- one call
+
+
+def _json(frame: PromptFrame, one: str, two: str) -> FormatSpec | None:
+    """Arguments as JSON, in an object with the name or after it; None where there are none such."""
+    found = _arguments(one, {KEY: VALUE})
+    if found is None:
+        return None
+    start, end, is_text = found
+    place = one.index(NAME)
+    head, middle, tail = one[:place], one[place + len(NAME) : start], one[end:]
+    body: Body = "named json"
+    arguments_key = "arguments"
+    try:
+        _, _, value = json_around(one.replace(ID, "0").replace(NUMBER, "0"), NAME)
+    except UnsupportedLayoutError:
+        if re.search(r"\w:\s*\Z", head) and re.search(r"\w:\s*\Z", middle):
+            body = "labels"
+    else:
+        body, arguments_key = "json", _arguments_key(value)
+    if body == "named json" and re.match(r"\s*\w", head):
+        line = split_tokens(frame.lead)
+        start = max((place for place, token in enumerate(line) if is_special(token)), default=len(line))
+        body, head = "channels", f"{''.join(line[start:])}{head}"
+    colon, comma, indent = _json_style(two, is_text)
+    return FormatSpec(
+        "", body, head, middle, tail, arguments_key=arguments_key, colon=colon, comma=comma, indent=indent,
+        is_text=is_text,
+    )  # fmt: skip
+
+
+def _arguments(text: str, arguments: JsonObject) -> tuple[int, int, bool] | None:
+    """Where the arguments stand as JSON, and whether as JSON in a JSON string."""
+    decoder = json.JSONDecoder()
+    for found in islice(re.finditer(r"[{\"]", text), MAX_STARTS):
+        try:
+            value, end = decoder.raw_decode(text, found.start())
+        except (ValueError, RecursionError):
+            continue
+        if value == arguments:
+            return found.start(), end, False
+        if isinstance(value, str) and value.lstrip().startswith("{") and _loaded(value) == arguments:
+            return found.start(), end, True
+    return None
+
+
+def _loaded(text: str) -> Json:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _arguments_key(value: Json) -> str:
+    """The key of the object with the name under which the arguments stand; "" where the name is the key."""
+    if isinstance(value, list):
+        return _arguments_key(value[0]) if value else "arguments"
+    if not isinstance(value, dict):
+        return "arguments"
+    if NAME in value:
+        return ""
+    for key, inner in value.items():
+        if inner == {KEY: VALUE} or (isinstance(inner, str) and _loaded(inner) == {KEY: VALUE}):
+            return str(key)
+    nested = [inner for inner in value.values() if isinstance(inner, dict | list)]
+    return _arguments_key(nested[0]) if nested else "arguments"
+
+
+def _json_style(two: str, is_text: bool) -> tuple[str, str, int | None]:
+    """Colon, comma and indent of the arguments."""
+    arguments = {KEY: VALUE, SECOND: FURTHER}
+    for indent, colon, comma in product((None, 4, 2), (": ", ":"), (", ", ",")):
+        written = json.dumps(arguments, separators=(comma, colon), indent=indent)
+        if (json.dumps(written) if is_text else written) in two:
+            return colon, comma, indent
+    return ": ", ", ", None
+
+
+def _gemma(one: str) -> FormatSpec | None:
+    found = re.fullmatch(
+        rf"(?P<head>.*)call:{NAME}\{{{KEY}:(?P<quote>\S+?){VALUE}(?P=quote)\}}(?P<tail>.*)", one, re.DOTALL
+    )
+    if found is None:
+        return None
+    return FormatSpec("", "gemma", found["head"], tail=found["tail"], quote=found["quote"])
+
+
+def _python(one: str, two: str) -> FormatSpec | None:
+    found = re.fullmatch(rf"(?P<head>.*){NAME}\({KEY}=(?P<quote>[\"']){VALUE}(?P=quote)\)(?P<tail>.*)", one, re.DOTALL)
+    if found is None or not re.search(rf"{VALUE}[\"'], ?{SECOND}=", two):
+        return None
+    return FormatSpec("", "python", found["head"], tail=found["tail"])
+
+
+_OTHERS: JsonObject = {
+    "zqcount": 31337,
+    "zqratio": 0.5,
+    "zqflag": True,
+    "zqlist": [31337, "zqitem"],
+    "zqmap": {"zqinner": 31337},
+}
+_KINDS = dict(zip(_OTHERS, ("integer", "number", "boolean", "array", "object"), strict=True))
+
+
+def _pairs(frame: PromptFrame, two: str) -> FormatSpec:
+    """Keys and values one by one. Raises CannotDeriveError where none such are to be seen."""
+    pieces = split_around(two, NAME, KEY, VALUE, SECOND, FURTHER)
+    if pieces is None:
+        raise CannotDeriveError(f"no name, keys and values in their order stand in {two!r}")
+    head, first, opening, following, other_opening, last = pieces
+    if opening != other_opening:
+        raise CannotDeriveError(f"keys and values stand differently: {opening!r} and {other_opening!r}")
+    none = _written(frame, NO_ARGUMENTS)
+    none = none.partition(NAME)[2] if none is not None and NAME in none else ""
+    openings = {"string": opening, **_openings(frame, head, first, last)}
+    bases = set(openings.values())
+    if bases == {opening}:
+        openings = {"string": opening}
+    body: Body = "pairs"
+    if head.endswith("<function="):
+        body = "function"
+    elif re.search(r"[\w:.-]=\"\Z", head) and re.search(r"[\w:.-]=\"\Z", first):
+        body = "elements"
+    pairs = KeyValueLayout(first, following, last, none, openings)
+    before, after = shared_start(first, none), shared_end(last, none)
+    if none:
+        pairs = replace(pairs, in_place=(before, after))
+    return FormatSpec("", body, head, pairs=pairs)
+
+
+def _openings(frame: PromptFrame, head: str, first: str, last: str) -> dict[str, str]:
+    """By the value's JSON type, what stands between key and value, where the value is then written as JSON."""
+    found = {}
+    for key, value in _OTHERS.items():
+        text = _written(frame, [(NAME, {key: value})])
+        start = f"{head}{NAME}{first}{key}"
+        if text is None or not text.startswith(start) or not text.endswith(last):
+            continue
+        inner = text[len(start) : len(text) - len(last)]
+        for colon, comma in ((": ", ", "), (":", ",")):
+            written = json.dumps(value, separators=(comma, colon))
+            if inner.endswith(written):
+                found[_KINDS[key]] = inner[: len(inner) - len(written)]
+                break
+    return found
+
+
+# ------------------------------------------------------------------- several calls
+
+
+def _with_section(frame: PromptFrame, found: FormatSpec, one: str) -> FormatSpec:
+    """``found``, whose head and tail have all that stands around one call, with what belongs to the section apart."""
+    both = _written(frame, TWO_CALLS)
+    head, tail = found.head, found.pairs.last if found.pairs is not None else found.tail
+    if both is None or OTHER not in both:
+        return _with_list(found, one)
+    after = both.partition(VALUE)[2]
+    gap = after[len(_value_end(found, after)) :].partition(OTHER)[0]
+    if NUMBER not in head and '"0"' in head and '"1"' in gap:
+        head, gap = _renumbered(head, "0"), _renumbered(gap, "1")
+    if found.body == "gemma":
+        gap = gap.removesuffix("call:")
+    own_head, own_tail = shared_end(head, gap), shared_start(tail, gap)
+    if len(own_head) + len(own_tail) > len(gap):
+        own_tail = gap[: len(gap) - len(own_head)]
+    opening, closing = head[: len(head) - len(own_head)], tail[len(own_tail) :]
+    between = gap[len(own_tail) : len(gap) - len(own_head)]
+    if not both.startswith(opening) or not both.endswith(closing):
+        raise CannotDeriveError(f"several calls are not one call after the other: {both!r}")
+    pairs = found.pairs
+    if pairs is not None:
+        none, in_place = pairs.none, pairs.in_place
+        if none.endswith(closing):
+            none = none[: len(none) - len(closing)]
+        if in_place is not None and in_place[1].endswith(closing):
+            in_place = (in_place[0], in_place[1][: len(in_place[1]) - len(closing)])
+        pairs = replace(pairs, last=own_tail, none=none, in_place=in_place)
+        own_tail = ""
+    return replace(found, head=own_head, tail=own_tail, pairs=pairs, section=(opening, closing), between=between)
+
+
+def _value_end(found: FormatSpec, after: str) -> str:
+    """What of ``after``, which follows the value of the first call, still belongs to its arguments."""
+    if found.pairs is not None:
+        return ""
+    if found.body == "python":
+        return after[:2]
+    if found.body == "gemma":
+        return f"{found.quote}}}"
+    written = json.dumps({KEY: VALUE}, separators=(found.comma, found.colon), indent=found.indent)
+    if found.is_text:
+        written = json.dumps(written)
+    return written.partition(VALUE)[2]
+
+
+def _renumbered(text: str, digit: str) -> str:
+    before, _, after = text.rpartition(f'"{digit}"')
+    return f'{before}"{NUMBER}"{after}'
+
+
+def _with_list(found: FormatSpec, one: str) -> FormatSpec:
+    """For a template that takes one call only: a list around it is that of several."""
+    if found.body == "json":
+        start, end, value = json_around(one.replace(ID, "0").replace(NUMBER, "0"), NAME)
+        if isinstance(value, list) and ID not in one:
+            inner = one.index("{", start)
+            close = one.rindex("}", 0, end) + 1
+            return replace(
+                found,
+                head=found.head[inner:],
+                tail=found.tail[: len(found.tail) - (len(one) - close)],
+                section=(one[:inner], one[close:]),
+                between=", ",
+            )
+    if found.body == "python":
+        opening = found.head.rindex("[") + 1 if "[" in found.head else 0
+        closing = found.tail.find("]") if "]" in found.tail else len(found.tail)
+        return replace(
+            found,
+            head=found.head[opening:],
+            tail=found.tail[:closing],
+            section=(found.head[:opening], found.tail[closing:]),
+            between=", ",
+        )
+    return replace(found, between="" if found.body in ("named json", "channels") else "\n")

@@ -1,0 +1,146 @@
+"""Checks a format against a template: what that writes is read back, whole and in characters, and what the format does.
+
+The values are those that break parsers: quotes, line breaks, other scripts, nothing, numbers in texts, and the
+family's own markers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from adapter.core.turn import Turn
+from adapter.parsing.format import Format
+from adapter.parsing.parse_policy import LENIENT
+from adapter.parsing.parser import Parser
+from adapter.prompting.deriving.probes import KEY, NAME, NO_ARGUMENTS, ONE, SAID, SECOND, TOOL_SET, TWO_CALLS, Call
+from adapter.prompting.deriving.turn_layout import PromptFrame
+
+_OWN_ONLY = replace(LENIENT, allow_other_formats=False)
+
+SHOWN = 500
+"""Characters of a text that is shown to people."""
+
+QUOTED = 'a "b" \'c\' \\d\\n `e` {"f": [1]} <g> & %h'
+ONE_CALL, SEVERAL = "a text", "two calls"
+_QUOTES = "quotes and brackets"
+_CALLS: dict[str, list[Call]] = {
+    ONE_CALL: ONE,
+    SEVERAL: TWO_CALLS,
+    "no arguments": NO_ARGUMENTS,
+    _QUOTES: [(NAME, {KEY: QUOTED})],
+    "line breaks": [(NAME, {KEY: "first\n\n  second\ttab\nlast", SECOND: "x"})],
+    "a last line break": [(NAME, {KEY: "text\n"})],
+    "other scripts": [(NAME, {KEY: "Ünï 漢字 🙂 \u00a0"})],
+    "an empty text": [(NAME, {KEY: "", SECOND: "y"})],
+    "texts like other types": [(NAME, {KEY: "12", SECOND: "true"})],
+    "types": [(NAME, {"zqcount": 3, "zqratio": -0.25, "zqflag": False, "zqlist": [1, "é", {"k": []}]})],
+    "nested": [(NAME, {"zqmap": {"a": {"b": ["c\nd", 'e"f', 1.5, None, True]}}, KEY: "z"})],
+    "three calls": [*TWO_CALLS, (NAME, {KEY: "third\n"})],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTripSample:
+    """``written``: how the template puts ``content`` and ``calls``, None where it cannot. ``is_limit``: it escapes
+    nothing, so that nobody could read this with certainty."""
+
+    what: str
+    calls: Sequence[Call]
+    written: str | None
+    content: str = ""
+    is_limit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTripFailure:
+    """What was written and how it was read. ``is_limit``: as of `RoundTripSample`."""
+
+    what: str
+    written: str
+    expected: str
+    read: str
+    is_limit: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.written[:SHOWN]!r} was read as {self.read[:SHOWN]}, not as {self.expected[:SHOWN]}"
+
+
+def round_trip_samples(frame: PromptFrame, markers: Sequence[str]) -> tuple[RoundTripSample, ...]:
+    """What the template writes. ``markers``: the family's own."""
+    acting: list[Call] = [(NAME, {KEY: f"a {' b '.join(markers)} c", SECOND: "d"})]
+    quoted = frame.calls(_CALLS[_QUOTES])
+    # Where a text stands as it is, a quote in it is told from its end, or a marker from one that acts, by luck.
+    is_raw = quoted is not None and QUOTED in quoted
+    is_quoted = quoted is not None and any(QUOTED.join((quote, quote)) in quoted for quote in "\"'")
+    made = [
+        RoundTripSample(what, calls, frame.calls(calls), is_limit=is_quoted and what in (_QUOTES, "nested", "types"))
+        for what, calls in _CALLS.items()
+    ]
+    made.append(RoundTripSample("its own markers in a text", acting, frame.calls(acting), is_limit=is_raw))
+    one = made[0].written
+    if one is not None:
+        made.append(RoundTripSample("with the end of the turn", ONE, one + frame.end))
+    for what, calls in {"after words": ONE, "several after words": TWO_CALLS}.items():
+        answer = frame.answer(calls, SAID)
+        # Words and then a call with neither a marker nor a line's end between them are all words.
+        is_glued = answer is not None and re.match(r"\w|[{\[\"]", answer.partition(SAID)[2]) is not None
+        made.append(RoundTripSample(what, calls, answer, SAID, is_limit=is_glued))
+    made.append(RoundTripSample("words alone", (), _plain(frame), SAID))
+    return tuple(made)
+
+
+def _plain(frame: PromptFrame) -> str | None:
+    if frame.turns.plain is None:
+        return None
+    before, opened = frame.turns.plain[0], frame.turns.opened
+    return f"{before.removeprefix(opened) if before.startswith(opened) else ''}{SAID}"
+
+
+def round_trip_failures(
+    format: Format, samples: Sequence[RoundTripSample], *, writes: bool = True
+) -> tuple[RoundTripFailure, ...]:
+    """What of the samples is not read back. ``writes``: nor what the format itself makes of their calls."""
+    return tuple(_misses(format, samples, writes))
+
+
+def _misses(format: Format, samples: Sequence[RoundTripSample], writes: bool) -> Iterator[RoundTripFailure]:
+    for sample in samples:
+        if sample.written is not None:
+            yield from _compare(sample, sample.written, format, "the template")
+        if writes and sample.calls and not sample.content:
+            yield from _compare(sample, format.encode_calls(list(sample.calls)), format, "the format")
+
+
+def _compare(sample: RoundTripSample, written: str, format: Format, writer: str) -> Iterator[RoundTripFailure]:
+    expected = _shown(sample.calls, sample.content)
+    for pieces in ([written], _in_pieces(written)):
+        read = _read(pieces, format)
+        if read != expected:
+            yield RoundTripFailure(f"{sample.what}, by {writer}", written, expected, read, sample.is_limit)
+            return
+
+
+def _in_pieces(text: str) -> list[str]:
+    """Characters; a few at once of what is far longer than any call of a real family."""
+    size = 1 + len(text) // 4_000
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _read(pieces: Sequence[str], format: Format) -> str:
+    parser = Parser(format, TOOL_SET, policy=_OWN_ONLY, generation_prompt="")
+    events = [event for piece in pieces for event in parser.feed(piece)]
+    turn = Turn.from_events([*events, *parser.close("stop")])
+    if turn.invalid:
+        return f"an error: {turn.invalid[0].error}"
+    return _shown([(call.name, call.arguments) for call in turn.calls], turn.content.strip())
+
+
+def _shown(calls: Sequence[Call], content: str) -> str:
+    """For people, and equal where the content and the calls are: some templates sort the arguments."""
+    written = ", ".join(
+        f"{name}({json.dumps(arguments, sort_keys=True, ensure_ascii=False)})" for name, arguments in calls
+    )
+    return f"{content!r} and [{written}]" if content else f"[{written}]"

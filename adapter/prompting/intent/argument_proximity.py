@@ -1,0 +1,96 @@
+"""Match values to parameters by proximity: a value belongs to the parameter that is named right beside it.
+
+"a base of 10 and a height of 5", "parcel number 77 in Santa Clara county".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from adapter.core.events import Json
+from adapter.prompting.intent.bm25 import STOP_WORDS, description_of, split_words, stem
+from adapter.prompting.intent.text_values import Value, find_numbers, find_quoted
+
+MAX_DISTANCE = 4.0
+"""Between a name and a value behind it: 1.5 for each word between them, 0.5 for a stop word."""
+MAX_REQUEST_CHARS = 2_500
+"""A longer request is a document, in which every word occurs."""
+
+_WORD = re.compile(r"[^\W_]+")
+_CLAUSE_END = re.compile(r"[.,;!?\n]|\b(?:and|or|but|then)\b")
+_Span: TypeAlias = tuple[int, int]
+
+
+def match_by_proximity(
+    request: str, properties: Mapping[str, Json], candidates: Mapping[str, Sequence[Value]]
+) -> dict[str, list[Value]]:
+    """Return, of each parameter's ``candidates``, those at the place nearest to its name; each place is used once.
+
+    Only distinctive values count: numbers, quoted strings, and what has a digit or a capital.
+    """
+    if len(request) > MAX_REQUEST_CHARS:
+        return {}
+    quoted = find_quoted(request)
+    places: dict[tuple[str, int], list[tuple[float, Value, _Span]]] = {}
+    for name, values in candidates.items():
+        mentions = list(_mentions(request, name, properties))
+        distinctive = (each for each in values if each in quoted or _is_distinctive(each))
+        for value, span in ((each, span) for each in distinctive for span in _spans(request, each)):
+            for far, at in _distances(request, mentions, span, is_number=not isinstance(value, str)):
+                places.setdefault((name, at), []).append((far, value, span))
+    matched: dict[str, list[Value]] = {}
+    taken: list[_Span] = []
+    for (name, _), found in sorted(places.items(), key=lambda each: (min(far for far, *_ in each[1]), each[0][1])):
+        free = [each for each in found if not any(start < each[2][1] and each[2][0] < end for start, end in taken)]
+        if free and name not in matched:
+            matched[name] = list(dict.fromkeys(value for _, value, _ in free))
+            taken += [span for *_, span in free]
+    return matched
+
+
+def _distances(
+    request: str, mentions: Sequence[tuple[int, int, float]], span: _Span, *, is_number: bool
+) -> Iterator[tuple[float, int]]:
+    """Yield how far a value is from the mentions beside it, and at which end of it the mention is."""
+    start, end = span
+    for first, last, doubt in mentions:
+        is_behind = last <= start
+        gap = request[last:start] if is_behind else request[end:first]
+        far = doubt + sum(0.5 if word in STOP_WORDS else 1.5 for word in split_words(gap))
+        is_beside = is_behind or (end <= first and not gap.strip())
+        if is_beside and far <= MAX_DISTANCE and not _CLAUSE_END.search(gap):
+            far += 0 if is_behind or is_number else 1  # "5 meters": a unit is as good as a name
+            yield far, start if is_behind else end
+
+
+def _is_distinctive(value: Value) -> bool:
+    words = str(value).split()
+    has_sign = any(not each.islower() and each.isalnum() for each in str(value))
+    return has_sign and STOP_WORDS.isdisjoint((words[0], words[-1]))
+
+
+def _spans(request: str, value: Value) -> list[_Span]:
+    if isinstance(value, str):
+        return [match.span() for match in re.finditer(rf"(?<![\w.^]){re.escape(value)}(?!\w)", request)]
+    return [(each.start, each.end) for each in find_numbers(request) if value in (each.value, each.share)]
+
+
+def _mentions(request: str, name: str, properties: Mapping[str, Json]) -> Iterator[tuple[int, int, float]]:
+    """Yield where a parameter is named, and how doubtful that is: by its whole name, by a word that no other parameter
+    has in its name, or by one that no other has in its description."""
+    names = {each: [stem(word) for word in split_words(each)] for each in properties}
+    texts = {each: {stem(word) for word in split_words(description_of(properties[each]))} for each in properties}
+    own, others = names[name], {word for each in properties if each != name for word in names[each]}
+    described = texts[name].difference(*(texts[each] for each in properties if each != name))
+    words = [(match.span(), match[0]) for match in _WORD.finditer(request)]
+    found = [stem(word.lower()) for _, word in words]
+    for at, ((start, end), word) in enumerate(words):
+        if own and found[at : at + len(own)] == own:
+            yield start, words[at + len(own) - 1][0][1], 0.0 if len(own) > 1 else 0.5
+        elif word.islower() and word not in STOP_WORDS:
+            if found[at] in own and found[at] not in others:
+                yield start, end, 1.0
+            elif found[at] in described and (found[at] in own or found[at] not in others):
+                yield start, end, 1.5

@@ -1,0 +1,43 @@
+"""Decide between a call and an answer in words: call if the request scores above a threshold for some tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from adapter.prompting.intent.bm25 import ToolRanking, tokens, value_kinds_of
+from adapter.prompting.intent.candidate_values import has_all_required, names_parameter
+from adapter.tools.tool import ToolSet
+
+MIN_SCORE = 2.0
+"""A BM25 score from which on a request is about a tool."""
+MIN_SHARED_WORDS = 3
+"""Among few tools every word is common and scores low. There, so many shared words are enough, or one fewer and a value
+beside a parameter's name, if the request has a value for each required parameter."""
+
+DISTINCTIVE = frozenset({"_path_", "_folder_", "_mail_", "_url_", "_date_", "_time_", "_code_"})
+"""Kinds of values that people give if they want something done with them."""
+_REFUSED = re.compile(r"(?i)\b(?:no|not|without|don't)\b[^.!?\n]{0,30}\btools?\b")
+_DEMANDED = re.compile(r"(?i)\b(?:use|call|with)\s+(?:\w+\s+){0,2}tools?\b")
+
+
+def should_call(request: str, tools: ToolSet, ranking: ToolRanking, scores: Mapping[str, float]) -> bool:
+    if _REFUSED.search(request):
+        return False
+    if _DEMANDED.search(request) or any(names_tool(request, name) for name in tools):
+        return True
+    best = next(iter(scores))
+    if scores[best] >= MIN_SCORE:
+        return True
+    shared = len(ranking.shared_words(best, request))
+    is_about = shared >= MIN_SHARED_WORDS or (shared == MIN_SHARED_WORDS - 1 and names_parameter(request, tools[best]))
+    if is_about and has_all_required(request, tools[best]):
+        return True
+    kinds = (value_kinds_of(name, each) for tool in tools.values() for name, each in tool.properties.items())
+    taken = set().union(*kinds)
+    return not DISTINCTIVE.isdisjoint(taken.intersection(tokens(request)))
+
+
+def names_tool(request: str, name: str) -> bool:
+    """Whether a request has the name of a tool, which is no common word."""
+    return "_" in name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", request) is not None

@@ -1,0 +1,188 @@
+"""Collect the values of a request that each parameter of a tool may take; constrained decoding admits no others.
+
+Quoted strings, paths, numbers, URLs, dates, names and enum values are copied. Where none fits, a parameter is free.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from adapter.core.events import Json, JsonObject
+from adapter.prompting.intent import text_values as spelled
+from adapter.prompting.intent.argument_proximity import match_by_proximity
+from adapter.prompting.intent.bm25 import PATHS, STOP_WORDS, description_of, stems, value_kinds_of
+from adapter.tools.coercion import schema_types
+from adapter.tools.tool import Tool
+
+MAX_CHOICES = 200
+"""Values offered per parameter: more do not help a model and slow the grammar down."""
+MAX_REQUEST_WORDS = 60
+"""In a longer request nearly everything would be a candidate."""
+
+_SHAPED = ("_mail_", "_url_", "_date_", "_time_")
+_NUMERIC = {"integer", "number"}
+_PERCENT = re.compile(r"(?i)%|percent|\bpct\b")
+_NAME = re.compile(r"(?<=[^\s.!?] )[A-Z][\w-]*(?: (?:(?:de|of|the) )?[A-Z0-9][\w-]*)*")
+"""Capitalized words that do not begin a sentence."""
+_EDGES = "many much between within around near under over before after during per using"
+_NO_VALUE = STOP_WORDS.union(_EDGES.split())
+"""Words with which no value begins or ends."""
+
+
+def narrow(request: str, tool: Tool) -> tuple[Tool, dict[str, list[str]]]:
+    """Return the tool with the parameters that the request may mean, and the candidates of its string parameters.
+
+    Candidates of other types become an ``enum`` of the schema.
+    """
+    candidates = {name: found for name in tool.properties if (found := find_candidates(request, tool, name))}
+    matched = match_by_proximity(request, tool.properties, _scalars(tool, candidates))
+    taken = [value for values in matched.values() for value in values]
+    rest = {
+        name: [value for value in values if not _overlaps(value, taken)] or values
+        for name, values in candidates.items()
+        if name not in matched
+    }
+    candidates = {**rest, **_one_each(request, tool, rest), **matched}
+    kept = {
+        name: schema
+        for name, schema in tool.properties.items()
+        if name in tool.required or name in matched or _is_mentioned(request, name, schema, candidates)
+    }
+    texts = {name: list(map(str, candidates[name])) for name in kept if name in candidates and _is_text(kept[name])}
+    for name in kept.keys() & candidates.keys() - texts.keys():
+        kept[name] = {**kept[name], "enum": list(candidates[name])}
+    required = [name for name in kept if name in tool.required or name in matched]
+    return replace(tool, parameters={**tool.parameters, "properties": kept, "required": required}), texts
+
+
+def has_all_required(request: str, tool: Tool) -> bool:
+    """Whether the request has a candidate for each required string and number."""
+    simple = (name for name in tool.required if schema_types(tool.properties.get(name)) & {*_NUMERIC, "string"})
+    return all(find_candidates(request, tool, name) for name in simple)
+
+
+def names_parameter(request: str, tool: Tool) -> bool:
+    """Whether the request has a value beside the name of a parameter."""
+    candidates = {name: find_candidates(request, tool, name) for name in tool.properties}
+    return bool(match_by_proximity(request, tool.properties, _scalars(tool, candidates)))
+
+
+def find_candidates(request: str, tool: Tool, name: str) -> Sequence[Json]:
+    """Return the values of the request that a parameter may take; nothing leaves it free."""
+    schema = tool.properties.get(name)
+    if not isinstance(schema, dict):
+        return []
+    types = schema_types(schema)
+    if isinstance(schema.get("enum"), list):
+        held = set(stems(request))
+        return [each for each in schema["enum"] if (words := stems(str(each))) and held.issuperset(words)]
+    if "array" in types:
+        return list(_find_lists(request, tool, schema))
+    if _is_text(schema):
+        return [] if schema.keys() & {"pattern", "const"} else _find_texts(request, name, schema)[:MAX_CHOICES]
+    return list(dict.fromkeys(_find_numbers(request, name, schema)))[:MAX_CHOICES] if types & _NUMERIC else []
+
+
+def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[Json]]:
+    """A list in JSON; else all numbers or all quoted strings, if no other parameter wants them."""
+    if pieces := re.findall(r"\[[^\[\]]*\]", request):
+        with suppress(ValueError):
+            yield from [json.loads(pieces[0])] if len(pieces) == 1 else []
+        return
+    types = schema_types(schema.get("items"))
+    others = [schema_types(each) for name in tool.required if (each := tool.properties.get(name)) is not schema]
+    wanted = {*types, "array", "number", "integer"} if types & _NUMERIC else {*types, "array"}
+    if types and types <= {*_NUMERIC, "string"} and not any(each & wanted for each in others):
+        numbers = [each.value for each in spelled.find_numbers(request)]
+        found: list[Json] = [*(spelled.find_quoted(request) if types == {"string"} else numbers)]
+        yield from [found] if len(found) > 1 else []
+
+
+def _find_numbers(request: str, name: str, schema: JsonObject) -> Iterator[int | float]:
+    """Numbers within the bounds. "5 %" is 0.05, unless the parameter is whole or its definition says percent."""
+    is_whole = "number" not in schema_types(schema)
+    as_percent = is_whole or _PERCENT.search(f"{name} {description_of(schema)}")
+    for each in spelled.find_numbers(request):
+        value = each.value if as_percent else each.share
+        is_inside = schema.get("minimum", value) <= value <= schema.get("maximum", value)
+        if is_inside and not (is_whole and isinstance(value, float)):
+            yield value
+
+
+def _find_texts(request: str, name: str, schema: JsonObject) -> list[str]:
+    kinds, quoted, paths = value_kinds_of(name, schema), spelled.find_quoted(request), spelled.find_paths(request)
+    for kind in _SHAPED:
+        if kind in kinds and (found := spelled.find_kind(kind, request)):
+            return found
+    if kinds & PATHS and paths:
+        return paths
+    if len(request.split()) > MAX_REQUEST_WORDS:
+        return []
+    if "_text_" in kinds and (found := [piece for piece in dict.fromkeys(quoted) if piece not in paths]):
+        return found
+    if "_code_" in kinds and (found := spelled.find_kind("_code_", request)):
+        return found
+    rest = request
+    for piece in (*spelled.find_kind("_date_", request), *paths, *quoted):
+        rest = rest.replace(piece, "\n")
+    names = [each for each in dict.fromkeys(_NAME.findall(rest)) if each != "I"]
+    if names and "_name_" in kinds:
+        return [*quoted, *names]
+    rest = re.sub("|".join([r"^\W*\w+", *map(re.escape, names)]), "\n", rest)  # a request begins with a verb
+    runs = (run for part in re.split(r"[\n,;:!?、，。；：！？]\s*", rest) for run in spelled.find_runs(part))
+    some = (run for run in runs if "_text_" in kinds or _may_be_value(run))
+    return list(dict.fromkeys([*quoted, *names, *some]))
+
+
+def _may_be_value(run: str) -> bool:
+    """Whether a run begins and ends with a word that is no stop word, and begins with no number."""
+    words = re.findall(r"[^\W_]+", run.lower())
+    return run[0].isalpha() and run[-1].isalnum() and _NO_VALUE.isdisjoint((words[0], words[-1]))
+
+
+def _is_text(schema: Json) -> bool:
+    return isinstance(schema, dict) and "string" in schema_types(schema) and not schema.get("enum")
+
+
+def _scalars(tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dict[str, list[spelled.Value]]:
+    """Those of string and number parameters without an enum."""
+    free = (name for name in candidates if "enum" not in dict(tool.properties[name] or {}))
+    return {name: [each for each in candidates[name] if isinstance(each, spelled.Value)] for name in free}
+
+
+def _one_each(request: str, tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dict[str, list[Json]]:
+    """Give required parameters with the same candidates one each, in order, if there are just as many: of all
+    candidates, of the quoted ones, or of those quoted or capitalized."""
+    groups: dict[str, list[str]] = {}
+    for name in (name for name in tool.required if name in candidates):
+        groups.setdefault(repr(candidates[name]), []).append(name)
+    quoted = spelled.find_quoted(request)
+    found: dict[str, list[Json]] = {}
+    for names in (names for names in groups.values() if len(names) > 1):
+        values = candidates[names[0]]
+        for some in (values, quoted, [*quoted, *_NAME.findall(request)]):
+            if len(chosen := [value for value in values if value in some]) == len(names):
+                found |= {name: [value] for name, value in zip(names, chosen, strict=True)}
+                break
+    return found
+
+
+def _overlaps(value: Json, taken: Sequence[spelled.Value]) -> bool:
+    if not isinstance(value, str):
+        return value in taken
+    return any(isinstance(each, str) and (value in each or each in value) for each in taken)
+
+
+def _is_mentioned(request: str, name: str, schema: Json, candidates: Mapping[str, Sequence[Json]]) -> bool:
+    """Whether an optional parameter is worth writing that stands beside no value: the request has a path, an enum value
+    or a shaped value for it, or speaks of a flag, list or object."""
+    is_certain = name in candidates and (
+        "enum" in dict(schema or {}) or value_kinds_of(name, schema) & {*PATHS, *_SHAPED}
+    )
+    is_simple = schema_types(schema) <= {"string", *_NUMERIC}
+    words = stems(f"{name} {description_of(schema)}")
+    return bool(is_certain) or (not is_simple and not set(words).isdisjoint(stems(request)))

@@ -1,0 +1,95 @@
+"""Ground the arguments of a client's tools: enforced calls take values that the conversation or the client knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from adapter.core.callbacks import failure, require_items
+from adapter.core.events import Json
+from adapter.grammars.schema_ir import Choices
+from adapter.prompting.intent.bm25 import PATHS, is_risky, value_kinds_of
+from adapter.prompting.intent.candidate_values import MAX_CHOICES
+from adapter.prompting.intent.text_values import find_paths, find_quoted, find_runs
+from adapter.tools import argument_synonyms
+from adapter.tools.tool import Tool, ToolSet
+
+_TEXTS = {
+    *argument_synonyms.OLD_TEXT,
+    *argument_synonyms.NEW_TEXT,
+    *argument_synonyms.PATTERN,
+    *argument_synonyms.COMMAND,
+} - {"from", "to"}
+
+
+class Ground(Protocol):
+    """Return the values that an argument of a tool may take: None leaves it free, an empty list forbids it.
+
+    ``messages``: the conversation so far, in OpenAI's shape. It is called for each argument with each request, and
+    must be quick. Arguments inside objects and lists are asked for by their own names. Any other answer, or an
+    exception, refuses the request.
+    """
+
+    def __call__(self, tool: str, argument: str, messages: Sequence[Mapping[str, Json]]) -> Sequence[str] | None: ...
+
+
+def ground_conversation(
+    tools: ToolSet, messages: Sequence[Mapping[str, Json]], ground: Ground | None = None
+) -> Choices:
+    """Return the candidates for a client's tools: those of ``ground``, or else what the conversation mentions.
+
+    What deletes, moves, overwrites or executes gets nothing that nobody named, whatever ``ground`` says.
+    """
+    texts = [(message.get("role"), _text_of(message)) for message in messages]
+    request = next((text for role, text in reversed(texts) if role == "user"), "")
+    results = "\n".join(text for role, text in texts if role == "tool")
+    choices: dict[tuple[str, str] | str, Sequence[str]] = {}
+    every = ((tool, *argument) for tool in tools.values() for argument in _arguments(tool.parameters))
+    for tool, name, schema in every:
+        named = _find_named(tool, name, schema, request, results) if ground is None or is_risky(tool) else None
+        if ground is not None and (values := _call_ground(ground, tool.name, name, messages)) is not None:
+            said = f"{request}\n{results}"
+            is_said = (re.search(rf"(?<!\w){re.escape(each)}(?!\w)", said) is not None for each in values)
+            named = [each for each, known in zip(values, is_said, strict=True) if named is None or known]
+        if named is not None:
+            choices[tool.name, name] = list(dict.fromkeys(named))[:MAX_CHOICES]
+    return choices
+
+
+def _call_ground(
+    ground: Ground, tool: str, argument: str, messages: Sequence[Mapping[str, Json]]
+) -> Sequence[str] | None:
+    try:
+        values = ground(tool, argument, messages)
+    except Exception as error:
+        raise failure(ground, "ground", error, "Nothing was asked") from error
+    if values is not None:
+        require_items(ground, "ground", values, str, "a list of texts, or None")
+    return values
+
+
+def _find_named(tool: Tool, name: str, schema: Json, request: str, results: str) -> list[str] | None:
+    if name in _TEXTS:
+        return find_quoted(request) or find_runs(request)
+    if value_kinds_of(name, schema) & PATHS or name in (*argument_synonyms.SOURCE, *argument_synonyms.DESTINATION):
+        found = find_paths(request) or find_paths(results)
+        return found if found or is_risky(tool) else None
+    return None
+
+
+def _text_of(message: Mapping[str, Json]) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        content = "\n".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
+
+
+def _arguments(schema: Json) -> Iterator[tuple[str, Json]]:
+    """All arguments of a schema, including those inside lists and objects."""
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    for name, inner in (properties if isinstance(properties, Mapping) else {}).items():
+        yield name, inner
+        yield from _arguments(inner)
+    if isinstance(schema, Mapping) and "items" in schema:
+        yield from _arguments(schema["items"])

@@ -1,0 +1,105 @@
+"""Find the values that a text spells out by shape, in any language: quoted strings, paths, numbers, URLs, dates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from pathlib import PurePosixPath
+from typing import NamedTuple, TypeAlias
+
+MAX_RUN_WORDS = 6
+"""Longer runs of unquoted words are sentences rather than values."""
+MAX_DIGITS = 20
+"""A longer row of digits is an identifier rather than a number."""
+
+# A quote opens after whitespace or a bracket and closes before whitespace or punctuation:
+# "don't" and class="big" hold no quoted string.
+_QUOTED = re.compile(
+    "|".join(
+        rf"(?:^|(?<=[\s(\[{{:,])){re.escape(pair[0])}([^\n]+?){re.escape(pair[1])}(?=$|[\s)\]}},.;:!?])"
+        for pair in ["''", '""', "``", "“”", "‘’", "«»", "„“", "「」", "『』"]
+    )
+)
+_PATH_TOKEN = re.compile(r"(?<![<\w])[\w.\-+@~/\\:]++(?!>)")  # </h1> is no path
+_PATH = re.compile(r"(?=.*\w)(?!(?:e\.g|i\.e)$)(?:.*[/\\]|.*[^/\\]\.[A-Za-z]\w{0,9}$|\.[A-Za-z]\w+$)")
+_AROUND = "\"'`,;:!?()[]“”‘’«»„「」『』"
+_NUMBER = re.compile(
+    r"(?<![\w.^])(-?(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d+)(?:\.\d+)?(?:e-?\d{1,2})?)(\s?%)?(?=[^\W\d_]{0,3}(?![\w^]|\.\d))"
+)
+"""Figures, with a unit of up to three letters or a percent sign: "5cm", "40 %"."""
+
+Value: TypeAlias = str | int | float
+KINDS = {
+    "_mail_": re.compile(r"\b[\w.+-]+@[\w-]+(?:\.\w+)+\b"),
+    "_url_": re.compile(r"\bhttps?://[^\s'\"<>)]+"),
+    "_date_": re.compile(r"\b\d{4}([-/.])\d{2}\1\d{2}\b|\b\d{1,2}([-/.])\d{1,2}\2\d{4}\b"),
+    "_time_": re.compile(r"\b\d{1,2}:\d{2}(?::\d{2})?\b"),
+    "_code_": re.compile(
+        r"\b[A-Z]+-\d+\b|\b[a-z]+_[a-z_]+\b|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{4,}\b|\b[A-Z]{2,}[A-Z_]*\b"
+    ),
+    "_number_": re.compile(r"\b\d+(?:,\d{3})*(?:\.\d+)?\b"),
+}
+"""The shape of a value, the narrower ones first."""
+
+
+class Number(NamedTuple):
+    """A number from index ``start`` to ``end``. ``share``: 0.05 for "5 %", else the value itself."""
+
+    value: int | float
+    share: int | float
+    start: int
+    end: int
+
+
+def find_kind(kind: str, text: str) -> list[str]:
+    """Return the values of one of `KINDS`, each once."""
+    return list(dict.fromkeys(match[0] for match in KINDS[kind].finditer(text)))
+
+
+def find_quoted(text: str) -> list[str]:
+    """Return the quoted strings of a text, without their quotes."""
+    return [piece for match in _QUOTED.finditer(text) for piece in match.groups() if piece]
+
+
+def find_paths(text: str) -> list[str]:
+    """Return the file paths that a text spells out: with a slash or backslash, or with a suffix."""
+    tokens = (token.rstrip(".:") for token in _PATH_TOKEN.findall(text) if "://" not in token)
+    return [path for path in dict.fromkeys(tokens) if _PATH.match(path)]
+
+
+def find_numbers(text: str) -> list[Number]:
+    """Return the numbers in figures, with or without separators of thousands."""
+    found = []
+    for match in _NUMBER.finditer(text):
+        if len(match[1]) <= MAX_DIGITS:
+            number = Decimal(match[1].replace(",", ""))
+            found.append(Number(_plain(number), _plain(number / 100 if match[2] else number), *match.span()))
+    return found
+
+
+def _plain(number: Decimal) -> int | float:
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+def find_runs(text: str, max_words: int = MAX_RUN_WORDS) -> list[str]:
+    """Return every run of one to ``max_words`` words, as it is spelled, with and without the punctuation around it."""
+    words = list(re.finditer(r"\S+", text))
+    spans = ((first, last) for first in range(len(words)) for last in range(first, min(first + max_words, len(words))))
+    runs = (text[words[first].start() : words[last].end()] for first, last in spans)
+    return list(dict.fromkeys(each for run in runs if _strip(run) for each in (run, _strip(run))))
+
+
+def find_known_paths(paths: Iterable[str], text: str) -> list[str]:
+    """Return the ``paths`` that a text names in full, by their last parts, or, failing that, by their stem."""
+    paths = list(paths)
+    # grep and compilers write a location as "src/app.py:12:"
+    words = {re.sub(r":\d.*$", "", _strip(word).replace("\\", "/")) for word in text.split()}
+    words = {word.rstrip("/").removeprefix("./") for word in words}
+    named = [path for path in paths if any(word and f"/{path}".endswith(f"/{word}") for word in words)]
+    lowered = {word.lower() for word in words}
+    return named or [path for path in paths if len(stem := PurePosixPath(path).stem.lower()) > 2 and stem in lowered]
+
+
+def _strip(word: str) -> str:
+    return word.lstrip(_AROUND).rstrip(_AROUND + ".")

@@ -1,0 +1,47 @@
+"""Fills the templates of prompts: those in ``prompts/``, and a user's own in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from jinja2 import (
+    ChoiceLoader,
+    Environment,
+    FileSystemLoader,
+    StrictUndefined,
+    TemplateNotFound,
+    TemplateSyntaxError,
+    UndefinedError,
+)
+
+from adapter.core import package_data
+from adapter.core.errors import UsageError
+
+
+def render_prompt_template(name: str, values: Mapping[str, object], own_folder: str | None) -> str:
+    """The template ``name`` with ``values`` in it. Raises UsageError for one that is missing or cannot be filled."""
+    try:
+        return _environment(own_folder).get_template(name).render(values)
+    except TemplateNotFound as error:
+        raise UsageError(f"no prompt template {error.name!r} in {own_folder or 'prompts/'}") from error
+    except TemplateSyntaxError as error:
+        raise UsageError(f"prompt template {error.name}, line {error.lineno}: {error.message}") from error
+    except UndefinedError as error:
+        raise UsageError(f"prompt template {name}: {error}; it may use: {', '.join(values)}") from error
+
+
+def check_folder(own_folder: str | None) -> None:
+    """Raise UsageError for a folder of templates that does not exist."""
+    if own_folder and not Path(own_folder).is_dir():
+        raise UsageError(f"{own_folder!r} is not a folder of prompt templates; give one, or leave it out")
+
+
+@lru_cache(maxsize=8)
+def _environment(own_folder: str | None) -> Environment:
+    """Keeps the templates compiled, and looks whether a file has changed."""
+    check_folder(own_folder)
+    folders = (*([own_folder] if own_folder else []), package_data.data_folder("prompts"))
+    loader = ChoiceLoader([FileSystemLoader(str(place)) for place in folders])
+    return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -1,0 +1,243 @@
+"""System prompts: a dialect's tools, described for a model, and how to write a call in its format.
+
+The words are templates in `prompts/`; what they say about tools comes from the
+definitions that validate the calls, and the worked example is written by the
+format's own encoder, so that what is taught is what is read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, get_args
+
+from adapter.core.arguments import NONE, PATH, check_types
+from adapter.core.errors import UsageError
+from adapter.core.events import Json, JsonObject
+from adapter.core.program_lookup import find_program
+from adapter.dialects import Dialect, get_dialect
+from adapter.parsing.format import Format
+from adapter.parsing.formats import get_format
+from adapter.prompting.escaping import escape_control_tokens, map_strings
+from adapter.tools.coercion import schema_types, select_branch, type_name
+from adapter.tools.operations.capabilities import usual_capabilities
+from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
+
+Style = Literal["compact", "args", "full", "trained", "small", "bare", "native"]
+"""compact: one line a tool; args: one line a tool, its arguments as JSON with their types; full: every parameter
+explained; trained: definitions as JSON, as templates put them; small: names and parameters only, for models of some
+hundred million parameters, which copy all else; bare: definitions as JSON without an example, whose values small
+models copy, for calls that the server enforces; native: none, for servers that describe tools themselves."""
+
+
+def system_prompt(
+    dialect: str | Dialect = "blade",
+    format: str | Format = "hermes",
+    style: str = "compact",
+    *,
+    tools: ToolDefinitions | None = None,
+    prompts: str | None = None,
+    session: str = "",
+) -> str:
+    """Return the system prompt that teaches a plain-text model to call tools.
+
+    ``tools``: describe these instead of the dialect's that need no particular host. ``prompts``: a
+    folder whose templates come before the packaged ones of the same name. ``session``: letters for the texts of the
+    example, so that no tool could take one for real, nor a model think it has seen it elsewhere.
+    Raises UsageError for an unknown name or a template that cannot be used.
+    """
+    check_types("system_prompt", prompts=(prompts, *PATH, NONE), session=(session, str))
+    if style not in get_args(Style):
+        raise UsageError(f"unknown prompt style {style!r}; the styles are: {', '.join(get_args(Style))}")
+    offered = ToolSet(default_tools(dialect) if tools is None else tools)
+    if not offered:
+        raise UsageError("a system prompt needs at least one tool")
+    chosen = get_format(format)
+    described = [ToolDescription(_neutral(tool, chosen, offered)) for tool in offered.values()]
+    example = next((tool for tool in described if tool.has_example), described[0])
+    values = {
+        "dialect": get_dialect(dialect).name,
+        "format": chosen.name,
+        "tools": described,
+        "example": {
+            "request": f"use {example.name}",
+            "call": chosen.encode_calls([(example.name, _unreal(session, example.example))]),
+            "result": chosen.encode_result(example.name, "...", "call_1"),
+        },
+    }
+    from adapter.prompting.prompt_templates import render_prompt_template
+
+    return render_prompt_template(f"{style}.md", values, prompts).strip() + "\n"
+
+
+def default_tools(dialect: str | Dialect) -> ToolSet:
+    """What a workspace offers of a dialect whose host is left as it is."""
+    present = usual_capabilities()
+    return ToolSet(
+        tool
+        for tool in get_dialect(dialect).tools.values()
+        if (tool.needs is None or tool.needs in present) and (not tool.program or find_program(tool.program))
+    )
+
+
+def new_prompt_session() -> str:
+    """Letters as `system_prompt` takes them."""
+    import secrets
+
+    return secrets.token_hex(2)
+
+
+def _unreal(session: str, value: Json) -> Json:
+    """A value with texts that no file, command or word is called."""
+    if isinstance(value, dict):
+        return {key: _unreal(session, each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_unreal(session, each) for each in value]
+    if not session or not isinstance(value, str) or value.startswith("<"):
+        return value
+    first, newline, rest = value.partition("\n")
+    stem, dot, suffix = first.rpartition(".")
+    is_file = bool(dot) and stem[-1:].isalnum() and suffix.isalnum() and " " not in first
+    return (f"{stem}_{session}.{suffix}" if is_file else f"{first}_{session}") + newline + rest
+
+
+class ToolDescription:
+    """What templates may say about a tool; what none asks for is not made."""
+
+    def __init__(self, tool: Tool) -> None:
+        self._tool = tool
+        self.name = tool.name
+        self.description = tool.description
+        self.has_example = tool.example is not None
+
+    @cached_property
+    def summary(self) -> str:
+        return self.description.split("\n")[0].split(". ")[0].rstrip(".")
+
+    @cached_property
+    def signature(self) -> str:
+        """``read_file_range(path, start_line = 1, end_line?: integer)``: strings where no type or default is shown."""
+        return _signature(self._tool)
+
+    @cached_property
+    def arguments(self) -> str:
+        """JSON with types for values: ``{"path": "string", "start_line": "integer, default 1"}``."""
+        return json.dumps(_typed(self._tool.properties, self._tool.required), ensure_ascii=False)
+
+    @cached_property
+    def parameters(self) -> tuple[ParameterDescription, ...]:
+        return tuple(_describe_parameter(name, self._tool) for name in self._tool.properties)
+
+    @cached_property
+    def definition(self) -> str:
+        """OpenAI's definition as one line of JSON."""
+        return json.dumps(self._tool.to_openai(), ensure_ascii=False)
+
+    @cached_property
+    def example(self) -> JsonObject:
+        """Arguments; where the tool brings none, with ``<name>`` and the like for values."""
+        return _sample(self._tool) if self._tool.example is None else self._tool.example
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterDescription:
+    name: str
+    type: str
+    required: bool
+    description: str
+    default: str
+    """As JSON; empty when there is none."""
+
+
+def _neutral(tool: Tool, format: Format, tools: ToolSet) -> Tool:
+    """The tool as a model may be told of it: what a server says of its tools is foreign text, as what they give."""
+
+    def neutral(text: str) -> str:
+        return escape_control_tokens(text, format, tools)
+
+    parameters: JsonObject = map_strings(neutral, tool.parameters)
+    return replace(tool, description=neutral(tool.description), parameters=parameters)
+
+
+def _sample(tool: Tool) -> JsonObject:
+    """Arguments that show how a call is written, where nobody said what a good one would be."""
+    names = tool.required or tuple(tool.properties)[:1]
+    return {name: _sample_value(name, tool.properties.get(name, {})) for name in names}
+
+
+def _sample_value(name: str, schema: Json) -> Json:
+    if not isinstance(schema, dict):
+        return f"<{name}>"
+    if "default" in schema:
+        return schema["default"]
+    for key in ("examples", "enum"):
+        if isinstance(schema.get(key), list) and schema[key]:
+            return schema[key][0]
+    types = schema_types(schema)
+    if "string" in types or not types:
+        return f"<{name}>"
+    if "array" in types:
+        return [_sample_value(name, select_branch(schema, "array").get("items"))]
+    if "object" in types:
+        return {}
+    return True if "boolean" in types else 1
+
+
+def _signature(tool: Tool) -> str:
+    parameters = [_parameter(name, tool.properties, tool.required) for name in tool.properties]
+    return f"{tool.name}({', '.join(parameters)})"
+
+
+def _describe_parameter(name: str, tool: Tool) -> ParameterDescription:
+    schema = tool.properties[name]
+    return ParameterDescription(
+        name=name,
+        type=_type(schema),
+        required=name in tool.required,
+        description=str(schema.get("description", "")),
+        default=json.dumps(schema["default"]) if schema.get("default") is not None else "",
+    )
+
+
+def _parameter(name: str, properties: Mapping[str, Json], required: tuple[str, ...]) -> str:
+    schema = properties[name]
+    default = schema.get("default")
+    optional = name not in required and default is None
+    kind = _type(schema)
+    # No word where a value goes: small models copy `"path": "string"` as it stands. A default shows its type.
+    is_plain = kind == "string" or (default is not None and kind == type_name(default))
+    text = name + ("?" if optional else "") + ("" if is_plain else f": {kind}")
+    return text if default is None else f"{text} = {json.dumps(default, ensure_ascii=False)}"
+
+
+def _typed(properties: Mapping[str, Json], required: tuple[str, ...]) -> JsonObject:
+    """The arguments with their types for values; of lists and objects what is in them."""
+    return {name: _typed_value(schema, name in required) for name, schema in properties.items()}
+
+
+def _typed_value(schema: Mapping[str, Json], is_required: bool) -> Json:
+    types = schema_types(schema) - {"null"}
+    items = schema.get("items") or {}
+    if types == {"array"} and items:
+        return [_typed_value(items, True)]
+    if types == {"object"} and schema.get("properties"):
+        return _typed(schema["properties"], tuple(schema.get("required") or ()))
+    kind = " or ".join(map(str, schema["enum"])) if "enum" in schema else _type(schema)
+    if is_required:
+        return kind
+    default = schema.get("default")
+    return f"{kind}, optional" if default is None else f"{kind}, default {json.dumps(default, ensure_ascii=False)}"
+
+
+def _type(schema: Mapping[str, Json]) -> str:
+    if "enum" in schema:
+        return "|".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
+    names = sorted(schema_types(schema) - {"null"}) or ["any"]
+    if names == ["array"]:
+        return f"[{_type(select_branch(schema, 'array').get('items') or {})}]"
+    if names == ["object"] and (members := select_branch(schema, "object").get("properties")):
+        required = tuple(select_branch(schema, "object").get("required") or ())
+        return "{" + ", ".join(_parameter(name, members, required) for name in members) + "}"
+    return "|".join(names)

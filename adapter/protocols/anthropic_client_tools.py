@@ -1,0 +1,75 @@
+"""Tools that Anthropic's models know by name and that the client itself runs, with the parameters they have.
+
+Source: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use (bash tool, text editor tool, memory tool) and the
+commands of the memory tool in anthropic-sdk-python. The text editor lost ``undo_edit`` in 20250429, when ``insert`` got
+``insert_text``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from adapter.core.events import JsonObject
+
+_TEXT, _NUMBER = {"type": "string"}, {"type": "integer"}
+_RANGE = {"type": "array", "items": _NUMBER, "description": "First and last line to show, from 1 on; -1 is the end."}
+
+
+def client_tool(tool: JsonObject) -> JsonObject | None:
+    """The definition for a tool that has only a type and a name; None for one that the client does not run."""
+    found = re.fullmatch(r"(bash|text_editor|memory)_(\d{8})", str(tool.get("type")))
+    if found is None:
+        return None
+    kind, version = found[1], found[2]
+    described, parameters = _MADE[kind](version)
+    return {"name": tool.get("name") or kind, "description": described, "input_schema": parameters}
+
+
+def _bash(_: str) -> tuple[str, JsonObject]:
+    command = {"type": "string", "description": "The command to run. Required unless the tool is being restarted."}
+    restart = {"type": "boolean", "description": "True restarts the tool."}
+    properties = {"command": command, "restart": restart}
+    return "Run commands in a bash shell that keeps its state.", {"type": "object", "properties": properties}
+
+
+def _text_editor(version: str) -> tuple[str, JsonObject]:
+    is_old = version < "20250429"
+    commands = ["view", "create", "str_replace", "insert", *(["undo_edit"] if is_old else [])]
+    inserted = "new_str" if is_old else "insert_text"
+    properties: JsonObject = {
+        "command": {"type": "string", "enum": commands},
+        "path": {**_TEXT, "description": "The file or folder."},
+        "file_text": {**_TEXT, "description": "For create: what the file is to hold."},
+        "old_str": {**_TEXT, "description": "For str_replace: the text to replace, which stands in the file once."},
+        "new_str": {**_TEXT, "description": "For str_replace: the text that takes its place."},
+        "insert_line": {**_NUMBER, "description": "For insert: the line after which to insert; 0 is the beginning."},
+        "view_range": _RANGE,
+    }
+    properties[inserted] = {**_TEXT, "description": f"{_ALSO if is_old else ''}For insert: the text to insert."}
+    return "View, create and edit text files.", _commands(properties, "path")
+
+
+_ALSO = "For str_replace: the text that takes its place. "
+
+
+def _memory(_: str) -> tuple[str, JsonObject]:
+    properties: JsonObject = {
+        "command": {"type": "string", "enum": ["view", "create", "str_replace", "insert", "delete", "rename"]},
+        "path": {**_TEXT, "description": "A file or folder below /memories; not for rename."},
+        "view_range": _RANGE,
+        "file_text": {**_TEXT, "description": "For create: what the file is to hold."},
+        "old_str": {**_TEXT, "description": "For str_replace: the text to replace."},
+        "new_str": {**_TEXT, "description": "For str_replace: the text that takes its place."},
+        "insert_line": {**_NUMBER, "description": "For insert: the line after which to insert; 0 is the beginning."},
+        "insert_text": {**_TEXT, "description": "For insert: the text to insert."},
+        "old_path": {**_TEXT, "description": "For rename: what to rename."},
+        "new_path": {**_TEXT, "description": "For rename: its new path."},
+    }
+    return "Keep notes in files below /memories, which are there in later conversations.", _commands(properties)
+
+
+def _commands(properties: JsonObject, *required: str) -> JsonObject:
+    return {"type": "object", "properties": properties, "required": ["command", *required]}
+
+
+_MADE = {"bash": _bash, "text_editor": _text_editor, "memory": _memory}

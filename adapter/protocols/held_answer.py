@@ -1,0 +1,181 @@
+"""One answer of the model to one request: its text, as the response guard, recordings and live views need it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from adapter.conversation.guardrails.response_checks import IN_TEXT, CandidateAnswer, starts_with_tool_result
+from adapter.core.events import (
+    ContentReclassified,
+    Event,
+    InvalidToolCall,
+    JsonObject,
+    MarkupDelta,
+    ReasoningDelta,
+    ReasoningReclassified,
+    RejectedCall,
+    TextDelta,
+    ToolCall,
+)
+from adapter.core.text.string_builder import StringBuilder
+from adapter.grammars.reply_tool import ReplyParser
+from adapter.parsing.parser import Parser
+from adapter.protocols.recorded_exchange import RecordedCall, RecordedExchange
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.usage import Usage
+from adapter.protocols.verbatim_calls import Call
+
+
+class HeldAnswer:
+    """``retry``: the number of attempts before this one. ``holds_text``: no text goes to the client before the answer
+    is accepted. What only recordings need is kept only while something observes the request."""
+
+    def __init__(self, request: TranslatedRequest, retry: int = 0) -> None:
+        self.request, self.retry = request, retry
+        self.parser: Parser | ReplyParser | None = None
+        self.holds_text = False
+        self.reasoned = StringBuilder()  # by the parser
+        self.call_keys: set[str] = set()
+        self.has_repeated_call = False
+        self.guardrail = ""
+        """The guardrail that rejected this answer."""
+        self.has_outcome = False
+        self._held: list[str] = []
+        self._raw, self._content, self._reasoning = StringBuilder(), StringBuilder(), StringBuilder()
+        self._server_reasoning: list[str] = []
+        self._rejected: list[RejectedCall] = []
+        self._has_reasoned = self._has_invented = self._is_closed = False
+        self._facts: JsonObject = {}
+        observation = request.observation
+        self._is_observed = observation.is_active
+        self._began = observation.clock() if self._is_observed else 0.0
+        self._listener = observation.listen(self._asked) if observation.listen is not None else None
+
+    def record_text(self, raw: str) -> None:
+        """Take a piece of the model's text before it is parsed."""
+        self._raw.add(raw)
+        self._begin()
+
+    def record_reasoning(self, text: str) -> None:
+        """Take reasoning that the server has split off the text."""
+        self._has_reasoned = True
+        self._begin()
+        if self._is_observed:
+            self._server_reasoning.append(text)
+        if self._listener is not None:
+            self._listener.take([ReasoningDelta(text, "")])
+
+    def take_text(self, events: Sequence[Event], text: str) -> None:
+        """As `take`, of one `TextDelta`."""
+        self._content.add(text)
+        if self._listener is not None:
+            self._listener.take(events)
+
+    def take(self, events: Sequence[Event]) -> None:
+        for event in events:
+            match event:
+                case TextDelta(text=text):
+                    self._content.add(text)
+                case RejectedCall(reason=reason) if reason in IN_TEXT:
+                    self._rejected.append(event)
+                case MarkupDelta():
+                    self._has_invented = self._has_invented or starts_with_tool_result(event)
+                case ContentReclassified():
+                    self._content = StringBuilder()
+                    self._has_reasoned = True
+                case ReasoningDelta(text=text):
+                    self._reasoning.add(text)
+                    self._has_reasoned = True
+                case ReasoningReclassified():
+                    self._content, self._reasoning = (
+                        StringBuilder(str(self._reasoning), str(self._content)),
+                        StringBuilder(),
+                    )
+                case _:
+                    pass
+        if self._listener is not None:
+            self._listener.take(events)
+
+    def count(self, usage: Usage) -> None:
+        self._facts |= {"prompt_tokens": usage.prompt, "written_tokens": usage.written}
+
+    def hold(self, text: str) -> None:
+        self._held.append(text)
+
+    def release(self) -> str:
+        """The text that was held back; from here on none is."""
+        held, self._held = "".join(self._held), []
+        self.holds_text = False
+        return held
+
+    def said(self, event: ToolCall | InvalidToolCall | None = None, rest: Sequence[Event] = ()) -> CandidateAnswer:
+        """The answer up to ``event``. ``rest``: events that were taken, but come after its content."""
+        content = str(self._content)
+        end = max(0, len(content) - sum(len(each.text) for each in rest if isinstance(each, TextDelta)))
+        raw = str(self._raw) if self._rejected else ""
+        return CandidateAnswer(
+            content[:end],
+            (event,) if isinstance(event, ToolCall) else (),
+            (event,) if isinstance(event, InvalidToolCall) else (),
+            tuple(raw[each.start : each.end] for each in self._rejected),
+            self._has_reasoned,
+            self._has_invented,
+        )
+
+    def wrote(self, event: ToolCall | InvalidToolCall | None = None) -> str:
+        """The answer as the model may see it again: text and ``event``, without reasoning and markup."""
+        content = str(self._content)
+        return f"{content.rstrip()}\n{event.raw}".lstrip() if event is not None else content
+
+    def record_outcome(self, calls: Sequence[Call], finish_reason: str | None) -> None:
+        """``calls``: those that the client has of this answer. ``finish_reason``: None where it is retried."""
+        self.has_outcome = True
+        if self._is_observed:
+            self._facts |= {
+                "duration_s": self._since(),
+                "finish_reason": finish_reason,
+                "calls": tuple(RecordedCall(name=name, arguments=arguments) for _, name, arguments in calls),
+                "asked_again": finish_reason is None,
+                "guardrail": self.guardrail,
+            }
+
+    def close(self, why: str = "") -> None:
+        """Report the exchange to its observers, once. ``why``: there was no answer."""
+        if not self._is_observed or self._is_closed:
+            return
+        self._is_closed = True
+        exchange = None
+        if self.has_outcome:
+            text = {"text": str(self._raw), "reasoning": "".join(self._server_reasoning)}
+            exchange = self._asked.model_copy(update=text | self._facts)
+            if self.request.observation.observe is not None:
+                self.request.observation.observe(exchange)
+        if self._listener is not None:
+            self._listener.end(exchange, why)
+
+    @cached_property
+    def _asked(self) -> RecordedExchange:
+        """The exchange before its answer."""
+        request, how, messages = self.request, self.request.parsing, self.request.client.messages
+        return RecordedExchange(
+            model=str(request.body.get("model") or ""),
+            format=how.format,
+            policy=how.policy,
+            generation_prompt=how.generation_prompt,
+            sent=request.body,
+            messages=None if messages == request.body.get("messages") else tuple(messages or ()),
+            tools=tuple(tool.to_openai() for tool in request.tools.values()),
+            is_restricted=how.is_restricted,
+            is_parallel=request.client.parallel,
+            has_reply=how.reply is not None,
+            retry=self.retry,
+            text="",
+        )
+
+    def _begin(self) -> None:
+        if self._is_observed and "first_s" not in self._facts:
+            self._facts["first_s"] = self._since()
+
+    def _since(self) -> float:
+        return round(self.request.observation.clock() - self._began, 4)

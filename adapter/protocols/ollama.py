@@ -1,0 +1,391 @@
+"""Ollama's own interface (``/api/chat``) as OpenAI's, and back.
+
+Source: https://github.com/ollama/ollama/blob/main/docs/api.md and recorded exchanges.
+Differences: fields of sampling stand in ``options``, arguments are objects, results are
+named by their tool, images stand beside the text, a stream is JSON lines and is the default.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adapter.conversation.message_content import image_part, image_url
+from adapter.core.events import Json, JsonObject
+from adapter.protocols.dropped_fields import FieldHandling, dropped_fields
+from adapter.protocols.guarded_exchange import EXTENSION
+from adapter.protocols.openai_errors import RequestError, error_object, is_error, objects_in, require_type
+from adapter.protocols.sse import encode_json
+
+OPTIONS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "min_p": "min_p",
+    "seed": "seed",
+    "stop": "stop",
+    "num_predict": "max_tokens",
+    "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty",
+    "repeat_penalty": "repeat_penalty",
+    "repeat_last_n": "repeat_last_n",
+    "typical_p": "typical_p",
+    "mirostat": "mirostat",
+    "mirostat_tau": "mirostat_tau",
+    "mirostat_eta": "mirostat_eta",
+    "num_keep": "n_keep",
+}
+"""Ollama's names, and those of OpenAI's interface."""
+
+FIELDS: Mapping[str, FieldHandling] = {
+    "model": "passed",
+    "messages": "mapped",
+    "tools": "mapped",
+    "stream": "taken",
+    "options": "mapped",
+    "format": "mapped",
+    "think": "mapped",
+    "keep_alive": "left out",
+    "logprobs": "left out",
+    "top_logprobs": "left out",
+    "truncate": "left out",
+    "shift": "left out",
+    EXTENSION: "taken",
+}
+"""Of ``/api/chat``, for servers that are no Ollama; what is not named here is left out as well."""
+
+GENERATE_FIELDS: Mapping[str, FieldHandling] = {
+    **{name: fate for name, fate in FIELDS.items() if name not in ("messages", "tools", EXTENSION)},
+    "prompt": "mapped",
+    "system": "mapped",
+    "images": "mapped",
+    "raw": "refused",
+    "suffix": "refused",
+    "context": "refused",
+    "template": "refused",
+    "width": "left out",
+    "height": "left out",
+    "steps": "left out",
+}
+"""Of ``/api/generate``."""
+
+EMBED_FIELDS: Mapping[str, FieldHandling] = {
+    "model": "passed",
+    "input": "passed",
+    "prompt": "mapped",
+    "dimensions": "passed",
+    "truncate": "left out",
+    "options": "left out",
+    "keep_alive": "left out",
+}
+"""Of ``/api/embed`` and ``/api/embeddings``."""
+
+NATIVE = ("options", "format", "keep_alive", "think", "logprobs", "top_logprobs", "truncate", "shift")
+"""What another Ollama understands."""
+
+
+def as_openai(body: JsonObject, left_out: list[str] | None = None) -> JsonObject:
+    """The request as OpenAI's, and in ``left_out`` what is lost. Raises RequestError for messages that are none."""
+    messages = objects_in(body.get("messages"), "messages")
+    options = require_type(dict, body.get("options"), "options")
+    if left_out is not None:
+        left_out += unknown_fields(body, FIELDS)
+        left_out += [f"options.{name}" for name in dropped_fields(options, options.keys() - OPTIONS.keys())]
+    request: JsonObject = {
+        "model": body.get("model"),
+        "messages": [_message(message, index) for index, message in enumerate(messages)],
+        "stream": body.get("stream") is not False,
+        **{name: options[own] for own, name in OPTIONS.items() if options.get(own) is not None},
+    }
+    if isinstance(limit := request.get("max_tokens"), int) and limit < 0:  # Ollama's "without end"
+        del request["max_tokens"]
+    if request["stream"]:
+        request["stream_options"] = {"include_usage": True}
+    if body.get("tools"):
+        tools = objects_in(body["tools"], "tools")
+        request["tools"] = [{**tool, "type": "function"} for tool in tools]  # there is no other kind
+    if body.get("format") == "json":
+        request["response_format"] = {"type": "json_object"}
+    elif isinstance(body.get("format"), dict):
+        schema = {"name": "answer", "schema": body["format"]}
+        request["response_format"] = {"type": "json_schema", "json_schema": schema}
+    extension = {EXTENSION: body[EXTENSION]} if EXTENSION in body else {}
+    return request | extension | _thinking(body.get("think"))
+
+
+def unknown_fields(body: JsonObject, fields: Mapping[str, FieldHandling]) -> list[str]:
+    """What a request has that is left out."""
+    return dropped_fields(body, [name for name in body if fields.get(name, "left out") == "left out"])
+
+
+def _thinking(think: Json) -> JsonObject:
+    """How servers that are no Ollama are told to think, or not, or how much."""
+    if isinstance(think, bool):
+        return {"chat_template_kwargs": {"enable_thinking": think}}
+    return {"reasoning_effort": think} if isinstance(think, str) and think else {}
+
+
+def generation_as_chat(body: JsonObject) -> JsonObject:
+    """A request to ``/api/generate`` as one to ``/api/chat``. Raises RequestError for what a chat cannot say."""
+    for field, fate in GENERATE_FIELDS.items():
+        if fate == "refused" and body.get(field):
+            raise RequestError(f"{field!r} needs an Ollama as model server: leave it out, or use /api/chat", field)
+    prompt = {"role": "user", "content": require_type(str, body.get("prompt"), "prompt"), "images": body.get("images")}
+    rules = require_type(str, body.get("system"), "system")
+    chat = {key: value for key, value in body.items() if key not in ("prompt", "system", "images")}
+    return {**chat, "messages": [*([{"role": "system", "content": rules}] if rules else []), prompt]}
+
+
+def embedding_request(body: JsonObject) -> JsonObject:
+    """A request to ``/api/embed``, or the older ``/api/embeddings``, as OpenAI's."""
+    asked: JsonObject = {"model": body.get("model"), "input": body.get("input", body.get("prompt"))}
+    return asked | ({"dimensions": body["dimensions"]} if body.get("dimensions") else {})
+
+
+def embedding_answer(answer: Mapping[str, Any], model: str, *, is_old: bool, elapsed_ns: int) -> JsonObject:
+    """OpenAI's answer with embeddings in Ollama's shape."""
+    found = [each.get("embedding") or [] for each in answer.get("data") or () if isinstance(each, dict)]
+    if is_old:
+        return {"embedding": next(iter(found), [])}
+    counted = (answer.get("usage") or {}).get("prompt_tokens") or 0
+    taken = {"total_duration": elapsed_ns, "load_duration": 0, "prompt_eval_count": counted}
+    return {"model": model, "embeddings": found, **taken}
+
+
+def _message(message: JsonObject, index: int) -> JsonObject:
+    made: JsonObject = {key: message[key] for key in ("role", "content") if key in message}
+    if message.get("images"):
+        images = require_type(list, message["images"], f"messages[{index}].images")
+        texts = [require_type(str, each, f"messages[{index}].images[{number}]") for number, each in enumerate(images)]
+        text = {"type": "text", "text": made.get("content") or ""}
+        made["content"] = [text, *(image_part(f"data:{_mime(each)};base64,{each}") for each in texts)]
+    if message.get("tool_calls"):
+        made["tool_calls"] = [
+            {"id": call.get("id") or f"call_{index}_{number}", "type": "function", **call}
+            for number, call in enumerate(objects_in(message["tool_calls"], f"messages[{index}].tool_calls"))
+        ]
+    if message.get("role") == "tool":
+        made |= {"name": message.get("tool_name") or message.get("name"), "tool_call_id": message.get("tool_call_id")}
+    return made
+
+
+def _mime(base64: str) -> str:
+    """By the first bytes; Ollama's interface does not say."""
+    return next((mime for start, mime in _IMAGES.items() if base64.startswith(start)), "image/png")
+
+
+_IMAGES = {"/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp", "Qk": "image/bmp"}
+
+
+def to_ollama_request(plain: JsonObject, body: Mapping[str, Json]) -> JsonObject:
+    """A translated request for another Ollama: the fields of ``body`` with the plain messages and their constraint."""
+    if "own_prompt" in plain:
+        return {**plain, EXTRA: {key: body[key] for key in NATIVE if key in body}}
+    native: JsonObject = {key: body[key] for key in ("model", "stream", *NATIVE) if key in body}
+    if "format" not in native and plain.get("response_format", {}).get("type") == "json_schema":
+        native["format"] = plain["response_format"]["json_schema"]["schema"]
+    native["messages"] = [_native_message(message) for message in plain["messages"]]
+    if plain.get("stop"):
+        native["options"] = {**(body.get("options") or {}), "stop": plain["stop"]}
+    return native
+
+
+EXTRA = "ollama"
+"""Holds, in a request with the model's own prompt, what Ollama's own clients said besides."""
+
+
+def render_request(body: JsonObject) -> JsonObject:
+    """The request to ``/api/chat`` that only fills the template; see `adapter.protocols.template_prompt`."""
+    messages = [_with_calls(message) for message in body["messages"]]
+    native = {key: value for key, value in (body.get(EXTRA) or {}).items() if key in ("think", "options", "keep_alive")}
+    tools = {"tools": body["tools"]} if body.get("tools") else {}
+    rendering = {"stream": False, "truncate": False, "_debug_render_only": True}
+    return {"model": body.get("model"), "messages": messages, **tools, **native, **rendering}
+
+
+def generate_request(body: JsonObject, prompt: str) -> JsonObject:
+    """The request to ``/api/generate`` for an answer to ``prompt``, as it stands."""
+    native = {key: value for key, value in (body.get(EXTRA) or {}).items() if key in ("keep_alive", "format")}
+    given = {own: body[name] for own, name in OPTIONS.items() if body.get(name) is not None}
+    limit = body.get("max_completion_tokens")
+    options = {**((body.get(EXTRA) or {}).get("options") or {}), **given, **({"num_predict": limit} if limit else {})}
+    if isinstance(options.get("stop"), str):
+        options["stop"] = [options["stop"]]
+    match body.get("response_format"):
+        case {"type": "json_schema", "json_schema": {"schema": schema}}:
+            native["format"] = schema
+        case {"type": "json_object"}:
+            native["format"] = "json"
+    stream = body.get("stream") is True
+    return {"model": body.get("model"), "prompt": prompt, "raw": True, "stream": stream, "options": options, **native}
+
+
+def _with_calls(message: JsonObject) -> JsonObject:
+    """A message of a conversation with calls, in Ollama's shape."""
+    made = _native_message({**message, "content": message.get("content") or ""})
+    if message.get("reasoning_content"):
+        made["thinking"] = message["reasoning_content"]
+    if message.get("tool_calls"):
+        made["tool_calls"] = [
+            {"id": call["id"], "function": {"index": number, **call["function"]}}
+            for number, call in enumerate(message["tool_calls"])
+        ]
+    if message["role"] == "tool":
+        made |= {"tool_name": message.get("name"), "tool_call_id": message.get("tool_call_id")}
+    return made
+
+
+def _native_message(message: JsonObject) -> JsonObject:
+    content = message["content"]
+    if isinstance(content, str):
+        return {"role": message["role"], "content": content}
+    texts = [part["text"] for part in content if isinstance(part.get("text"), str)]
+    urls = [url for part in content if (url := image_url(part)) is not None]
+    images = [url.partition("base64,")[2] for url in urls if "base64," in url]
+    texts += [f"(an image at {url}, which Ollama does not fetch)" for url in urls if "base64," not in url]
+    return {"role": message["role"], "content": "\n".join(text for text in texts if text), "images": images}
+
+
+def as_chunk(line: Json) -> Json:
+    """A line of an Ollama server's stream as OpenAI's chunk; its errors in OpenAI's shape."""
+    if is_error(line):
+        error = line["error"]
+        return line if isinstance(error, dict) else error_object(str(error), "upstream_error")
+    if isinstance(line, dict) and isinstance(line.get("response"), str):  # of /api/generate
+        line = {**line, "message": {"content": line["response"], "thinking": line.get("thinking")}}
+    if not isinstance(line, dict) or not isinstance(line.get("message"), dict):
+        return line
+    message = line["message"]
+    delta = {"content": message.get("content"), "reasoning_content": message.get("thinking")}
+    reason = (line.get("done_reason") or "stop") if line.get("done") else None
+    chunk: JsonObject = {"model": line.get("model"), "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+    if line.get("done"):
+        prompt, written = line.get("prompt_eval_count") or 0, line.get("eval_count") or 0
+        chunk["usage"] = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
+        chunk["durations"] = {key: value for key, value in line.items() if key.endswith("_duration")}
+    return chunk
+
+
+def as_completion(answer: Json) -> Json:
+    """An Ollama server's whole answer as OpenAI's completion."""
+    chunk = as_chunk(answer)
+    if isinstance(chunk, dict) and chunk.get("choices"):
+        (choice,) = chunk["choices"]
+        chunk["choices"] = [{**choice, "message": choice["delta"]}]
+    return chunk
+
+
+@dataclass(frozen=True, slots=True)
+class OllamaResponseInfo:
+    """``created_at``: RFC 3339. ``elapsed_ns``: since the request came. ``is_generating``: for ``/api/generate``, whose
+    answers are a text."""
+
+    model: str
+    created_at: str
+    elapsed_ns: Callable[[], int] = int
+    is_generating: bool = False
+
+    def said(self, message: JsonObject) -> JsonObject:
+        head: JsonObject = {"model": self.model, "created_at": self.created_at}
+        if not self.is_generating:
+            return {**head, "message": message}
+        thinking = {"thinking": message["thinking"]} if "thinking" in message else {}
+        return {**head, "response": message["content"], **thinking}
+
+
+class OllamaWriter:
+    """Chunks as Ollama's JSON lines. ``answering``: whose, and as which."""
+
+    content_type = "application/x-ndjson"
+
+    def __init__(self, answering: OllamaResponseInfo) -> None:
+        self._answering = answering
+        self._first_ns: int | None = None
+        self._last: JsonObject = {}
+        self.ping = self._line({"role": "assistant", "content": ""})
+
+    def write(self, chunks: list[JsonObject]) -> bytes:
+        return b"".join(map(self._written, chunks))
+
+    def _written(self, chunk: JsonObject) -> bytes:
+        if is_error(chunk):
+            return _as_line(as_error(chunk))
+        self._first_ns = self._answering.elapsed_ns() if self._first_ns is None else self._first_ns
+        self._last |= {key: chunk[key] for key in ("usage", "durations", "timings") if chunk.get(key)}
+        for choice in chunk["choices"]:
+            self._last["finish_reason"] = choice["finish_reason"]
+            message = as_message(choice["delta"])
+            if len(message) > 2 or message["content"]:
+                return self._line(message)
+        return b""
+
+    def end(self) -> bytes:
+        ending = _ending(self._last, self._first_ns or 0, self._answering.elapsed_ns())
+        return _as_line(self._answering.said({"role": "assistant", "content": ""}) | ending)
+
+    def _line(self, message: JsonObject) -> bytes:
+        return _as_line({**self._answering.said(message), "done": False})
+
+
+def as_answer(completion: JsonObject, answering: OllamaResponseInfo) -> JsonObject:
+    """A whole answer in Ollama's shape, from OpenAI's."""
+    choice: JsonObject = next(iter(completion["choices"]), {"message": {}, "finish_reason": "stop"})
+    last = {**completion, "finish_reason": choice["finish_reason"]}
+    return answering.said(as_message(choice["message"])) | _ending(last, 0, answering.elapsed_ns())
+
+
+def as_message(delta: Mapping[str, Any]) -> JsonObject:
+    message: JsonObject = {"role": "assistant", "content": delta.get("content") or ""}
+    if delta.get("reasoning_content"):
+        message["thinking"] = delta["reasoning_content"]
+    if delta.get("tool_calls"):
+        message["tool_calls"] = [
+            {
+                "id": call["id"],
+                "function": {
+                    "index": call.get("index", number),
+                    "name": call["function"]["name"],
+                    "arguments": json.loads(call["function"]["arguments"]),
+                },
+            }
+            for number, call in enumerate(delta["tool_calls"])
+        ]
+    return message
+
+
+def as_error(error: JsonObject, _status: int = 500) -> JsonObject:
+    """Ollama's errors are text."""
+    said = error["error"]
+    return {"error": said.get("message", "") if isinstance(said, dict) else str(said)}
+
+
+def _ending(last: Mapping[str, Any], first_ns: int, elapsed_ns: int) -> JsonObject:
+    """``first_ns``: until the answer began, where the server does not say how long it read."""
+    measured = {
+        "total_duration": elapsed_ns,
+        "load_duration": 0,
+        "prompt_eval_duration": _told_ns(last, "prompt_ms", first_ns),
+        "eval_duration": _told_ns(last, "predicted_ms", elapsed_ns - first_ns),
+    }
+    reason, usage = last.get("finish_reason"), last.get("usage") or {}
+    return {
+        "done": True,
+        "done_reason": "length" if reason == "length" else "stop",
+        **measured,
+        **(last.get("durations") or {}),
+        "prompt_eval_count": usage.get("prompt_tokens", 0),
+        "eval_count": usage.get("completion_tokens", 0),
+    }
+
+
+def _told_ns(last: Mapping[str, Any], name: str, otherwise: int) -> int:
+    """What llama.cpp says of the time it took."""
+    timings = last.get("timings")
+    told = timings.get(name) if isinstance(timings, dict) else None
+    return int(told * 1e6) if isinstance(told, int | float) and 0 <= told < 1e12 else otherwise
+
+
+def _as_line(value: Json) -> bytes:
+    return encode_json(value) + b"\n"

@@ -1,0 +1,191 @@
+"""How requests are translated: what a user chose, and what is known of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from adapter.conversation.guardrails.registry import validate_retries
+from adapter.core.callbacks import require_sync
+from adapter.core.errors import UsageError
+from adapter.core.events import Json, JsonObject
+from adapter.dialects import Dialect
+from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode, validate_guide_mode
+from adapter.grammars.schema_ir import Choices
+from adapter.parsing.formats import DEFAULT_FORMAT, FROM_TEMPLATE, get_format
+from adapter.parsing.parse_policy import get_policy
+from adapter.prompting.calling_setup import CallingSetup
+from adapter.prompting.intent.assist import AssistSettings
+from adapter.prompting.intent.grounding import Ground
+from adapter.prompting.system_prompt import system_prompt
+from adapter.protocols.guarded_exchange import RetryPolicy
+from adapter.protocols.recorded_exchange import Observation
+from adapter.protocols.template_prompt import PROMPT_MODES, TemplatePrompt
+from adapter.protocols.verbatim_calls import VerbatimCallCache
+from adapter.tools.tool import Tool, ToolSet
+
+CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
+"""What prompts say about tools that are none of ours: nothing but their definitions."""
+
+CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
+"""Fields by which a client or we make a server write one thing and nothing else."""
+
+
+class ConstraintBuilder(Protocol):
+    """The request fields by which a server enforces a call of one of ``tools``, or of ``reply``; none where it cannot.
+
+    ``format``: how it is written. ``several``: more than one call may be made. ``waits``: only once the model has
+    begun one.
+    """
+
+    def __call__(
+        self,
+        tools: ToolSet,
+        choices: Choices | None = None,
+        *,
+        format: str = "hermes",
+        reply: Tool | None = None,
+        several: bool = False,
+        waits: bool = False,
+    ) -> JsonObject: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSettings:
+    """How the model is told of its tools, and in which format it calls them.
+
+    ``mode``: one of `PROMPT_MODES`. A ``style`` or ``prompts`` (both of `system_prompt`) mean a prompt in words; a
+    style of None is ``bare`` where calls are enforced, else ``trained``. ``own``: how a prompt is made by the model's
+    chat template; None where it cannot be. ``format``: how the model writes calls; None detects it by ``template``
+    (its chat template), then by its name; `FROM_TEMPLATE` is resolved by `checked`.
+    """
+
+    format: str | None = None
+    template: str | None = None
+    recognised: str | None = None
+    """The format that was detected by probing the template; it precedes a guess from the template's text."""
+    from_template: bool = False
+    """Use the format derived from the template even if a table knows the model."""
+    model: str | None = None
+    """The model's real name, where requests may use any."""
+    control_tokens: tuple[str, ...] = ()
+    """Control tokens that the server reports; they are escaped in messages and results."""
+    style: str | None = None
+    prompts: str | None = None
+    mode: str = "auto"
+    own: TemplatePrompt | None = None
+    generation_prompt: str | None = None
+    """The end of the chat template's prompt, which may open reasoning. None: unknown."""
+    max_tools: int | None = None
+    """Describe at most this many tools of a request; see `adapter.prompting.shortlist`. None: all."""
+
+    @property
+    def may_be_own(self) -> bool:
+        """Whether the chat template may be used: no setting asks for words."""
+        return self.mode != "words" and not self.style and not self.prompts
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintSettings:
+    """How far the model is held to valid calls.
+
+    ``mode``: see `adapter.grammars.constraint_mode`; None enforces a call where the request demands one. ``enforce``: builds
+    the request fields for the server. ``grounded``: an enforced call has only values that the conversation mentions,
+    where an argument's name tells what it is; ``ground``: values known otherwise (see that module).
+    """
+
+    mode: Constraint | None = None
+    enforce: ConstraintBuilder | None = None
+    waits_for_calls: bool = False
+    """The server is llama.cpp, whose grammars can start with a call."""
+    grounded: bool = False
+    ground: Ground | None = None
+    choices: Choices | None = None
+    """The only values of parameters, where they were found already."""
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationOptions:
+    """How requests are translated.
+
+    ``policy``: of `Parser`. ``stream_arguments``: forward arguments while the model writes them. ``native``: pass tools
+    to the server, which parses calls; calls that it leaves in the text are parsed here. ``setup_of``: the best known
+    setup for the model that a request names. ``memory``: the model's own text of calls that clients send back.
+    """
+
+    prompt: PromptSettings = field(default_factory=PromptSettings)
+    constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
+    retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
+    observation: Observation = field(default_factory=Observation)
+    policy: str = "safe"
+    stream_arguments: bool = False
+    native: bool = False
+    fields: Mapping[str, Json] = field(default_factory=dict)
+    """Request fields for the server, unless the client sets them."""
+    memory: VerbatimCallCache = field(default_factory=VerbatimCallCache)
+    setup_of: Callable[[str], CallingSetup | None] | None = None
+    guide: str = "auto"
+    """Which models are helped to choose, one of `GUIDE_MODES`."""
+    assists: AssistSettings | None = None
+    """The assistance for a model that is too small to choose a tool; see `adapter.prompting.intent.assist`."""
+
+    @property
+    def style_used(self) -> str:
+        """The style of a prompt in words."""
+        is_held = self.constraints.enforce is not None and self.constraints.mode in ("prefer", "required")
+        return self.prompt.style or ("bare" if is_held else "trained")
+
+    def helps_with(self, body: JsonObject) -> bool:
+        """Whether a small model is helped with this request: nothing was said that means another way."""
+        prompt, constraints = self.prompt, self.constraints
+        is_left = constraints.mode is None and prompt.may_be_own and prompt.own is None and not constraints.grounded
+        is_plain = not body.keys() & CONSTRAINTS and body.get("n") in (None, 1)
+        return is_left and is_plain and constraints.ground is None and constraints.enforce is not None
+
+    def for_model(self, model: str) -> TranslationOptions:
+        """Fill settings that were not chosen from the model's known setup."""
+        setup = self.setup_of(model) if self.setup_of else None
+        if setup is None:
+            return self
+        prompt, constraints = self.prompt, self.constraints
+        return replace(
+            self.with_prompt(
+                format=prompt.format or setup.format,
+                style=prompt.style or (None if setup.uses_template else setup.style),
+            ).with_constraints(mode=constraints.mode or (setup.constraint if setup.constraint != "off" else None)),
+            native=setup.native and prompt.format is None and constraints.mode is None,
+        )
+
+    def with_prompt(self, **changes: Any) -> TranslationOptions:
+        """A copy with other fields of `PromptSettings`."""
+        return replace(self, prompt=replace(self.prompt, **changes))
+
+    def with_constraints(self, **changes: Any) -> TranslationOptions:
+        """A copy with other fields of `ConstraintSettings`."""
+        return replace(self, constraints=replace(self.constraints, **changes))
+
+
+def validate_options(options: TranslationOptions) -> TranslationOptions:
+    """Validate ``options`` once, at the start. Raises UsageError."""
+    prompt = options.prompt
+    get_policy(options.policy)
+    parse_constraint_mode(options.constraints.mode)
+    validate_guide_mode(options.guide)
+    if prompt.max_tools is not None and (not isinstance(prompt.max_tools, int) or prompt.max_tools < 1):
+        raise UsageError(f"max_tools cannot be {prompt.max_tools!r}; give a number from 1 on")
+    validate_retries(options.retry_policy.retries)
+    if options.constraints.ground is not None:
+        require_sync(options.constraints.ground, "ground")
+    if options.observation.observe is not None:
+        require_sync(options.observation.observe, "observe")
+    if prompt.mode not in PROMPT_MODES:
+        raise UsageError(f"unknown prompt {prompt.mode!r}; expected {', '.join(PROMPT_MODES)}")
+    if prompt.mode == "own" and (prompt.style or prompt.prompts):
+        raise UsageError("a style, or prompts of your own, describe tools in words; leave them out, or prompt 'own'")
+    if prompt.format == FROM_TEMPLATE:
+        options = options.with_prompt(format=None, from_template=True)
+    chosen = options.prompt.format
+    format = get_format(chosen or DEFAULT_FORMAT).name
+    system_prompt(CLIENTS_TOOLS, format, options.style_used, tools=[{"name": "any"}], prompts=prompt.prompts)
+    return options.with_prompt(format=format) if chosen else options

@@ -1,0 +1,36 @@
+"""What a model server counted in a request and its answer, in whichever of their ways it says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adapter.core.events import Json, JsonObject
+
+MAX_TOKENS = 1_000_000_000
+"""Of one answer, as its server says it; more is no number of tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """In tokens. ``reused``: of the prompt, those that the server had read before; None: unsaid."""
+
+    prompt: int
+    written: int = 0
+    reused: int | None = None
+
+
+def parse_usage(chunk: JsonObject) -> Usage | None:
+    """Of an event of a stream or a whole completion; None where it says nothing."""
+    usage, timings = chunk.get("usage"), chunk.get("timings")  # llama.cpp says timings without being asked
+    if isinstance(timings, dict) and (read := _count(timings.get("prompt_n"))) is not None:
+        reused = _count(timings.get("cache_n"))
+        return Usage(read + (reused or 0), _count(timings.get("predicted_n")) or 0, reused)
+    if isinstance(usage, dict) and (prompt := _count(usage.get("prompt_tokens"))) is not None:
+        details = usage.get("prompt_tokens_details")
+        reused = _count(details.get("cached_tokens")) if isinstance(details, dict) else None
+        return Usage(prompt, _count(usage.get("completion_tokens")) or 0, reused)
+    return None
+
+
+def _count(value: Json) -> int | None:
+    return value if isinstance(value, int) and 0 <= value <= MAX_TOKENS else None

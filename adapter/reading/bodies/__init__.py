@@ -1,1 +1,0 @@
-"""The shared readers of what stands between markers, one file each."""

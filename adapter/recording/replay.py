@@ -1,0 +1,110 @@
+"""Runs transcripts again: the same text through today's parser, session and tools, in a fresh workspace.
+
+What came from outside is in the record (`adapter.recording.replay_workspace`). What comes out must equal what was recorded,
+in every call, result, message and file; the first difference is reported.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from adapter.agent.agent import Agent
+from adapter.conversation.session import SessionLimits
+from adapter.core.errors import TransportError, UsageError
+from adapter.recording.recorder import SessionRecorder, restore
+from adapter.recording.replay_result import ReplayResult
+from adapter.recording.replay_workspace import (
+    CommandReplayPolicy,
+    RecordedResults,
+    ReplayChat,
+    ReplayWorkspace,
+    dialect_of,
+    host_of,
+)
+from adapter.recording.transcript import (
+    NestedCallLine,
+    ResultLine,
+    Transcript,
+    TranscriptWriter,
+)
+from adapter.recording.transcript_diff import first_difference
+from adapter.tools.operations.permissions import PermissionRule
+
+
+def update_file(path: Path, commands: CommandReplayPolicy | None = None) -> None:
+    """Write into a transcript what its recorded text gives today. Raises UsageError when it cannot be read."""
+    transcript = Transcript.from_text(path.read_text(encoding="utf-8"), path.name)
+    path.write_text(
+        replace(transcript, lines=rerun_session(transcript, commands).lines).to_text(), encoding="utf-8", newline="\n"
+    )
+
+
+def replay(
+    transcript: Transcript, name: str = "transcript", commands: CommandReplayPolicy | None = None
+) -> ReplayResult:
+    """Run a transcript again without a model, and compare the results. Raises UsageError for what is none, and where
+    ``commands`` need a sandbox and there is none."""
+    if not isinstance(transcript, Transcript):
+        raise UsageError(
+            f"replay takes a Transcript, got {repr(transcript)[:80]}; Transcript.from_text(text) makes one of a file's"
+        )
+    again = rerun_session(transcript, commands)
+    counts = [sum(line.kind == kind for line in again.lines) for kind in ("request", "call", "result")]
+    difference = first_difference(transcript, again)
+    if difference:
+        missing = [line.unrecorded for line in transcript.lines if isinstance(line, ResultLine | NestedCallLine)]
+        difference = "; ".join([difference, *filter(None, missing)])
+    return ReplayResult(name, counts[0], counts[1], counts[2], difference)
+
+
+def rerun_session(transcript: Transcript, commands: CommandReplayPolicy | None = None) -> Transcript:
+    """The transcript that the recorded text gives today. Raises UsageError where ``commands`` need a sandbox and there
+    is none."""
+    header = transcript.header
+    if header.is_chat:
+        raise UsageError("the record of a chat holds no files to run it with: look at it with `adapter view`")
+    written: list[str] = []
+    recorder = TranscriptWriter(written.append, secrets=None)
+    with tempfile.TemporaryDirectory(prefix="adapter-replay-") as folder:
+        root, state = Path(folder, "workspace"), Path(folder, "state")
+        root.mkdir()
+        restore(header.files, root)
+        record = RecordedResults(transcript, recorder, root)
+        recording = SessionRecorder(recorder, root)
+        workspace = ReplayWorkspace(
+            root,
+            dialect_of(header),
+            header.approve,
+            record.decide,
+            header.known or header.tools,
+            state=state,
+            rules=[PermissionRule.from_text(text) for text in header.rules],
+            host=host_of(header, Path(folder), recording),
+            edits=header.edits,
+            encoding=header.encoding,
+            sandbox="none" if commands is None else "require",
+        )
+        workspace.record, workspace.own = record, frozenset(tool.name for tool in header.own_tools)
+        workspace.continue_as(header)
+        if commands is not None:
+            workspace.run_programs(commands)
+        agent = Agent(
+            workspace,
+            ReplayChat(transcript),
+            format=header.format,
+            system=header.system,
+            limits=SessionLimits(
+                turns=header.max_turns, tool_turns=header.call_turns, context_tokens=header.context_tokens
+            ),
+            observe=recording,
+            guardrails=",".join(["off", *header.guardrails]),
+            retries=header.retries,
+            steps=header.steps,
+        )
+        recording.begin(agent, header.task, approve=header.approve)
+        with suppress(TransportError):  # recorded as the end
+            agent.run(header.task)
+    return Transcript.from_text("".join(written))

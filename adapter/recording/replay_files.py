@@ -1,0 +1,62 @@
+"""Files to be run again: what each of them holds, and how that came out.
+
+Recorded exchanges are only read again, which takes the parser; for transcripts the agent and its workspace are loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adapter.core.arguments import reason
+from adapter.core.errors import UsageError
+from adapter.protocols.recorded_exchange import RecordedExchange, holds_exchanges, read_exchanges
+from adapter.recording.replay_result import ReplayResult
+
+if TYPE_CHECKING:
+    from adapter.recording.replay_workspace import CommandReplayPolicy
+
+
+def replay_file(path: Path, commands: CommandReplayPolicy | None = None) -> ReplayResult:
+    """Run the transcript, or the exchanges, in ``path`` again; its programs only with ``commands``.
+
+    A file that cannot be read or run is a difference, not an exception.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        if holds_exchanges(text):
+            return replay_exchanges(read_exchanges(text, path.name), path.stem)
+        from adapter.recording.replay import replay
+        from adapter.recording.transcript import Transcript
+
+        return replay(Transcript.from_text(text, path.name), path.stem, commands)
+    except (UsageError, OSError, UnicodeDecodeError) as error:
+        return ReplayResult(path.stem, 0, 0, 0, f"cannot be replayed: {reason(error)}", is_unreadable=True)
+
+
+def replay_exchanges(exchanges: Sequence[RecordedExchange], name: str) -> ReplayResult:
+    """Read what a model wrote again, and compare the calls."""
+    from adapter.recording.exchange_log import difference
+
+    found = (f"exchange {number}: {difference(each)}" for number, each in enumerate(exchanges, 1) if difference(each))
+    return ReplayResult(name, len(exchanges), sum(len(each.calls) for each in exchanges), 0, next(found, ""))
+
+
+def transcripts_in(paths: Sequence[Path]) -> list[Path]:
+    """The transcripts that ``paths`` name: files, and all ``*.jsonl`` below folders. Raises UsageError for none."""
+    found: list[Path] = []
+    for path in paths:
+        try:
+            is_folder, is_file = path.is_dir(), path.is_file()
+        except OSError as error:  # a name that is too long for a file
+            raise UsageError(f"no transcript at {path}: {reason(error)}") from error
+        if is_folder:
+            found += sorted(path.rglob("*.jsonl"))
+        elif is_file:
+            found.append(path)
+        else:
+            raise UsageError(f"no transcript at {path}")
+    if not found:
+        raise UsageError(f"no *.jsonl transcripts in {', '.join(map(str, paths))}")
+    return found

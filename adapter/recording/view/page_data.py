@@ -1,0 +1,287 @@
+"""What the page of `adapter view` shows, as JSON: exchanges and transcripts, each answer with what it was taken for.
+
+::
+
+    {"name": "said.jsonl", "kind": "recording", "prompt": "What the model was sent", "goes_on": true,
+     "bad": ["invalid call", ...], "parts": [{"role": "user", "text": ...}, ...],
+     "exchanges": [{"time", "model", "title", "cost", "figures": {name: number}, "marks": [...],
+                    "calls": [[name, times], ...], "about": [[name, value], ...], "notes": [...],
+                    "prompt": [parts], "tools": [parts], "settings": [parts],
+                    "readings": [{"name", "spans": [{"kind", "text", "call", "fixes", "error", "rejected"}]}],
+                    "results": [{"name", "ok", "text", "diffs"}]}]}
+
+A part (a message, a tool's definition) that comes in many exchanges stands there once. What hides in texts is spelled
+out (`adapter.core.text.display_escaping`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from adapter.core.errors import UsageError
+from adapter.core.events import Json, JsonObject
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.core.turn import Turn
+from adapter.parsing.format import Format
+from adapter.parsing.formats import get_format, resolve_format
+from adapter.parsing.parse_policy import APPROVED, get_policy
+from adapter.parsing.parser import parse
+from adapter.protocols.recorded_exchange import RecordedExchange
+from adapter.recording.exchange_log import reparse
+from adapter.recording.replay_workspace import dialect_of
+from adapter.recording.transcript import (
+    CallLine,
+    ChunkLine,
+    EndLine,
+    InvalidLine,
+    Line,
+    RequestLine,
+    ResultLine,
+    Transcript,
+)
+from adapter.recording.view.answer_rows import (
+    ASKED_AGAIN,
+    BAD,
+    FAILED,
+    OTHERWISE,
+    UNKNOWN,
+    ExchangeStats,
+    exchange_row,
+    pretty_json,
+    span,
+    spans_of,
+    title_of,
+    truncate_for_page,
+    turn_badges,
+)
+from adapter.recording.view.edit_diffs import EditDiffs
+from adapter.tools.tool import ToolSet
+
+
+@dataclass(frozen=True, slots=True)
+class ReparseOptions:
+    """How answers are read once more. ``format``: any when None, as for those that were recorded. Raises UsageError
+    for a policy that does not exist."""
+
+    format: Format | None = None
+    policy: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.policy is not None:
+            get_policy(self.policy)
+
+    @classmethod
+    def named(cls, format: str | None, policy: str | None) -> ReparseOptions | None:
+        """None where neither is given. ``format``: a name, or auto."""
+        if format is None and policy is None:
+            return None
+        return cls(None if format in (None, "auto") else get_format(str(format)), policy)
+
+    @property
+    def name(self) -> str:
+        told = [self.format.name if self.format else "", self.policy or ""]
+        return f"As read now: {', '.join(filter(None, told)) or 'any format'}"
+
+
+class PageData:
+    """Gathers what a page shows; `data` is all of it. ``prompt``: what stands above an exchange's messages.
+    ``goes_on``: what an exchange has from the one before is of less interest."""
+
+    def __init__(self, name: str, kind: str, prompt: str = "What the model was sent", *, goes_on: bool = True) -> None:
+        self._head: JsonObject = {
+            "name": escape_for_display(name), "kind": kind, "prompt": prompt, "goes_on": goes_on, "bad": BAD,
+        }  # fmt: skip
+        self._parts: list[JsonObject] = []
+        self._places: dict[tuple[str, str], int] = {}
+        self._exchanges: list[JsonObject] = []
+
+    def part(self, role: str, text: str) -> int:
+        """The place of this text among the parts."""
+        if (role, text) not in self._places:
+            self._places[role, text] = len(self._parts)
+            self._parts.append({"role": escape_for_display(role), "text": truncate_for_page(text)})
+        return self._places[role, text]
+
+    def messages(self, messages: Iterable[JsonObject]) -> list[int]:
+        return [self.part(str(message.get("role")), message_text(message)) for message in messages]
+
+    def definitions(self, tools: Iterable[JsonObject]) -> list[int]:
+        found = [inner if isinstance(inner := tool.get("function"), dict) else tool for tool in tools]
+        return [self.part(str(each.get("name")), pretty_json(each)) for each in found]
+
+    def add(
+        self, *, title: str, prompt: Sequence[int], readings: Sequence[JsonObject], calls: Sequence[str],
+        marks: Sequence[str], about: Sequence[tuple[str, str]], time: str = "", model: str = "",
+        figures: ExchangeStats = UNKNOWN, notes: Sequence[str] = (), tools: Sequence[int] = (),
+        settings: Sequence[int] = (), results: Sequence[JsonObject] = (),
+    ) -> None:  # fmt: skip
+        self._exchanges.append({
+            **exchange_row(title, time, model, figures, marks, Counter(calls)),
+            "about": [[name, escape_for_display(value)] for name, value in [*about, *figures.about] if value],
+            "notes": [truncate_for_page(note) for note in notes if note],
+            "prompt": prompt, "tools": tools, "settings": settings, "readings": readings, "results": results,
+        })  # fmt: skip
+
+    @property
+    def data(self) -> JsonObject:
+        return {**self._head, "parts": self._parts, "exchanges": self._exchanges}
+
+
+def message_text(message: JsonObject) -> str:
+    """What a message of a chat says, with its calls; of images and the like their size."""
+    content = message.get("content")
+    parts = [each if isinstance(each, str) else _part_text(each) for each in _as_list(content)]
+    for call in _as_list(message.get("tool_calls")):
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            arguments = function.get("arguments")
+            told = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            parts.append(f"-> {function.get('name')}({told})")
+    return "\n".join(filter(None, parts))
+
+
+def view_exchanges(exchanges: Sequence[RecordedExchange], name: str, again: ReparseOptions | None = None) -> PageData:
+    """What a server or a wrapped client recorded."""
+    view = PageData(name, "recording")
+    for exchange in exchanges:
+        turn, changed = reparse(exchange)
+        turns = [turn] if again is None else [turn, exchange.turn(again.format, again.policy)]
+        messages = [each for each in _as_list(exchange.sent.get("messages")) if isinstance(each, dict)]
+        if isinstance(own := exchange.sent.get("prompt"), str):
+            messages.append({"role": "prompt", "content": own})
+        rest = {key: value for key, value in exchange.sent.items() if key not in ("messages", "prompt", "tools")}
+        view.add(
+            title=title_of(turn), time=exchange.time, model=exchange.model, calls=[call.name for call in turn.calls],
+            prompt=view.messages(messages), tools=view.definitions(exchange.tools),
+            settings=[view.part("", pretty_json(rest))], readings=_readings(turns, exchange.reasoning, again),
+            figures=exchange_stats(exchange),
+            marks=[*turn_badges(turns), *retry_badges(exchange), *([OTHERWISE] if changed else [])],
+            about=[
+                ("time", exchange.time), ("model", exchange.model), ("format", exchange.format),
+                ("policy", exchange.policy), ("ended", exchange.finish_reason or ""),
+                ("conversation", exchange.conversation),
+            ],
+            notes=[f"The calls are read otherwise today: {changed}" if changed else ""],
+        )  # fmt: skip
+    return view
+
+
+def exchange_stats(exchange: RecordedExchange) -> ExchangeStats:
+    tokens = exchange.prompt_tokens, exchange.written_tokens
+    return ExchangeStats(exchange.first_s, exchange.duration_s, *tokens, exchange.retry or None)
+
+
+def retry_badges(exchange: RecordedExchange) -> list[str]:
+    """Whether it was asked again, and is that itself."""
+    asked = f"{ASKED_AGAIN}: {exchange.guardrail}" if exchange.guardrail else ASKED_AGAIN
+    return [*([asked] if exchange.asked_again else []), *(["retry"] if exchange.retry else [])]
+
+
+def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | None = None) -> PageData:
+    """One conversation of `adapter run`: an exchange for each answer."""
+    view, header, edited = PageData(name, "transcript"), transcript.header, EditDiffs(transcript.header.files)
+    try:
+        offered = dialect_of(header).tools
+    except UsageError:
+        offered = ToolSet()
+    tools = ToolSet([offered[tool] for tool in header.tools if tool in offered])
+    definitions = [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in tools.values()]
+    for request, lines in _by_request(transcript.lines):
+        chunks = [line for line in lines if isinstance(line, ChunkLine)]
+        text, reasoning = "".join(line.text for line in chunks), "".join(line.reasoning for line in chunks)
+        finish_reason = next((line.finish_reason for line in reversed(chunks) if line.finish_reason), None)
+        turns = [
+            parse(
+                text, tools, way.format or resolve_format(header.format), finish_reason, policy=way.policy or APPROVED
+            )
+            for way in ([ReparseOptions()] if again is None else [ReparseOptions(), again])
+        ]
+        made = {line.id: line for line in lines if isinstance(line, CallLine)}
+        note = _changed(made.values(), turns[0], lines)
+        given = [line for line in lines if isinstance(line, ResultLine)]
+        results: list[JsonObject] = []
+        for line in given:
+            call = made.get(line.call_id)
+            tool = tools.get(call.name) if call else None
+            diffs = edited.diffs(tool, call.arguments, line.changed) if call and line.ok else []
+            results.append({
+                "name": escape_for_display(line.name), "ok": line.ok, "text": truncate_for_page(line.content),
+                "diffs": [truncate_for_page(diff) for diff in diffs],
+            })  # fmt: skip
+        ended = [f"{line.reason} {line.content}".rstrip() for line in lines if isinstance(line, EndLine)]
+        failed = [FAILED] if any(not line.ok for line in given) else []
+        view.add(
+            title=title_of(turns[0]), model=header.model, calls=[call.name for call in turns[0].calls],
+            time=_later(header.time, request.at_s), figures=_figures(request, chunks),
+            prompt=view.messages(request.messages), tools=view.definitions(definitions), results=results,
+            readings=_readings(turns, reasoning, again),
+            marks=[*turn_badges(turns), *failed, *([OTHERWISE] if note else [])],
+            about=[
+                ("task", header.task), ("model", header.model), ("server", header.server), ("dialect", header.dialect),
+                ("format", header.format), ("ended", finish_reason or ""), ("conversation", "".join(ended)),
+            ],
+            notes=[note],
+        )  # fmt: skip
+    return view
+
+
+def _figures(request: RequestLine, chunks: Sequence[ChunkLine]) -> ExchangeStats:
+    """Of one answer; ``chunks``: all of it."""
+    counted = next((line for line in reversed(chunks) if line.prompt_tokens), ChunkLine())
+    ends = [chunk.at_s for chunk in chunks if chunk.at_s is not None]
+    first_s, duration_s = (
+        (round(max(0.0, end - (request.at_s or 0.0)), 3) for end in (ends[0], ends[-1])) if ends else (None, None)
+    )
+    return ExchangeStats(first_s, duration_s, counted.prompt_tokens, counted.written_tokens)
+
+
+def _later(time: str, seconds: float | None) -> str:
+    """The ISO 8601 time so much after another; "" where one of them is unknown."""
+    try:
+        return (datetime.fromisoformat(time) + timedelta(seconds=seconds or 0.0)).isoformat() if time else ""
+    except (ValueError, OverflowError):
+        return time
+
+
+def _by_request(lines: Sequence[Line]) -> list[tuple[RequestLine, list[Line]]]:
+    found: list[tuple[RequestLine, list[Line]]] = []
+    for line in lines:
+        if isinstance(line, RequestLine):
+            found.append((line, []))
+        elif found:
+            found[-1][1].append(line)
+    return found
+
+
+def _changed(made: Iterable[CallLine], turn: Turn, lines: Iterable[Line]) -> str:
+    """What the record says of the calls where the text reads otherwise today."""
+    recorded = [(call.name, call.arguments) for call in made]
+    if recorded == [(call.name, call.arguments) for call in turn.calls]:
+        return ""
+    refused = [line.error for line in lines if isinstance(line, InvalidLine)]
+    told = [f"{name}({json.dumps(arguments, ensure_ascii=False)})" for name, arguments in recorded]
+    return f"The calls are read otherwise today. Recorded: {', '.join(told) or 'no call'}. {' '.join(refused)}".rstrip()
+
+
+def _readings(turns: Sequence[Turn], reasoning: str, again: ReparseOptions | None) -> list[JsonObject]:
+    """``reasoning``: what the server had taken out of the text."""
+    apart = [span("reasoning", reasoning)] if reasoning else []
+    names = ["The answer, as read"] if again is None else ["As read then", again.name]
+    return [{"name": name, "spans": apart + spans_of(turn)} for name, turn in zip(names, turns, strict=True)]
+
+
+def _as_list(value: Json) -> list[Json]:
+    if isinstance(value, list):
+        return value
+    return [] if value is None else [value]
+
+
+def _part_text(part: Json) -> str:
+    if isinstance(part, dict) and isinstance(part.get("text"), str):
+        return str(part["text"])
+    kind = part.get("type", "part") if isinstance(part, dict) else "part"
+    return f"[{kind}, {len(json.dumps(part)):,} characters]"

@@ -1,0 +1,58 @@
+"""What is passed on to the model server as it came: requests to its models, no administration, and nobody's key.
+
+The list is of what may pass, for a server can be made to do more than anybody knows here: Ollama pulls and deletes
+models, llama.cpp saves slots and loads adapters.
+"""
+
+from __future__ import annotations
+
+import re
+
+from adapter.protocols.openai_errors import RequestError
+
+_MODELS = r"(?:/v1|/api/v[01])?/models(?:/[\w.:@+/-]+)?"
+_WORK = (
+    "chat/completions", "completions", "completion", "embeddings", "embedding", "infill", "tokenize", "detokenize",
+    "apply-template", "rerank", "reranking", "score", "pooling", "classify", "moderations", "messages/count_tokens",
+    "audio/transcriptions", "audio/translations", "audio/speech", "images/generations", "images/edits",
+)  # fmt: skip
+_READS = re.compile(rf"/|{_MODELS}|/props|/version|/v1/health|/ping|/metrics|/api/(?:version|tags|ps)")
+_ASKS = re.compile(rf"(?:/v1|/v2|/api/v0)?/(?:{'|'.join(_WORK)})|/api/(?:chat|generate|embed|embeddings|show)")
+
+_OURS = re.compile(r"(?:/v1)?/(?:messages|responses|conversations)|/v1/responses/input_tokens")
+"""What is answered here, and like `_ASKS` takes a POST alone."""
+METHOD_NOT_ALLOWED = 405
+
+_KEY = re.compile(
+    r"(?:^|[-_])(?:api-?key|key|token|secret|password|credentials?|auth|authorization|cookie|jwt|signature|session)"
+    r"(?:$|[-_])",
+    re.IGNORECASE,
+)
+
+
+def check_passing(method: str, path: str, *, admin: bool) -> None:
+    """Raises RequestError for what is not passed on. ``path``: decoded, without the query. ``admin``: all that is one
+    address may pass."""
+    if "\\" in path or any(part in (".", "..") for part in path.split("/")):
+        raise RequestError(f"{path[:80]!r} is no plain path: without '..' and backslashes, please")
+    is_reading = method in ("GET", "HEAD")
+    known = _READS if is_reading else _ASKS if method == "POST" else None
+    if admin or (known is not None and known.fullmatch(path)):
+        return
+    if method != "POST" and (_ASKS.fullmatch(path) or _OURS.fullmatch(path)):
+        raise RequestError(f"{path[:80]} takes POST, got {method}", status=METHOD_NOT_ALLOWED)
+    raise RequestError(
+        f"{method} {path[:80]} is not passed on to the model server, for it is none of the requests to its models; "
+        "--pass-admin passes everything on",
+        status=404 if is_reading else 403,
+    )
+
+
+def is_private(name: str) -> bool:
+    """Whether a header or a field of a query is by its name a key, which is for nobody behind us."""
+    return name.lower() == "origin" or _KEY.search(name) is not None
+
+
+def without_keys(query: str) -> str:
+    """The query of an address without its keys."""
+    return "&".join(part for part in query.split("&") if not is_private(part.partition("=")[0]))

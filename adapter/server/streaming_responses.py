@@ -1,0 +1,351 @@
+"""Answers as they go to a client: translated, or bytes passed through; over when the client goes."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any, TypeAlias
+
+import aiohttp
+from starlette.types import Receive, Scope, Send
+
+from adapter.core.events import JsonObject
+from adapter.protocols.exchange import BufferedExchange, StreamedExchange, StreamWriter
+from adapter.protocols.guarded_exchange import asked_again_header
+from adapter.protocols.openai_errors import error_object, error_text, relay_error
+from adapter.protocols.request_stats import with_usage
+from adapter.protocols.sse import encode_json
+from adapter.protocols.template_prompt import TemplatePromptError
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.server.concurrency_limit import RETRY_AFTER_S, QueueFullError
+from adapter.server.model_server import ModelServer
+from adapter.server.telemetry.request_info import current_request
+from adapter.server.upstream_connection import UpstreamError
+from adapter.server.work_queue import QUICK_BYTES
+
+AsError: TypeAlias = Callable[[JsonObject, int], JsonObject]
+"""From OpenAI's shape of an error, and its status, to the shape of the client's dialect."""
+
+
+AsAnswer: TypeAlias = Callable[[JsonObject], JsonObject]
+"""From OpenAI's completion to the answer in the client's dialect."""
+
+
+def identity(value: JsonObject, _status: int = 200) -> JsonObject:
+    """For clients of OpenAI's own interfaces."""
+    return value
+
+
+STOPPED = "this server was stopped in the middle of its answer: ask again, another one may be there"
+
+
+class ProxiedResponse:
+    """An ASGI answer that waits for its place at the model server, and stops that as soon as the client has gone."""
+
+    def __init__(self, upstream: ModelServer, as_error: AsError) -> None:
+        self._upstream, self._as_error = upstream, as_error
+        self._seen = current_request()
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await cancel_on_disconnect(receive, self.run(send))
+        except asyncio.CancelledError:  # this server stops
+            await self.fail(send, 503, error_object(STOPPED, "overloaded_error"))
+        finally:
+            self.on_disconnect()
+
+    def on_disconnect(self, why: str = "") -> None:
+        """It is over. ``why``: where there was no answer, for whoever looks on."""
+
+    async def run(self, send: Send) -> None:
+        try:
+            async with self.place():
+                await self.exchange(send)
+        except QueueFullError as error:
+            await self.fail(send, 503, error_object(str(error), "overloaded_error"))
+        except UpstreamError as error:
+            await self.fail(send, error.status, error_object(str(error), "upstream_error"))
+
+    def place(self) -> AbstractAsyncContextManager[None]:
+        return self._upstream.places.acquire()
+
+    async def exchange(self, send: Send) -> None:
+        """Ask the model server and answer the client."""
+        raise NotImplementedError
+
+    async def _in_words(
+        self, send: Send, instead: JsonObject | None, body: JsonObject, fault: TemplatePromptError
+    ) -> JsonObject | None:
+        """What is asked where the model's own prompt cannot be had; where that is nothing the client hears why."""
+        if instead is None:
+            message = f"the model's chat template does not take this conversation: {fault}"
+            await self.fail(send, 400, error_object(message, "invalid_request_error"))
+        else:
+            self._upstream.log_prompt_fallback(fault, body)
+        return instead
+
+    async def fail(self, send: Send, status: int, error: JsonObject, retry_after: str | None = None) -> None:
+        """``retry_after``: when the model server wants to be asked again, in its words."""
+        self._seen.failed(error)
+        self.on_disconnect(f"{status}: {error_text(error)}")
+        when = retry_after or (str(RETRY_AFTER_S) if status == 503 else None)
+        await send_json(send, status, self._as_error(error, status), {"retry-after": when} if when else {})
+
+
+class StreamingProxy(ProxiedResponse):
+    """One that may take long. ``keep_alive_s``: the longest silence; ``writer`` puts the signs of life, None has none.
+
+    When the model server takes longer for its first word the answer begins without it, and an error becomes
+    an event of the stream.
+    """
+
+    def __init__(
+        self, upstream: ModelServer, as_error: AsError, keep_alive_s: float, writer: StreamWriter | None
+    ) -> None:
+        super().__init__(upstream, as_error)
+        self._keep_alive_s, self._writer = keep_alive_s, writer
+        self._seen.is_stream = writer is not None
+        self._has_begun = False
+        self._beginning = asyncio.Lock()
+        self._patience = asyncio.timeout(None)
+        self._now = asyncio.get_running_loop().time
+        self._written_at = self._now()
+        self._listening_since = math.inf  # not while a client takes its time
+
+    async def run(self, send: Send) -> None:
+        watching = asyncio.create_task(self._watch(send))
+        try:
+            await super().run(send)
+        finally:
+            watching.cancel()
+
+    async def exchange(self, send: Send) -> None:
+        try:
+            async with self._patience:
+                self._listening_since = self._now()
+                await self.relay(send)
+        except TimeoutError as error:
+            raise self._upstream.silence() from error
+
+    async def relay(self, send: Send) -> None:
+        """What `exchange` does, within the patience with the model server."""
+        raise NotImplementedError
+
+    async def write(self, send: Send, body: bytes, *, more: bool = True) -> None:
+        if not self._has_begun:
+            async with self._beginning:
+                await self._begin(send)
+        if self._seen.first_s is None:
+            self._seen.answers()
+        self._listening_since = math.inf
+        await send({"type": "http.response.body", "body": body, "more_body": more})
+        self._written_at = self._listening_since = self._now()
+
+    async def fail(self, send: Send, status: int, error: JsonObject, retry_after: str | None = None) -> None:
+        if not self._has_begun:
+            await super().fail(send, status, error, retry_after)
+        elif self._writer:  # else the answer stays without its end, which tells the client
+            await self.write(send, self.as_event(self._writer, error), more=False)
+
+    def as_event(self, writer: StreamWriter, error: JsonObject) -> bytes:
+        return writer.write([error])
+
+    async def _watch(self, send: Send) -> None:
+        """Both silences, ours and the model server's. One task: a timer per chunk costs more."""
+        while True:  # until it is cancelled
+            now, patience_s = self._now(), self._upstream.patience_s
+            if now - self._listening_since >= patience_s:
+                self._patience.reschedule(now)
+                return
+            if self._writer and now - self._written_at >= self._keep_alive_s:
+                await self._ping(send)
+            due = min(self._listening_since, now) + patience_s
+            if self._writer:
+                due = min(due, self._written_at + self._keep_alive_s)
+            await asyncio.sleep(max(0.0, due - self._now()))
+
+    async def _ping(self, send: Send) -> None:
+        async with self._beginning:
+            if self._writer:
+                await self._begin(send)
+                await send({"type": "http.response.body", "body": self._writer.ping, "more_body": True})
+                self._written_at = self._now()
+
+    async def _begin(self, send: Send) -> None:
+        if not self._has_begun and self._writer:
+            await send_start(send, 200, {"content-type": self._writer.content_type, "cache-control": "no-cache"})
+            self._has_begun = True
+
+
+class _Translated(ProxiedResponse):
+    """An answer that is read here: requests go to the model server until it is complete."""
+
+    _path: str
+    _request: TranslatedRequest
+    _exchange: StreamedExchange | BufferedExchange
+
+    async def converse(self, send: Send) -> bool:
+        """Send the request, and what follows from its answers. False: the client was told of an error."""
+        body: JsonObject | None = self._request.body
+        while body is not None:
+            try:
+                response = await self.ask(body)
+            except TemplatePromptError as fault:
+                if await self._uses_previous(send):
+                    return True
+                body = await self._in_words(send, self._exchange.as_text(), body, fault)
+                if body is None:
+                    return False
+                continue
+            try:
+                if response.status == 200:
+                    body = await self.take(send, response)
+                    continue
+                said = await self._upstream.body_of(response)
+            finally:
+                response.close()
+            if await self._uses_previous(send):
+                return True
+            is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
+            body = self._exchange.as_text() if is_refused else None
+            if body is None:
+                when = response.headers.get("Retry-After")
+                await self.fail(send, response.status, relay_error(response.status, said), when)
+                return False
+        return True
+
+    async def ask(self, body: JsonObject) -> aiohttp.ClientResponse:
+        return await self._upstream.ask(self._path, body)
+
+    async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
+        """Read a response, and return the body of the next request, if any."""
+        raise NotImplementedError
+
+    async def deliver(self, send: Send, answer: Any) -> None:
+        """Send the client an answer, as the exchange has it."""
+        raise NotImplementedError
+
+    async def _uses_previous(self, send: Send) -> bool:
+        """Answer with what was rejected, as the server refused a better answer. False: nothing was."""
+        if (previous := self._exchange.give_up()) is None:
+            return False
+        await self.deliver(send, previous)
+        return True
+
+    def leave(self, why: str = "") -> None:
+        self._exchange.leave(why)
+
+
+class TranslatedStream(_Translated, StreamingProxy):
+    def __init__(
+        self, upstream: ModelServer, path: str, request: TranslatedRequest, streamed: StreamedExchange, as_error: AsError,
+        keep_alive_s: float,
+    ) -> None:  # fmt: skip
+        super().__init__(upstream, as_error, keep_alive_s, streamed.writer)
+        self._path, self._request, self._exchange = path, request, streamed
+        self._streamed = streamed
+        self._counts = request.observation.counts_tokens and path.endswith("/chat/completions")
+        self._seen.reads(request)
+
+    async def relay(self, send: Send) -> None:
+        if await self.converse(send):
+            last = await self._upstream.work.run(self._streamed.waiting, self._streamed.close)
+            await self.write(send, last, more=False)
+
+    async def ask(self, body: JsonObject) -> aiohttp.ClientResponse:
+        return await self._upstream.ask(self._path, with_usage(body) if self._counts else body, is_watched=True)
+
+    async def deliver(self, send: Send, answer: bytes) -> None:
+        await self.write(send, answer)
+
+    async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
+        streamed, remover = self._streamed, self._upstream.key_remover()
+        while not streamed.is_done:
+            try:
+                piece = await response.content.readany()
+            except aiohttp.ClientError:
+                break  # the end of the stream says what that means
+            if not piece:
+                break
+            shown, size = remover.feed(piece), streamed.waiting + len(piece)
+            if size <= QUICK_BYTES:
+                out = streamed.feed(shown)
+            else:
+                self._listening_since = math.inf  # the model server has no part in what takes us long
+                out = await self._upstream.work.run(size, partial(streamed.feed, shown))
+            self._listening_since = self._now()
+            if out:
+                await self.write(send, out)
+        if held := remover.close():
+            await self.write(send, streamed.feed(held))
+        return streamed.next_body()
+
+    def as_event(self, _writer: StreamWriter, error: JsonObject) -> bytes:
+        return self._streamed.fail(error)
+
+
+class TranslatedResponse(_Translated):
+    def __init__(
+        self, upstream: ModelServer, path: str, request: TranslatedRequest, completed: BufferedExchange, as_error: AsError = identity,
+        as_answer: AsAnswer = identity,
+    ) -> None:  # fmt: skip
+        super().__init__(upstream, as_error)
+        self._path, self._request, self._exchange = path, request, completed
+        self._completed, self._as_answer = completed, as_answer
+        self._seen.reads(request)
+
+    async def exchange(self, send: Send) -> None:
+        await self.converse(send)
+
+    async def deliver(self, send: Send, answer: JsonObject) -> None:
+        await self._answer(send, 200, answer)
+
+    async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
+        said = await self._upstream.body_of(response)
+        response.close()
+        answer = await self._upstream.work.run(len(said), partial(self._completed.feed, said))
+        if not isinstance(answer, tuple):
+            return answer
+        await self._answer(send, *answer)
+        return None
+
+    async def _answer(self, send: Send, status: int, completion: JsonObject) -> None:
+        if status != 200:
+            self.leave(error_text(completion))
+        shown = self._as_answer(completion) if status == 200 else self._as_error(completion, status)
+        await send_json(send, status, shown, asked_again_header(completion))
+
+
+async def send_json(send: Send, status: int, value: JsonObject, headers: Mapping[str, str] | None = None) -> None:
+    body = encode_json(value)
+    own = {"content-type": "application/json", "content-length": str(len(body))}
+    await send_start(send, status, own | dict(headers or {}))
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+async def send_start(send: Send, status: int, headers: Mapping[str, str]) -> None:
+    pairs = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": pairs})
+
+
+async def cancel_on_disconnect(receive: Receive, work: Coroutine[None, None, None]) -> None:
+    """Do ``work`` until it is done or the client has gone, whose request has been read."""
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_gone(receive))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        leaving.cancel()
+        if not working.done():
+            working.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+    if not working.cancelled():
+        working.result()
+
+
+async def _gone(receive: Callable[[], Awaitable[Mapping[str, object]]]) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,82 @@
+"""How many tokens a request's prompt has, as it would really be sent: by the model server's own tokenizer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from adapter.backends.endpoint_discovery import Kind
+from adapter.conversation.token_estimate import estimate_tokens
+from adapter.core.errors import TransportError
+from adapter.core.events import Json, JsonObject
+from adapter.protocols.llama_cpp import template_request
+from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.server.upstream_connection import UpstreamConnection
+
+CHAT = "/v1/chat/completions"
+
+_SHOWN = ("model", "messages", "tools", "chat_template_kwargs", "prompt")
+
+
+async def prompt_tokens(connection: UpstreamConnection, kind: Kind | None, request: TranslatedRequest) -> int:
+    """Exactly where llama.cpp or vLLM counts, else about."""
+    try:
+        last = await connection.prepared(CHAT, request.body)
+    except TemplatePromptError:
+        if request.as_text is not None:
+            return await prompt_tokens(connection, kind, request.as_text())
+        last = HttpPost(CHAT, request.body)
+    counted = None
+    try:
+        if kind == "llama.cpp":
+            counted = await _by_llama_cpp(connection, last.body)
+        elif kind == "vllm":
+            shown = {key: last.body[key] for key in _SHOWN if key in last.body}
+            counted = _field(await connection.asked(HttpPost("/tokenize", shown)), "count")
+    except TransportError:
+        pass  # whoever asks for an answer next hears of it
+    return counted if isinstance(counted, int) else about(last.body)
+
+
+def about(body: JsonObject) -> int:
+    """The same without asking anybody, by what the first `SAMPLE` characters take."""
+    messages = body.get("messages") or ()
+    texts = [_text(message.get("content")) for message in messages]
+    texts += [json.dumps(message["tool_calls"]) for message in messages if message.get("tool_calls")]
+    texts += [json.dumps(body["tools"])] if body.get("tools") else []
+    prompt = body.get("prompt")
+    text = prompt if isinstance(prompt, str) else "\n".join(texts)
+    tokens = estimate_tokens(text[:SAMPLE]) * max(1.0, len(text) / SAMPLE)
+    return round(tokens) + (0 if isinstance(prompt, str) else _FRAME * len(messages))
+
+
+SAMPLE = 20_000
+"""Characters whose tokens are told apart: a few milliseconds, which a client waits for."""
+
+_FRAME = 5
+"""Tokens that a template puts around a message."""
+
+
+async def _by_llama_cpp(connection: UpstreamConnection, body: JsonObject) -> Json:
+    prompt = body.get("prompt")
+    if prompt is None:
+        prompt = _field(await connection.asked(HttpPost("/apply-template", template_request(body))), "prompt")
+    if not isinstance(prompt, str):
+        return None
+    said = await connection.asked(
+        HttpPost("/tokenize", {"content": prompt, "add_special": True, "parse_special": True})
+    )
+    tokens = _field(said, "tokens")
+    return len(tokens) if isinstance(tokens, list) else None
+
+
+def _field(answer: Json, name: str) -> Json:
+    return answer.get(name) if isinstance(answer, Mapping) else None
+
+
+def _text(content: Json) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))

@@ -1,0 +1,142 @@
+"""From a JSON value to the calls it holds, in the shapes that models give them.
+
+::
+
+    {"name": N, "arguments": {...}}                      the common shape
+    {"function": {"name": N, "arguments": "{...}"}}      OpenAI's, as seen on the wire
+    {"tool_calls": [...]}, [...]                         several
+    {"tool": N, "path": ...}, {"N": {...}}               flat, or the name as the key
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import NamedTuple, TypeAlias
+
+from adapter.core.errors import FormatError
+from adapter.core.events import Json, JsonObject
+from adapter.core.json.decode import decode_json
+
+Normalise: TypeAlias = Callable[[str, JsonObject], tuple[str, JsonObject, tuple[str, ...]]]
+"""Matches a name and arguments to the session's tools, as far as that is certain; adds fixes."""
+
+NAME_KEYS = ("name", "tool_name", "tool", "function", "function_name", "action", "recipient_name", "call")
+ARGUMENT_KEYS = (
+    "arguments", "parameters", "args", "input", "params", "kwargs", "tool_input", "action_input", "inputs",
+)  # fmt: skip
+NESTING_KEYS = ("function", "function_call", "tool_call", "tool")
+"""Keys of an object that is the whole call."""
+
+ABOUT_KEYS = ("id", "type", "index", "call_id", "tool_call_id")
+
+
+class DecodedCall(NamedTuple):
+    """One call as the text has it: a name and arguments nobody has matched to a tool yet.
+
+    ``end``: offset in the body's text just after the call, None when calls share a value.
+    """
+
+    name: str
+    arguments: JsonObject
+    fixes: tuple[str, ...] = ()
+    end: int | None = None
+
+
+def looks_like_call(value: Json) -> bool:
+    """Whether ``value`` has both a name and arguments, under any of their usual keys."""
+    if not isinstance(value, dict):
+        return False
+    if isinstance(value.get("tool_calls"), list) or isinstance(value.get("function"), dict):
+        return True
+    if any(isinstance(value.get(key), dict) and looks_like_call(value[key]) for key in NESTING_KEYS):
+        return True
+    keys = set(value)
+    return bool(keys & set(NAME_KEYS) and keys & set(ARGUMENT_KEYS))
+
+
+def extract_calls(value: Json, arguments_key: str, known: Collection[str] = ()) -> list[DecodedCall]:
+    """The calls that ``value`` holds.
+
+    ``arguments_key`` is the format's own; ``known`` the tools' names, which decide
+    whether a lone key can be a name. Raises FormatError saying what is missing.
+    """
+    if isinstance(value, list):
+        return [call for item in value for call in extract_calls(item, arguments_key, known)]
+    if not isinstance(value, dict):
+        raise FormatError(f"expected a JSON object with a name and {arguments_key}, got {_short(value)}")
+    if isinstance(value.get("tool_calls"), list):
+        inner = extract_calls(value["tool_calls"], arguments_key, known)
+        return [_with_fix(call, "tool-calls-list") for call in inner]
+    for key in NESTING_KEYS:
+        if isinstance(value.get(key), dict):
+            return [_with_fix(call, "nested-function") for call in extract_calls(value[key], "arguments", known)]
+    return [_one_call(value, arguments_key, known)]
+
+
+def _one_call(value: JsonObject, arguments_key: str, known: Collection[str]) -> DecodedCall:
+    for name_key in NAME_KEYS:
+        name = value.get(name_key)
+        if isinstance(name, str) and name.strip():
+            break
+    else:
+        if len(value) == 1 and (only := next(iter(value))) in known and isinstance(value[only], dict):
+            return DecodedCall(only, value[only], ("name-as-key",))
+        keys = ", ".join(map(repr, value)) or "none"
+        raise FormatError(f"the call has no name: its keys are {keys}; expected 'name' and {arguments_key!r}")
+    fixes = [] if name_key == "name" else ["name-key"]
+    arguments, more = _arguments(value, name_key, arguments_key)
+    bare = name.strip()
+    if '"' in bare and bare not in known:
+        raise FormatError(f"the call's name is not closed: {_short(name)}; expected 'name' and {arguments_key!r}")
+    if bare != name:
+        fixes.append("tool-name")
+    return DecodedCall(bare, arguments, tuple(fixes + more))
+
+
+def _arguments(value: JsonObject, name_key: str, arguments_key: str) -> tuple[JsonObject, list[str]]:
+    key = arguments_key if arguments_key in value else next((key for key in ARGUMENT_KEYS if key in value), None)
+    if key is None:
+        flat = {name: item for name, item in value.items() if name != name_key and name not in ABOUT_KEYS}
+        return flat, ["flat-arguments"] if flat else ["no-arguments"]
+    if key == "parameters" and _is_schema(value[key]):
+        raise FormatError(f"this is the definition of {value[name_key]!r}, not a call of it")
+    arguments, fixes = parse_arguments(value[key])
+    return arguments, ([] if key == arguments_key else ["arguments-key"]) + fixes
+
+
+def _is_schema(value: Json) -> bool:
+    """Whether these are the parameters of a tool's definition, which models echo from their prompt."""
+    return isinstance(value, dict) and value.get("type") == "object" and isinstance(value.get("properties"), dict)
+
+
+def parse_arguments(value: Json) -> tuple[JsonObject, list[str]]:
+    """``value`` as arguments, and the fixes it took: JSON in a string, null and one-item lists are unwrapped."""
+    fixes: list[str] = []
+    for _ in range(2):  # encoded once by habit, twice by a template and the model both
+        if not isinstance(value, str):
+            break
+        if not value.strip():
+            return {}, ["no-arguments"]
+        decoded = decode_json(value, closed=False)
+        if value[decoded.end :].strip():
+            raise FormatError(f"the arguments are a string that is not one JSON object: {_short(value)}")
+        value = decoded.value
+        fixes += ["string-arguments", *decoded.fixes]
+    if value is None:
+        return {}, [*fixes, "no-arguments"]
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        return value[0], [*fixes, "list-arguments"]
+    if isinstance(value, list) and not value:
+        return {}, [*fixes, "no-arguments"]
+    if not isinstance(value, dict):
+        raise FormatError(f"the arguments must be a JSON object, got {_short(value)}")
+    return value, fixes
+
+
+def _with_fix(call: DecodedCall, fix: str) -> DecodedCall:
+    return DecodedCall(call.name, call.arguments, (fix, *call.fixes))
+
+
+def _short(value: Json) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

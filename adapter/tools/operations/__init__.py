@@ -1,0 +1,394 @@
+"""What tools can do, as values: the canonical operations and their results.
+
+A dialect turns a validated call into one of these; the workspace performs it
+and gives the matching result; the dialect words that result for its model.
+Paths are strings as the model wrote them: only the workspace's path gate
+decides what they mean. Lines are 1-based, times are seconds. ``notes`` of an
+outcome say what was tolerated, guessed or left out, one sentence each.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from adapter.tools.operations.agent_state import (
+    DeleteMemory,
+    LoadSkill,
+    MemoryChanged,
+    MemoryList,
+    MemoryNote,
+    SetTodos,
+    Skill,
+    SkillLoaded,
+    Todo,
+    TodoList,
+    ViewMemory,
+    WriteMemory,
+)
+from adapter.tools.operations.editor import (
+    EditorState,
+    GetEditorState,
+    GetSelection,
+    GoToLine,
+    InsertAtCursor,
+    OpenInEditor,
+    ReplaceSelection,
+    SelectedText,
+)
+from adapter.tools.operations.files import (
+    ChangedLine,
+    Copy,
+    Delete,
+    Edits,
+    EmptyOldText,
+    FileAction,
+    FileEdit,
+    FileInfo,
+    FilePatched,
+    FilesPatched,
+    FileText,
+    FileWritten,
+    Hunk,
+    MakeDirectory,
+    Media,
+    MediaKind,
+    Move,
+    OperationDone,
+    ParameterNames,
+    Patch,
+    PatchBasis,
+    PatchFiles,
+    PatchText,
+    ReadText,
+    Stat,
+    WholeFileRewrite,
+    WriteText,
+)
+from adapter.tools.operations.nested_calls import (
+    AgentReport,
+    BatchCall,
+    BatchResults,
+    CallFunction,
+    CodeOutput,
+    Effect,
+    FunctionResult,
+    RunBatch,
+    RunCode,
+    RunSubagent,
+)
+from adapter.tools.operations.outline import (
+    FileOutline,
+    FindSymbols,
+    Outline,
+    OutlineItem,
+    OutlineName,
+    Section,
+    SymbolContext,
+    SymbolMatch,
+    SymbolMatches,
+    SymbolScope,
+)
+from adapter.tools.operations.processes import (
+    CommandKilled,
+    CommandOutput,
+    CommandOutputDelta,
+    CommandStarted,
+    CommandStatus,
+    KillCommand,
+    PathValue,
+    ProgramArgument,
+    ProgramOutput,
+    ReadCommandOutput,
+    RunCommand,
+    RunProgram,
+    StartCommand,
+)
+from adapter.tools.operations.search import (
+    FindByName,
+    Glob,
+    Grep,
+    GrepMatch,
+    GrepResult,
+    Listing,
+    ListingEntry,
+    PathList,
+    Tree,
+)
+from adapter.tools.operations.user_interaction import AskUser, Finish, Option, Question, TaskFinished, UserAnswers
+from adapter.tools.operations.web import (
+    DocsMode,
+    FetchPage,
+    FindLibrary,
+    Libraries,
+    Library,
+    LibraryDocs,
+    Page,
+    PageFormat,
+    ReadLibraryDocs,
+    SearchHit,
+    SearchHits,
+    SearchWeb,
+)
+
+__all__ = [
+    "EFFECTS",
+    "AgentReport",
+    "AskUser",
+    "BatchCall",
+    "BatchResults",
+    "CallFunction",
+    "ChangedLine",
+    "CodeOutput",
+    "CommandKilled",
+    "CommandOutput",
+    "CommandOutputDelta",
+    "CommandStarted",
+    "CommandStatus",
+    "Copy",
+    "Delete",
+    "DeleteMemory",
+    "DocsMode",
+    "EditorState",
+    "Edits",
+    "Effect",
+    "EmptyOldText",
+    "FetchPage",
+    "FileAction",
+    "FileEdit",
+    "FileInfo",
+    "FileOutline",
+    "FilePatched",
+    "FileText",
+    "FileWritten",
+    "FilesPatched",
+    "FindByName",
+    "FindLibrary",
+    "FindSymbols",
+    "Finish",
+    "FunctionResult",
+    "GetEditorState",
+    "GetSelection",
+    "Glob",
+    "GoToLine",
+    "Grep",
+    "GrepMatch",
+    "GrepResult",
+    "HostOperation",
+    "HostOutcome",
+    "Hunk",
+    "InsertAtCursor",
+    "KillCommand",
+    "Libraries",
+    "Library",
+    "LibraryDocs",
+    "Listing",
+    "ListingEntry",
+    "LoadSkill",
+    "MakeDirectory",
+    "Media",
+    "MediaKind",
+    "MemoryChanged",
+    "MemoryList",
+    "MemoryNote",
+    "Move",
+    "OpenInEditor",
+    "Operation",
+    "OperationDone",
+    "Option",
+    "Outcome",
+    "Outline",
+    "OutlineItem",
+    "OutlineName",
+    "Page",
+    "PageFormat",
+    "ParameterNames",
+    "Patch",
+    "PatchBasis",
+    "PatchFiles",
+    "PatchText",
+    "PathList",
+    "PathValue",
+    "ProgramArgument",
+    "ProgramOutput",
+    "Question",
+    "ReadCommandOutput",
+    "ReadLibraryDocs",
+    "ReadText",
+    "ReplaceSelection",
+    "RunBatch",
+    "RunCode",
+    "RunCommand",
+    "RunProgram",
+    "RunSubagent",
+    "SearchHit",
+    "SearchHits",
+    "SearchWeb",
+    "Section",
+    "SelectedText",
+    "SetTodos",
+    "Skill",
+    "SkillLoaded",
+    "StartCommand",
+    "Stat",
+    "SymbolContext",
+    "SymbolMatch",
+    "SymbolMatches",
+    "SymbolScope",
+    "TaskFinished",
+    "Todo",
+    "TodoList",
+    "Tree",
+    "UserAnswers",
+    "ViewMemory",
+    "WholeFileRewrite",
+    "WriteMemory",
+    "WriteText",
+    "agent_state",
+    "capabilities",
+    "effect_of",
+    "files",
+    "nested_calls",
+    "permissions",
+]
+
+EFFECTS: dict[type, Effect] = {
+    ReadText: "read",
+    Stat: "read",
+    Tree: "read",
+    FindByName: "read",
+    Glob: "read",
+    Grep: "read",
+    Outline: "read",
+    FindSymbols: "read",
+    WriteText: "write",
+    PatchText: "write",
+    PatchFiles: "write",
+    Move: "write",
+    Copy: "write",
+    MakeDirectory: "write",
+    Delete: "delete",
+    RunCommand: "execute",
+    RunProgram: "execute",
+    StartCommand: "execute",
+    ReadCommandOutput: "read",
+    KillCommand: "read",  # ends only what the session itself was allowed to start
+    AskUser: "state",
+    Finish: "state",
+    GetEditorState: "read",
+    GetSelection: "read",
+    OpenInEditor: "state",
+    GoToLine: "state",
+    ReplaceSelection: "write",
+    InsertAtCursor: "write",
+    SetTodos: "state",
+    ViewMemory: "read",
+    WriteMemory: "state",
+    DeleteMemory: "state",
+    LoadSkill: "skill",
+    RunBatch: "state",  # its calls are asked for themselves, as those of code and of a sub-agent
+    RunCode: "state",
+    RunSubagent: "state",
+    FetchPage: "network",
+    SearchWeb: "read",  # by a provider that the user chose
+    FindLibrary: "read",
+    ReadLibraryDocs: "read",
+}
+
+HostOperation: TypeAlias = (
+    AskUser
+    | Finish
+    | GetEditorState
+    | GetSelection
+    | OpenInEditor
+    | GoToLine
+    | ReplaceSelection
+    | InsertAtCursor
+    | SetTodos
+    | ViewMemory
+    | WriteMemory
+    | DeleteMemory
+    | LoadSkill
+    | RunBatch
+    | RunCode
+    | RunSubagent
+    | CallFunction
+    | FetchPage
+    | SearchWeb
+    | FindLibrary
+    | ReadLibraryDocs
+)
+"""What needs more than files and processes: a person, an editor, a model, a network, or the session itself."""
+
+HostOutcome: TypeAlias = (
+    UserAnswers
+    | TaskFinished
+    | EditorState
+    | SelectedText
+    | TodoList
+    | MemoryNote
+    | MemoryList
+    | MemoryChanged
+    | SkillLoaded
+    | BatchResults
+    | CodeOutput
+    | AgentReport
+    | FunctionResult
+    | Page
+    | SearchHits
+    | Libraries
+    | LibraryDocs
+)
+
+Operation: TypeAlias = (
+    ReadText
+    | WriteText
+    | PatchText
+    | PatchFiles
+    | Delete
+    | Move
+    | Copy
+    | MakeDirectory
+    | Stat
+    | Tree
+    | FindByName
+    | Glob
+    | Grep
+    | Outline
+    | FindSymbols
+    | RunCommand
+    | RunProgram
+    | StartCommand
+    | ReadCommandOutput
+    | KillCommand
+    | HostOperation
+)
+
+Outcome: TypeAlias = (
+    FileText
+    | Media
+    | FileWritten
+    | FilePatched
+    | FilesPatched
+    | OperationDone
+    | FileInfo
+    | Listing
+    | PathList
+    | GrepResult
+    | FileOutline
+    | SymbolMatches
+    | CommandOutput
+    | ProgramOutput
+    | CommandStarted
+    | CommandOutputDelta
+    | CommandKilled
+    | HostOutcome
+)
+
+
+def effect_of(operation: Operation) -> Effect:
+    """What it does to the world: several edits the gravest of theirs, a user's function what its tool declares."""
+    if isinstance(operation, CallFunction):
+        return operation.effect
+    if isinstance(operation, PatchFiles) and any(edit.action == "delete" for edit in operation.files):
+        return "delete"
+    return EFFECTS[type(operation)]

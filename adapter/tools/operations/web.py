@@ -1,0 +1,93 @@
+"""Operations on what is known elsewhere: pages, search, library documentation; with their outcomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+PageFormat: TypeAlias = Literal["markdown", "text", "html"]
+DocsMode: TypeAlias = Literal["code", "info"]
+
+
+@dataclass(frozen=True, slots=True)
+class FetchPage:
+    url: str
+    format: PageFormat = "markdown"
+    timeout_s: float = 30.0
+    """In all, redirects included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """``url`` is where the text came from, after redirects; ``status`` the HTTP status."""
+
+    url: str
+    content_type: str
+    text: str
+    status: int = 200
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchWeb:
+    """Domains hold for their subdomains, too; a blocked one is never given."""
+
+    query: str
+    limit: int = 8
+    allowed_domains: tuple[str, ...] = ()
+    blocked_domains: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    title: str
+    url: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHits:
+    query: str
+    hits: tuple[SearchHit, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FindLibrary:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """``id`` is what `ReadLibraryDocs` takes: ``/org/project`` or ``/org/project/version``."""
+
+    id: str
+    title: str
+    description: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Libraries:
+    name: str
+    libraries: tuple[Library, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLibraryDocs:
+    """``page`` counts from 1."""
+
+    library_id: str
+    mode: DocsMode = "code"
+    topic: str | None = None
+    page: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryDocs:
+    library_id: str
+    text: str
+    mode: DocsMode
+    page: int
+    notes: tuple[str, ...] = ()

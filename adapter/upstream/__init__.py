@@ -1,1 +1,0 @@
-"""The model's side: servers and the engine in this process, how they are found, asked, and what their failures mean."""

@@ -1,0 +1,120 @@
+"""Search without a network: the documentation that lies in the workspace, ranked by BM25.
+
+Source of the formula: Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with the usual k1 and b.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from adapter.core.errors import ToolError
+from adapter.tools.operations import Glob, SearchHit, SearchWeb
+from adapter.workspace.files import listing
+from adapter.workspace.files.read_file import text_at
+from adapter.workspace.paths.resolver import WorkspaceRoot
+
+PATTERNS = ("**/*.{md,rst,txt,adoc}", "**/README*")
+MAX_FILES = 500
+"""Documents that a search without a service looks through, by kind."""
+MAX_CHARACTERS = 8_000_000
+"""Of documents that a search without a service looks through."""
+SHOWN = 600
+"""Characters of a section in a result; a longer one ends in ``...``."""
+DESCRIPTION = "Search the documents in the workspace: there is no web search in this session."
+"""What a tool that searches is said to be where it has this."""
+_K1, _B = 1.2, 0.75
+_WORD = re.compile(r"[^\W_]+")
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class DocSection:
+    title: str
+    path: str
+    line: int
+    text: str
+
+    @property
+    def words(self) -> list[str]:
+        return tokenize(self.title) * 2 + tokenize(self.text)
+
+
+def tokenize(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def rank_sections(sections: Sequence[DocSection], query: str) -> list[DocSection]:
+    """The sections that hold a word of ``query``, best first."""
+    counts = [Counter(section.words) for section in sections]
+    lengths = [count.total() for count in counts]
+    average = sum(lengths) / len(lengths) if lengths else 1.0
+    scores = [0.0] * len(sections)
+    for word in dict.fromkeys(tokenize(query)):
+        holding = sum(word in count for count in counts)
+        weight = math.log(1 + (len(sections) - holding + 0.5) / (holding + 0.5))
+        for index, count in enumerate(counts):
+            often = count[word]
+            scores[index] += (
+                weight * often * (_K1 + 1) / (often + _K1 * (1 - _B + _B * lengths[index] / (average or 1)))
+            )
+    order = sorted(range(len(sections)), key=lambda index: -scores[index])
+    return [sections[index] for index in order if scores[index] > 0]
+
+
+def sections_of(text: str, path: str) -> Iterator[DocSection]:
+    """The parts of a document between its headings; the first has the file's name for a title."""
+    starts = [(0, path), *((match.start(), match[1]) for match in _HEADING.finditer(text))]
+    for (start, title), (end, _) in zip(starts, [*starts[1:], (len(text), "")], strict=True):
+        if text[start:end].strip():
+            yield DocSection(title, path, text.count("\n", 0, start) + 1, text[start:end].strip())
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+class LocalSearch:
+    """Answers from the documents below ``root``; addresses are ``path#line``."""
+
+    def __init__(self, root: WorkspaceRoot) -> None:
+        self._root = root
+
+    def search(self, wanted: SearchWeb) -> list[SearchHit]:
+        return self.look(wanted)[0]
+
+    def look(self, wanted: SearchWeb) -> tuple[list[SearchHit], tuple[str, ...]]:
+        """What was found, and notes: that it is not the web's, and which documents were not looked through."""
+        if not tokenize(wanted.query):
+            raise ToolError("the query has no words; say what to look for")
+        notes = ["these are documents of the workspace, not of the web"]
+        sections = list(self._sections(notes))
+        hits = [
+            SearchHit(section.title, f"{section.path}#{section.line}", _clipped(section.text))
+            for section in rank_sections(sections, wanted.query)[: wanted.limit]
+        ]
+        return hits, tuple(notes)
+
+    def _sections(self, notes: list[str]) -> Iterator[DocSection]:
+        paths: dict[str, None] = {}
+        for pattern in PATTERNS:
+            found = listing.find_by_glob(self._root, Glob(pattern, limit=MAX_FILES))
+            paths |= dict.fromkeys(found.paths)
+            if found.truncated:
+                notes.append(f"of {pattern} only {MAX_FILES} files were looked through")
+        left = MAX_CHARACTERS
+        for path in paths:
+            try:
+                text = text_at(self._root, path)
+            except ToolError:
+                continue  # no text, or gone
+            left -= len(text)
+            if left < 0:
+                notes.append(
+                    f"only {MAX_CHARACTERS:,} characters of documents were looked through, those before {path}"
+                )
+                return
+            yield from sections_of(text, path)

@@ -1,0 +1,149 @@
+"""Python in the sandbox of pydantic-monty, with the session's tools as async functions.
+
+The sandbox is a process of its own without files, network or environment; all
+it can do to the world are the calls, and these go the way of every call:
+validation, approval, gate. Its own time limit does not count the calls, so the
+whole has a clock, which stands still while the user is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from adapter.core.errors import ToolError
+from adapter.core.events import Json, JsonObject, ToolResult
+from adapter.core.text.truncate import truncate
+from adapter.tools.operations import CodeOutput, RunCode
+from adapter.workspace.sandbox.deadline import Deadline
+
+if TYPE_CHECKING:
+    from pydantic_monty import ResourceLimits
+
+MAX_TIMEOUT_S = 300.0
+"""Of code; a call asks for less."""
+MAX_MEMORY_BYTES = 50_000_000
+"""Of code, as Maki limits it."""
+MAX_RECURSION = 100
+"""Levels of calls in code, as Maki limits them."""
+MAX_OUTPUT = 1_000_000
+"""Characters that code prints."""
+MAX_CALLS = 500
+"""Of tools, by code."""
+_THREADS = 8
+_LOOK_S = 0.2
+"""How often it is looked whether the output has become too long."""
+
+Call = Callable[[str, JsonObject, Deadline], ToolResult]
+
+
+def run_code(operation: RunCode, tools: Mapping[str, tuple[str, ...]], call: Call) -> CodeOutput:
+    """Run the code. ``tools`` gives each function's parameters in order, for positional arguments.
+
+    Raises ToolError with the traceback and the output so far when it fails or runs out of time or memory.
+    """
+    if operation.timeout_s <= 0:
+        raise ToolError(f"the timeout {operation.timeout_s:g} leaves no time; give seconds, at most {MAX_TIMEOUT_S:g}")
+    seconds = min(operation.timeout_s, MAX_TIMEOUT_S)
+    notes = () if seconds == operation.timeout_s else (f"the timeout was cut to {MAX_TIMEOUT_S:g} s",)
+    run = _Run(operation.code, tools, call, Deadline(seconds))
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="code") as thread:  # where no other loop is running
+        value = thread.submit(lambda: asyncio.run(run.main())).result()
+    return CodeOutput(run.output, value, notes)
+
+
+class _Run:
+    def __init__(self, code: str, tools: Mapping[str, tuple[str, ...]], call: Call, clock: Deadline) -> None:
+        self._code, self._tools, self._call, self._clock = code, tools, call, clock
+        self._printed: list[str] = []
+        self._size = 0
+        self._fault: Exception | None = None
+        """The program's mistake in a call, such as an approver that raised: the code may not catch it."""
+
+    @property
+    def output(self) -> str:
+        return "".join(self._printed)
+
+    def _print(self, _stream: str, text: str) -> None:
+        self._size += len(text)
+        if self._size <= MAX_OUTPUT:
+            self._printed.append(text)
+
+    async def main(self) -> str:
+        from pydantic_monty import AsyncMonty, MontyError
+
+        limits: ResourceLimits = {
+            "max_feed_duration_secs": self._clock.seconds,
+            "max_memory": MAX_MEMORY_BYTES,
+            "max_recursion_depth": MAX_RECURSION,
+            "max_suspensions": MAX_CALLS,
+        }
+        with ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="tool") as threads:
+            functions = {name: self._function(name, threads) for name in self._tools}
+            async with AsyncMonty(max_processes=1) as pool, pool.checkout(limits=limits) as session:
+                feed = asyncio.ensure_future(
+                    session.feed_run(self._code, external_lookup=functions, print_callback=self._print)
+                )
+                await self._wait_for(feed)
+                if self._fault is not None:
+                    raise self._fault
+                try:
+                    return _as_text(feed.result())
+                except MontyError as error:
+                    raise ToolError(self._failure(error)) from None
+
+    async def _wait_for(self, feed: asyncio.Future[object]) -> None:
+        while not feed.done():
+            if self._fault is not None:
+                feed.cancel()
+                await asyncio.wait([feed])
+                return
+            reason = ""
+            if self._clock.remaining <= 0:
+                reason = f"the code was stopped after {self._clock.seconds:g} s. Do less at once"
+            if self._size > MAX_OUTPUT:
+                reason = f"the code printed more than {MAX_OUTPUT:,} characters and was stopped. Print what matters"
+            if reason:
+                feed.cancel()
+                await asyncio.wait([feed])
+                raise ToolError(self._with_output(reason))
+            await asyncio.wait([feed], timeout=min(max(self._clock.remaining, 0.01), _LOOK_S))
+
+    def _function(self, name: str, threads: ThreadPoolExecutor) -> Callable[..., Awaitable[str]]:
+        async def function(*args: Json, **kwargs: Json) -> str:
+            arguments = self._arguments(name, args, kwargs)
+            loop = asyncio.get_running_loop()
+            try:
+                result = await loop.run_in_executor(threads, self._call, name, arguments, self._clock)
+            except Exception as error:
+                self._fault = self._fault or error
+                raise
+            if not result.ok:
+                raise RuntimeError(result.error)
+            return result.content
+
+        return function
+
+    def _arguments(self, name: str, args: tuple[Json, ...], kwargs: JsonObject) -> JsonObject:
+        """Keywords, positions in the order of the parameters, or one dict."""
+        if len(args) == 1 and isinstance(args[0], dict) and not kwargs:
+            return args[0]
+        names = self._tools[name]
+        if len(args) > len(names):
+            raise TypeError(f"{name} takes {len(names)} arguments ({', '.join(names)}), got {len(args)}")
+        return dict(zip(names, args, strict=False)) | kwargs
+
+    def _failure(self, error: Exception) -> str:
+        display = getattr(error, "display", None)
+        return self._with_output(f"the code failed:\n{display() if callable(display) else error}")
+
+    def _with_output(self, message: str) -> str:
+        output = self.output
+        return f"{message}\nIts output until then:\n{truncate(output)}" if output else message
+
+
+def _as_text(value: object) -> str:
+    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)

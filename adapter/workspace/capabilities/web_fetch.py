@@ -1,0 +1,359 @@
+"""Pages from the web, fetched so that a model cannot reach what only this machine can reach.
+
+An address is resolved once, every address found must be a public one, and the
+connection is made to the very address that was checked; certificates are
+checked for the name. So it is after every redirect, and one to another host is
+not followed: approval was for this one. Proxies of the
+environment are not used. Everything has a limit: size as sent and as unpacked, time, redirects.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
+
+from adapter.core.errors import ToolError
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.tools.operations import FetchPage, Page, PageFormat
+from adapter.workspace.capabilities.host import WebAccess
+
+if TYPE_CHECKING:
+    from httpcore2 import NetworkBackend, Response
+
+MAX_TIMEOUT_S = 120.0
+"""For a page; a call may ask for less."""
+MAX_URL = 2_000
+"""Characters of an address."""
+MAX_DOCS_PAGE = 10
+"""The highest page of documentation that can be asked for."""
+PORTS = frozenset({80, 443, 8080, 8443})
+_REDIRECTS = (301, 302, 303, 307, 308)
+_ALLOWED = re.compile(r"[!#$%&'()*+,./:;=?@\[\]_~A-Za-z0-9-]+")
+_HOST = re.compile(
+    r"(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.)*[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.?"
+)
+_NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]*|\d+)\.?")
+_CHARSET = re.compile(r"charset=[\"']?([\w.:-]+)", re.IGNORECASE)
+_TEXT = re.compile(r"text/|.*\b(?:json|xml|javascript|ecmascript|yaml|toml|csv)\b", re.IGNORECASE)
+_HTML = re.compile(r"text/html|application/xhtml", re.IGNORECASE)
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    scheme: str
+    host: str
+    port: int
+    target: str
+
+    def __str__(self) -> str:
+        usual = {"http": 80, "https": 443}[self.scheme]
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}{'' if self.port == usual else f':{self.port}'}{self.target}"
+
+
+def parse_url(text: str, access: WebAccess) -> Url:
+    """The address that ``text`` means, ``http`` upgraded. Raises ToolError for one that is not fetched."""
+    url = text.strip()
+    if "://" not in url:
+        url = f"https://{url}"
+    if len(url) > MAX_URL or not _ALLOWED.fullmatch(url):
+        raise ToolError(
+            f"{escape_for_display(url[:200])!r} is not a web address; write it whole, with special characters as %XX"
+        )
+    try:
+        split = urlsplit(url)
+        port = split.port
+    except ValueError as error:
+        raise ToolError(f"{escape_for_display(url)!r} is not a web address: {error}") from None
+    host = (split.hostname or "").rstrip(".")
+    if split.scheme.lower() not in ("http", "https"):
+        raise ToolError(f"{split.scheme}: addresses are not fetched, only http: and https:")
+    if split.username is not None or split.password is not None or "@" in split.netloc:
+        raise ToolError("the address holds a user name or password; give it without")
+    _check_host(host, split.netloc)
+    scheme = split.scheme.lower()
+    if scheme == "http" and access.upgrade:
+        scheme, port = "https", 443 if port in (None, 80) else port
+    port = port or {"http": 80, "https": 443}[scheme]
+    if port not in PORTS and not access.allow_loopback:
+        raise ToolError(f"port {port} is not one of the web's ({', '.join(map(str, sorted(PORTS)))})")
+    target = (split.path or "/") + (f"?{split.query}" if split.query else "")
+    return Url(scheme, host, port, target)
+
+
+def _check_host(host: str, netloc: str) -> None:
+    if netloc.startswith("["):
+        try:
+            ipaddress.IPv6Address(host)
+        except ValueError:
+            raise ToolError(f"[{escape_for_display(host)}] is not an IPv6 address") from None
+    elif _NUMBER.fullmatch(host.rpartition(".")[2]):
+        # 0x7f.1 and 2130706433 are addresses to a C library: only the plain spelling is taken.
+        try:
+            ipaddress.IPv4Address(host)
+        except ValueError:
+            raise ToolError(
+                f"{escape_for_display(host)!r} is not an IPv4 address; write it as four numbers, or give a name"
+            ) from None
+    elif not _HOST.fullmatch(host) or len(host) > 253:
+        raise ToolError(f"{escape_for_display(host)!r} is not the name of a host; write it in ASCII (punycode)")
+
+
+def is_public(address: Address) -> bool:
+    """Whether the address is one of the public internet, also behind the usual ways to write one inside another."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
+        if address in _NAT64:
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if inner is not None:
+            return is_public(inner)
+    return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
+
+
+def checked_addresses(host: str, port: int, access: WebAccess, timeout_s: float) -> list[str]:
+    """The addresses of ``host``. Raises ToolError unless all of them may be reached."""
+    found = _resolve(host, port, timeout_s)
+    for text in found:
+        address = ipaddress.ip_address(text.partition("%")[0])
+        if not (is_public(address) or (access.allow_loopback and address.is_loopback)):
+            raise ToolError(
+                f"{host} is {text}, an address that is not public: it is not fetched. Only public pages are"
+            )
+    return found
+
+
+def _resolve(host: str, port: int, timeout_s: float) -> list[str]:
+    """A name server may take its time; the thread that waits for it is left behind."""
+    answer: list[list[str] | OSError] = []
+
+    def ask() -> None:
+        try:
+            rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            answer.append(list(dict.fromkeys(str(row[4][0]) for row in rows)))
+        except (OSError, UnicodeError) as error:
+            answer.append(error if isinstance(error, OSError) else OSError(str(error)))
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(max(timeout_s, 0.01))
+    if not answer or isinstance(answer[0], OSError) or not answer[0]:
+        reason = str(answer[0]) if answer and isinstance(answer[0], OSError) else "no answer in time"
+        raise ToolError(f"no address is known for {host!r} ({reason}); check the name")
+    return answer[0]
+
+
+def fetch(operation: FetchPage, access: WebAccess) -> Page:
+    """The page as text. Raises ToolError for whatever goes wrong, with what to do instead."""
+    if operation.timeout_s <= 0:
+        raise ToolError(f"the timeout {operation.timeout_s:g} leaves no time; give seconds, at most {MAX_TIMEOUT_S:g}")
+    seconds = min(operation.timeout_s, MAX_TIMEOUT_S)
+    notes = [] if seconds == operation.timeout_s else [f"the timeout was cut to {MAX_TIMEOUT_S:g} s"]
+    answer = _answer(operation, access, seconds)
+    text = _decode(answer.body, answer.content_type)
+    if _HTML.match(answer.content_type):
+        text, more = convert(text, operation.format)
+        notes += more
+    if str(answer.url) != operation.url:
+        notes.append(f"fetched from {answer.url}")
+    return Page(str(answer.url), answer.content_type, text, answer.status, tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a server gave, at the end of its redirects."""
+
+    url: Url
+    status: int
+    content_type: str
+    body: bytes
+
+
+def _answer(operation: FetchPage, access: WebAccess, seconds: float) -> _Answer:
+    import httpcore2
+
+    deadline = time.monotonic() + seconds
+    url = parse_url(operation.url, access)
+    try:
+        for _ in range(access.max_redirects + 1):
+            with httpcore2.ConnectionPool(network_backend=_backend(access, deadline), retries=0) as pool:
+                headers: dict[bytes | str, bytes | str] = {
+                    "Accept": "text/html, text/*;q=0.9, */*;q=0.5",
+                    "Accept-Encoding": "gzip, identity",
+                }
+                headers["User-Agent"] = "toolcall-adapter"
+                with pool.stream("GET", str(url), headers=headers) as response:
+                    location = _header(response, "location")
+                    if response.status in _REDIRECTS and location:
+                        url = _redirected(url, location, access)
+                        continue
+                    content_type = _header(response, "content-type") or "text/html"
+                    _check_answer(response, content_type, url)
+                    return _Answer(url, response.status, content_type, _body(response, access.max_bytes))
+    except (httpcore2.TimeoutException, TimeoutError):
+        raise ToolError(
+            f"{url} did not answer whole within {seconds:g} s; try again, or give a longer timeout"
+        ) from None
+    except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError) as error:
+        raise ToolError(f"{url} could not be fetched: {error or type(error).__name__}. Check the address") from None
+    raise ToolError(f"{operation.url} was redirected more than {access.max_redirects} times; try another address")
+
+
+def _redirected(url: Url, location: str, access: WebAccess) -> Url:
+    """Where a redirect leads. Raises ToolError for another host: that one was not asked for, nor approved."""
+    target = parse_url(urljoin(str(url), location), access)
+    if target.host.removeprefix("www.") != url.host.removeprefix("www."):
+        raise ToolError(f"{url} leads to another host: {target}. Fetch that address if it is what you want")
+    return target
+
+
+def _header(response: Response, name: str) -> str:
+    found = next((value for key, value in response.headers if key.lower() == name.encode()), b"")
+    return bytes(found).decode("latin-1")
+
+
+def _check_answer(response: Response, content_type: str, url: Url) -> None:
+    if not 200 <= response.status < 300:
+        raise ToolError(f"{url} answered with HTTP status {response.status}; check the address")
+    if not _TEXT.match(content_type):
+        raise ToolError(f"{url} is {content_type}, not text; only text is fetched")
+
+
+def _body(response: Response, limit: int) -> bytes:
+    """The body, unpacked. Raises ToolError above ``limit`` bytes, as sent or as unpacked."""
+    encoding = _header(response, "content-encoding").strip().lower()
+    if encoding not in ("", "identity", "gzip", "x-gzip"):
+        raise ToolError(f"the answer is packed as {encoding!r}, which was not asked for; try another address")
+    too_large = ToolError(f"the page is larger than {limit:,} bytes and was not read; fetch a smaller one")
+    length = _header(response, "content-length")
+    if length.isdecimal() and int(length) > limit:
+        raise too_large
+    pieces: list[bytes] = []
+    size = received = 0
+    unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS) if encoding.endswith("gzip") else None
+    for chunk in _iterate(response):
+        received += len(chunk)
+        try:
+            piece = unpacker.decompress(chunk, limit + 1 - size) if unpacker else chunk
+        except zlib.error:
+            raise ToolError("the answer is not the gzip data that it says it is; try another address") from None
+        size += len(piece)
+        pieces.append(piece)
+        if size > limit or received > limit:
+            raise too_large
+    if unpacker is not None and not unpacker.eof:
+        raise ToolError("the answer is not whole gzip data, as it says it is; try again, or another address")
+    return b"".join(pieces)
+
+
+def _iterate(response: Response) -> Iterator[bytes]:
+    yield from response.iter_stream()
+
+
+def _decode(body: bytes, content_type: str) -> str:
+    named = _CHARSET.search(content_type) or _CHARSET.search(body[:1_024].decode("latin-1"))
+    for encoding in (named[1] if named else "utf-8", "utf-8"):
+        try:
+            return body.decode(encoding)
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return body.decode("utf-8", "replace")
+
+
+def convert(html: str, format: PageFormat) -> tuple[str, list[str]]:
+    """HTML as wanted, and notes. What nests too deep for Markdown becomes plain text."""
+    if format == "html":
+        return html, []
+    from bs4 import BeautifulSoup
+    from markdownify import MarkdownConverter
+
+    page = BeautifulSoup(html, "html.parser")
+    for unseen in page(["script", "style", "noscript", "template", "svg"]):
+        unseen.decompose()
+    if format == "markdown":
+        try:
+            return _tidy(MarkdownConverter(heading_style="ATX").convert_soup(page)), []
+        except RecursionError:
+            return _tidy(page.get_text("\n")), ["the page nests too deep for markdown: this is its text"]
+    return _tidy(page.get_text("\n")), []
+
+
+def _tidy(text: str) -> str:
+    lines = (line.rstrip() for line in text.split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
+
+
+def is_in_domains(url: str, allowed: Sequence[str], blocked: Sequence[str]) -> bool:
+    """Whether the host of ``url`` is in an allowed domain (any, when none is named) and in no blocked one."""
+    host = (urlsplit(url).hostname or "").lower()
+    return (not allowed or _is_below(host, allowed)) and not _is_below(host, blocked)
+
+
+def _is_below(host: str, domains: Iterable[str]) -> bool:
+    plain = (domain.strip().lower().rpartition("://")[2].partition("/")[0].lstrip("*.") for domain in domains)
+    return any(domain and (host == domain or host.endswith(f".{domain}")) for domain in plain)
+
+
+def _backend(access: WebAccess, deadline: float) -> NetworkBackend:
+    """Connections to checked addresses only, and no waiting beyond ``deadline`` (of the monotonic clock)."""
+    import httpcore2
+
+    def left(timeout: float | None) -> float:
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            raise httpcore2.ReadTimeout
+        return remaining if timeout is None else min(timeout, remaining)
+
+    class Stream(httpcore2.NetworkStream):
+        def __init__(self, inner: httpcore2.NetworkStream) -> None:
+            self._inner = inner
+
+        def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+            return self._inner.read(max_bytes, left(timeout))
+
+        def write(self, buffer: bytes, timeout: float | None = None) -> None:
+            self._inner.write(buffer, left(timeout))
+
+        def close(self) -> None:
+            self._inner.close()
+
+        def start_tls(
+            self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
+        ) -> Stream:
+            return Stream(self._inner.start_tls(ssl_context, server_hostname, left(timeout)))
+
+        def get_extra_info(self, info: str) -> Any:
+            return self._inner.get_extra_info(info)
+
+    class Backend(httpcore2.NetworkBackend):
+        def connect_tcp(
+            self,
+            host: str,
+            port: int,
+            timeout: float | None = None,
+            local_address: str | None = None,
+            socket_options: Any = None,
+        ) -> Stream:
+            addresses = checked_addresses(host, port, access, left(timeout))
+            for number, address in enumerate(addresses, start=1):
+                try:
+                    inner = httpcore2.SyncBackend().connect_tcp(
+                        address, port, left(timeout), local_address, socket_options
+                    )
+                    return Stream(inner)
+                except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                    if number == len(addresses):
+                        raise
+            raise httpcore2.ConnectError(host)
+
+    return Backend()

@@ -1,0 +1,52 @@
+"""What several changes made of the files, all together: one diff a file, from before the first to what is there now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from adapter.core.errors import ToolError
+from adapter.core.text.diffs import unified_diff
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.workspace.changes.journal import ChangeRecord, ChangeStep, inside
+from adapter.workspace.changes.undo_plan import bytes_of, text_of
+from adapter.workspace.paths.resolver import WorkspaceRoot
+
+
+def net_diff(root: WorkspaceRoot, held: int, changes: Iterable[tuple[str, ChangeRecord]]) -> str:
+    """``changes``: names in the open store ``held`` and records, the oldest first. Folders are told in a line."""
+    net = _Net()
+    for name, record in changes:
+        with inside(held, name) as kept:
+            for index, step in enumerate(record.steps):
+                net.add(step, bytes_of(str(index), kept) if step.before or step.kind == "take" else None)
+    return "".join(net.diffs(root))
+
+
+class _Net:
+    def __init__(self) -> None:
+        self._before: dict[str, bytes | None] = {}  # by the path that a file had at first
+        self._first: dict[str, str] = {}  # that path, by the one that the file has now
+
+    def add(self, step: ChangeStep, before: bytes | None) -> None:
+        if step.kind == "move":
+            below = [path for path in self._first if f"{path}/".startswith(f"{step.path}/")]
+            for path in [step.path, *(path for path in below if path != step.path)]:
+                self._first[step.destination + path[len(step.path) :]] = self._first.pop(path, path)
+        elif step.kind != "directory":
+            self._before.setdefault(self._first.setdefault(step.path, step.path), before)
+
+    def diffs(self, root: WorkspaceRoot) -> Iterable[str]:
+        for path, first in sorted(self._first.items()):
+            now = _present(root, path)
+            if path != first:
+                yield f"rename from {escape_for_display(first)}\nrename to {escape_for_display(path)}\n"
+            if first in self._before and (now, self._before[first]) != (None, None):
+                yield unified_diff(text_of(self._before[first], first), text_of(now, path), escape_for_display(path))
+
+
+def _present(root: WorkspaceRoot, path: str) -> bytes | None:
+    try:
+        with root.locate(f"./{path}", follow=False, parents="imagine") as place:
+            return bytes_of(place.name, place.dirfd) if place.dirfd >= 0 and place.is_file else None
+    except (ToolError, OSError):
+        return None

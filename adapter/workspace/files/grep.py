@@ -1,0 +1,268 @@
+"""Lines searched by regular expression, in bounded time and memory.
+
+Without ripgrep, where it is installed, too: it opens files by their paths, so
+that a directory swapped for a link during the search leads it outside; it reads
+other ignore files, other encodings and other expressions; and as a mere filter
+before this search, it takes as long as it saves.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import regex
+
+from adapter.core.errors import ToolError
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.core.text.lines import line_texts, to_lf
+from adapter.core.text.safe_regex import compile_for_text, compile_pattern, required_texts, search_with_limits
+from adapter.tools.operations import Grep, GrepMatch, GrepResult
+from adapter.workspace.changes.text_codec import PROBE_BYTES, decode, is_binary
+from adapter.workspace.paths.gitignore import COMMON_DIRECTORIES
+from adapter.workspace.paths.globs import GlobMatcher
+from adapter.workspace.paths.resolved_path import OPEN_FILE, ResolvedPath, open_regular
+from adapter.workspace.paths.resolver import WorkspaceRoot
+from adapter.workspace.paths.walk import Walk
+
+MAX_FILE_BYTES = 4 * 1024 * 1024
+"""Larger files are data or logs; they are left out and named in a note."""
+FIRST_BYTES = 64 * 1024
+"""Looked at first: of most files nothing more is asked."""
+MAX_HITS = 5_000
+"""Far more than 50 KB of result can show."""
+MAX_LINE_CHARACTERS = 500
+"""Of a matching line that are shown."""
+PATTERN_SECONDS = 2.0
+"""Processor time for one line. The regex package counts that of the process, not the clock's."""
+TEXT_SECONDS = 0.5
+"""Processor time for a whole file, after which its lines are searched one by one."""
+SEARCH_SECONDS = 20.0
+"""For a search; what was found until then is given."""
+GIT_ALONE = frozenset({".git"})
+"""Left out where ignored files are asked for: what git keeps is no file of the user's."""
+_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+def grep(root: WorkspaceRoot, operation: Grep) -> GrepResult:
+    """Every line that matches, file by file in the order asked for, with the context asked for.
+
+    Binary files, and unless they are asked for ignored files and the usual build
+    directories, are left out, but not when ``path`` is itself a file.
+    """
+    if operation.max_results is not None and operation.max_results < 1:
+        raise ToolError(f"a limit of {operation.max_results} matches shows nothing; give 1 or more")
+    search = _GrepSearch(operation)
+    with root.locate(operation.path) as place:
+        single = place.is_file
+        if single:
+            search.look_into(place.name, place.dirfd, "/".join(place.parts))
+            if not search.found and not search.notes and _is_binary(place):
+                search.notes.append(f"{place.shown} was not searched: it is a binary file")
+    if not single:
+        wanted = search.may_want if operation.file_patterns else None
+        walk = Walk(
+            root,
+            operation.path,
+            skip=GIT_ALONE if operation.ignored else COMMON_DIRECTORIES,
+            gitignore=not operation.ignored,
+            ignore=[GlobMatcher(pattern) for pattern in operation.leave_out],
+            wanted=wanted,
+        )
+        for node in walk:
+            if not node.is_file or not search.wants(node.path, node.name):
+                continue
+            search.look_into(node.name, node.dirfd, "/".join((*walk.parts, node.path)) if walk.parts else node.path)
+            if search.is_over:
+                break
+        search.notes += walk.notes
+    return search.result()
+
+
+def _is_binary(place: ResolvedPath) -> bool:
+    with open_regular(place) as descriptor:
+        head = os.pread(descriptor, PROBE_BYTES, 0)
+        return is_binary(head) and not head.startswith(_MARKS)
+
+
+@dataclass(slots=True)
+class _Found:
+    """The matches of one file; ``modified`` in nanoseconds."""
+
+    path: str
+    count: int
+    modified: int
+    hits: list[GrepMatch]
+
+
+@dataclass(slots=True)
+class _GrepSearch:
+    operation: Grep
+    found: list[_Found] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    is_over: bool = False
+    _kept: int = 0
+    _pattern: regex.Pattern[str] = field(init=False)
+    _in_text: regex.Pattern[str] | None = field(init=False)
+    _needles: tuple[bytes, ...] = field(init=False)
+    """A file must contain one of them for any line of it to match; empty when nothing is known."""
+    _file_patterns: Sequence[GlobMatcher] = field(init=False)
+    _deadline: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        pattern, ignore_case = self.operation.pattern, not self.operation.case_sensitive
+        self._pattern = compile_pattern(pattern, ignore_case)
+        self._in_text = compile_for_text(pattern, ignore_case)
+        texts = required_texts(pattern)
+        known = "".join(texts).isascii()
+        self._needles = tuple((text.lower() if ignore_case else text).encode() for text in texts) if known else ()
+        self._file_patterns = [GlobMatcher(pattern) for pattern in self.operation.file_patterns]
+        self._deadline = time.monotonic() + SEARCH_SECONDS
+
+    def wants(self, path: str, name: str) -> bool:
+        """Whether the file patterns let the file through, by its name or its path below the start."""
+        if not self._file_patterns:
+            return True
+        return any(matcher.matches(name) or matcher.matches(path) for matcher in self._file_patterns)
+
+    def may_want(self, name: str) -> bool:
+        """False only when ``wants`` refuses every path with this name."""
+        return any(matcher.may_match(name) for matcher in self._file_patterns)
+
+    def look_into(self, name: str, dirfd: int, path: str) -> None:
+        """Search the entry ``name`` of an open directory, unless it is no regular file or gone."""
+        try:
+            descriptor = os.open(name, OPEN_FILE, dir_fd=dirfd)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ELOOP):  # deleted, or made a link meanwhile
+                self.notes.append(
+                    f"{escape_for_display(path)} was not searched: {os.strerror(error.errno or 0).lower()}"
+                )
+            return
+        try:
+            data = os.read(descriptor, FIRST_BYTES)  # looked at first: of most files nothing more is asked
+            if len(data) == FIRST_BYTES or self._may_match(data):
+                status = os.fstat(descriptor)
+                data = self._whole(data, descriptor, status, path) if stat.S_ISREG(status.st_mode) else b""
+                if data and self._may_match(data):
+                    self._search_data(data, escape_for_display(path), status.st_mtime_ns)
+        except BlockingIOError:  # made a pipe meanwhile
+            return
+        finally:
+            os.close(descriptor)
+        if time.monotonic() > self._deadline:
+            self._stop(escape_for_display(path))
+
+    def _whole(self, head: bytes, descriptor: int, status: os.stat_result, path: str) -> bytes:
+        if status.st_size <= MAX_FILE_BYTES:
+            return head + os.read(descriptor, status.st_size - len(head)) if len(head) < status.st_size else head
+        if not is_binary(head):
+            self.notes.append(
+                f"{escape_for_display(path)} was not searched: {status.st_size} bytes, more than {MAX_FILE_BYTES}"
+            )
+        return b""
+
+    def _may_match(self, data: bytes) -> bool:
+        """False only when no line can match: the text that must be there is not."""
+        if not self._needles or data.startswith(_MARKS) or b"\0" in data[:PROBE_BYTES]:
+            return True
+        if self.operation.case_sensitive:
+            return any(needle in data for needle in self._needles)
+        # beyond ASCII some letters are written in ways that .lower() of bytes does not know
+        if not data.isascii():
+            return True
+        lowered = data.lower()
+        return any(needle in lowered for needle in self._needles)
+
+    def _search_data(self, data: bytes, shown: str, modified: int) -> None:
+        try:
+            text = decode(data, shown).text
+        except ToolError:  # binary
+            return
+        if "\r" in text:
+            text = to_lf(text)
+        matches = self._matches(text, shown)
+        if not matches:
+            return
+        room = max(0, (MAX_HITS if self.operation.order == "newest" else self._max_hits) - self._kept)
+        lines = line_texts(text) if self.operation.context_lines and room else []
+        hits = [self._hit(shown, number, line, lines) for number, line in matches[:room]]
+        self._kept += len(hits)
+        self.found.append(_Found(shown, len(matches), modified, hits))
+
+    def result(self) -> GrepResult:
+        if self.operation.order == "newest":
+            self.found.sort(key=lambda found: (-found.modified, found.path))
+        total = sum(found.count for found in self.found)
+        hits = [hit for found in self.found for hit in found.hits][: self._max_hits]
+        if total > len(hits) and self._max_hits == MAX_HITS:
+            self.notes.append(f"only the first {MAX_HITS} matches are kept; give a more specific pattern")
+        files = tuple((found.path, found.count) for found in self.found)
+        return GrepResult(tuple(hits), total, files, tuple(self.notes))
+
+    @property
+    def _max_hits(self) -> int:
+        wanted = self.operation.max_results
+        return MAX_HITS if wanted is None else min(wanted, MAX_HITS)
+
+    def _matches(self, text: str, shown: str) -> list[tuple[int, str]]:
+        """The lines that match, with their 1-based numbers."""
+        if self._in_text is not None:
+            try:
+                return self._matches_in_text(self._in_text, text, shown)
+            except TimeoutError:
+                pass
+        found: list[tuple[int, str]] = []
+        for number, line in enumerate(line_texts(text), 1):
+            if self._fits(line, shown):
+                found.append((number, line))
+            if not number % 1_000 and time.monotonic() > self._deadline:
+                break
+        return found
+
+    def _matches_in_text(self, pattern: regex.Pattern[str], text: str, shown: str) -> list[tuple[int, str]]:
+        """Hops from one possible line to the next; each is then looked at by itself, as lines are."""
+        found: list[tuple[int, str]] = []
+        number, counted, position = 1, 0, 0
+        while position < len(text):
+            match = pattern.search(text, position, timeout=TEXT_SECONDS)
+            if match is None or (match.start() == len(text) and text[-1] == "\n"):
+                break  # what is behind the last line feed is no line
+            start = text.rfind("\n", 0, match.start()) + 1
+            end = text.find("\n", match.start())
+            end = len(text) if end < 0 else end
+            number += text.count("\n", counted, start)
+            counted = start
+            line = text[start:end]
+            if self._fits(line, shown):
+                found.append((number, line))
+            position = end + 1
+        return found
+
+    def _fits(self, line: str, shown: str) -> bool:
+        try:
+            return self._pattern.search(search_with_limits(self._pattern, line), timeout=PATTERN_SECONDS) is not None
+        except TimeoutError:
+            raise ToolError(
+                f"the pattern took too long on a line of {shown}; avoid nested repeats such as (a+)+"
+            ) from None
+
+    def _stop(self, shown: str) -> None:
+        if not self.is_over:
+            self.is_over = True
+            self.notes.append(f"the search stopped after {SEARCH_SECONDS:g} s in {shown}; give a narrower path")
+
+    def _hit(self, shown: str, number: int, line: str, lines: Sequence[str]) -> GrepMatch:
+        around = self.operation.context_lines
+        before = tuple(map(_clipped, lines[max(number - 1 - around, 0) : number - 1]))
+        after = tuple(map(_clipped, lines[number : number + around]))
+        return GrepMatch(shown, number, _clipped(line), before, after)
+
+
+def _clipped(line: str) -> str:
+    shown = escape_for_display(line, keep="\t")
+    return shown if len(shown) <= MAX_LINE_CHARACTERS else shown[:MAX_LINE_CHARACTERS] + "..."

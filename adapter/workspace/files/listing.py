@@ -1,0 +1,119 @@
+"""Listings and searches by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from time import localtime, strftime
+
+from adapter.core.errors import ToolError
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.tools.operations import FindByName, Glob, Listing, ListingEntry, PathList, Tree
+from adapter.workspace.paths.gitignore import COMMON_DIRECTORIES
+from adapter.workspace.paths.globs import GlobMatcher
+from adapter.workspace.paths.resolver import WorkspaceRoot
+from adapter.workspace.paths.walk import Node, Walk
+
+NOTHING: frozenset[str] = frozenset()
+MAX_COUNTED = 20_000
+"""Entries counted beyond a listing's limit; more are "more than" that."""
+
+
+def list_tree(root: WorkspaceRoot, operation: Tree) -> Listing:
+    """The entries down to ``depth``, in the order of a tree: each directory before what it holds."""
+    if operation.depth < 1:
+        raise ToolError(f"the depth {operation.depth} shows nothing; give 1 or more")
+    skip = COMMON_DIRECTORIES if operation.skip_common else NOTHING
+    walk = Walk(
+        root,
+        operation.path,
+        depth=operation.depth,
+        skip=skip,
+        gitignore=operation.gitignore,
+        ignore=[GlobMatcher(pattern, case_sensitive=True) for pattern in operation.ignore],
+        directories_first=operation.order == "directories_first",
+    )
+    entries: list[ListingEntry] = []
+    omitted = 0
+    for node in walk:
+        if len(entries) < operation.limit:
+            with suppress(FileNotFoundError):  # deleted meanwhile
+                entries.append(_entry(node, operation.details))
+            continue
+        omitted += 1
+        if omitted >= MAX_COUNTED:
+            break
+    return Listing(_shown(walk.parts), tuple(entries), omitted, tuple(walk.notes))
+
+
+def _entry(node: Node, details: bool) -> ListingEntry:
+    entry = ListingEntry(escape_for_display(node.path), node.depth, node.is_directory)
+    if not details:
+        return entry
+    status = node.status()
+    return replace(entry, size=status.st_size, modified=strftime("%Y-%m-%d %H:%M", localtime(status.st_mtime)))
+
+
+def find_by_name(root: WorkspaceRoot, operation: FindByName) -> PathList:
+    """Files and directories whose name contains the text, upper and lower case alike.
+
+    Build and dependency directories are left out: their thousands of files hide the few that are meant.
+    """
+    if not operation.text:
+        raise ToolError("the pattern is empty; give a part of a file name")
+    if operation.max_depth is not None and operation.max_depth < 1:
+        raise ToolError(f"max_depth {operation.max_depth} reaches nothing; give 1 or more")
+    wanted = operation.text.casefold()
+
+    def is_meant(name: str) -> bool:
+        return wanted in name.casefold()
+
+    walk = Walk(root, operation.path, depth=operation.max_depth, skip=COMMON_DIRECTORIES, wanted=is_meant)
+    return _collect(walk, lambda node: is_meant(node.name), operation.limit)
+
+
+def find_by_glob(root: WorkspaceRoot, operation: Glob) -> PathList:
+    """Files whose path below ``path`` matches, directories if asked for; hidden ones too, and ignored ones unless told.
+
+    Build and dependency directories are looked into only when the pattern names them.
+    """
+    inside = root.path.rstrip("/") + "/"
+    if operation.pattern.startswith(inside):  # an absolute pattern says by itself where to look
+        operation = replace(operation, pattern=operation.pattern.removeprefix(inside), path=".")
+    matcher = GlobMatcher(operation.pattern, operation.case_sensitive)
+    skip = COMMON_DIRECTORIES - set(operation.pattern.split("/"))
+    walk = Walk(root, operation.path, skip=skip, gitignore=operation.gitignore, wanted=matcher.may_match)
+
+    def accepts(node: Node) -> bool:
+        return (operation.directories or not node.is_directory) and matcher.matches(node.path)
+
+    return (_newest if operation.order == "newest" else _collect)(walk, accepts, operation.limit)
+
+
+def _newest(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> PathList:
+    """All that match are looked at, the ``limit`` changed last are given."""
+    found: list[tuple[int, str]] = []
+    for node in walk:
+        if accepts(node):
+            with suppress(FileNotFoundError):  # deleted meanwhile
+                found.append((-node.status().st_mtime_ns, "/".join((*walk.parts, node.path))))
+    paths = tuple(escape_for_display(path) for _, path in sorted(found)[:limit])
+    return PathList(paths, len(found) > limit, tuple(walk.notes))
+
+
+def _collect(walk: Walk, accepts: Callable[[Node], bool], limit: int) -> PathList:
+    paths: list[str] = []
+    truncated = False
+    for node in walk:
+        if not accepts(node):
+            continue
+        if len(paths) >= limit:
+            truncated = True
+            break
+        paths.append(escape_for_display("/".join((*walk.parts, node.path))))
+    return PathList(tuple(paths), truncated, tuple(walk.notes))
+
+
+def _shown(parts: tuple[str, ...]) -> str:
+    return escape_for_display("/".join(parts)) or "."

@@ -1,0 +1,159 @@
+"""What an operation would do, before it does it: a sentence, a diff, and the way to do exactly that."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TypeAlias, assert_never
+
+from adapter.core.errors import ToolError
+from adapter.core.text.display_escaping import escape_for_display
+from adapter.tools.operations import (
+    Copy,
+    Delete,
+    FindByName,
+    FindSymbols,
+    Glob,
+    Grep,
+    HostOperation,
+    KillCommand,
+    MakeDirectory,
+    Move,
+    Operation,
+    Outline,
+    PatchFiles,
+    PatchText,
+    ReadCommandOutput,
+    ReadText,
+    RunCommand,
+    RunProgram,
+    StartCommand,
+    Stat,
+    Tree,
+    WriteText,
+)
+from adapter.workspace.capabilities.planner import SessionCapabilities
+from adapter.workspace.capabilities.planner import plan as plan_hosted
+from adapter.workspace.changes.plan import Plan
+from adapter.workspace.context import WorkspaceContext
+from adapter.workspace.files import edit_files, listing, move_copy_delete, read_file
+from adapter.workspace.files.editable_plan import editable_draft, replace_draft_text
+from adapter.workspace.sandbox import program_runner, shell
+from adapter.workspace.sandbox.deadline import Deadline
+
+Reading: TypeAlias = ReadText | Stat | Tree | FindByName | Glob | Grep | Outline | FindSymbols
+Change: TypeAlias = WriteText | PatchText | PatchFiles | MakeDirectory | Delete | Move | Copy
+Program: TypeAlias = RunCommand | StartCommand | ReadCommandOutput | KillCommand | RunProgram
+
+
+def plan_operation(
+    desk: WorkspaceContext,
+    operation: Operation,
+    hosted: SessionCapabilities | None = None,
+    clock: Deadline | None = None,
+) -> Plan:
+    """Raises ToolError when it is clear beforehand that the operation cannot be done.
+
+    ``hosted``: what the session has beyond files, None where there is no session. ``clock``: of the code that
+    makes the call; it stands still while the user answers.
+    """
+    if isinstance(operation, HostOperation):
+        if hosted is None:
+            raise ToolError("this needs a session, and there is none here")
+        return plan_hosted(desk, hosted, operation, clock)
+    if isinstance(operation, Reading):
+        return _plan_reading(desk, operation)
+    if isinstance(operation, Change):
+        return _plan_change(desk, operation)
+    return _plan_program(desk, operation)
+
+
+def _plan_reading(desk: WorkspaceContext, operation: Reading) -> Plan:
+    root = desk.root
+    match operation:
+        case ReadText():
+            return Plan(f"read {escape_for_display(operation.path)}", lambda: read_file.read_text(desk, operation))
+        case Stat():
+            return Plan(f"look at {escape_for_display(operation.path)}", lambda: edit_files.get_info(root, operation))
+        case Tree():
+            return Plan(f"list {escape_for_display(operation.path)}", lambda: listing.list_tree(root, operation))
+        case FindByName():
+            return Plan(f"find {escape_for_display(operation.text)}", lambda: listing.find_by_name(root, operation))
+        case Glob():
+            return Plan(f"find {escape_for_display(operation.pattern)}", lambda: listing.find_by_glob(root, operation))
+        case Grep():
+            from adapter.workspace.files import grep
+
+            return Plan(f"search {escape_for_display(operation.pattern)}", lambda: grep.grep(root, operation))
+        case Outline():
+            from adapter.workspace.files import symbol_search
+
+            return Plan(
+                f"outline {escape_for_display(operation.path)}", lambda: symbol_search.read_outline(root, operation)
+            )
+        case FindSymbols():
+            from adapter.workspace.files import symbol_search
+
+            return Plan(
+                f"find {escape_for_display(operation.pattern)}", lambda: symbol_search.find_symbols(root, operation)
+            )
+        case _:
+            assert_never(operation)
+
+
+def _plan_change(desk: WorkspaceContext, operation: Change) -> Plan:
+    root = desk.root
+    match operation:
+        case WriteText():
+            return _file_plan(desk, edit_files.plan_write(desk, operation))
+        case PatchText():
+            return _file_plan(desk, edit_files.plan_patch(desk, operation))
+        case PatchFiles():
+            return _file_plan(desk, edit_files.plan_files(desk, operation))
+        case MakeDirectory():
+            return Plan(
+                f"make the directory {escape_for_display(operation.path)}",
+                lambda: edit_files.make_directory(desk, operation),
+            )
+        case Delete():
+            return move_copy_delete.plan_delete(desk, operation)
+        case Move():
+            return Plan(move_copy_delete.check_move(root, operation), lambda: move_copy_delete.move(desk, operation))
+        case Copy():
+            return Plan(move_copy_delete.check_copy(root, operation), lambda: move_copy_delete.copy(desk, operation))
+        case _:
+            assert_never(operation)
+
+
+def _plan_program(desk: WorkspaceContext, operation: Program) -> Plan:
+    root = desk.root
+    match operation:
+        case RunCommand():
+            summary = (
+                f"run in {escape_for_display(operation.cwd)}: {escape_for_display(operation.command, keep=chr(10))}"
+            )
+            return Plan(summary, lambda: shell.run_command(root, operation, desk.confinement))
+        case StartCommand():
+            summary = f"run in the background in {escape_for_display(operation.cwd)}: {escape_for_display(operation.command, keep=chr(10))}"
+            return Plan(summary, lambda: desk.commands.start(root, operation, desk.confinement))
+        case ReadCommandOutput():
+            return Plan(f"read the output of {escape_for_display(operation.id)}", lambda: desk.commands.read(operation))
+        case KillCommand():
+            return Plan(f"end {escape_for_display(operation.id)}", lambda: desk.commands.kill(operation))
+        case RunProgram():
+            argv = program_runner.prepare(root, operation, desk.confinement)
+            summary = f"run {escape_for_display(shlex.join(argv))}"
+            return Plan(summary, lambda: program_runner.run_program(root, operation, argv, desk.echo, desk.confinement))
+        case _:
+            assert_never(operation)
+
+
+def _file_plan(desk: WorkspaceContext, change: edit_files.FileChange) -> Plan:
+    draft = editable_draft(change)
+    return Plan(
+        change.summary,
+        lambda: change.commit(desk),
+        change.diff,
+        diffs=change.diffs,
+        draft=draft,
+        edited=None if draft is None else lambda text: _file_plan(desk, replace_draft_text(change, text)),
+    )

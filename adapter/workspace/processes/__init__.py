@@ -1,1 +1,0 @@
-"""Programs: run, confined, watched, and ended with all they started."""

@@ -1,0 +1,154 @@
+"""Commands that run while the conversation goes on: what they print is kept, within bounds, until it is read."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+
+from adapter.core.errors import ToolError
+from adapter.tools.operations import (
+    CommandKilled,
+    CommandOutputDelta,
+    CommandStarted,
+    CommandStatus,
+    KillCommand,
+    ReadCommandOutput,
+    StartCommand,
+)
+from adapter.workspace.paths.os_errors import os_errors_explained
+from adapter.workspace.paths.resolver import WorkspaceRoot
+from adapter.workspace.sandbox.child_process import ChildProcess, ProcessSpec
+from adapter.workspace.sandbox.output import UnreadOutput
+from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
+from adapter.workspace.sandbox.shell import SHELL, ending_notes
+from adapter.workspace.sandbox.supervisor import GIVE_UP_S
+
+MAX_RUNNING = 16
+"""Background commands at a time."""
+MAX_REMEMBERED = 64
+"""Ended commands whose last output can still be read."""
+_FILTER_TIMEOUT_S = 1.0
+
+
+class _Running:
+    """One command and the thread that takes its output."""
+
+    def __init__(self, command: str, job: ProcessSpec, directory: int) -> None:
+        self.stdout, self.stderr = UnreadOutput(), UnreadOutput()
+        self._command = ChildProcess(job, directory, self.stdout.add, self.stderr.add)
+        self._is_killed = False
+        # A daemon, so that the interpreter can end: that ends the command.
+        self._thread = threading.Thread(target=self._attend, name=f"adapter: {command[:40]}", daemon=True)
+        self._thread.start()
+
+    @property
+    def status(self) -> CommandStatus:
+        if self._thread.is_alive():
+            return "running"
+        return "terminated" if self._is_killed or self._command.ending is None else "completed"
+
+    @property
+    def exit_code(self) -> int | None:
+        ending = self._command.ending
+        return ending.exit_code if ending is not None and self.status == "completed" else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        ending = self._command.ending
+        return ending_notes(ending) if ending is not None and self.status == "completed" else ()
+
+    def kill(self) -> None:
+        self._is_killed = True
+        self._command.stop()
+
+    def join(self) -> None:
+        self._thread.join(2 * GIVE_UP_S)
+
+    def _attend(self) -> None:
+        with self._command as command, suppress(ToolError):  # `sh` is always there to be started
+            command.wait()
+
+
+class BackgroundCommands:
+    """The background commands of one workspace, by id (``shell_1``, ``shell_2``, ...). Safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._started = 0
+        self._commands: dict[str, _Running] = {}
+
+    def start(
+        self, root: WorkspaceRoot, operation: StartCommand, confinement: ActiveSandbox = UNCONFINED
+    ) -> CommandStarted:
+        """Raises ToolError for a directory that is not there, and when too many run already."""
+        with self._lock:
+            running = [id for id, each in self._commands.items() if each.status == "running"]
+            if len(running) >= MAX_RUNNING:
+                raise ToolError(
+                    f"{len(running)} background commands are running, more are not possible ({', '.join(running)}); "
+                    "kill one first. Nothing was started"
+                )
+            with (
+                root.open_directory(operation.cwd) as (directory, place),
+                os_errors_explained("the command was not started"),
+            ):
+                job = confinement.job([SHELL, "-c", operation.command], place.parts)
+                started = _Running(operation.command, job, directory)
+            self._started += 1
+            id = f"shell_{self._started}"
+            self._commands[id] = started
+            for old in [each for each in self._commands if each not in running and each != id][:-MAX_REMEMBERED]:
+                del self._commands[old]
+        return CommandStarted(id, operation.command)
+
+    def read(self, operation: ReadCommandOutput) -> CommandOutputDelta:
+        """What is new. Raises ToolError for a filter that is no regular expression."""
+        from adapter.core.text.safe_regex import compile_pattern, search_with_limits
+
+        wanted = compile_pattern(operation.filter) if operation.filter else None
+        command = self._commands.get(operation.id)
+        if command is None:
+            return CommandOutputDelta(operation.id, "", "", "not_found", notes=(self._ids(),))
+        status = command.status  # before the output: what is printed until it ends must not be missed
+        texts = [
+            stream.take(is_final=status != "running", whole_lines=wanted is not None)
+            for stream in (command.stdout, command.stderr)
+        ]
+        if wanted is not None:
+            try:
+                texts = [
+                    "".join(
+                        line
+                        for line in text.splitlines(keepends=True)
+                        if wanted.search(search_with_limits(wanted, line), timeout=_FILTER_TIMEOUT_S)
+                    )
+                    for text in texts
+                ]
+            except TimeoutError:
+                raise ToolError(f"the filter {operation.filter!r} takes too long; use a simpler one") from None
+        if status == "running":  # when its output was taken: it may have ended since
+            return CommandOutputDelta(operation.id, texts[0], texts[1], status)
+        return CommandOutputDelta(operation.id, texts[0], texts[1], status, command.exit_code, command.notes)
+
+    def kill(self, operation: KillCommand) -> CommandKilled:
+        command = self._commands.get(operation.id)
+        if command is None:
+            return CommandKilled(operation.id, False, f"no background command {operation.id!r}. {self._ids()}")
+        if command.status != "running":
+            code = "" if command.exit_code is None else f" with exit code {command.exit_code}"
+            return CommandKilled(operation.id, False, f"{operation.id} had ended already{code}")
+        command.kill()
+        command.join()
+        return CommandKilled(operation.id, True, f"{operation.id} and all that it had started was ended")
+
+    def close(self) -> None:
+        """End all of them. Returns when they are gone."""
+        with self._lock:
+            running = [command for command in self._commands.values() if command.status == "running"]
+            for command in running:
+                command.kill()
+            for command in running:
+                command.join()
+
+    def _ids(self) -> str:
+        return f"There are: {', '.join(self._commands)}" if self._commands else "None was started in this session"

@@ -1,0 +1,60 @@
+"""Landlock: what the kernel itself lets a program open, for systems without bubblewrap.
+
+A process gives up rights for itself and all that it starts (landlock(7)). There
+are only grants: whatever is below a folder that is granted is granted with it,
+so nothing inside the workspace can be kept back, `.git` neither. The rights are
+put together here and given up by `adapter.workspace.sandbox.supervisor`, between fork
+and exec.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import sys
+from collections.abc import Iterable
+from functools import cache
+
+_CREATE_RULESET = 444
+_VERSION = 1
+"""The flag that asks for the ABI instead."""
+
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIRECTORY, REMOVE_DIRECTORY, REMOVE_FILE = (1 << bit for bit in range(6))
+_MAKE = sum(1 << bit for bit in (7, 8, 9, 10, 12))
+"""Directories, regular files, sockets, pipes and links; devices (6 and 11) are left out: root could read the disk."""
+_REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
+_OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE | _IOCTL
+READ = EXECUTE | READ_FILE | READ_DIRECTORY
+WRITE = READ | WRITE_FILE | REMOVE_DIRECTORY | REMOVE_FILE | _MAKE | _REFER | _TRUNCATE
+DEVICE = READ_FILE | WRITE_FILE | _IOCTL
+TCP = 0b11
+SCOPES = 0b11
+"""Abstract Unix sockets and signals."""
+
+
+@cache
+def abi() -> int:
+    """The version of Landlock that this kernel has; 0 for none."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    found = ctypes.CDLL(None, use_errno=True).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)
+    return max(int(found), 0)
+
+
+def ruleset(read: Iterable[str], write: Iterable[str], devices: Iterable[str], *, network: bool) -> dict[str, object]:
+    """What the supervisor is told: ``handled`` (files, TCP, scopes) are given up but for the ``rules``."""
+    version = abi()
+    handled = (1 << {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)) - 1
+    attributes = [handled]
+    attributes += [0 if network else TCP] if version >= 4 else []
+    attributes += [SCOPES] if version >= 6 else []
+    grants = [(path, READ) for path in read] + [(path, WRITE) for path in write] + [(path, DEVICE) for path in devices]
+    rules = []
+    for path, rights in grants:
+        try:
+            is_directory = stat.S_ISDIR(os.stat(path).st_mode)
+        except OSError:
+            continue
+        rules.append((path, rights & handled & (-1 if is_directory else _OF_FILES)))
+    return {"handled": attributes, "rules": rules}

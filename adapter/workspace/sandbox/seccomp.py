@@ -1,0 +1,61 @@
+"""A filter of system calls for programs: the address families they may open sockets of, and no detours to others.
+
+Landlock knows TCP alone, and bubblewrap without a network of its own shares
+more with the machine than addresses: so `socket` is filtered by its first
+argument. `socketpair`, which reaches nobody, is not. io_uring is refused
+because it opens sockets without that call, the kernel's keyring because it
+holds the user's secrets, and calls by another architecture's numbers because
+they would be taken for others.
+
+The filter is classic BPF as seccomp(2) reads it: ``struct sock_filter`` (code,
+jump if true, jump if false, constant) over ``struct seccomp_data`` (number at 0,
+architecture at 4, arguments from 16).
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+import socket
+import struct
+from collections.abc import Sequence
+
+_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_X32 = 0x40000000
+"""On x86-64 numbers from here on are those of the x32 interface."""
+_IO_URING = (425, 426, 427)
+_MACHINES: dict[str, tuple[int, int, tuple[int, ...]]] = {
+    "x86_64": (0xC000003E, 41, (248, 249, 250)),
+    "aarch64": (0xC00000B7, 198, (217, 218, 219)),
+}
+"""AUDIT_ARCH, the number of `socket`, and those of add_key, request_key and keyctl."""
+
+LOCAL = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, getattr(socket, "AF_NETLINK", 16))
+"""For programs with a network of their own, in which there is nobody else."""
+INTERNET = LOCAL[1:]
+"""For programs in the machine's network: without Unix sockets, by which daemons that run already do as told."""
+
+
+def build_socket_filter(families: Sequence[int], machine: str = platform.machine()) -> bytes | None:
+    """The program that lets `socket` through for ``families`` alone; None for a machine whose numbers are not known."""
+    if machine not in _MACHINES:
+        return None
+    architecture, socket_number, keyring = _MACHINES[machine]
+    refused = _REFUSE | errno.EPERM
+    lines = [
+        (_LOAD, 0, 0, _ARCHITECTURE),
+        (_IF_EQUAL, 1, 0, architecture),
+        (_RETURN, 0, 0, refused),
+        (_LOAD, 0, 0, _NUMBER),
+        (_IF_AT_LEAST, 0, 1, _X32),
+        (_RETURN, 0, 0, refused),
+    ]
+    for number in (*_IO_URING, *keyring):
+        lines += [(_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, refused)]
+    lines += [(_IF_EQUAL, 1, 0, socket_number), (_RETURN, 0, 0, _ALLOW), (_LOAD, 0, 0, _FIRST_ARGUMENT)]
+    for family in families:
+        lines += [(_IF_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ALLOW)]
+    lines.append((_RETURN, 0, 0, _REFUSE | errno.EACCES))
+    return b"".join(struct.pack("=HBBI", *line) for line in lines)

@@ -1,0 +1,296 @@
+"""The chat client against a real HTTP server that answers as llama.cpp and Ollama were recorded to."""
+
+from __future__ import annotations
+
+import re
+import socket
+import socketserver
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from adapter.backends.chat_client import ChatClient, Chunk, Usage, constraint_fields
+from adapter.backends.endpoint_discovery import Endpoint
+from adapter.core.errors import TransportError
+from adapter.tools.tool import ToolSet
+from tests.scripted_server import CHAT, MODELS, Reply, ScriptedServer, as_error, as_json, as_stream, delta
+
+HELLO = as_stream(delta(role="assistant", content=None), delta("Hel"), delta("lo"), delta(finish_reason="stop"))
+TWO_MODELS = as_json(200, {"object": "list", "data": [{"id": "qwen3:4b"}, {"id": "smollm2:135m"}]})
+LOADING = as_json(503, {"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}}, "llama.cpp")
+
+
+def ask(server: ScriptedServer, patience_s: float = 5.0, **options) -> list[Chunk]:
+    with ChatClient(Endpoint(f"{server.url}/v1"), "m", patience_s=patience_s) as client:
+        return list(client.stream([{"role": "user", "content": "hi"}], **options))
+
+
+def text_of(chunks: list[Chunk]) -> str:
+    return "".join(chunk.text for chunk in chunks)
+
+
+def end_of(chunks: list[Chunk]) -> list[str]:
+    return [chunk.finish_reason for chunk in chunks if chunk.finish_reason]
+
+
+def failure(server: ScriptedServer, **options) -> str:
+    with pytest.raises(TransportError) as caught:
+        ask(server, **options)
+    return str(caught.value)
+
+
+def test_text_comes_in_the_chunks_that_were_sent(scripted):
+    scripted.on(CHAT, HELLO)
+    chunks = ask(scripted)
+    assert [chunk.text for chunk in chunks] == ["", "Hel", "lo", ""]
+    assert end_of(chunks) == ["stop"]
+    assert chunks[1].raw is not None
+    assert chunks[1].raw["choices"][0]["delta"]["content"] == "Hel"
+
+
+def test_the_request_holds_what_was_given_and_no_tools(scripted):
+    scripted.on(CHAT, HELLO)
+    ask(scripted, stop=["</s>"], max_tokens=9, temperature=0.0, seed=3, extra={"grammar": 'root ::= "a"'})
+    (body,) = scripted.bodies()
+    assert body == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "hi"}],
+        "stream": True,
+        "stop": ["</s>"],
+        "max_tokens": 9,
+        "temperature": 0.0,
+        "seed": 3,
+        "grammar": 'root ::= "a"',
+        "stream_options": {"include_usage": True},
+    }
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_reasoning_is_kept_apart(scripted, field):
+    scripted.on(CHAT, as_stream(delta(**{field: "hmm"}), delta("yes"), delta(finish_reason="stop")))
+    chunks = ask(scripted)
+    assert (chunks[0].reasoning, chunks[0].text, text_of(chunks)) == ("hmm", "", "yes")
+
+
+def test_a_usage_event_without_choices_is_no_error(scripted):
+    usage = {"id": "x", "object": "chat.completion.chunk", "choices": [], "usage": {"completion_tokens": 2}}
+    scripted.on(CHAT, as_stream(delta("a"), delta(finish_reason="length"), usage))
+    chunks = ask(scripted)
+    assert (text_of(chunks), end_of(chunks)) == ("a", ["length"])
+
+
+def test_a_loading_server_is_asked_again(scripted):
+    scripted.on(CHAT, LOADING, as_error(429, "slow down"), HELLO)
+    assert text_of(ask(scripted)) == "Hello"
+    assert len(scripted.bodies()) == 3
+
+
+def test_patience_ends(scripted):
+    scripted.on(CHAT, LOADING)
+    started = time.monotonic()
+    message = failure(scripted, patience_s=0.3)
+    assert "Loading model" in message
+    assert "try again later" in message
+    assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (as_error(400, "registry.ollama.ai/library/smollm2:135m does not support tools"), "in the prompt"),
+        (as_error(500, "Failed to parse input at pos 12"), "--no-jinja"),
+        (
+            as_error(400, "request (6031 tokens) exceeds the available context size (4096 tokens), try increasing it"),
+            "llama-server -c",
+        ),
+        (as_error(400, "Failed to initialize samplers: failed to parse grammar"), "constraint"),
+        (as_error(401, "Invalid API key"), "--api-key"),
+        (as_error(404, "File Not Found"), "/v1"),
+        (as_error(500, "cuda error"), "its log"),
+    ],
+)
+def test_what_will_not_change_is_asked_once_and_explained(scripted, reply, said):
+    scripted.on(CHAT, reply)
+    message = failure(scripted)
+    assert said in message
+    assert scripted.url in message
+    assert len(scripted.bodies()) == 1
+
+
+def test_a_missing_model_is_answered_with_those_there_are(scripted):
+    scripted.on(CHAT, as_error(404, "model 'smolm2' not found", "not_found_error")).on(MODELS, TWO_MODELS)
+    with ChatClient(Endpoint(f"{scripted.url}/v1"), "smolm2") as client, pytest.raises(TransportError) as caught:
+        next(client.stream([]))
+    assert "qwen3:4b, smollm2:135m" in str(caught.value)
+    assert "Did you mean 'smollm2:135m'?" in str(caught.value)
+
+
+def test_without_a_name_the_first_model_that_can_chat_is_used(scripted):
+    scripted.on(MODELS, as_json(200, {"data": [{"id": "nomic-embed-text"}, {"id": "qwen3:4b"}]}))
+    with ChatClient(Endpoint(f"{scripted.url}/v1")) as client:
+        assert client.model == "qwen3:4b"
+        assert client.models() == ["nomic-embed-text", "qwen3:4b"]
+
+
+def test_a_server_without_models_is_named(scripted):
+    scripted.on(MODELS, as_json(200, {"data": []}))
+    with ChatClient(Endpoint(f"{scripted.url}/v1")) as client, pytest.raises(TransportError, match="serves no model"):
+        next(client.stream([]))
+
+
+def test_nobody_there_names_the_address_and_the_next_step():
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
+    with ChatClient(Endpoint(url), "m", patience_s=0.2) as client, pytest.raises(TransportError) as caught:
+        next(client.stream([]))
+    message = str(caught.value)
+    assert message.startswith(f"Nothing answers at {url} (Connection refused)")
+    assert "llama-server -m" in message
+    assert "ollama serve" in message
+
+
+def test_a_server_that_hangs_up_was_there():
+    """Nobody is told to start one."""
+    with socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as server:
+        url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        thread = threading.Thread(target=server.serve_forever, args=[0.02])
+        thread.start()
+        with ChatClient(Endpoint(url), "m", patience_s=0.2) as client, pytest.raises(TransportError) as caught:
+            next(client.stream([]))
+        server.shutdown()
+        thread.join()
+    assert re.match(rf"{url} took the request and gave no answer \(.+\)\. Ask again, or see its log", str(caught.value))
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["closed", "dropped"])
+def test_a_stream_that_just_stops_is_incomplete(scripted, cut):
+    scripted.on(CHAT, as_stream(delta("<tool_call>"), done=False, cut=cut))
+    chunks = ask(scripted)
+    assert (text_of(chunks), end_of(chunks)) == ("<tool_call>", ["incomplete"])
+    assert len(scripted.bodies()) == 1
+
+
+def test_an_error_inside_the_stream_is_raised_after_what_came_before(scripted):
+    scripted.on(CHAT, as_stream(delta("a"), {"error": {"message": "out of memory", "code": 500}}))
+    with ChatClient(Endpoint(f"{scripted.url}/v1"), "m") as client:
+        stream = client.stream([])
+        assert next(stream).text == "a"
+        with pytest.raises(TransportError, match="answered 500: out of memory"):
+            next(stream)
+    assert len(scripted.bodies()) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [as_stream("data: {broken"), Reply(200, b"<html>It works!</html>", "text/html"), Reply(200, b"{}")],
+    ids=["broken json", "a page", "no stream"],
+)
+def test_what_is_no_chat_stream_is_said_to_be_none(scripted, reply):
+    scripted.on(CHAT, reply)
+    assert "not what an OpenAI-compatible server answers" in failure(scripted)
+
+
+def test_events_that_say_nothing_leave_an_incomplete_answer(scripted):
+    scripted.on(CHAT, as_stream("data: 5", "data: []", 'data: "x"', 'data: {"choices": "x"}'))
+    chunks = ask(scripted)
+    assert (text_of(chunks), end_of(chunks)) == ("", ["incomplete"])
+
+
+def test_a_silent_server_is_given_up(scripted):
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}/v1"
+        with (
+            ChatClient(Endpoint(url), "m", timeout_s=0.2) as client,
+            pytest.raises(TransportError, match=r"said nothing for 0\.2 s"),
+        ):
+            next(client.stream([]))
+
+
+def test_a_server_that_falls_silent_has_not_finished(scripted):
+    """Its text so far is no answer: an error says so, where a dropped connection leaves a cut answer."""
+    scripted.on(CHAT, replace(as_stream(delta("a"), done=False), length=9999, linger_s=0.6))
+    with ChatClient(Endpoint(f"{scripted.url}/v1"), "m", timeout_s=0.2) as client:
+        stream = client.stream([])
+        assert next(stream).text == "a"
+        with pytest.raises(TransportError, match="said nothing"):
+            next(stream)
+
+
+def test_a_missing_model_without_a_list_is_still_explained(scripted):
+    scripted.on(CHAT, as_error(404, "model 'm' not found"))
+    assert "does not tell" in failure(scripted)
+
+
+def test_closing_the_iterator_closes_the_connection(random_engine):
+    """Seen from the outside: the one slot of a real server is free again at once."""
+    question = [{"role": "user", "content": "hi"}]
+    with ChatClient(random_engine.endpoint, "m") as client:
+        started = time.monotonic()
+        assert list(client.stream(question, max_tokens=3500))
+        whole_s = time.monotonic() - started
+        stream = client.stream(question, max_tokens=3500)
+        next(stream)
+        stream.close()
+        started = time.monotonic()
+        assert list(client.stream(question, max_tokens=1))
+        assert time.monotonic() - started < whole_s / 2
+
+
+def test_a_local_server_never_sees_the_users_key(scripted, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    scripted.on(CHAT, HELLO)
+    ask(scripted)
+    ((_, headers, _),) = scripted.requests
+    assert headers["authorization"] == "Bearer none"
+
+
+def test_an_explicit_key_is_sent_but_never_shown(scripted):
+    scripted.on(CHAT, as_error(401, "no"))
+    with (
+        ChatClient(Endpoint(f"{scripted.url}/v1"), "m", api_key="sk-1") as client,
+        pytest.raises(TransportError) as caught,
+    ):
+        next(client.stream([]))
+    assert scripted.requests[0][1]["authorization"] == "Bearer sk-1"
+    assert "sk-1" not in str(caught.value) + repr(client)
+
+
+TOOLS = ToolSet([{"name": "now", "parameters": {"type": "object", "properties": {}}}])
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [("llama.cpp", "grammar"), ("textgen", "grammar_string"), ("ollama", "response_format"), ("openai", None)],
+)
+def test_the_constraint_is_put_as_the_server_takes_it(kind, field):
+    assert list(constraint_fields(kind, TOOLS)) == ([field] if field else [])
+
+
+def test_importing_transport_imports_no_sdk():
+    ours = "adapter.backends.chat_client, adapter.backends.embedded_server"
+    code = f"import sys, {ours}; print({{'openai', 'httpx2', 'xllamacpp'}} & {{*sys.modules}})"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("event", "usage"),
+    [
+        ({"timings": {"cache_n": 90, "prompt_n": 10, "predicted_n": 5}}, Usage(100, 5, 90)),
+        ({"usage": {"prompt_tokens": 100, "completion_tokens": 5}}, Usage(100, 5)),
+        (
+            {"usage": {"prompt_tokens": 9, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 8}}},
+            Usage(9, 5, 8),
+        ),
+        ({"usage": None}, None),
+    ],
+    ids=["llama.cpp", "ollama", "openai", "none"],
+)
+def test_what_the_server_counted_comes_with_a_chunk(scripted, event, usage):
+    """The tokens of the prompt, those written, and of the prompt those that it had read before."""
+    scripted.on(CHAT, as_stream(delta("Hi"), {**delta(finish_reason="stop"), **event}))
+    assert [chunk.usage for chunk in ask(scripted) if chunk.usage] == ([usage] if usage else [])

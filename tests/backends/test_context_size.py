@@ -1,0 +1,84 @@
+"""How much of a conversation a server holds is its own word; Ollama's silence about the rest is told."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from adapter.backends.context_size import ContextSize, query_context_size
+from adapter.backends.endpoint_discovery import Endpoint
+from adapter.cli.run_settings import RunSettings
+from adapter.cli.task_runner import run_task
+from adapter.protocols.translation_options import TranslationOptions
+from adapter.server.model_server import ModelServer
+from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "body", "tokens"),
+    [
+        ("llama.cpp", "/props", {"default_generation_settings": {"n_ctx": 4096}}, 4096),
+        ("ollama", "/api/ps", {"models": [{"name": "x:latest", "context_length": 8192}]}, 8192),
+        ("ollama", "/api/ps", {"models": [{"name": "y", "context_length": 8192}]}, None),
+        ("ollama", "/api/ps", {"models": []}, None),
+        ("vllm", "/v1/models", {"data": [{"id": "y"}, {"id": "x", "max_model_len": 32768}]}, 32768),
+        ("lmstudio", "/api/v0/models", {"data": [{"id": "a"}, {"loaded_context_length": 2048}]}, 2048),
+        ("llama.cpp", "/props", ["odd"], None),
+        ("vllm", "/v1/models", {"data": []}, None),
+        ("openai", "/v1/models", {}, None),
+    ],
+)
+def test_the_size_is_read_where_a_server_tells(scripted, kind, path, body, tokens):
+    """Of the model that is meant, where several are loaded."""
+    scripted.on(path, as_json(200, body))
+    assert query_context_size(Endpoint(f"{scripted.url}/v1", kind), "x").tokens == tokens
+
+
+def test_a_small_context_in_ollama_is_told(scripted):
+    """It drops the beginning of what does not fit and answers 200: the user hears of it, and what to do."""
+    scripted.on(
+        "/api/ps", as_json(200, {"models": []}), as_json(200, {"models": [{"name": "x", "context_length": 4096}]})
+    )
+    scripted.on("/api/generate", as_json(200, {"done": True}))
+    scripted.on("/api/show", as_json(200, {"model_info": {"qwen3.context_length": 40960}}))
+    context = query_context_size(Endpoint(f"{scripted.url}/v1", "ollama"), "x", load=True)
+    assert (context.tokens, context.trained) == (4096, 40960)
+    assert "without a word" in context.advice
+    assert "OLLAMA_CONTEXT_LENGTH=16384" in context.advice
+    assert scripted.bodies("/api/generate") == [{"model": "x"}], "it was loaded, and nothing was asked of it"
+
+
+def test_a_large_context_is_nothing_to_tell(scripted):
+    """Nor is a model that was not made for more."""
+    scripted.on("/api/ps", as_json(200, {"models": [{"name": "x", "context_length": 2048}]}))
+    scripted.on("/api/show", as_json(200, {"model_info": {"gpt2.context_length": 2048}}))
+    assert query_context_size(Endpoint(f"{scripted.url}/v1", "ollama"), "x") == ContextSize(2048, 2048, "")
+
+
+@pytest.fixture
+def small_ollama(scripted):
+    """An Ollama that holds 4,096 tokens, with one model that was made for more."""
+    scripted.on("/api/version", as_json(200, {"version": "0.12.0"}))
+    scripted.on("/api/ps", as_json(200, {"models": [{"name": "x", "context_length": 4096}]}))
+    scripted.on("/api/show", as_json(200, {"model_info": {"qwen3.context_length": 40960}}))
+    return scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "x", "object": "model"}]}))
+
+
+def test_run_tells_of_the_small_context(small_ollama, tmp_path, capfd):
+    """Once, before the model is asked."""
+    small_ollama.on(CHAT, as_stream(delta("Done.", "stop")))
+    assert run_task("Look.", RunSettings(tmp_path, small_ollama.url)) == 0
+    assert capfd.readouterr().err.count("Ollama holds 4,096 tokens of a conversation with x") == 1
+
+
+def test_serve_tells_of_the_small_context(small_ollama, capsys):
+    """When it first asks the server about itself."""
+
+    async def ask() -> None:
+        upstream = ModelServer(f"{small_ollama.url}/v1", TranslationOptions())
+        await upstream.known()
+        await upstream.known()
+
+    asyncio.run(ask())
+    assert capsys.readouterr().err.count("Ollama holds 4,096 tokens") == 1

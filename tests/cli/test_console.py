@@ -1,0 +1,347 @@
+"""The console on a real (pseudo) terminal: what a person sees in the end, and what their answers do."""
+
+import json
+import shlex
+import sys
+
+import pytest
+
+from adapter.cli.console import Console, _chosen, parse_approval_answer
+from adapter.tools.operations import Option, Question, RunCommand
+from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest
+from tests.cli.terminal import Terminal
+from tests.scripted_server import CHAT, MODELS, Reply, as_json, as_stream, delta
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
+WRITE = '<tool_call>\n{"name": "write_file", "arguments": {"path": "a.txt", "content": "two\\n"}}\n</tool_call>'
+READ = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>'
+EDIT = WRITE.replace("write_file", "apply_edit").replace('"content": "two\\n"', '"old_text": "one", "new_text": "%s"')
+PLAIN = {"TERM": "dumb", "NO_COLOR": "1"}
+
+
+def answer(*said, **delta_fields):
+    """A streamed answer in pieces of seven characters, after its reasoning."""
+    thought = [delta(**delta_fields)] if delta_fields else []
+    pieces = [delta(text[start : start + 7]) for text in said for start in range(0, len(text), 7)]
+    return as_stream(delta(role="assistant"), *thought, *pieces, delta(finish_reason="stop"))
+
+
+@pytest.fixture
+def model(scripted, tmp_path):
+    (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
+    return scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
+
+
+def run(model, folder, *words, **settings):
+    return Terminal(["run", "Rename one", "--base-url", model.url, *words], folder, **settings)
+
+
+# ------------------------------------------------------------------ the final screen
+
+TALK = """\
+.. I should look first.
+   Then decide.
+I'll look at it.
+-> read_file(path="a.txt")
+<- one
+.. Now the edit.
+Now I'll rename it.
+-> apply_edit(path="a.txt", old_text="one", new_text="two")
+?? edit a.txt
+   --- a/a.txt
+   +++ b/a.txt
+   @@ -1 +1 @@
+   -one
+   +two
+   allow it? [y]es / [n]o / [a]lways for this tool and file / [e]dit it first
+   words behind n tell the model why: n call it three
+<- the user did not approve (call it three): edit a.txt. Nothing was done; do as the user says there, do not try the \
+same again
+All right, three.
+-> apply_edit(path="a.txt", old_text="one", new_text="three")
+?? edit a.txt
+   --- a/a.txt
+   +++ b/a.txt
+   @@ -1 +1 @@
+   -one
+   +three
+   allow it? [y]es / [n]o / [a]lways for this tool and file / [e]dit it first
+   words behind n tell the model why: y
+<- Applied 1 patch to a.txt.
+It is done.
+1 change was made; `adapter undo --all .` takes back all of this run
+-- the model is done: 3 calls, 1 refused"""
+
+
+def wrapped(text, columns):
+    """As a terminal shows long lines: cut at its edge."""
+    rows = [line[start : start + columns] for line in text.split("\n") for start in range(0, len(line) or 1, columns)]
+    return "\n".join(row.rstrip() for row in rows)
+
+
+@pytest.mark.parametrize("environ", [{}, {"NO_COLOR": "1"}, PLAIN], ids=["colour", "none", "dumb"])
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_the_final_screen_of_a_run_is_what_happened_line_by_line(model, tmp_path, columns, environ):
+    """Reasoning, text, calls, a diff, questions, a refusal with a reason: nothing is overwritten, nothing stays."""
+    thought = "I should look first.\nThen decide."
+    model.on(
+        CHAT,
+        answer("\n\nI'll look at it. " + READ, reasoning_content=thought),
+        answer("<think>Now the edit.</think>\n\nNow I'll rename it." + EDIT % "two"),
+        answer("All right, three.\n\n" + EDIT % "three"),
+        answer("It is done."),
+    )
+    terminal = run(model, tmp_path, columns=columns, environ=environ)
+    terminal.type("n call it three\n", after="tell the model why:")
+    terminal.type("y\n", after="tell the model why:", times=2)
+    assert terminal.end() == 0
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "three\n"
+    (first, *_), shown = terminal.lines, terminal.text
+    assert first == wrapped(f"m at {model.url}/v1", columns).split("\n")[0]
+    assert shown[shown.index("..") :] == wrapped(TALK, columns)
+    told = model.bodies()[2]["messages"][-1]["content"]
+    assert "did not approve (call it three)" in told
+    assert (b"\x1b[3" in terminal.shown) is (not environ)
+    assert (b"\x1b" in terminal.shown) is (environ != PLAIN)
+
+
+def test_there_is_a_sign_of_life_and_it_does_not_stay(model, tmp_path):
+    """What is waited for, how far the prompt is read, how much of a call is written: all of it is wiped."""
+    model.on("/props", as_json(200, {"default_generation_settings": {}}))
+    progress = delta(role="assistant") | {"prompt_progress": {"total": 5_000, "cache": 0, "processed": 1_024}}
+    silent = as_stream(progress, done=False)
+    silent = Reply(200, silent.body, silent.content_type, length=len(silent.body) + 99, linger_s=2.5)
+    model.on(CHAT, silent, answer("Then I do it: " + WRITE), answer("Done."))
+    terminal = run(model, tmp_path, "--approve", "yolo", columns=40)
+    terminal.wait_for("waiting for the model")
+    terminal.wait_for("reading 1,024 of 5,000 tokens")
+    terminal.wait_for("tokens, 1 s")
+    assert terminal.end() == 0
+    assert model.bodies()[0]["return_progress"] is True
+    assert not [line for line in terminal.lines if "waiting" in line or "reading" in line or "writing" in line]
+
+
+def test_a_call_being_written_does_not_overwrite_the_words_before_it(model, tmp_path):
+    """The call's size is on a line of its own while the words stay; the wider status is cut, not wrapped."""
+    silent = as_stream(*[delta(piece) for piece in ("Now I'll rename it.", WRITE[:90])], done=False)
+    model.on(CHAT, Reply(200, silent.body, silent.content_type, length=len(silent.body) + 99, linger_s=60))
+    terminal = run(model, tmp_path, columns=36)
+    terminal.wait_for("writing a call of write_file:")
+    assert terminal.lines[-2:] == ["Now I'll rename it.", "   writing a call of write_file:"]
+    terminal.type("\x03")
+    assert terminal.end() == 130
+    assert terminal.lines[-2:] == ["Now I'll rename it.", "-- stopped by the user"]
+
+
+def test_what_goes_into_a_pipe_is_the_answer_and_nothing_else(model, tmp_path):
+    """The person sees the rest, with the answer's lines missing."""
+    model.on(CHAT, answer("I look. " + READ), answer("It says one."))
+    terminal = run(model, tmp_path, stdout=str(tmp_path / "answer"))
+    assert terminal.end() == 0
+    assert (tmp_path / "answer").read_text() == "I look.\nIt says one.\n"
+    assert terminal.lines[-3:] == ['-> read_file(path="a.txt")', "<- one", "-- the model is done: 1 call"]
+
+
+# ------------------------------------------------------------------------- approvals
+
+
+@pytest.mark.parametrize(
+    ("typed", "content", "code"),
+    [("y\n", "two\n", 0), ("n\n", "one\n", 1), ("what?\nalways\n", "two\n", 0), ("y if you must\nno\n", "one\n", 1)],
+)
+def test_a_person_is_asked_with_the_diff_and_their_answer_counts(model, tmp_path, typed, content, code):
+    """The diff is on the screen before anything is written; words behind a yes may be a condition, so that is none."""
+    model.on(CHAT, answer(WRITE), answer("Done."))
+    terminal = run(model, tmp_path)
+    terminal.wait_for("tell the model why:")
+    assert "   -one\n   +two\n" in terminal.text
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
+    terminal.type(typed)
+    assert terminal.end() == code
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == content
+    assert ("that is none of the answers: type y, n, a or e" in terminal.text) is (typed.count("\n") == 2)
+
+
+@pytest.mark.parametrize(
+    ("typed", "means"),
+    [
+        ("n", ("n", "")),
+        (" NO, it must stay ", ("n", "it must stay")),
+        ("n y", ("n", "y")),
+        ("Y", ("y", "")),
+        ("yes", ("y", "")),
+        ("yes but smaller", ("", "")),
+        ("always", ("a", "")),
+        ("e", ("e", "")),
+        ("", ("", "")),
+        ("nah", ("", "")),
+    ],
+)
+def test_what_an_answer_means(typed, means):
+    assert parse_approval_answer(typed, can_edit=True) == means
+    assert parse_approval_answer("e", can_edit=False) == ("", "")
+
+
+@pytest.mark.parametrize("key", ["\x04", "\x03"])
+def test_ctrl_d_refuses_and_ctrl_c_stops_and_neither_glues(model, tmp_path, key):
+    """What follows begins a line."""
+    model.on(CHAT, answer(WRITE), answer("Then not."))
+    terminal = run(model, tmp_path)
+    terminal.type(key, after="tell the model why:")
+    code = terminal.end()
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
+    after = terminal.text.split("tell the model why:")[1].split("\n")
+    if key == "\x04":
+        assert (code, after[:2]) == (1, ["", "   refused: no answer"])
+        assert after[-2:] == ["Then not.", "-- nothing was done: the call was refused"]
+    else:
+        assert (code, after) == (130, [" ^C", "-- stopped by the user"])
+
+
+def test_what_was_typed_before_the_question_is_no_answer(model, tmp_path):
+    """A stray y is not an approval of what nobody has seen."""
+    silent = as_stream(delta("Wait."), delta(finish_reason="stop"))
+    slow = Reply(200, silent.body.replace(b"Wait.", json.dumps("Wait." + WRITE)[1:-1].encode()), silent.content_type)
+    model.on(CHAT, slow, answer("Then not."))
+    terminal = run(model, tmp_path)
+    terminal.type("y\n")  # long before the program has even started
+    terminal.wait_for("tell the model why:")
+    terminal.type("n\n")
+    assert terminal.end() == 1
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
+
+
+def editor(folder, program):
+    """An editor that changes the file by a Python program, with ``path`` as what it was given."""
+    script = folder / "editor.py"
+    script.write_text(f"import sys\nfrom pathlib import Path\npath = Path(sys.argv[1])\n{program}\n")
+    return {"VISUAL": "", "EDITOR": shlex.join([sys.executable, str(script)])}
+
+
+def test_a_change_is_edited_before_it_is_applied(model, tmp_path):
+    """In $EDITOR; shown and asked for again; the model is told what was done; a replay does the same."""
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "a.txt").write_text("one\nend\n", encoding="utf-8")
+    environ = editor(tmp_path, "assert path.suffix == '.txt'\npath.write_text(path.read_text().replace('two', 'zwei'))")
+    model.on(CHAT, answer(EDIT % "two"), answer("Done."))
+    record = tmp_path / "talk.jsonl"
+    words = ("-w", tmp_path / "w", "--record", record)
+    terminal = run(model, tmp_path, *words, environ=environ)
+    terminal.type("e\n", after="tell the model why:")
+    terminal.wait_for("+zwei")
+    assert (tmp_path / "w" / "a.txt").read_text() == "one\nend\n"
+    terminal.type("y\n", after="tell the model why:", times=2)
+    assert terminal.end() == 0, terminal.text
+    assert (tmp_path / "w" / "a.txt").read_text() == "zwei\nend\n"
+    assert terminal.text.count("+zwei") == 2  # what was confirmed, and in what the model is told
+    told = model.bodies()[1]["messages"][-1]["content"]
+    assert "The user changed this before it was applied. What was done:\n--- a/a.txt" in told
+    assert "+zwei" in told
+    replayed = Terminal(["replay", record], tmp_path)
+    assert replayed.end() == 0, replayed.text
+    assert "equal" in replayed.lines[-1]
+
+
+def test_what_was_typed_before_the_edited_change_was_shown_is_no_answer(model, tmp_path):
+    """The change that is asked for now is another one than the person answered."""
+    environ = editor(tmp_path, "path.write_text('zwei\\n')")
+    model.on(CHAT, answer(WRITE), answer("Then not."))
+    terminal = run(model, tmp_path, environ=environ)
+    terminal.type("e\ny\n", after="tell the model why:")
+    terminal.type("n\n", after="tell the model why:", times=2)
+    assert terminal.end() == 1, terminal.text
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
+
+
+@pytest.mark.parametrize(
+    ("environ", "says"),
+    [
+        ({"VISUAL": "", "EDITOR": "/does/not/exist"}, "/does/not/exist cannot be used: No such file or directory"),
+        ({"VISUAL": "", "EDITOR": "false"}, "false ended with code 1, so its text was not taken"),
+        ({"VISUAL": "true", "EDITOR": "false"}, "nothing was changed. An editor that returns at once"),
+        ({"VISUAL": "'", "EDITOR": ""}, "is no command line"),
+    ],
+)
+def test_an_editor_that_fails_changes_nothing(model, tmp_path, environ, says):
+    """The question stands, and what the model wrote can still be taken."""
+    model.on(CHAT, answer(WRITE), answer("Done."))
+    terminal = run(model, tmp_path, environ=environ, columns=200)
+    terminal.type("e\n", after="tell the model why:")
+    terminal.type("y\n", after="tell the model why:", times=2)
+    assert says in terminal.text
+    assert terminal.end() == 0
+    assert (tmp_path / "a.txt").read_text() == "two\n"
+
+
+def test_a_command_cannot_be_edited(capsys):
+    """There is no draft of it, so the letter is not offered; without a terminal nobody is asked at all."""
+    asked = ApprovalRequest("run_command", RunCommand("ls"), "execute", "run in .: ls", command="ls")
+    assert Console().ask(asked) == ApprovalDecision(False)
+    shown = capsys.readouterr().err
+    assert "refused: no terminal to ask at" in shown
+    assert "[e]dit" not in shown
+
+
+def test_a_task_from_a_pipe_leaves_the_terminal_for_the_answers(model, tmp_path):
+    """`echo TASK | adapter run -` can still be asked."""
+    (tmp_path / "task").write_text("Write two, and\nnothing else\n")
+    model.on(CHAT, answer(WRITE), answer("Done."))
+    terminal = Terminal(["run", "-", "--base-url", model.url], tmp_path, stdin=str(tmp_path / "task"))
+    terminal.type("y\n", after="tell the model why:")
+    assert terminal.end() == 0
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "two\n"
+    assert model.bodies()[0]["messages"][-1]["content"] == "Write two, and\nnothing else\n"
+
+
+def test_a_task_is_typed_at_the_terminal(model, tmp_path):
+    """`adapter run -` says how to end it, and can still be answered."""
+    model.on(CHAT, answer(WRITE), answer("Done."))
+    terminal = Terminal(["run", "-", "--base-url", model.url], tmp_path)
+    terminal.type("Write two\n\x04", after="type the task, then Enter and Ctrl-D")
+    terminal.type("y\n", after="tell the model why:")
+    assert terminal.end() == 0
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "two\n"
+
+
+# -------------------------------------------------------------------------- questions
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("2\n", "blue"),
+        ("BLUE\n", "blue"),
+        ("9\n1,2\nneither\n", "neither"),
+        ("\n1\n", "red"),
+        ("\x04", "the user did not answer. Decide yourself, or end with the question"),
+    ],
+)
+def test_questions_are_asked_at_the_terminal(tmp_path, typed, expected):
+    """Numbers, labels, own words; nothing, a wrong number and two for one are asked again; Ctrl-D is no answer."""
+    (tmp_path / "ask.py").write_text(
+        "from adapter.cli.console import Console, ConsoleQuestions\n"
+        "from adapter.core.errors import ToolError\n"
+        "from adapter.tools.operations import Option, Question\n"
+        "asked = Question('Which?', options=(Option('red', 'warm'), Option('blue')))\n"
+        "console = Console()\n"
+        "try:\n"
+        "    console.note('GOT ' + ConsoleQuestions(console).ask([asked])[0][0])\n"
+        "except ToolError as error:\n"
+        "    console.note(f'GOT {error}')\n"
+    )
+    terminal = Terminal([tmp_path / "ask.py"], tmp_path)
+    for number, line in enumerate(typed.splitlines(keepends=True), start=1):
+        terminal.type(line, after="or your own words:", times=number)
+    assert terminal.end() == 0
+    assert terminal.lines[-1] == f"GOT {expected}"
+    assert terminal.lines[:3] == ["?? Which?", "   1. red: warm", "   2. blue"]
+
+
+def test_several_answers_to_a_question():
+    """Where several may be chosen; a comma in own words is not a list."""
+    several = Question("Which?", options=(Option("a"), Option("b"), Option("c")), multiple=True)
+    assert _chosen(several, "3, 1,3") == ("c", "a")
+    assert _chosen(several, "x, y") == ("x, y",)
+    assert _chosen(Question("Which?", options=(Option("a"),), allow_other=False), "x") == ()
+    assert _chosen(Question("Name?"), "1") == ("1",)

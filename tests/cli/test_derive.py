@@ -1,0 +1,124 @@
+"""`adapter derive`: a report for people, a file for whoever keeps the format; `--format from-template`."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from adapter.parsing.parser import parse
+from adapter.prompting.deriving.codegen import TOOLS, generate_format_files
+from adapter.prompting.deriving.result import derive_format
+from tests.command_line import adapter
+from tests.prompting.deriving.families import KNOWN_FORMS, YAML, fill_of
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def template(tmp_path):
+    file = tmp_path / "chat_template.jinja"
+    file.write_text(KNOWN_FORMS["elements"])
+    return file
+
+
+def test_the_report_says_what_stands_where(template):
+    done = adapter("derive", template)
+    assert (done.returncode, done.stderr) == (0, "")
+    for piece in (
+        "derived from the template and read back",
+        "elements with the name",
+        "'<muse>' ... '</muse>'",
+        "<|stop|>",
+    ):
+        assert piece in done.stdout
+    assert '    <do tool="zqname">' in done.stdout
+
+
+def test_the_report_says_why_there_is_none(tmp_path):
+    file = tmp_path / "chat_template.jinja"
+    file.write_text(YAML)
+    done = adapter("derive", file)
+    assert done.returncode == 1
+    assert "not derived:" in done.stdout
+    assert "no reader explains" in done.stdout
+
+
+def test_emit_writes_a_format_and_cases_that_hold(template, tmp_path):
+    """They are as the formats and cases of the project: the file says the same, each case what is read."""
+    for folder in ("adapter/parsing/formats", "fixtures/cases"):
+        (tmp_path / folder).mkdir(parents=True)
+    done = adapter("derive", template, "--emit", "doer", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    module = runpy.run_path(str(tmp_path / "adapter/parsing/formats/doer.py"))
+    format = module["FORMAT"]
+    assert format.name == "doer"
+    cases = sorted((tmp_path / "fixtures/cases/doer").glob("*.toml"))
+    assert len(cases) >= 8
+    for case in cases:
+        told = tomllib.loads(case.read_text())
+        turn = parse(told["text"], TOOLS, format, told.get("finish_reason", "stop"), generation_prompt="")
+        expected = [event[1] for event in told["events"] if event[0] == "call"]
+        assert [call.name for call in turn.calls] == expected
+        assert all(event[0] != "invalid" for event in told["events"]) or case.stem == "cut-in-a-value"
+    again = adapter("derive", template, "--emit", "doer", cwd=tmp_path)
+    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("form", KNOWN_FORMS)
+def test_emitted_files_pass_the_linter(form):
+    """As the project's own do."""
+    found = derive_format(fill_of(KNOWN_FORMS[form]), "template_test")
+    assert found.description is not None
+    files = generate_format_files(found.description, "doer", KNOWN_FORMS[form], "0" * 64)
+    text = files["adapter/parsing/formats/doer.py"]
+    for words in (["format", "--diff"], ["check"]):
+        command = [
+            sys.executable,
+            "-m",
+            "ruff",
+            *words,
+            "--config",
+            str(ROOT / "pyproject.toml"),
+            "--stdin-filename",
+            "doer.py",
+            "-",
+        ]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_emit_wants_a_checkout_and_a_name(template, tmp_path):
+    done = adapter("derive", template, "--emit", "doer", cwd=tmp_path)
+    assert (done.returncode, "checkout" in done.stderr) == (2, True)
+    done = adapter("derive", template, "--emit", "Do-er", cwd=tmp_path)
+    assert (done.returncode, "small letters" in done.stderr) == (2, True)
+    done = adapter("derive", template, "--emit", "hermes", cwd=tmp_path)
+    assert (done.returncode, "already" in done.stderr) == (2, True)
+
+
+def test_parse_reads_by_the_template(template):
+    text = '<plan>\n<do tool="read_file">\n<with key="path">a.py</with>\n</do>\n</plan>'
+    words = ("parse", "--format", "from-template")
+    done = adapter(*words, "--template", template, text=text)
+    assert done.returncode == 0, done.stderr
+    assert "read_file" in done.stdout
+    done = adapter(*words, text=text)
+    assert (done.returncode, "--template FILE" in done.stderr) == (2, True)
+
+
+def test_page_shows_the_printed_report(tmp_path):
+    """docs/formats.md shows a template and the report about it."""
+    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    source, shown = (re.search(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("jinja", "console"))
+    assert source is not None
+    assert shown is not None
+    (tmp_path / "chat_template.jinja").write_text(source[1])
+    command, _, output = shown[1].partition("\n")
+    done = adapter(*command.split()[2:], cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, output)

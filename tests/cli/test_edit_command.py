@@ -1,0 +1,135 @@
+"""``adapter edit FILE --patches P``."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from adapter.cli.app import make_app
+from adapter.core.errors import EditError, ToolError, UsageError
+from adapter.workspace import Workspace
+
+PATCHES = json.dumps([{"old_text": "two", "new_text": "2"}])
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_bytes(b"one\r\ntwo\r\n")
+    return path
+
+
+def edit(file, patches, *options):
+    (file.parent / "p.json").write_text(patches)
+    result = CliRunner().invoke(make_app(), ["edit", str(file), "--patches", str(file.parent / "p.json"), *options])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.stdout
+
+
+@pytest.mark.parametrize(
+    "patches",
+    [PATCHES, '{"patches": ' + PATCHES + "}", PATCHES[1:-1], "@@\n one\n-two\n+2\n"],
+    ids=["list", "object", "one patch", "diff"],
+)
+def test_a_file_is_edited_and_the_diff_shown(file, patches):
+    """Every way to hold patches; line ends stay."""
+    assert "+2" in edit(file, patches)
+    assert file.read_bytes() == b"one\r\n2\r\n"
+
+
+def test_a_dry_run_writes_nothing(file):
+    """The same diff, the same file."""
+    assert "+2" in edit(file, PATCHES, "--dry-run")
+    assert file.read_bytes() == b"one\r\ntwo\r\n"
+
+
+def test_json_says_what_was_done(file):
+    """For programs."""
+    row = json.loads(edit(file, PATCHES, "--json"))
+    assert row["written"] is True
+    assert row["notes"] == []
+    assert "+2" in row["diff"]
+
+
+def test_sequence_lets_patches_see_each_other(file):
+    """The other basis."""
+    patches = json.dumps([{"old_text": "two", "new_text": "three"}, {"old_text": "three", "new_text": "four"}])
+    with pytest.raises(EditError):
+        edit(file, patches)
+    edit(file, patches, "--sequence")
+    assert file.read_bytes() == b"one\r\nfour\r\n"
+
+
+@pytest.mark.parametrize("patches", ["nonsense", "[]", '[{"old": "a"}]', "3"])
+def test_patches_that_cannot_be_read_are_wrong_use(file, patches):
+    """Exit code 2, and the reason."""
+    with pytest.raises(UsageError, match="cannot read patches"):
+        edit(file, patches)
+
+
+def test_patches_that_do_not_fit_change_nothing(file):
+    """Exit code 1, and the closest lines."""
+    with pytest.raises(EditError, match="was not found"):
+        edit(file, json.dumps([{"old_text": "two and more", "new_text": "x"}]))
+    assert file.read_bytes() == b"one\r\ntwo\r\n"
+
+
+def test_a_missing_file_is_said(file):
+    """The gate's own words."""
+    file.unlink()
+    with pytest.raises(ToolError, match=r"x\.txt"):
+        edit(file, PATCHES)
+
+
+ENVELOPE = """*** Begin Patch
+*** Update File: x.txt
+@@
+-two
++2
+*** Add File: sub/y.txt
++new
+*** Delete File: z.txt
+*** End Patch
+"""
+
+
+def test_a_notation_of_several_files_is_applied_in_a_directory(file):
+    """All of them, and `adapter undo` takes all back; the dry run shows the same diff."""
+    (file.parent / "z.txt").write_text("z\n")
+    (file.parent / "p.txt").write_text(ENVELOPE)
+    command = ["edit", str(file.parent), "--patches", str(file.parent / "p.txt")]
+    dry = CliRunner().invoke(make_app(), [*command, "--dry-run"])
+    assert file.read_bytes() == b"one\r\ntwo\r\n"
+    done = CliRunner().invoke(make_app(), command)
+    assert done.exit_code == dry.exit_code == 0
+    assert done.stdout == dry.stdout != ""
+    assert file.read_bytes() == b"one\r\n2\r\n"
+    assert (file.parent / "sub" / "y.txt").read_text() == "new\n"
+    assert not (file.parent / "z.txt").exists()
+    listed = CliRunner().invoke(make_app(), ["undo", str(file.parent), "--list"])
+    assert "updated x.txt, added sub/y.txt, deleted z.txt" in listed.stdout
+    undone = CliRunner().invoke(make_app(), ["undo", str(file.parent)])
+    assert "+two" in undone.stdout
+    assert file.read_bytes() == b"one\r\ntwo\r\n"
+    assert sorted(path.name for path in file.parent.iterdir()) == ["p.txt", "x.txt", "z.txt"]
+    assert isinstance(CliRunner().invoke(make_app(), ["undo", str(file.parent)]).exception, ToolError)
+
+
+def test_undo_all_takes_back_one_run(file):
+    """Not the runs before it."""
+    edit(file, PATCHES)
+    with Workspace(file.parent, approve="yolo") as workspace:
+        workspace.run("write_file", {"path": "y", "content": "y"})
+        workspace.run("write_file", {"path": "z", "content": "z"})
+    assert CliRunner().invoke(make_app(), ["undo", str(file.parent), "--all"]).exit_code == 0
+    assert sorted(path.name for path in file.parent.iterdir()) == ["p.json", "x.txt"]
+    assert file.read_bytes() == b"one\r\n2\r\n"
+
+
+def test_edits_in_a_directory_name_their_files(file):
+    """Wrong use otherwise."""
+    (file.parent / "p.txt").write_text("@@\n one\n-two\n+2\n")
+    result = CliRunner().invoke(make_app(), ["edit", str(file.parent), "--patches", str(file.parent / "p.txt")])
+    assert isinstance(result.exception, UsageError)
+    assert "names no file" in str(result.exception)

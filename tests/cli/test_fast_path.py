@@ -1,0 +1,147 @@
+"""The fast path of `adapter parse` means what Typer takes it for, and commands load only what they need."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from adapter.cli import parse_output
+from adapter.cli.app import make_app
+from adapter.cli.fast_path import OPTIONS, parse_fast_arguments
+from tests.command_line import adapter
+
+APP: Any = typer.main.get_command(make_app())
+FAST = [
+    [],
+    ["a.txt"],
+    ["-"],
+    ["--json"],
+    ["a.txt", "--json"],
+    ["--json", "a.txt", "--format", "hermes"],
+    ["--format", "hermes", "--dialect", "none", "--finish-reason", "length", "--policy", "strict", "a b.txt"],
+    ["--format", "-", "-"],
+    [""],
+]
+SLOW = [
+    ["--help"],
+    ["--explain", "a.txt"],
+    ["--format=hermes"],
+    ["--format"],
+    ["--format", "--json"],
+    ["--jso"],
+    ["a.txt", "b.txt"],
+    ["--json", "--json"],
+    ["--", "-a.txt"],
+    ["--tools", "tools.json"],
+    ["-x"],
+]
+
+
+def read_by_typer(words):
+    """What Typer passes to the command."""
+    params = APP.commands["parse"].make_context("parse", list(words)).params
+    return {name: list(value) or None if isinstance(value, list | tuple) else value for name, value in params.items()}
+
+
+def test_typer_has_the_same_defaults():
+    shown = inspect.signature(parse_output.print_parse_result).parameters
+    assert {name: each.default for name, each in shown.items()} == read_by_typer([])
+    assert {*OPTIONS.values(), "as_json", "file"} <= set(shown)
+
+
+@pytest.mark.parametrize("words", FAST, ids=" ".join)
+def test_a_fast_line_means_the_same_to_typer(words):
+    arguments = parse_fast_arguments(words)
+    assert arguments is not None
+    assert read_by_typer(words) == read_by_typer([]) | arguments
+
+
+@pytest.mark.parametrize("words", SLOW, ids=" ".join)
+def test_all_else_is_left_to_typer(words):
+    """Help, mistakes and rare options."""
+    assert parse_fast_arguments(words) is None
+
+
+@pytest.mark.parametrize("width", [60, 80, 110])
+@pytest.mark.parametrize("words", [["--help"], ["parse", "--help"], ["tool", "-h"]], ids=" ".join)
+def test_help_fits_the_terminal(words, width, tmp_path):
+    """Without colours, and without a type beside flags, which take no value."""
+    done = adapter(*words, cwd=tmp_path, env={"COLUMNS": str(width), "NO_COLOR": "1"})
+    assert (done.returncode, done.stderr) == (0, "")
+    longest = max(len(line) for line in done.stdout.splitlines())
+    assert width - 25 < longest <= width
+    assert "<bool>" not in done.stdout
+    assert "\033" not in done.stdout
+
+
+def loaded_by(*words, code="import adapter.__main__"):
+    """What a fresh interpreter prints for a command line, and the modules that it has then."""
+    code = f"import atexit, sys; atexit.register(lambda: print(*sys.modules)); {code}"
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    shown, _, loaded = done.stdout.rstrip().rpartition("\n")
+    return shown, set(loaded.split())
+
+
+LIBRARIES = {"typer", "rich", "pydantic", "openai", "jinja2", "rapidfuzz"}
+
+
+CALL = '<tool_call>{"name": "cat", "arguments": {"filename": "a.py"}}</tool_call>'
+
+
+def test_parsing_loads_no_library(tmp_path):
+    """Neither that of command lines, nor pydantic, of which the tools of a dialect are made, nor what they do."""
+    said = tmp_path / "said.txt"
+    said.write_text(CALL, encoding="utf-8")
+    shown, loaded = loaded_by("parse", said)
+    assert "call: read_file" in shown
+    assert loaded.isdisjoint(LIBRARIES | {"adapter.tools.operations", "adapter.workspace", "adapter.core.json.repair"})
+
+
+def test_help_loads_nothing():
+    """Of what the commands do, and no library but Typer."""
+    shown, loaded = loaded_by("--help")
+    assert "Read tool calls out of" in shown
+    assert loaded.isdisjoint(LIBRARIES - {"typer"} | {"adapter.parsing.formats", "adapter.parsing"})
+
+
+EXCHANGE = {
+    "kind": "exchange",
+    "format": "hermes",
+    "policy": "safe",
+    "sent": {"messages": []},
+    "tools": [{"type": "function", "function": {"name": "cat", "parameters": {"type": "object"}}}],
+    "text": '<tool_call>{"name": "cat", "arguments": {}}</tool_call>',
+    "calls": [{"name": "cat", "arguments": {}}],
+}
+
+
+def test_replaying_an_answer_loads_only_what_reads_one(tmp_path):
+    """Beside Typer, and pydantic, which checks the record: not what makes prompts, nor what does as tools are asked."""
+    recorded = tmp_path / "recorded.jsonl"
+    recorded.write_text(json.dumps(EXCHANGE) + "\n", encoding="utf-8")
+    shown, loaded = loaded_by("replay", recorded)
+    assert "1 of 1 equal" in shown
+    heavy = {
+        "adapter.tools.operations",
+        "adapter.workspace",
+        "adapter.prompting.system_prompt",
+        "adapter.protocols.translation_options",
+        "asyncio",
+    }
+    assert loaded.isdisjoint(LIBRARIES - {"pydantic", "typer"} | heavy | {"concurrent.futures"})
+
+
+def test_replaying_a_conversation_loads_no_client():
+    """Of model servers, nor what fills their templates: what the model said is in the record."""
+    transcript = Path(__file__).parents[2] / "fixtures" / "transcripts" / "by-hand-six-turns.jsonl"
+    shown, loaded = loaded_by("replay", transcript)
+    assert "1 of 1 equal" in shown
+    assert loaded.isdisjoint({"rich", "openai", "httpx", "asyncio", "tomllib", "jinja2", "ssl", "http.client"})
+    assert loaded.isdisjoint({"adapter.backends.chat_client", "adapter.outline.extractor"})

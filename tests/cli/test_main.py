@@ -1,0 +1,470 @@
+"""The command line as a person and a pipe meet it: real processes, real exit codes."""
+
+import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from adapter.tools.operations.permissions import MODES
+from adapter.workspace.sandbox.sandbox import why_unavailable
+from tests.command_line import adapter
+from tests.scripted_server import CHAT, MODELS, as_json, as_stream, delta
+
+PYTHON = shlex.quote(sys.executable)
+CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>'
+
+
+def parsed(text, *words):
+    done = adapter("parse", "-", "--json", *words, text=text)
+    turn = json.loads(done.stdout)
+    assert done.returncode == (0 if turn["calls"] else 1), done.stderr
+    return turn
+
+
+def test_parse_mends_a_comma_and_an_alias():
+    """A trailing comma and `filename` for `path`: one call, both fixes named."""
+    turn = parsed('<tool_call>\n{"name": "read_file", "arguments": {"filename": "a.py",}}\n</tool_call>')
+    (call,) = turn["calls"]
+    assert (call["name"], call["arguments"]) == ("read_file", {"path": "a.py"})
+    assert call["fixes"] == ["trailing-comma", "argument-alias"]
+
+
+HIDING = "\x1b]0;owned\x07\x1b[2J\x9b1A\u202egnp.exe\u200b\r"
+
+
+def test_no_command_prints_what_moves_a_terminal(tmp_path):
+    """Escape sequences, C1 controls and bidi controls of models, files and their names are spelled out."""
+    (tmp_path / "a.txt").write_bytes(f"one {HIDING} two\nthree\n".encode())
+    (tmp_path / "b.jsonl").write_text(HIDING)
+    patches = json.dumps([{"old_text": "three", "new_text": f"3 {HIDING}"}])
+    answer = f"{HIDING}\n<think>{HIDING}</think>{CALL[:-40]}{HIDING}"
+    runs = [
+        adapter("parse", "-", text=answer),
+        adapter("parse", "-", "--explain", text=answer),
+        adapter("parse", "-", "--json", text=answer),
+        adapter("edit", "a.txt", "--patches", "-", "--dry-run", cwd=tmp_path, text=patches),
+        adapter("edit", "a.txt", "--patches", "-", "--json", cwd=tmp_path, text=patches),
+        adapter("undo", "--list", cwd=tmp_path),
+        adapter("undo", cwd=tmp_path),
+        adapter("replay", "b.jsonl", cwd=tmp_path),
+        adapter("tool", "view", HIDING, cwd=tmp_path),
+    ]
+    for run in runs:
+        assert not set(run.stdout + run.stderr) & set("\x1b\x07\x9b\u202e\u200b\r"), run
+        assert run.stdout + run.stderr
+    assert json.loads(runs[2].stdout)["reasoning"].startswith(HIDING[:-2])
+    assert HIDING in json.loads(runs[4].stdout)["diff"]
+
+
+def test_parse_reads_two_calls_in_one_tag():
+    """Both come out, in order."""
+    one, two = (json.dumps({"name": "read_file", "arguments": {"path": path}}) for path in "ab")
+    turn = parsed(f"<tool_call>\n{one}\n{two}\n</tool_call>")
+    assert [call["arguments"]["path"] for call in turn["calls"]] == ["a", "b"]
+
+
+def test_parse_gives_no_call_that_was_cut():
+    """`--finish-reason length` in the middle of a call: no call, and why."""
+    turn = parsed(CALL[:50], "--finish-reason", "length")
+    assert turn["calls"] == []
+    assert "cut off" in turn["invalid"][0]["error"]
+
+
+def test_parse_leaves_a_call_in_reasoning_alone():
+    """What the model thought of doing is not done."""
+    turn = parsed(f"<think>\nMaybe {CALL}\n</think>\n\nNo.")
+    assert turn["calls"] == []
+    assert turn["content"] == "No."
+
+
+def test_parse_keeps_a_marker_inside_a_string():
+    """`</tool_call>` in a JSON string: one call, intact."""
+    turn = parsed(
+        '<tool_call>\n{"name": "write_file", "arguments": {"path": "a", "content": "x </tool_call> y"}}\n</tool_call>'
+    )
+    (call,) = turn["calls"]
+    assert call["arguments"]["content"] == "x </tool_call> y"
+    assert call["fixes"] == []
+
+
+def test_parse_takes_tools_from_a_file(tmp_path):
+    """Definitions of a client, as OpenAI's JSON."""
+    tool = {"type": "function", "function": {"name": "add", "parameters": {"properties": {"n": {"type": "integer"}}}}}
+    (tmp_path / "tools.json").write_text(json.dumps([tool]), encoding="utf-8")
+    turn = parsed('<tool_call>{"name": "Add", "arguments": {"n": "5"}}</tool_call>', "--tools", tmp_path / "tools.json")
+    assert turn["calls"][0]["arguments"] == {"n": 5}
+
+
+def test_parse_for_people_says_when_there_is_no_call():
+    """Text without a call is shown as content, not as nothing."""
+    assert adapter("parse", text="Hello.").stdout == "content:\n  Hello.\nno call\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["parse", "/does/not/exist"], 2, "No such file"),
+        (["parse", "--format", "hermse"], 2, "did you mean 'hermes'"),
+        (["prompt", "--dialect", "blaed"], 2, "did you mean 'blade'"),
+        (["replay", "/does/not/exist"], 2, "no transcript at"),
+        (["replay", "--approve", "yolo"], 2, "give --run-commands, too"),
+        (["run", "hi", "--workspace", "/does/not/exist"], 2, "No such file"),
+        (["run", "hi", "--approve", "maybe"], 2, "unknown approve mode"),
+        (["run", "hi", "--sandbox", "maybe"], 2, "expected one of: auto, bwrap, landlock, none, require"),
+        (["run", "hi", "--sandbox-read", "/does/not/exist"], 2, "which does not exist"),
+        (["run", "hi", "--constraint", "maybe"], 2, "expected off, arguments, prefer, required"),
+        (["run", "hi", "--record", "/does/not/exist.jsonl"], 2, "cannot record to"),
+        (["run", "hi", "--model", "missing.gguf"], 2, "no such file: missing.gguf"),
+        (["run", "hi", "--base-url", "http://127.0.0.1:9"], 3, "Nothing answers at http://127.0.0.1:9"),
+        (
+            ["run", "hi", "--base-url", "nonsense"],
+            2,
+            "'nonsense' is no URL, and no server answers at http://nonsense/v1",
+        ),
+        (["run", "hi", "--base-url", "not a server"], 2, "'not a server' is no URL of a server"),
+        (["run", "hi", "--format", "bogus"], 2, "unknown format 'bogus'; of"),
+        (["run", "hi", "--format", "hermse"], 2, "did you mean 'hermes'"),
+        (["rnu"], 2, "No such command 'rnu'"),
+        (["run", "hi", "--aprove", "yolo"], 2, "--approve"),
+    ],
+)
+def test_wrong_use_says_what_is_right(tmp_path, words, code, says):
+    """One message with the next step, an exit code of its own, never a traceback."""
+    done = adapter(*words, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert says in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_the_help_of_run_is_read_at_80_columns(tmp_path):
+    """In groups, nothing cut off, and no option's help squeezed into a column of a few words."""
+    shown = adapter("run", "--help", cwd=tmp_path, env={"COLUMNS": "80"}).stdout
+    groups = re.findall(r"^╭─ (.*?) ─+╮$", shown, re.MULTILINE)
+    assert groups == ["Arguments", "Options", "The model", "Its tools", "What may happen"]
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    longest = max(len(part.splitlines()) for part in re.split(r"^│ (?=--)", shown, flags=re.MULTILINE)[1:])
+    assert longest <= 6  # the lines of one option, and the frame below the last
+
+
+@pytest.mark.parametrize("command", ["run", "mcp"])
+def test_the_help_names_every_mode(tmp_path, command):
+    """Of `--approve`."""
+    shown = adapter(command, "--help", cwd=tmp_path, env={"COLUMNS": "80"}).stdout
+    about = shown.partition("--approve")[2].partition("--allow")[0]
+    assert all(re.search(rf"\b{mode}\b", about) for mode in MODES), about
+
+
+@pytest.mark.parametrize(
+    ("model", "code", "says"),
+    [("qwen3:4b", 3, "Nothing answers at http://127.0.0.1:9/v1"), ("org/model", 2, "llama-server -hf org/model")],
+)
+def test_a_model_without_a_server_says_how_to_serve_it(tmp_path, model, code, says):
+    """A server's model name is no missing file; a reference tells the command that serves it."""
+    done = adapter("run", "hi", "--model", model, cwd=tmp_path, env={"OPENAI_BASE_URL": "http://127.0.0.1:9"})
+    assert done.returncode == code, done.stderr
+    assert says in " ".join(done.stderr.split())
+
+
+def test_a_reader_that_goes_away_is_no_error_of_ours():
+    """`adapter prompt | head -1` ends quietly."""
+    command = f"{PYTHON} -m adapter prompt --style full | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr == ""
+    assert done.stdout.count("\n") == 1
+
+
+def test_replay_prints_a_table_and_fails_on_a_difference(tmp_path):
+    """Exit code 1, and the difference below the table."""
+    done = adapter("replay")
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[-1].endswith("equal")
+    (tmp_path / "broken.jsonl").write_text("{", encoding="utf-8")
+    done = adapter("replay", tmp_path)
+    assert done.returncode == 2
+    assert "unreadable" in done.stdout
+    assert "DIFFERENT" not in done.stdout
+
+
+@pytest.fixture
+def model(scripted):
+    return scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
+
+
+def answer(*texts):
+    return as_stream(delta(role="assistant"), *map(delta, texts), delta(finish_reason="stop"))
+
+
+def test_run_shows_the_answer_on_stdout_and_the_rest_on_stderr(model, tmp_path):
+    """A pipe gets the model's words; a person sees calls and results."""
+    (tmp_path / "a.txt").write_text("remember\n", encoding="utf-8")
+    model.on(CHAT, answer("I look.\n", CALL[:20], CALL[20:]), answer("It says ", "remember."))
+    done = adapter("run", "What is in a.txt?", "-w", tmp_path, "--base-url", model.url)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "I look.\nIt says remember.\n"
+    assert '-> read_file(path="a.txt")' in done.stderr
+    assert "<- remember" in done.stderr
+
+
+def test_without_a_terminal_a_change_is_refused_and_shown(model, tmp_path):
+    """`ask` with nobody to ask: the diff is shown, nothing is written, the way to allow it is named."""
+    (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
+    edit = '<tool_call>\n{"name": "write_file", "arguments": {"path": "a.txt", "content": "two\\n"}}\n</tool_call>'
+    model.on(CHAT, answer(edit), answer("Then not."))
+    done = adapter("run", "Write two", "-w", tmp_path, "--base-url", model.url)
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\n"
+    assert "-one" in done.stderr
+    assert "--approve auto-edit" in done.stderr
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "-- nothing was done: the call was refused"
+
+
+def test_an_answer_that_broke_off_is_no_success(model, tmp_path):
+    """What came of it is shown; that it is not all is said."""
+    model.on(CHAT, as_stream(delta("I looked at all of it, and"), done=False, cut=True))
+    done = adapter("run", "Look", "-w", tmp_path, "--base-url", model.url)
+    assert (done.returncode, done.stdout) == (1, "I looked at all of it, and\n")
+    last = "-- the model server broke off in the middle of the answer: see its log, and ask again"
+    assert done.stderr.splitlines()[-1] == last
+
+
+def test_where_no_record_can_be_kept_no_undo_is_promised(model, tmp_path):
+    """The change is made, and it is said that it stays."""
+    write = '<tool_call>\n{"name": "write_file", "arguments": {"path": "a.txt", "content": "two\\n"}}\n</tool_call>'
+    model.on(CHAT, answer(write), answer("Done."))
+    words = ("run", "Write two", "-w", tmp_path, "--base-url", model.url, "--approve", "yolo")
+    done = adapter(*words, env={"XDG_STATE_HOME": "/dev/null"})
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "two\n"
+    assert "1 change was made; no record of it could be kept beyond this run, so `adapter undo` knows" in done.stderr
+
+
+def shell(line, folder):
+    """A line for bash, whose code is that of its last command that failed."""
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line], cwd=folder, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_a_task_comes_from_standard_input(model, tmp_path):
+    """With `-`; an empty one is refused before anything is asked of a server."""
+    model.on(CHAT, answer("Hello."))
+    done = adapter("run", "-", "--base-url", model.url, text="Say hello\n", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "Hello.\n")
+    assert model.bodies()[0]["messages"][-1] == {"role": "user", "content": "Say hello\n"}
+    for task in ("-", " "):
+        done = adapter("run", task, "--base-url", model.url, cwd=tmp_path)
+        assert (done.returncode, done.stdout, len(model.bodies())) == (2, "", 1)
+        assert "the task is empty" in done.stderr
+
+
+def test_a_run_whose_reader_goes_away_stops_quietly(model, tmp_path):
+    """`| head -1`: the model is stopped, nothing is said, and it is no success."""
+    model.on(CHAT, answer(*(f"line {number} {'x' * 300}\n" for number in range(500))))
+    done = shell(f"{PYTHON} -m adapter run hi --base-url {model.url} | head -1", tmp_path)
+    assert done.returncode == 1
+    assert done.stdout.startswith("line 0 x")
+    assert [line for line in done.stderr.splitlines() if not line.startswith(("m at ", "prompt: ", "sandbox: "))] == []
+    both = shell(f"{PYTHON} -m adapter run hi --base-url {model.url} 2>&1 | head -1", tmp_path)
+    assert (both.returncode, both.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_stream_that_is_closed_is_no_crash(tmp_path, closed):
+    """The others work as ever, and no file takes its place."""
+    (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
+    (tmp_path / "patches.json").write_text('[{"old_text": "one", "new_text": "two"}]', encoding="utf-8")
+    done = shell(f"{PYTHON} -m adapter edit a.txt --patches patches.json {closed}", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ("+two" in done.stdout) is (closed != ">&-")
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "two\n"
+    missing = shell(f"{PYTHON} -m adapter edit b.txt --patches patches.json {closed}", tmp_path)
+    assert (missing.returncode, "b.txt does not exist" in missing.stderr) == (1, closed != "2>&-")
+
+
+def test_output_is_utf_8_whatever_the_locale_says(tmp_path):
+    """A text with an accent is no crash in the locale C."""
+    (tmp_path / "a.txt").write_text("café ✓", encoding="utf-8")
+    plain = "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 PYTHONIOENCODING=ascii"
+    done = shell(f"{plain} {PYTHON} -m adapter parse a.txt", tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "café ✓" in done.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", ["parse a.txt", "--help"])
+def test_a_full_disk_is_told(tmp_path, words):
+    """In one line, with a failing exit code."""
+    (tmp_path / "a.txt").write_text(CALL, encoding="utf-8")
+    done = shell(f"{PYTHON} -m adapter {words} > /dev/full", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == "adapter: cannot write: No space left on device. Make room, or write elsewhere.\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_file_of_another_encoding_that_says_so_is_read(tmp_path, encoding):
+    """As Windows' shells write what is sent to a file."""
+    (tmp_path / "a.txt").write_text(f"Café.\n{CALL}", encoding=encoding)
+    done = adapter("parse", "a.txt", "--json", cwd=tmp_path)
+    turn = json.loads(done.stdout)
+    assert (turn["content"], [call["name"] for call in turn["calls"]]) == ("Café.", ["read_file"])
+
+
+@pytest.mark.parametrize("words", [["-h"], ["parse", "-h"]])
+def test_help_has_a_short_name(words):
+    done = adapter(*words)
+    assert done.returncode == 0
+    assert "Usage:" in done.stdout
+
+
+def test_run_says_what_confines_commands(model, tmp_path):
+    """At the start and in the question; `--sandbox require` does not even ask the model without one."""
+    call = '<tool_call>\n{"name": "run_command", "arguments": {"command": "cat ../key", "cwd": "."}}\n</tool_call>'
+    (tmp_path / "key").write_text("hunter2", encoding="utf-8")
+    (tmp_path / "w").mkdir()
+    model.on(CHAT, answer(call), answer("Then not."))
+    words = ("run", "Look", "-w", tmp_path / "w", "--base-url", model.url)
+    done = adapter(*words)
+    assert done.stderr.count("sandbox: ") == 2
+    done = adapter(*words, "--sandbox", "none", "--approve", "yolo")
+    assert "sandbox: NONE, commands can do what you can (as asked)" in done.stderr
+    asked = len(model.bodies())
+    model.on(CHAT, answer(call), answer("Then not."))
+    done = adapter(*words, "--sandbox", "require", "--approve", "yolo")
+    if why_unavailable("bwrap") is None or why_unavailable("landlock") is None:
+        assert done.returncode == 0, done.stderr
+        assert "hunter2" not in done.stderr + done.stdout
+    else:
+        assert done.returncode == 2
+        assert len(model.bodies()) == asked
+
+
+def test_a_recorded_run_replays_equal(model, tmp_path):
+    """`--record`, then `replay`: approvals, results and files included."""
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "a.txt").write_text("one\n", encoding="utf-8")
+    edit = '<tool_call>\n{"name": "write_file", "arguments": {"path": "a.txt", "content": "two\\n"}}\n</tool_call>'
+    model.on(CHAT, answer(edit), answer(CALL), answer("Done."))
+    record = tmp_path / "talk.jsonl"
+    for approve in ("yolo", "ask"):
+        adapter(
+            "run", "Write two", "-w", tmp_path / "w", "--base-url", model.url, "--approve", approve, "--record", record
+        )
+        done = adapter("replay", record)
+        assert done.returncode == 0, done.stdout
+
+
+def test_control_sequences_of_a_model_do_not_reach_the_terminal(model, tmp_path):
+    """An escape sequence is spelled out on both streams."""
+    model.on(
+        CHAT,
+        answer("\x1b[2Jhello", '<tool_call>\n{"name": "read_\x1b]0;x", "arguments": {}}\n</tool_call>'),
+        answer("."),
+    )
+    done = adapter("run", "hi", "-w", tmp_path, "--base-url", model.url)
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "\\x1b[2Jhello" in done.stdout
+
+
+def test_ctrl_c_stops_the_model_and_exits_with_130(model, tmp_path):
+    """SIGINT while the server is silent: a clean end, quickly, without a traceback."""
+    slow = as_stream(delta(role="assistant"), delta("I thi"), done=False)
+    model.on(CHAT, type(slow)(slow.status, slow.body, slow.content_type, length=len(slow.body) + 99, linger_s=60))
+    words = [sys.executable, "-m", "adapter", "run", "hi", "-w", tmp_path, "--base-url", model.url]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.read(5) == "I thi"
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=100)
+    finally:
+        process.kill()
+    assert process.returncode == 130, said
+    assert "stopped by the user" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.model
+def test_the_built_in_model_changes_a_file(tmp_path, real_weights):
+    """No server, a task in plain words: the real model edits the real file."""
+    (tmp_path / "greet.py").write_text('print("Hello")\n', encoding="utf-8")
+    task = "In greet.py replace 'Hello' by 'Good morning'"
+    done = adapter(
+        "run", task, "-w", tmp_path, "--approve", "auto-edit", "--model", real_weights, "--constraint", "required"
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "greet.py").read_text(encoding="utf-8") == 'print("Good morning")\n'
+
+
+def test_parse_explains_each_piece(tmp_path):
+    """In columns without a terminal, as data with --json."""
+    text = tmp_path / "answer.txt"
+    text.write_text(
+        'Not `<tool_call>`:\n<tool_call>\n{"name": "read_file", "arguments": {"file": "a.py",}}\n</tool_call>'
+    )
+    shown = adapter("parse", text, "--explain").stdout
+    assert "content    0-18          Not `<tool_call>`:\n" in shown
+    assert "- no call at 5-16: it stands in inline code\n" in shown
+    assert '= read_file({"path": "a.py"})\n' in shown
+    assert "* trailing-comma: a comma before a closing bracket was dropped\n" in shown
+    assert "\x1b" not in shown
+    assert "\x1b[32m<tool_call>" in adapter("parse", text, "--explain", env={"FORCE_COLOR": "1", "NO_COLOR": ""}).stdout
+    spans = json.loads(adapter("parse", text, "--explain", "--json").stdout)["spans"]
+    assert [(span["kind"], span["start"], span["end"]) for span in spans] == [
+        ("content", 0, 18), ("markup", 18, 19), ("call", 19, 97),
+    ]  # fmt: skip
+    assert spans[0]["rejected"] == [{"start": 5, "end": 16, "reason": "inline-code", "why": "it stands in inline code"}]
+    assert set(spans[2]["fixes"]) == {"trailing-comma", "argument-alias"}
+
+
+def test_parse_takes_a_policy(tmp_path):
+    """And names those there are."""
+    text = tmp_path / "answer.txt"
+    text.write_text('{"name": "read_file", "arguments": {"path": "a.py"}}')
+    assert "call: read_file" in adapter("parse", text).stdout
+    assert "no call" in adapter("parse", text, "--policy", "strict").stdout
+    wrong = adapter("parse", text, "--policy", "lax")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "expected strict, safe, approved, lenient" in wrong.stderr
+
+
+def test_prompt_tells_its_tokens(random_gguf):
+    """On standard error: estimated, and said to be; or counted by the tokenizer of a model, another one by itself."""
+    estimated = adapter("prompt", "--tokens")
+    assert estimated.stdout == adapter("prompt").stdout
+    assert re.fullmatch(r"about \d{3} tokens, estimated; .*\n", estimated.stderr)
+    counted = adapter("prompt", "--tokens", "--model", random_gguf)
+    found = re.fullmatch(r"(\d+) tokens, by the tokenizer of random.gguf\n", counted.stderr)
+    assert found, counted.stderr
+    more = adapter("prompt", "--tokens", "--model", random_gguf, "--style", "full").stderr
+    assert int(more.split()[0]) > int(found[1])
+
+
+def test_a_tools_file_of_the_folder_is_used_once_it_is_trusted(model, tmp_path):
+    """It defines programs: without a terminal it is refused, and allowed it is for this content alone."""
+    tool = {"name": "Greet", "description": "Greet.", "executable": "echo", "argumentTemplate": [["hello"]]}
+    file = tmp_path / "tools.json"
+    file.write_text(json.dumps([tool]), encoding="utf-8")
+    (tmp_path / "w").mkdir()
+    words = ("run", "Greet", "-w", tmp_path / "w", "--base-url", model.url, "--dialect", "promptly")
+
+    def run(*more):
+        model.on(CHAT, answer("Done."))
+        return adapter(*words, *more, cwd=tmp_path)
+
+    refused = run("--approve", "yolo")
+    assert refused.returncode == 2
+    assert "Greet: runs echo" in refused.stderr
+    assert "--trust-tools" in refused.stderr
+    assert run("--trust-tools").returncode == 0
+    assert run().returncode == 0
+    file.write_text(json.dumps([tool | {"executable": "rm"}]), encoding="utf-8")
+    assert run().returncode == 2
+    assert adapter("prompt", "--dialect", "promptly", cwd=tmp_path).returncode == 0

@@ -1,0 +1,284 @@
+"""Wrong input to any command gives one short message, the right exit code and no traceback."""
+
+import re
+import socket
+import threading
+
+import pytest
+
+from tests.command_line import adapter
+
+DEAD = "http://127.0.0.1:9"
+"""Port 9 (discard) has no listener."""
+
+MAX_LINES = 3
+RAW_WORDING = re.compile(
+    r"Traceback|NoneType|discriminator|pydantic|Errno|has no attribute|JSONDecodeError|codec can't|embedded null|"
+    r"Field required|validation error|recursion depth"
+)
+"""Terms of Python and of libraries, which say nothing to the user of a command."""
+
+LONG = "x" * 300
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A working directory with a file of each kind that is wrong somewhere."""
+    place = tmp_path_factory.mktemp("wrong")
+    (place / "dir").mkdir()
+    texts = {
+        "a.txt": "hello\n", "broken.json": '{"a": ', "list.json": "[1, 2]", "object.json": "{}", "null.json": "null",
+        "deep.json": "[" * 100_000, "one.jsonl": '{"text": "hi"}\n', "bad_rows.jsonl": '{"text": \n{"te\n',
+        "bad.toml": "a = [\n", "wrong.toml": "nonsense = 3\n", "bad.jinja": "{% for x in %}", "x.gguf": "nope",
+        "fails.py": "1/0\n", "patch.json": '[{"old_text": "hello", "new_text": "bye"}]',
+        "header.jsonl": '{"kind": "header"}\n', "kind.jsonl": '{"kind": "other"}\n', "x.parquet": "PAR1nope",
+        "tool.json": '[{"name": "f", "parameters": 3}]', "mcp.json": '{"mcpServers": 3}',
+    }  # fmt: skip
+    for name, text in texts.items():
+        (place / name).write_text(text)
+    (place / "empty").touch()
+    (place / "binary.bin").write_bytes(bytes(range(256)) * 20)
+    (place / "latin1.txt").write_bytes("größe\n".encode("latin-1"))
+    return place
+
+
+def not_http():
+    """A server that greets in another protocol, and its address."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def greet():
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            with connection:
+                connection.sendall(b"SSH-2.0-OpenSSH_9.0\r\n")
+
+    threading.Thread(target=greet, daemon=True).start()
+    return server, f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+ADD = ["tool", "add", "--id", "x", "--name", "y", "--command", "ls"]
+RUN = ["run", "hi", "--base-url", DEAD]
+SERVE = ["serve", "--upstream", DEAD, "--host", "256.1.1.1"]
+EVAL = ["eval", "--base-url", DEAD]
+FILES = ["missing", "dir", "binary.bin", "deep.json", LONG, "a.txt/b", "\udcff.txt", "latin1.txt"]
+"""What is given where a command reads a file of text or JSON."""
+NUMBERS = ["-1", "nan", ""]
+
+CASES = {
+    "parse": [
+        *((["parse", file], 2, "cannot read") for file in ("missing", "dir", "a\0b", LONG, "a.txt/b")),
+        *((["parse", "a.txt", "--tools", file], 2, "tool definitions") for file in (*FILES, "empty", "broken.json")),
+        (["parse", "a.txt", "--tools", "null.json"], 2, "must hold a JSON list"),
+        (["parse", "a.txt", "--tools", "tool.json"], 2, "expected a JSON Schema"),
+        *((["parse", "a.txt", "--format", "from-template", "--template", file], 2, "") for file in FILES),
+        (["parse", "a.txt", "--format", "from-template"], 2, "add --template FILE"),
+        (["parse", "a.txt", "--format", "hermess"], 2, "did you mean 'hermes'"),
+        (["parse", "a.txt", "--policy", "lenent"], 2, "expected strict, safe, approved, lenient"),
+        (["parse", "a.txt", "--dialect", "blad"], 2, "did you mean 'blade'"),
+        (["parse", "a.txt", "b.txt"], 2, "extra argument"),
+        (["parse", "a.txt", "--fromat", "x"], 2, "--format"),
+        *((["parse", "a.txt", "--exchange", number], 2, "--exchange") for number in ("0", *NUMBERS)),
+        (["parse", "one.jsonl", "--exchange", "1"], 2, "not an exchange"),
+        (["parse", "a.txt"], 1, ""),
+        (["parse", "a.txt", "--json"], 1, ""),
+        (["parse", "/dev/null"], 1, ""),
+    ],
+    "read": [
+        *((["read", file, "--out", "-"], 2, "") for file in ("missing", "dir", "a.txt", "", "a\0b")),
+        (["read", f"{LONG}.jsonl", "--out", "-"], 2, "File name too long"),
+        (["read", "bad_rows.jsonl", "--out", "-"], 1, "check the file"),
+        (["read", "one.jsonl", "--out", "-", "--column", "txt"], 1, "with --column"),
+        (["read", "one.jsonl", "--out", "one.jsonl"], 2, "is there already"),
+        (["read", "one.jsonl", "--out", "a.txt"], 2, "--out FILE.jsonl"),
+        *((["read", "one.jsonl", "--out", "-", "--tools", file], 2, "") for file in (*FILES, "null.json", "list.json")),
+        (["read", "one.jsonl", "--out", "-", "--policy", "x"], 2, "expected strict"),
+        *((["read", "one.jsonl", "--out", "-", "--jobs", number], 2, "--jobs") for number in ("0", *NUMBERS)),
+    ],
+    "templates": [
+        *((["derive", file], 2, "") for file in ("missing", "dir", "binary.bin", "deep.json", LONG)),
+        *((["derive", file], 1, "") for file in ("bad.jinja", "x.gguf")),
+        (["derive", "bad.jinja", "--emit", "Foo"], 2, ""),
+        *((["prompt", "--template", file], 2, "") for file in ("missing", "dir", "binary.bin", "deep.json", "empty")),
+        *((["prompt", "--prompts", file], 2, "not a folder") for file in ("missing", "a.txt")),
+        (["prompt", "--style", "compat"], 2, "compact"),
+        (["prompt", "--tools", "x"], 2, "--dialect promptly"),
+        *((["prompt", "--tokens", "--model", file], 2, "") for file in ("missing", "dir", "a.txt", LONG)),
+        (["prompt", "--tokens", "--base-url", DEAD], 3, "Nothing answers"),
+    ],
+    "edit": [
+        (["edit", "missing", "--patches", "patch.json"], 1, "does not exist"),
+        (["edit", "binary.bin", "--patches", "patch.json"], 1, "binary"),
+        (["edit", "empty", "--patches", "patch.json"], 1, "not found"),
+        (["edit", LONG, "--patches", "patch.json"], 2, "File name too long"),
+        *((["edit", "a.txt", "--dry-run", "--patches", file], 2, "cannot read") for file in FILES),
+        (["edit", "a.txt", "--patches", "patch.json", "--edits", "exat"], 2, "exact"),
+        (["edit", "a.txt", "--patches", "patch.json", "--encoding", "utf-99"], 2, "unknown encoding"),
+        (["edit", "a.txt"], 2, "--patches"),
+        (["undo", "missing"], 2, "give a directory"),
+        (["undo", "a.txt"], 2, "give a directory"),
+        (["undo", "dir"], 1, "nothing to undo"),
+    ],
+    "run": [
+        (RUN, 3, "Nothing answers"),
+        (["run", ""], 2, "the task is empty"),
+        (["run", "-"], 2, "the task is empty"),
+        (["run"], 2, "give a task"),
+        (["chat"], 2, "standard input is empty"),
+        (["run", "hi", "--base-url", "ftp://x"], 2, "expected something like http"),
+        (["run", "hi", "--base-url", "http://[::1"], 2, "expected something like http"),
+        *(([*RUN, "-w", file], 2, "give a directory") for file in ("missing", "a.txt", LONG)),
+        *(([*RUN, "--profile", file], 2, "profile") for file in ("missing", "dir", "a\0b", LONG)),
+        ([*RUN, "--config", "/dev/fd/99"], 2, "cannot read"),
+        ([*RUN, "--record", "dir"], 2, "cannot record"),
+        ([*RUN, "--prompts", "missing"], 2, "not a folder"),
+        ([*RUN, "--mcp", "http://[::1"], 2, "expected one like http"),
+        ([*RUN, "--mcp", "http://127.0.0.1:99999"], 2, "expected one like http"),
+        ([*RUN, "--mcp", "mcp.json"], 2, "mcpServers"),
+        ([*RUN, "--mcp", "broken.json"], 2, "mcpServers"),
+        ([*RUN, "--mcp", ""], 2, "got nothing"),
+        ([*RUN, "--approve", "yol"], 2, "did you mean 'yolo'"),
+        ([*RUN, "--sandbox", "x"], 2, "expected one of"),
+        ([*RUN, "--allow", "x"], 2, "names no tool"),
+        ([*RUN, "--agent-model", "x"], 2, "strong=qwen3:32b"),
+        *(([*RUN, "--max-turns", number], 2, "--max-turns") for number in ("0", *NUMBERS)),
+        *(([*RUN, f"--{name}", "x"], 2, "expected") for name in ("constraint", "guide", "guardrails", "prompt")),
+    ],
+    "serve": [
+        (SERVE, 2, "cannot listen"),
+        (["serve", "--upstream", DEAD, "--host", ""], 2, "--host is empty"),
+        (["serve", "--upstream", "ftp://x"], 2, "expected something like http"),
+        *(([*SERVE, f"--{name}", "dir"], 2, "dir") for name in ("record", "profile", "template")),
+        ([*SERVE, "--prompts", "missing"], 2, "not a folder"),
+        ([*SERVE, "--profile", LONG], 2, "no profile"),
+        ([*SERVE, "--style", "x"], 2, "the styles are"),
+        *(([*SERVE, "--port", number], 2, "--port") for number in ("70000", *NUMBERS)),
+        *(([*SERVE, "--workers", number], 2, "--workers") for number in ("0", "257", *NUMBERS)),
+        (["mcp", "--root", "missing"], 2, "give a directory"),
+        (["mcp", "--dialect", "x"], 2, "unknown dialect"),
+        (["mcp", "--approve", "x"], 2, "expected ask"),
+    ],
+    "probe": [
+        (["probe"], 2, "say which one"),
+        (["eval"], 2, "say which one"),
+        (["probe", "--base-url", DEAD], 3, "Nothing answers"),
+        (EVAL, 3, "Nothing answers"),
+        (["probe", "--base-url", DEAD, "--record", "dir"], 2, "cannot record"),
+        (["probe", "--base-url", DEAD, "--time-limit", "0"], 2, "--time-limit"),
+        ([*EVAL, "--way", "our"], 2, "expected bare, ours, agent"),
+        ([*EVAL, "--also", "x"], 2, "expected NAME=URL"),
+        ([*EVAL, "--kind", "x"], 2, "there are:"),
+        *(([*EVAL, "--runs", number], 2, "--runs") for number in ("0", *NUMBERS)),
+        *(
+            (["eval", "--list", "--suite", file], 2, "")
+            for file in ("missing", "missing.toml", "dir", "bad.toml", "wrong.toml", "fails.py", "", f"{LONG}.toml")
+        ),
+    ],
+    "recordings": [
+        *((["replay", file], 2, "no transcript") for file in ("missing", "a.txt/b", "a\0b", LONG)),
+        (["replay", "dir"], 2, r"no \*.jsonl"),
+        *((["replay", file], 2, "") for file in ("a.txt", "one.jsonl", "binary.bin", "empty", "header.jsonl")),
+        (["replay", "--approve", "yolo"], 2, "--run-commands"),
+        *((["view", file, "--html", "v.html"], 2, "") for file in ("missing", "dir", "a.txt", "a\0b", "empty", LONG)),
+        (["view", "one.jsonl", "--html", "v.html"], 2, "'kind' is missing"),
+        (["view", "kind.jsonl", "--html", "v.html"], 2, "unknown kind 'other'"),
+        *((["export", file, "--out", "-"], 2, "") for file in ("missing", "dir", "one.jsonl", "binary.bin", LONG)),
+        (["export", "one.jsonl", "--out", "a.txt"], 2, "is there already"),
+        (["export", "one.jsonl", "--out", LONG], 2, "File name too long"),
+        (["export", "one.jsonl", "--out", "-", "--as", "x"], 2, "expected openai"),
+        (["export", "one.jsonl", "--out", "-", "--only", "x"], 2, "expected valid"),
+    ],
+    "tool": [
+        *(([*ADD, "--parameters-file", file], 2, "") for file in FILES),
+        *(([*ADD, "--config-file", file], 2, "") for file in ("dir", "binary.bin", "deep.json", "empty", LONG)),
+        ([*ADD, "--parameters", "{"], 2, "no JSON"),
+        ([*ADD, "--parameters", "3"], 2, "must be an object"),
+        (["tool", "list", "--tools", "missing"], 2, "no tools file"),
+        (["tool", "list", "--tools", LONG], 2, "File name too long"),
+        (["tool", "remove", "x", "--force", "--config-file", "latin1.txt"], 2, "not UTF-8"),
+        (["tool", "view", "ShowFileTre"], 3, "did you mean 'ShowFileTree'"),
+        (["plugin", "vlm"], 2, "there are: vllm"),
+        (["demo", "--keep", "dir"], 2, "is there already"),
+        (["demo", "--keep", "a.txt/b"], 2, "Not a directory"),
+        (["doctor", "-w", "missing", "--sandbox", "x"], 2, ""),
+        (["serv"], 2, "serve"),
+        (["--verson"], 2, "--version"),
+    ],
+}  # fmt: skip
+"""By group: the words, the exit code, and a pattern that the message has."""
+
+
+def faults(done, code, says):
+    """What is wrong with how a command ended."""
+    message = " ".join(re.sub(r"[│╭╮╰╯─]", " ", done.stderr).split())
+    told = message if message else done.stdout
+    if done.returncode != code:
+        yield f"exit code {done.returncode}, expected {code}"
+    if found := RAW_WORDING.search(done.stderr + done.stdout):
+        yield f"says {found[0]!r}"
+    if done.stderr.count("\n") > MAX_LINES and "Usage:" not in done.stderr:
+        yield f"{done.stderr.count(chr(10))} lines"
+    if not re.search(says, told):
+        yield f"does not say {says!r}"
+
+
+AT_ONCE = 12
+"""Cases in one test, so that it ends in time on a busy machine."""
+CHUNKS = {
+    f"{group}-{start}": cases[start : start + AT_ONCE]
+    for group, cases in CASES.items()
+    for start in range(0, len(cases), AT_ONCE)
+}
+
+
+@pytest.mark.parametrize("chunk", CHUNKS)
+def test_wrong_input_gives_a_short_message_and_the_documented_exit_code(chunk, folder, tmp_path):
+    """Whatever the command is."""
+    env = {"HOME": str(tmp_path), "COLUMNS": "200", "TERMINAL_WIDTH": "200", "OPENAI_BASE_URL": "", "OLLAMA_HOST": ""}
+    wrong = []
+    for words, code, says in CHUNKS[chunk]:
+        done = adapter(*words, cwd=folder, env=env)
+        shown = [word[:30] for word in words]
+        wrong += [f"{shown}: {fault}: {(done.stderr or done.stdout)[-300:]}" for fault in faults(done, code, says)]
+    assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.parametrize("words", [["run", "hi"], ["probe"], ["eval"], ["prompt", "--tokens"]])
+def test_a_server_that_does_not_speak_http_is_no_model_server(words, tmp_path):
+    """Exit code 3, as where nothing listens."""
+    server, url = not_http()
+    with server:
+        done = adapter(*words, "--base-url", url, cwd=tmp_path)
+    assert not list(faults(done, 3, "Nothing answers")), done.stderr
+
+
+HOMES = ["/dev/null", "/sys"]
+"""Where no folder can be made, by root either: below a device, and in a read-only file system."""
+
+
+@pytest.mark.parametrize("home", HOMES)
+@pytest.mark.parametrize("words", [["demo"], ["setup"], ["tool", "install"], ADD])
+def test_an_unwritable_home_is_named(words, home, tmp_path):
+    """With the place, and with the variable that names another where there is one."""
+    variables = dict.fromkeys(("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"), "")
+    done = adapter(*words, cwd=tmp_path, env={"HOME": home, **variables})
+    says = "XDG_CACHE_HOME" if words[0] in ("demo", "setup") else "cannot write"
+    assert done.returncode == 2
+    assert says in " ".join(done.stderr.split())
+    assert not RAW_WORDING.search(done.stderr)
+
+
+def test_serve_warns_of_a_dead_model_server(tmp_path):
+    """It starts all the same: the model server may come later."""
+    import time
+
+    from tests.command_line import started
+
+    with started("serve", "--upstream", DEAD, "--port", "0", cwd=tmp_path) as run:
+        assert run.first_line().startswith("serving http://")
+        until = time.monotonic() + 60
+        while "no HTTP server answers" not in run.stderr.read_text() and time.monotonic() < until:
+            time.sleep(0.01)
+        assert f"warning: no HTTP server answers at {DEAD}/v1" in run.stderr.read_text()

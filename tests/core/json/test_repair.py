@@ -1,0 +1,223 @@
+"""Reading JSON that is not quite JSON: what is mended, under which name, and what stays as it was."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.core.errors import FormatError
+from adapter.core.json.decode import decode_json, decode_values
+from adapter.core.json.strict import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    UnterminatedError,
+    decode_strict,
+    is_encodable,
+    replace_surrogates,
+)
+from tests.effort import examples
+from tests.parsing.formats.soup import any_text, soup, strings, values
+
+LIMITS = examples(60)
+
+MENDED = {
+    # fix: (text, value)
+    "trailing-comma": ('{"a": [1, 2,],}', {"a": [1, 2]}),
+    "missing-comma": ('{"a": 1 "b": "c" "d": []}', {"a": 1, "b": "c", "d": []}),
+    "missing-bracket": ('{"a": {"b": [1', {"a": {"b": [1]}}),
+    "single-quotes": ("{'a': 'it is \"so\"'}", {"a": 'it is "so"'}),
+    "curly-quotes": ("{“a”: “b”}", {"a": "b"}),
+    "backtick-string": ('{"a": `x "y"`}', {"a": 'x "y"'}),
+    "triple-quotes": ('{"a": """x "y"\n"""}', {"a": 'x "y"\n'}),
+    "unquoted-key": ('{a: 1, b_2: "c"}', {"a": 1, "b_2": "c"}),
+    "python-literal": ('{"a": True, "b": None, "c": FALSE}', {"a": True, "b": None, "c": False}),
+    "comment": ('{"a": 1, // one\n "b": 2 /* two */, # three\n "c": 3}', {"a": 1, "b": 2, "c": 3}),
+    "raw-control-character": ('{"a": "x\n\ty\x00"}', {"a": "x\n\ty\x00"}),
+    "escaped-newline": ('{\\n"a": \\n1\\n}', {"a": 1}),
+    "unescaped-quote": ('{"a": "say "hi" now"}', {"a": 'say "hi" now'}),
+    "invalid-escape": (r'{"a": "\d+ \'x\' C:\W"}', {"a": r"\d+ 'x' C:\W"}),
+    "key-without-value": ('{"a": 1, "b"}', {"a": 1}),
+    "number-spelling": ('{"a": +1, "b": .5, "c": 0x1f, "d": 1_000}', {"a": 1, "b": 0.5, "c": 31, "d": 1000}),
+    "lone-surrogate": ('{"a": "x \\ud83d y"}', {"a": "x \ufffd y"}),
+}
+
+
+@pytest.mark.parametrize("fix", MENDED)
+def test_fault_is_mended_and_named(fix):
+    """Each fault is mended to what was meant and its name is the only one reported."""
+    text, value = MENDED[fix]
+    decoded = decode_json(text)
+    assert (decoded.value, decoded.fixes) == (value, (fix,))
+    assert text[decoded.end :] == ""
+
+
+UNTOUCHED = {
+    # what a careless repair of this fault would damage
+    "trailing-comma": '{"a": ",]", "b": ",}"}',
+    "missing-comma": '{"a": "1 2 \\"b\\" \\"c\\""}',
+    "missing-bracket": '{"a": "[{("}',
+    "single-quotes": '{"a": "it\'s \'so\'"}',
+    "curly-quotes": '{"a": "“so”"}',
+    "backtick-string": '{"a": "`ls`"}',
+    "triple-quotes": '{"a": "\'\'\'x\'\'\'", "b": ""}',
+    "unquoted-key": '{"a": "{b: 1}"}',
+    "python-literal": '{"a": "None or True"}',
+    "comment": '{"a": "http://x /* y */ # z"}',
+    "raw-control-character": '{"a": "x\\n\\ty"}',
+    "escaped-newline": '{"a": "\\\\n"}',
+    "unescaped-quote": '{"a": "say \\"hi\\", now"}',
+    "invalid-escape": '{"a": "\\\\d+ \\u0041"}',
+    "key-without-value": '{"a": "\\"b\\"", "c": ""}',
+    "number-spelling": '{"a": -1.5e3, "b": 0, "c": 12345678901234567890123}',
+    "lone-surrogate": '{"a": "\\ud83d\\ude00 \ufffd"}',
+}
+
+
+@pytest.mark.parametrize("fix", UNTOUCHED)
+def test_valid_json_is_never_touched(fix):
+    """Valid JSON that looks like the fault is read as the standard says, alone and beside a real fault."""
+    text = UNTOUCHED[fix]
+    assert decode_json(text).value == json.loads(text)
+    assert decode_json(text).fixes == ()
+    beside = decode_json(f'{{"value": {text},}}')
+    assert (beside.value, beside.fixes) == ({"value": json.loads(text)}, ("trailing-comma",))
+
+
+def test_every_fault_has_both_tests():
+    """A fix without a text it must leave alone is not finished."""
+    assert MENDED.keys() == UNTOUCHED.keys()
+
+
+@LIMITS
+@given(values)
+def test_strict_reading_is_the_standards(value):
+    """Whatever json.dumps writes is read back without a fix, escaped or not."""
+    for text in (json.dumps(value), json.dumps(value, ensure_ascii=False), json.dumps(value, indent=1)):
+        decoded = decode_json(text)
+        assert (decoded.value, decoded.end, decoded.fixes) == (value, len(text), ())
+
+
+KEYS = st.sampled_from(["a", "path", "old_text", "x-1", "$ref", "Ärger", "with space", ""])
+MEMBERS = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), strings, st.floats(allow_nan=False, allow_infinity=False)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+@LIMITS
+@given(st.dictionaries(KEYS, MEMBERS, max_size=3))
+def test_a_trailing_comma_changes_nothing_else(value):
+    """The tolerant reading of valid members is the strict one, whatever the strings hold."""
+    text = json.dumps(value, ensure_ascii=False)
+    if value:
+        assert decode_json(f"{text[:-1]},}}").value == value
+    assert decode_json(text[:-1]).value == value
+
+
+@LIMITS
+@given(st.one_of(soup, any_text), st.booleans())
+def test_only_format_errors_are_raised(text, closed):
+    """Any text is read or refused with words, and what is read can be written as JSON."""
+    with contextlib.suppress(FormatError):
+        json.dumps(decode_json(text, closed=closed).value, allow_nan=False)
+    with contextlib.suppress(FormatError):
+        found, _ = decode_values(text, closed=closed)
+        json.dumps([item.value for item in found], allow_nan=False)
+
+
+@pytest.mark.parametrize("text", ['{"a": "b', '{"a": "b\\', "{'a': 'b", '{"a": """b', '{"a": `b', '{"a": "b\\u00'])
+def test_a_string_that_does_not_end_is_never_completed(text):
+    """Half a file must not become a file."""
+    with pytest.raises(UnterminatedError):
+        decode_json(text, closed=True)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1', '{"a": [1, 2', '{"a": 1,', "[1"])
+def test_brackets_are_added_only_where_the_end_is_known(text):
+    """Without a closing marker a missing bracket may be text that did not come."""
+    assert decode_json(text, closed=True).fixes == ("missing-bracket",)
+    with pytest.raises(UnterminatedError):
+        decode_json(text, closed=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a": 1 + 2}', "expressions are not JSON"),
+        ('{"a": 60*60}', "expressions are not JSON"),
+        ('{"a": 007}', "leading zeros"),
+        ('{"a": ...}', "placeholder"),
+        ('{"a": hello}', "double quotes"),
+        ('{"a" 1}', "a colon after the key 'a'"),
+        ('{"a": 1e999}', "1e999"),
+        ('{"a": Infinity}', "a JSON value"),
+        ('{"a": NaN}', "a JSON value"),
+        ('{"a": ' + "9" * (MAX_DIGITS + 1) + "}", f"at most {MAX_DIGITS}"),
+        ("[" * (MAX_DEPTH + 2) + "]" * (MAX_DEPTH + 2), "levels deep"),
+        ("[" * 100_000, "levels deep"),
+        ("", "the text ends"),
+    ],
+)
+def test_what_could_mean_two_things_is_refused(text, reason):
+    """A text with two readings is refused, and the message says where and what."""
+    with pytest.raises(FormatError, match="(?s)" + reason.replace("(", r"\(").replace("*", r"\*")):
+        decode_json(text)
+
+
+def test_depth_does_not_depend_on_the_reader():
+    """The same depth is read strictly and tolerantly."""
+    deep = "[" * MAX_DEPTH + "]" * MAX_DEPTH
+    assert decode_strict(deep) is not None
+    assert decode_json(deep[:-1] + ",]").fixes == ("trailing-comma",)
+    deeper = "[" * (MAX_DEPTH + 2) + "]" * (MAX_DEPTH + 2)
+    assert decode_strict(deeper) is None
+
+
+def test_shallow_json_with_many_brackets_is_strict():
+    """The bound is on depth, not on the number of brackets."""
+    text = json.dumps([{"a": [number]} for number in range(200)])
+    decoded = decode_strict(text)
+    assert decoded is not None
+    assert decoded.value == json.loads(text)
+
+
+def test_decoding_starts_where_it_is_told_and_says_where_it_ended():
+    """Several values stand in one text; the end is just after the value."""
+    text = 'x {"a": 1} {"b": 2,} y'
+    first = decode_json(text, 2)
+    assert text[first.end :] == ' {"b": 2,} y'
+    assert decode_json(text, first.end).value == {"b": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "fixes"),
+    [
+        ('{"a": 1}\n{"b": 2}', [{"a": 1}, {"b": 2}], ()),
+        ('{"a": 1}; {"b": 2}', [{"a": 1}, {"b": 2}], ()),
+        ('```json\n{"a": 1}\n```', [{"a": 1}], ("code-fence",)),
+        ('{"a": 1}}', [{"a": 1}], ("extra-bracket",)),
+        ('\ufeff{"a": 1}\u200b', [{"a": 1}], ()),
+    ],
+)
+def test_values_one_after_the_other(text, found, fixes):
+    """What stands between and around values is passed over, and named where it is wrong."""
+    values, between = decode_values(text)
+    assert ([value.value for value in values], between) == (found, fixes)
+
+
+@pytest.mark.parametrize("text", ["", "  ", "hello", '{"a": 1} hello', '"a"', "1"])
+def test_anything_but_objects_and_lists_is_refused(text):
+    """A body is JSON objects or lists, not prose."""
+    with pytest.raises(FormatError, match="expected a JSON object"):
+        decode_values(text)
+
+
+def test_surrogates():
+    """A pair that came as two halves is joined, a half is replaced, in keys too."""
+    assert not is_encodable("\ud83d")
+    assert replace_surrogates({"\ud83d\ude00": ["a\ud83d", 1, None]}) == {"😀": ["a\ufffd", 1, None]}

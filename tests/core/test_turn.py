@@ -1,0 +1,74 @@
+"""`Turn.explain`: what each piece of a text was taken for, and why."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapter.core.rejection_codes import REJECTION_REASONS
+from adapter.dialects import get_dialect
+from adapter.parsing.parser import parse
+
+TOOLS = get_dialect("blade").tools
+CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>'
+BARE = '{"name": "read_file", "arguments": {"path": "a.py"}}'
+
+
+def test_spans_cover_the_text_and_say_what_they_are():
+    """Each kind, in order."""
+    text = f"<think>Hm.</think>Look:\n{CALL}\n<tool_call>{{oops}}</tool_call>\nDone."
+    spans = parse(text, TOOLS).explain()
+    assert "".join(span.text for span in spans) == text
+    assert [span.kind for span in spans] == [
+        "markup", "reasoning", "markup", "content", "markup", "call", "markup", "invalid", "content",
+    ]  # fmt: skip
+    assert [(span.text, span.call.name) for span in spans if span.call] == [(CALL, "read_file")]
+    assert ["the call has no name" in span.error for span in spans if span.error] == [True]
+
+
+def test_text_before_an_unopened_closing_marker_was_reasoning():
+    """Its opening marker stood in the prompt."""
+    spans = parse("Hm.\n</think>\nHi.", TOOLS).explain()
+    assert [(span.kind, span.text) for span in spans if span.kind != "markup"] == [
+        ("reasoning", "Hm."),
+        ("content", "Hi."),
+    ]
+
+
+REJECTED = {
+    "inline-code": [f"Write `{CALL}` so."],
+    "quotation": ["> " + CALL.replace("\n", "\n> ")],
+    "code-fence": [f"```python\n{CALL}\n```", f"```xml\nAn example:\n{CALL}\n```", f"~~~\n{CALL}\n~~~"],
+    "echoed-result": [f"<tool_response>\n{CALL}\n</tool_response>"],
+    "later-turn": [f"Hi.<|im_start|>user\n{CALL}"],
+    "reasoning": [f"<think>\nMaybe {CALL}\n</think>\nNo.", f"<think>\n`{CALL}`\n</think>\nNo."],
+    "no-body": ["Some models write <tool_call> before a call."],
+    "text-follows": [f"{BARE}\nThat is the call.", f"```json\n{BARE}\n```\nThat is the call."],
+    "unknown-tool": ['Look:\n{"name": "launch", "arguments": {}}'],
+    "placeholder": ['{"name": "read_file", "arguments": {"path": "<path>"}}'],
+}
+
+
+@pytest.mark.parametrize(("reason", "text"), [(reason, text) for reason in REJECTED for text in REJECTED[reason]])
+def test_what_is_not_taken_is_told(reason, text):
+    """Where it begins, and why."""
+    turn = parse(text, TOOLS)
+    assert not turn.calls
+    assert not turn.invalid
+    assert reason in [each.reason for each in turn.rejected]
+    first = turn.rejected[0]
+    assert text[first.start :].startswith(("<tool_call>", "{", "```"))
+
+
+def test_the_policy_is_a_reason():
+    """What `strict` does not take."""
+    assert [each.reason for each in parse(BARE, TOOLS, policy="strict").rejected] == ["no-markers"]
+
+
+def test_every_reason_is_tested():
+    """A new one needs a text that shows it."""
+    assert set(REJECTED) | {"no-markers"} == set(REJECTION_REASONS)
+
+
+def test_an_answer_in_json_is_no_candidate():
+    """It has nothing of a call."""
+    assert parse('{"name": "Ada", "age": 36}', TOOLS).rejected == ()

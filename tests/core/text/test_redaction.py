@@ -1,0 +1,332 @@
+"""Credentials are nowhere: not in transcripts, errors, answers to clients or the environment of commands."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import urllib.error
+import urllib.request
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from adapter.core.text import redaction
+from adapter.core.text.redaction import Redactor
+from adapter.recording.transcript import TranscriptWriter
+from adapter.tools.operations.permissions import ApprovalDecision
+from adapter.workspace import Workspace
+from tests.command_line import adapter
+from tests.scripted_server import CHAT, MODELS, as_error, as_json, as_stream, delta
+from tests.serving import serving
+
+CANARY = "canary-7f3a9c51e2"
+ENVIRONMENT = {
+    "OPENAI_API_KEY": CANARY,
+    "MY_SERVICE_TOKEN": 'tok"en\\with/' + CANARY,
+    "DB_PASSWORD": "pass with spaces " + CANARY,
+    "AUTH_MODE": "on",
+    "SSH_AUTH_SOCK": "/run/user/1000/agent.sock",
+    "PATH": "/usr/bin:/bin",
+}
+SECRETS = Redactor(ENVIRONMENT)
+TOOL = {"type": "function", "function": {"name": "t", "parameters": {"type": "object"}}}
+
+SHAPES = {
+    "Authorization: Bearer abcdefgh.ijklmnop": "abcdefgh.ijklmnop",
+    '{"Authorization": "Basic dXNlcjpwYXNzd29yZA=="}': "dXNlcjpwYXNzd29yZA",
+    "x-api-key: 0123456789abcdef": "0123456789abcdef",
+    "curl -H 'authorization: token abcdef0123456789'": "abcdef0123456789",
+    "bearer abcdefghijklmnopqrstuvwxyz": "abcdefghijklmnopqrstuvwxyz",
+    "sk-proj-abcdefghijklmnopqrstuv": "sk-proj-abcdefghijklmnopqrstuv",
+    "ghp_" + "a1" * 18: "a1a1",
+    "https://user:s3cret-pass@example.org/x": "s3cret-pass",
+    "AKIAIOSFODNN7EXAMPLE": "AKIAIOSFODNN7EXAMPLE",
+    "https://0123456789abcdef0123@example.org/x.git": "0123456789abcdef0123",
+    "https://example.org/v1?a=b&access_token=0123456789abcdef": "0123456789abcdef",
+    "https://example.org/v1?key=0123456789abcdef#x": "0123456789abcdef",
+    "https://b.s3.test/o?X-Amz-Signature=0123456789abcdef": "0123456789abcdef",
+    '{"apiKey": "0123456789abcdef"}': "0123456789abcdef",
+    '{\\"api_key\\": \\"0123456789abcdef\\"}': "0123456789abcdef",
+    '{"password" : "correct-horse"}': "correct-horse",
+    "{'client_secret': 'correct-horse'}": "correct-horse",
+    "X-Auth-Token: 0123456789abcdef": "0123456789abcdef",
+    "Set-Cookie: session=0123456789abcdef; HttpOnly": "0123456789abcdef",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmN": "dozjgNryP4J3jVmN",
+    "sk_live_0123456789abcdefXYZ": "0123456789abcdef",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIB\nabc\n-----END RSA PRIVATE KEY-----": "MIIB",
+}
+PLAIN = [
+    "the author of keyboard.py wrote a token parser: authorization is missing",
+    "bearer of news",
+    "https://example.org:8080/x?y=1 and git@github.com:a/b.git",
+    "sk-learn and skip-connections",
+    "/run/user/1000/agent.sock is on",
+    '{"api_key": ""}',
+    "password = get_password(user); token: str = field(); secret_key: bytes",
+    "the cookie: chocolate chips; a tokenizer: fast; max_tokens: 512",
+    "https://example.org/search?q=access_token&sort_key=created&page=2",
+    "https://example.org/@someone and git+ssh://git@github.com/a/b",
+    '{"type": "object", "properties": {"password": {"type": "string"}}}',
+    "-----BEGIN CERTIFICATE-----",
+]
+
+
+@pytest.mark.parametrize("text", SHAPES)
+def test_what_has_the_shape_of_a_credential_is_redacted(text):
+    """And only that: the words around it stay."""
+    found = SECRETS.redact(f"before {text} after")
+    assert found.startswith("before ")
+    assert found.endswith(" after")
+    assert "[redacted]" in found
+    assert SHAPES[text] not in found
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_ordinary_text_stays(text):
+    """Words about credentials, short values and paths are none."""
+    assert SECRETS.redact(text) == text
+
+
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "MY_SERVICE_TOKEN", "DB_PASSWORD"])
+def test_values_of_variables_are_redacted_in_every_spelling(name):
+    """As they are, in JSON, in an address, in keys and values; the variable is named."""
+    value = ENVIRONMENT[name]
+    for text in (value, json.dumps({"x": value}), f"https://x/?q={value}"):
+        assert CANARY not in SECRETS.redact(text)
+        assert f"[redacted {name}]" in SECRETS.redact(text)
+    assert CANARY not in json.dumps(SECRETS.redact({value: [value, {"a": value, "n": 1}]}))
+    assert SECRETS.redact_bytes(b"\xff" + value.encode()) == b"\xff" + f"[redacted {name}]".encode()
+
+
+@pytest.mark.parametrize(
+    "name", ["Authorization", "cookie", "apiKey", "x-api-key", "OPENAI_API_KEY", "db_password", "accessToken", "secret"]
+)
+def test_a_field_whose_name_tells_is_redacted(name):
+    """Where a body has it beside its name, whatever it looks like; short ones, numbers and what is in objects stay."""
+    assert SECRETS.redact({name: "correct horse"}) == {name: "[redacted]"}
+    assert SECRETS.redact([{"headers": {name: "Bearer of news"}}]) == [{"headers": {name: "[redacted]"}}]
+    for value in ("", "none", 5, None, {"type": "string"}, ["a"], "[redacted X]"):
+        assert SECRETS.redact({name: value}) == {name: value}
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "tokens", "keys", "author", "secretary", "token_type", "key", "path"])
+def test_other_fields_stay(name):
+    """Names that only look alike."""
+    assert SECRETS.redact({name: "some long text"}) == {name: "some long text"}
+
+
+@example(["-----BEGIN RSA PRIVATE KEY-----\nMIIB\nabc\n-----END RSA PRIVATE KEY-----"], [1, 47], False)
+@example(["{'client_secret': 'correct-horse'}"], [4, 19], False)
+@given(
+    st.lists(st.sampled_from([*ENVIRONMENT.values(), *SHAPES, *PLAIN, "\n", "x", "Bearer", "é"]), max_size=6),
+    st.lists(st.integers(0, 400), max_size=20),
+    st.booleans(),
+)
+def test_splitting_hides_nothing_from_the_recorder(parts, cuts, with_reasoning):
+    """However an answer was split, the chunks written join to the redacted text; to redact that changes nothing."""
+    text = " ".join(parts)
+    places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+    lines: list[str] = []
+    recorder = TranscriptWriter(lines.append, SECRETS)
+    for start, end in pairwise(places):
+        piece = text[start:end]
+        recorder.chunk("" if with_reasoning else piece, piece if with_reasoning else "", None)
+    recorder.approval("tool", ApprovalDecision(True))
+    rows = [json.loads(line) for line in lines]
+    field = "reasoning" if with_reasoning else "text"
+    written = "".join(row.get(field, "") for row in rows)
+    assert written == SECRETS.redact(text)
+    assert CANARY not in "".join(lines)
+    assert SECRETS.redact(written) == written
+    assert len(rows) == len(places)
+
+
+def test_a_crash_loses_at_most_a_word():
+    """Chunks are written as they come, but for what may be the beginning of a credential."""
+    lines: list[str] = []
+    recorder = TranscriptWriter(lines.append, SECRETS)
+    for word in ("I ", "look ", "at ", "cana"):
+        recorder.chunk(word, "", None)
+    assert [json.loads(line)["text"] for line in lines] == ["I ", "look ", "at "]
+    recorder.chunk("x" * 5_000, "", None)
+    assert len(lines) == 4
+
+
+def test_patterns_take_linear_time():
+    """On text made to be hard: nothing that a model writes may stall a recording."""
+    units = [
+        "authorization: ",
+        "-----BEGIN PRIVATE KEY-----",
+        "sk-",
+        "://a:",
+        "bearer  ",
+        "x" * 10,
+        "eyJ.",
+        "'",
+        "eyJ-",
+    ]
+    units += ["eyJ-", "eyJaaaaaaaaaaaa.", "?key=", "cookie: a=", "://", "x-", 'password": "']
+    for unit in units:
+        text = unit * (200_000 // len(unit))
+        SECRETS.redact(text)
+        SECRETS.safe_prefix([text])
+
+
+def run(*words, cwd, **env):
+    return adapter(*words, cwd=cwd, env={**ENVIRONMENT, "PATH": os.environ["PATH"], **env})
+
+
+def answer(*texts):
+    return as_stream(delta(role="assistant"), *map(delta, texts), delta(finish_reason="stop"))
+
+
+def test_a_recording_holds_no_credential_and_replays_equal(scripted, tmp_path):
+    """In the task, in files, model text across chunks, reasoning, calls, results and environments of commands."""
+    folder = tmp_path / "w"
+    folder.mkdir()
+    (folder / ".env").write_text(f"KEY={CANARY}\nHEADER=Authorization: Bearer abcdefgh.ijklmnop\n")
+    call = json.dumps({"name": "edit_file", "arguments": {"path": ".env", "old_content": CANARY, "new_content": "x"}})
+    read = '<tool_call>\n{"name": "read_file", "arguments": {"path": ".env"}}\n</tool_call>'
+    command = json.dumps({"name": "run_command", "arguments": {"command": "env | grep -i canary; echo $?", "cwd": "."}})
+    environment = f"<tool_call>\n{command}\n</tool_call>"
+    scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
+    scripted.on(
+        CHAT,
+        answer(read),
+        answer("It is cana", "ry-7f3a", "9c51e2.\n", f"<tool_call>\n{call}\n</tool_call>"),
+        answer(environment),
+        answer("Done: Bear", "er abcdefghij", "klmnopqrst"),
+    )
+    record = tmp_path / "talk.jsonl"
+    done = run(
+        *(
+            "run",
+            f"Replace {CANARY}",
+            "-w",
+            folder,
+            "--base-url",
+            scripted.url,
+            "--approve",
+            "yolo",
+            "--record",
+            record,
+        ),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (folder / ".env").read_text().startswith("KEY=x\n")
+    transcript = record.read_text()
+    assert CANARY not in transcript
+    assert "abcdefghijklmnopqrst" not in transcript
+    assert "abcdefgh.ijklmnop" not in transcript
+    assert transcript.count("[redacted OPENAI_API_KEY]") >= 5
+    replayed = run("replay", record, cwd=tmp_path)
+    assert replayed.returncode == 0, replayed.stdout
+
+
+def test_errors_never_carry_a_key(scripted, tmp_path):
+    """A server that repeats the key it was sent, and an address with a password in it."""
+    scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
+    scripted.on(CHAT, as_error(401, f"Incorrect API key provided: {CANARY}, Authorization: Bearer {CANARY}"))
+    record = tmp_path / "talk.jsonl"
+    done = run("run", "hi", "--base-url", scripted.url, "--record", record, cwd=tmp_path)
+    assert done.returncode == 3
+    assert "[redacted" in done.stderr
+    assert CANARY not in done.stderr + done.stdout + record.read_text()
+    address = scripted.url.replace("http://", f"http://me:{CANARY}-2@")
+    for words in (
+        ("run", "hi", "--base-url", address),
+        ("run", "hi", "--base-url", f"http://me:{CANARY}-2@127.0.0.1:9"),
+    ):
+        done = run(*words, cwd=tmp_path)
+        assert CANARY not in done.stderr + done.stdout
+        assert done.returncode == 3
+
+
+def test_commands_get_no_credential(tmp_path, monkeypatch):
+    """Neither by name nor in the environment of what is around them."""
+    for name, value in ENVIRONMENT.items():
+        if name != "PATH":
+            monkeypatch.setenv(name, value)
+    for level in ("auto", "none"):
+        with Workspace(tmp_path, approve="yolo", sandbox=level) as workspace:
+            command = "env; cat /proc/self/environ /proc/$PPID/environ /proc/1/environ 2>/dev/null"
+            result = workspace.run("run_command", {"command": command, "cwd": "."})
+        assert "PATH=" in result.content
+        assert CANARY not in result.content
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("/v1/chat/completions", {"tools": [TOOL]}),
+        ("/v1/chat/completions", {"tools": [TOOL], "stream": True}),
+        ("/v1/chat/completions", {}),
+        ("/v1/embeddings", {}),
+        ("/v1/messages", {"tools": [{"name": "t", "input_schema": {"type": "object"}}], "max_tokens": 9}),
+    ],
+    ids=["whole", "streamed", "without tools", "passed through", "anthropic"],
+)
+def test_the_server_gives_no_client_its_key(scripted, monkeypatch, path):
+    """A model server elsewhere gets our key; when it repeats it, clients do not see it, nor does the log."""
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    elsewhere = "http://models.invalid"  # reached through a proxy, which is the scripted server
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, scripted.url)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    for asked in (CHAT, "/v1/embeddings"):
+        scripted.on(elsewhere + asked, as_error(401, f"Incorrect API key provided: {CANARY}"))
+    route, fields = path
+    with serving(elsewhere) as url:
+        body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}], **fields}).encode()
+        request = urllib.request.Request(url.removesuffix("/v1") + route, body, {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response:
+                answered = response.read().decode()
+        except urllib.error.HTTPError as error:
+            answered = error.read().decode()
+    assert any(headers.get("authorization") == f"Bearer {CANARY}" for _, headers, _ in scripted.requests), answered
+    assert "Incorrect API key provided" in answered
+    assert CANARY not in answered
+
+
+def test_a_request_that_is_too_large_is_refused(scripted):
+    """By what it says of its size, or by its size; nothing of it is kept in memory first."""
+    with serving(scripted.url) as url:
+        host, _, port = url.removeprefix("http://").removesuffix("/v1").partition(":")
+        for chunked in (False, True):
+            connection = http.client.HTTPConnection(host, int(port), timeout=60)
+            connection.putrequest("POST", "/v1/chat/completions")
+            connection.putheader("Content-Type", "application/json")
+            connection.putheader(*(("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(10**9))))
+            connection.endheaders()
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                for _ in range(70 if chunked else 0):
+                    connection.send(b"100000\r\n" + b" " * 0x100000 + b"\r\n")
+            response = connection.getresponse()
+            assert response.status == 413
+            assert b"larger than" in response.read()
+            connection.close()
+    assert not scripted.bodies()
+
+
+PIECES = [
+    "Authorization: Bearer abcdefghijklmnopqrstuvwxyz", "sk-" + "a1" * 20, "https://user:hunter22@host/x", "x" * 40,
+    "eyJ" + "a" * 20 + ".eyJ" + "b" * 20 + "." + "c" * 20, '"password": "correct horse"', "token", "é" * 7, "\n", " ",
+    "-----BEGIN RSA PRIVATE KEY-----\n" + "Ab0/" * 40 + "\n-----END RSA PRIVATE KEY-----", "?sig=0123456789abcdef",
+    "x-y", 'passwd": "Abcdefghij"',
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30), st.integers(40, 400))
+def test_texts_are_searched_a_stretch_at_a_time(pieces, window):
+    """The same is found as in one go, wherever a stretch ends."""
+    text = "".join(pieces)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(redaction, "_WINDOW", window)
+        found = [match.span() for match in redaction._shapes(text)]
+    assert found == [match.span() for match in redaction._SHAPES.finditer(text)]

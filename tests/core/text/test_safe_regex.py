@@ -1,0 +1,70 @@
+"""Patterns of a model: what they match stays, what they could take from the machine does not."""
+
+from __future__ import annotations
+
+import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.core.errors import ToolError
+from adapter.core.text.safe_regex import MAX_CAPTURED, MAX_CAPTURING, compile_pattern, search_with_limits
+
+PIECES = [
+    "a",
+    "b",
+    "(",
+    ")",
+    "(?:",
+    "(?P<n>",
+    "(?<m>",
+    "(?=",
+    "(?<!",
+    "[(]",
+    "[^)]",
+    "\\(",
+    "\\\\",
+    "|",
+    "*",
+    "+?",
+    "{2}",
+    "$",
+    "\\w",
+]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(?R)", "a(?0)?b", "(a(?1)?b)", "(a(?-1)?b)", "(?+1)(a)", "(?P<n>a(?&n)?)", "(?P<n>a(?P>n)?)", r"\\(?R)"],
+)
+def test_recursion_is_refused(pattern):
+    """In each of its spellings, with what to write instead."""
+    with pytest.raises(ToolError, match="calls itself or a group"):
+        compile_pattern(pattern)
+
+
+@pytest.mark.parametrize("pattern", [r"\(\?R\)", r"\(\?1\)", "(?P<R>a)", "(?i)a", "(?:R)", "(?=R)"])
+def test_what_only_looks_like_recursion_is_not(pattern):
+    """Escaped brackets and other groups."""
+    assert compile_pattern(pattern)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join), st.text("ab()!", max_size=12))
+def test_groups_that_keep_nothing_match_the_same(pattern, text):
+    """Wherever the pattern as it was written matches, and nowhere else."""
+    try:
+        plain = regex.compile(pattern)
+        ours = compile_pattern(pattern)
+    except (regex.error, ToolError):
+        return
+    assert [match.span() for match in ours.finditer(text)] == [match.span() for match in plain.finditer(text)]
+    assert ours.groups == 0
+
+
+def test_groups_that_are_referred_to_are_few_and_see_little():
+    """References work; what could take memory is bounded by number and by length."""
+    pattern = compile_pattern(r"(a)b\1")
+    assert pattern.search(search_with_limits(pattern, "aba"))
+    assert len(search_with_limits(pattern, "a" * 10 * MAX_CAPTURED)) == MAX_CAPTURED
+    with pytest.raises(ToolError, match="at most"):
+        compile_pattern("(a)" * (MAX_CAPTURING + 1) + r"\1")

@@ -1,0 +1,48 @@
+"""The tool definitions that parsing uses match the dialects' classes; `python -m tests.generate` writes them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from adapter.dialects import dialect_names, get_dialect
+from adapter.dialects.lazy_definitions import FIELDS, load_tools
+
+FILE = Path(__file__).parent.parent.parent / "adapter" / "dialects" / "definitions.json"
+KEPT = [name for name in dialect_names() if name != "promptly"]
+"""Promptly's tools are files of the user's."""
+
+
+def written() -> str:
+    """The file as it should be: each tool a line, without the fields that say nothing."""
+    dialects = []
+    for name in KEPT:
+        rows = [{field: getattr(tool, field) for field in FIELDS} for tool in get_dialect(name).tools.values()]
+        lines = [json.dumps({field: value for field, value in row.items() if value}) for row in rows]
+        dialects.append(f"{json.dumps(name)}: [\n" + ",\n".join(lines) + "\n]")
+    return "{\n" + ",\n".join(dialects) + "\n}\n"
+
+
+def test_the_file_is_what_the_classes_say():
+    """Names, parameters and aliases, in the order of the dialect."""
+    assert FILE.read_text(encoding="utf-8") == written(), "run python -m tests.generate"
+
+
+def test_a_dialect_of_files_has_no_row():
+    """Its tools are asked of itself."""
+    assert load_tools("promptly") is None
+    assert load_tools("unheard_of") is None
+
+
+def test_the_tools_match_as_those_of_the_classes_do():
+    """By name, alias and parameter."""
+    for name in KEPT:
+        kept, full = load_tools(name), get_dialect(name).tools
+        assert kept is not None
+        assert list(kept) == list(full)
+        for tool in full.values():
+            for alias in (tool.name, *tool.aliases):
+                one, other = kept.match(alias), full.match(alias)
+                assert (one and one.name) == (other and other.name)
+            assert kept[tool.name].properties == tool.properties
+            assert kept[tool.name].argument_aliases.keys() == tool.argument_aliases.keys()

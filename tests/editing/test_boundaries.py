@@ -1,0 +1,120 @@
+"""Where the edit engine stops: one line more or less, and it is another place, or none."""
+
+import pytest
+
+from adapter.core.errors import EditError
+from adapter.editing import patch_text
+from adapter.editing.notations.registry import parse_notation
+from adapter.tools.operations import Patch
+
+
+def patched(text, old, new, line=None):
+    return patch_text(text, [Patch(old, new, line)]).text
+
+
+def refusal(text, old, new, line=None):
+    with pytest.raises(EditError) as caught:
+        patched(text, old, new, line)
+    return str(caught.value)
+
+
+# ---------------------------------------------------------- a kept line that reads differently
+
+START = "    def start(self):\n        timeout = {}\n        return connect(timeout)\n"
+CHANGED = START.replace("connect(timeout)", "connect(timeout, retry=True)")
+POOL = "class Pool:\n" + START.format(30)
+LINE = "\n\nclass Line:\n    def start(self):\n        delay = 5\n        return wait(delay)\n"
+
+
+def test_one_line_may_read_differently_beside_two_that_stand_nowhere_else():
+    """They say where it is; the file's own line stays."""
+    assert patched(POOL, START.format(60), CHANGED.format(60)) == "class Pool:\n" + CHANGED.format(30)
+
+
+def test_the_head_of_the_function_may_stand_twice():
+    """The line to change stands once, and says where it is."""
+    assert patched(POOL + LINE, START.format(60), CHANGED.format(60)) == "class Pool:\n" + CHANGED.format(30) + LINE
+
+
+def test_two_lines_that_read_differently_are_too_many():
+    """However many others stand nowhere else: the change itself must be beyond doubt then, and it is a short line."""
+    text = "first_name = read_name()\nother_name = read_other()\nlimit = 30\nbound = 8\ncheck()\nx = 1\n"
+    old = text.replace("30", "60").replace("8", "9")
+    assert "line 3 of the old text reads differently there" in refusal(text, old, old.replace("x = 1", "x = 2"))
+
+
+# ------------------------------------------------------- a hint among very many equal places
+
+BLOCK = "begin_here();\n# why it is so\nstep_along();\nfinish_all();\n"
+SHORT = "begin_here();\nstep_along();\nfinish_all();\n"
+BLOCKS = [f"{BLOCK}{''.join(f'line {row} of block {number}{chr(10)}' for row in range(20))}" for number in range(50)]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 25, 47, 48, 49])
+def test_a_hint_says_which_of_fifty_equal_places_is_meant(number):
+    """From the first to the last of them, also where a comment of the file is not in the old text."""
+    line = 24 * number + 1
+    wanted = [*BLOCKS[:number], BLOCKS[number].replace("finish_all", "finish_now"), *BLOCKS[number + 1 :]]
+    assert patched("".join(BLOCKS), SHORT, SHORT.replace("finish_all", "finish_now"), line) == "".join(wanted)
+
+
+def test_without_a_hint_none_of_them_is():
+    """Fifty places are forty-nine too many."""
+    assert "old_text" in refusal("".join(BLOCKS), SHORT, SHORT.replace("finish_all", "finish_now"))
+
+
+# ---------------------------------------------------------------- lines that stay at the edges
+
+
+def test_equal_lines_at_both_edges_of_a_change_are_counted_once():
+    """A line put in among equals, or taken out from them, leaves the others; the place is where the change is."""
+    put_in = patch_text("a\nb\n", [Patch("a\n", "a\na\n")])
+    assert (put_in.text, put_in.places) == ("a\na\nb\n", (2,))
+    assert put_in.diff.splitlines()[3:] == [" a", "+a", " b"]
+    taken_out = patch_text("x\na\na\ny\n", [Patch("x\na\na\ny\n", "x\na\ny\n")])
+    assert (taken_out.text, taken_out.places) == ("x\na\ny\n", (4,))
+    assert taken_out.diff.splitlines()[3:] == [" x", " a", "-a", " y"]
+
+
+def test_lines_are_changed_on_both_sides_of_one_that_stays():
+    """Only what stays at the very end is no part of the change."""
+    assert patched("a\nb\nc\nd\n", "a\nb\nc\nd\n", "A\nb\nC\nd\n") == "A\nb\nC\nd\n"
+
+
+def test_one_patch_may_change_what_another_only_shows():
+    """At its start as at its end: lines around a change say where it is, and are no claim on them."""
+    text = "one\ntwo\nthree\nfour\n"
+    below = [Patch("one\ntwo\nthree\n", "1\ntwo\nthree\n"), Patch("two\nthree\nfour\n", "two\n3\nfour\n")]
+    assert patch_text(text, below).text == "1\ntwo\n3\nfour\n"
+    above = [Patch("two\nthree\nfour\n", "two\nthree\n4\n"), Patch("one\ntwo\nthree\n", "one\n2\nthree\n")]
+    assert patch_text(text, above).text == "one\n2\nthree\n4\n"
+
+
+# ------------------------------------------------------------------- the path above a block
+
+EDIT = "<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n"
+
+
+@pytest.mark.parametrize(
+    ("above", "path"),
+    [
+        ("", None),
+        ("src/a.py\n", "src/a.py"),
+        ("src/a.py\n```\n", "src/a.py"),
+        ("src/a.py\n\n", "src/a.py"),
+        ("src/a.py\n\n```\n", "src/a.py"),
+        ("text\nsrc/a.py\n", "src/a.py"),
+        ("src/a.py\nMakefile\n", "Makefile"),
+        ("```\n", None),
+    ],
+)
+def test_a_path_stands_right_above_its_block(above, path):
+    """A fence and a blank line may be between, and the nearest name counts."""
+    assert [edit.path for edit in parse_notation(above + EDIT)] == [path]
+
+
+@pytest.mark.parametrize("above", ["", "```\n"])
+def test_what_stands_below_a_block_is_not_its_path(above):
+    """Neither at the end of the text, nor at the head of the block."""
+    assert [edit.path for edit in parse_notation(above + EDIT + "see src/b.py\nsrc/b.py")] == [None]
+    assert [edit.path for edit in parse_notation(above + EDIT.replace("old", "src/old.py"))] == [None]

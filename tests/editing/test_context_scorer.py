@@ -1,0 +1,87 @@
+"""What lines around a place say of it, in bits: each constant of the count changes one of these."""
+
+from math import log2
+
+import pytest
+
+from adapter.editing.document import TextDocument
+from adapter.editing.matching.anchors import ContextScorer
+from adapter.editing.matching.document_index import DocumentIndex
+from adapter.editing.matching.normalize import is_distinctive
+
+SIZE = 1_000
+FILLING = [f"filling {number} of the document" for number in range(SIZE)]
+AT = 500
+RARE = "a line that stands nowhere else"
+ONCE = log2(SIZE + 1)
+"""Bits of a long line that stands once among so many."""
+
+
+def around(lines, old, first=AT):
+    """Bits above the last of the old lines, which stands at ``first``."""
+    context = ContextScorer(DocumentIndex(TextDocument("\n".join(lines))), old)
+    return context.around(range(len(old) - 1, len(old)), first, first).above
+
+
+def with_lines(*placed):
+    lines = list(FILLING)
+    for at, line in placed:
+        lines[at] = line
+    return lines
+
+
+def test_each_line_between_costs_half_a_bit():
+    """A line that is found says less, the more lines stand between it and the place."""
+    said = [around(with_lines((AT - 1 - between, RARE)), [RARE, FILLING[AT]]) for between in (0, 1, 4)]
+    assert said == pytest.approx([ONCE, ONCE - 0.5, ONCE - 2.0])
+
+
+def test_blank_lines_between_cost_nothing():
+    """They are no lines to this count."""
+    lines = with_lines((AT - 3, RARE), (AT - 2, ""), (AT - 1, ""))
+    assert around(lines, [RARE, FILLING[AT]]) == pytest.approx(log2(SIZE - 1))
+
+
+def test_a_line_is_looked_for_as_many_lines_away_as_are_shown_and_fifteen_more():
+    """What stands farther away belongs to something else."""
+    shown = [RARE, FILLING[AT]]
+    assert around(with_lines((AT - 16, RARE)), shown) == pytest.approx(ONCE - 15 * 0.5)
+    assert around(with_lines((AT - 17, RARE)), shown) == 0
+
+
+def test_of_a_long_text_the_forty_lines_nearest_to_the_change_are_looked_for():
+    """On each side."""
+    absent = [f"<{number}>" for number in range(40)]
+    lines = with_lines((AT - 1, RARE))
+    assert around(lines, [RARE, *absent[1:], FILLING[AT]]) == pytest.approx(ONCE)
+    assert around(lines, [RARE, *absent, FILLING[AT]]) == 0
+
+
+def test_a_line_that_stands_nowhere_counts_by_how_like_another_one_is():
+    """From seven letters of ten on; half of them alike says nothing."""
+    shown = "abcdefghijklmnopqrst"
+
+    def said(equal):
+        other = shown[:equal] + "_" * (20 - equal)
+        return around(with_lines((AT - 1, other)), [shown, FILLING[AT]])
+
+    assert said(18) == pytest.approx(0.8 * ONCE)
+    assert said(14) == pytest.approx(0.4 * ONCE)
+    assert said(13) == 0
+
+
+def test_likeness_counts_for_lines_of_eight_letters_or_digits():
+    """``value()`` is like too many."""
+    assert is_distinctive("abcd 1234")
+    assert not is_distinctive("abc 1234 ()[]{}")
+
+
+def test_a_small_document_says_no_more_than_one_of_250_lines():
+    """That a line stands once among ten is no wonder."""
+    assert around([*FILLING[:3], RARE, FILLING[4]], [RARE, FILLING[4]], 4) == pytest.approx(log2(251))
+
+
+@pytest.mark.parametrize(("line", "bits"), [("}", 2.0), ("})", 2.0), ("a }", 3.0), ("end", 5.0)])
+def test_a_mark_says_two_bits_and_each_letter_one_more(line, bits):
+    """However rare it is."""
+    assert around(with_lines((AT - 1, line)), [line, FILLING[AT]]) == pytest.approx(bits)

@@ -1,0 +1,155 @@
+"""Edits in other notations become the same patches."""
+
+import pytest
+
+from adapter import Workspace, patch_text
+from adapter.core.errors import FormatError
+from adapter.editing.notations.registry import is_known_notation, parse_notation, read_patches
+from adapter.tools.operations import Hunk, Patch
+
+DIFF = """diff --git a/x.py b/x.py
+index 12ab..34cd 100644
+--- a/x.py
++++ b/x.py
+@@ -1,3 +1,3 @@
+ one
+-two
++2
+ three
+@@ -9 +9,2 @@ def f():
+ nine
++ten
+"""
+ENVELOPE = """*** Begin Patch
+*** Update File: x.py
+*** Move to: y.py
+@@ def f():
+ one
+-two
++2
+*** Add File: new.py
++hello
++there
+*** Delete File: old.py
+*** End Patch
+"""
+BLOCKS = """Here it is.
+
+x.py
+```python
+<<<<<<< SEARCH
+one
+=======
+1
+>>>>>>> REPLACE
+```
+
+<<<<<<< SEARCH
+two
+=======
+>>>>>>> REPLACE
+"""
+
+
+def test_a_diff_gives_a_patch_for_each_hunk():
+    """Kept and removed lines are the old text, the hunk's first line is the hint."""
+    assert read_patches(DIFF) == [
+        Hunk("one\ntwo\nthree\n", "one\n2\nthree\n", 1),
+        Hunk("nine\n", "nine\nten\n", 9, below=("def f():",)),
+    ]
+
+
+def test_a_diff_may_add_and_delete_files():
+    """/dev/null on one side says so."""
+    text = "--- /dev/null\n+++ b/n.py\n@@ -0,0 +1,2 @@\n+a\n+b\n--- a/o.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
+    added, deleted = parse_notation(text)
+    assert (added.path, added.action, added.content) == ("n.py", "add", "a\nb\n")
+    assert (deleted.path, deleted.action, deleted.patches) == ("o.py", "delete", [])
+
+
+def test_a_diff_without_headers_or_numbers_is_read():
+    """Models leave out what they cannot count."""
+    assert read_patches("@@\n one\n-two\n+2\n") == [Hunk("one\ntwo\n", "one\n2\n")]
+
+
+def test_no_newline_marks_and_fences_are_no_lines():
+    """They belong to the notation."""
+    text = "```diff\n@@ -1 +1 @@\n-two\n\\ No newline at end of file\n+2\n\\ No newline at end of file\n```\n"
+    assert read_patches(text) == [Hunk("two\n", "2\n", 1, at_end=True)]
+
+
+def test_an_envelope_names_what_happens_to_each_file():
+    """Update, move, add and delete."""
+    updated, added, deleted = parse_notation(ENVELOPE)
+    assert (updated.path, updated.moved_to) == ("x.py", "y.py")
+    assert updated.patches == [Hunk("one\ntwo\n", "one\n2\n", below=("def f():",))]
+    assert (added.path, added.action, added.content) == ("new.py", "add", "hello\nthere\n")
+    assert (deleted.path, deleted.action) == ("old.py", "delete")
+
+
+def test_lines_added_below_an_anchor_are_placed_by_it():
+    """Without context of their own they would have no place."""
+    text = "*** Begin Patch\n*** Update File: x\n@@ def f():\n+    log()\n*** End Patch"
+    assert read_patches(text) == [Hunk("", "    log()\n", below=("def f():",))]
+
+
+def test_blocks_belong_to_the_path_above():
+    """Also when a fence stands between, and further blocks name none."""
+    (edit,) = parse_notation(BLOCKS)
+    assert edit.path == "x.py"
+    assert edit.patches == [Hunk("one\n", "1\n"), Hunk("two\n", "")]
+
+
+def test_a_block_may_name_its_line():
+    """Roo Code writes the line above the old text."""
+    text = "<<<<<<< SEARCH\n:start_line:7\n-------\none\n=======\n1\n>>>>>>> REPLACE"
+    assert read_patches(text) == [Hunk("one\n", "1\n", 7)]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "just words", '[{"old_text": "a", "new_text": "b"}]', "a\n=======\nb\n", "- a\n- b\n"]
+)
+def test_other_text_is_no_notation(text):
+    """Setext headings and lists look a little like one."""
+    assert not is_known_notation(text)
+    with pytest.raises(FormatError, match="expected a unified diff"):
+        parse_notation(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (ENVELOPE, "expected edits of one file, got 3 (x.py, new.py, old.py)"),
+        ("*** Begin Patch\n*** Delete File: a\n*** End Patch", "got 'delete'"),
+        ("<<<<<<< SEARCH\na\n=======\nb\n", "has no >>>>>>> REPLACE line"),
+    ],
+)
+def test_what_is_no_edit_of_one_file_is_said(text, said):
+    """A tool for one file must not touch another."""
+    with pytest.raises(FormatError) as caught:
+        read_patches(text)
+    assert said in str(caught.value)
+
+
+def test_crlf_notations_are_read():
+    """A model on Windows."""
+    assert read_patches(DIFF.replace("\n", "\r\n")) == read_patches(DIFF)
+
+
+def test_our_own_diff_applies_again():
+    """What patch_text shows can be given back to it."""
+    before = "".join(f"line {number}\n" for number in range(40))
+    result = patch_text(before, [Patch("line 7\n", "seven\n"), Patch("line 30\n", "line 30\nand more\n")], "x")
+    assert patch_text(before, read_patches(result.diff)).text == result.text
+
+
+def test_apply_edit_takes_a_diff(tmp_path):
+    """As its patches, or under the names that models give it."""
+    path = tmp_path / "x.py"
+    path.write_text("one\ntwo\nthree\n")
+    diff = "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+    with Workspace(tmp_path, approve="yolo") as workspace:
+        assert workspace.run("apply_patch", {"path": "x.py", "patch": diff}).ok
+        assert path.read_text() == "one\n2\nthree\n"
+        refused = workspace.run("apply_edit", {"path": "x.py", "patches": ENVELOPE})
+    assert "one call for each file" in refused.content

@@ -1,0 +1,227 @@
+"""What holds of edits of real source text, however a model wrote them down: the truth or a refusal, never another text.
+
+The texts are the modules of the standard library; edits are made up in them as in the benchmarks.
+"""
+
+import ast
+import re
+import sysconfig
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from adapter.core.errors import EditError
+from adapter.editing import patch_text
+from adapter.editing.matching.normalize import fold_typography, tokenize_line
+from adapter.editing.repairs.diff_markers import AmbiguousDiffMarkers, strip_new_text_markers
+from adapter.editing.repairs.unescape import undo_double_escaping
+from adapter.editing.splice import merge_text
+from benchmarks.corruptions import KINDS, make_edit
+from benchmarks.one_sided import (
+    ONE_SIDED,
+    deeper,
+    diff_as_new,
+    marks_in_new,
+    numbers_of_kept,
+    old_marked,
+    old_partly_marked,
+    plural_in_context,
+    plural_in_removed,
+    tight_numbers,
+    tight_numbers_both,
+    wide_marks_in_new,
+)
+from benchmarks.traps import drifted, drifted_lines, gone, renamed, twin_only
+from tests.effort import examples
+
+FILES = sorted(Path(sysconfig.get_path("stdlib")).glob("[a-h]*.py"))
+LINES = [
+    line.strip()
+    for file in FILES[:30]
+    for line in file.read_text("utf-8", "replace").split("\n")
+    if re.search("['\"-]", line)
+]
+TYPOGRAPHIC = str.maketrans({"'": "\u2019", '"': "\u201d", "-": "\u2013"})
+
+seeds = st.integers(0, 100_000)
+fixed = examples(30)
+"""The same cases each time: the claim is of these, the shares are the benchmark's to count."""
+
+
+def made(seed):
+    """The first edit that the files give."""
+    random = Random(seed)
+    while True:
+        edit = make_edit(random, random.choice(FILES))
+        if edit is not None:
+            return edit
+
+
+def case_of(make, seed):
+    """The first case of a kind that the files give."""
+    random = Random(seed)
+    while True:
+        edit = make_edit(random, random.choice(FILES))
+        case = make(random, edit) if edit else None
+        if case is not None:
+            return case
+
+
+def applied(case):
+    try:
+        return patch_text(case.text, case.patches).text
+    except EditError:
+        return None
+
+
+@given(st.sampled_from(LINES), st.sampled_from(LINES))
+def test_a_line_written_anew_gets_no_character_of_the_old_one(old, new):
+    """Quotes and dashes of the document stay where the line was kept, and only there."""
+    merged = merge_text(old, old.translate(TYPOGRAPHIC), new)
+    assert fold_typography(merged) == fold_typography(new)
+    if not set(re.findall(r"\w+", old)) & set(re.findall(r"\w+", new)):
+        assert merged == new
+
+
+@given(st.sampled_from(LINES), st.data())
+def test_what_is_put_into_a_line_stays_as_it_is_written(line, data):
+    """Where one piece is added, all others are the document's, and the new one is the model's."""
+    parts = tokenize_line(line)
+    at = data.draw(st.integers(0, len(parts)))
+    assume(not any(part[0] in "#/*-;<" for part in (*parts[:1], *parts[at - 1 : at], *parts[at : at + 1])))
+    new = "".join([*parts[:at], " added ", *parts[at:]])
+    merged = merge_text(line, line.translate(TYPOGRAPHIC), new)
+    assert " added " in merged
+    assert merged.replace(" added ", "").translate(TYPOGRAPHIC) == line.translate(TYPOGRAPHIC)
+
+
+@given(
+    st.lists(st.sampled_from(LINES), min_size=2, max_size=5), st.lists(st.sampled_from(LINES), min_size=1, max_size=5)
+)
+def test_one_way_to_undo_escapes_gives_both_texts_back(old, new):
+    """Escaped throughout, as JSON is, or only the line breaks: the texts are among the readings, as a pair."""
+    old_text, new_text = "\n".join(old), "\n".join(new)
+
+    def escaped(text):
+        return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+    ways = list(undo_double_escaping(escaped(old_text), escaped(new_text)))
+    assert (old_text, new_text) in ways
+    if "\\" not in old_text + new_text:
+        ways = list(undo_double_escaping(old_text.replace("\n", "\\n"), new_text.replace("\n", "\\n")))
+        assert old_text in [way[0] for way in ways]
+
+
+@given(st.lists(st.sampled_from(LINES), min_size=2, max_size=4, unique=True), st.data())
+def test_marks_of_the_new_text_alone_are_taken_off_or_doubted(lines, data):
+    """Never half of them, and never from a text that has none."""
+    indents = data.draw(st.lists(st.sampled_from(["", "    ", "        "]), min_size=6, max_size=6))
+    old = [indent + line for indent, line in zip(indents, lines, strict=False)]
+    added = indents[4] + data.draw(st.sampled_from(LINES))
+    assume(not any(line[:1] in ("+", "-") for line in (*old, added)))
+    at = data.draw(st.integers(0, len(old)))
+    truth = "\n".join([*old[:at], added, *old[at:]])
+    for mark in ("+", "+ "):
+        try:
+            found = strip_new_text_markers(
+                "\n".join(old), "\n".join([*old[:at], mark + added, *old[at:]]), "\n".join(old)
+            )
+        except AmbiguousDiffMarkers:
+            continue
+        assert found is not None
+        assert found[0] == truth
+    assert strip_new_text_markers("\n".join(old), truth, "\n".join(old)) is None
+
+
+@fixed
+@pytest.mark.parametrize("make", ONE_SIDED, ids=lambda make: make.__name__)
+@given(seeds)
+def test_a_slip_of_one_text_gives_the_truth_or_a_refusal(make, seed):
+    """Marks, numbers, escapes and characters that only one of the two texts has, and one letter too many."""
+    case = case_of(make, seed)
+    assert applied(case) in (case.expected, None)
+
+
+@fixed
+@pytest.mark.parametrize(
+    "make",
+    [marks_in_new, wide_marks_in_new, diff_as_new, old_marked, old_partly_marked, tight_numbers, tight_numbers_both,
+     numbers_of_kept, plural_in_context, plural_in_removed, drifted_lines],
+    ids=lambda make: make.__name__,
+)  # fmt: skip
+@given(seeds)
+def test_a_patch_that_was_made_is_not_made_again(make, seed):
+    """Asked twice: said to be made, or not found; the text stays."""
+    case = case_of(make, seed)
+    assume(applied(case) == case.expected)
+    assert patch_again(case) in (case.expected, None)
+
+
+@fixed
+@given(seeds)
+def test_lines_moved_one_level_deeper_are_not_moved_twice(seed):
+    """The new text stands there verbatim, and the old one fits it but for its indentation."""
+    case = case_of(deeper, seed)
+    assume(applied(case) == case.expected)
+    assert patch_again(case) is None
+
+
+def patch_again(case):
+    try:
+        return patch_text(case.expected, case.patches).text
+    except EditError:
+        return None
+
+
+@fixed
+@given(seeds, st.sampled_from([drifted, drifted_lines, gone, renamed, twin_only]))
+def test_drift_gives_the_truth_or_a_refusal(seed, make):
+    """Around the change the file reads differently; where the lines to change are gone nothing is edited."""
+    case = case_of(make, seed)
+    assert applied(case) in (case.expected, None)
+
+
+@fixed
+@given(seeds, st.sampled_from([*KINDS, *ONE_SIDED]))
+def test_a_module_that_parsed_parses_after_an_adapted_edit(seed, make):
+    """Whatever was read, moved or merged: a true edit that parses leaves a module that does."""
+    case = case_of(make, seed)
+    assume(parses(case.text) and parses(case.expected))
+    try:
+        result = patch_text(case.text, case.patches, "module.py")
+    except EditError:
+        return
+    assert parses(result.text)
+    assert result.notes == ()
+
+
+def parses(text):
+    try:
+        ast.parse(text.removeprefix("\ufeff"))
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "old", "new", "said"),
+    [
+        ("a.py", "x = 1\ny = 2\n", "y = 2", "y = (2", "line 2 no longer parses: '(' was never closed"),
+        ("a.json", '{"a": 1,\n "b": 2}\n', '"b": 2', '"b": 2,', "line 2 no longer parses: Expecting property name"),
+        ("a.toml", "a = 1\nb = 2\n", "b = 2", "b =", "line 2 no longer parses: Invalid value"),
+        ("a.js", "f(1);\ng(2);\n", "g(2);", "g(2;", "line 2 no longer parses"),
+    ],
+)
+def test_an_edit_that_is_written_as_given_and_breaks_its_file_is_said(path, before, old, new, said):
+    """The model wrote it so, and may mean it; it learns where the file stops making sense."""
+    (note,) = patch_text(before, [{"old_text": old, "new_text": new}], path).notes
+    assert note.startswith(said)
+
+
+@pytest.mark.parametrize("path", ["a.txt", "a.yaml", "Makefile", "a.py"])
+def test_nothing_is_said_of_a_file_that_did_not_parse_before(path):
+    """What is no Python is no Python after an edit either."""
+    assert patch_text("x = (\ny = 2\n", [{"old_text": "y = 2", "new_text": "y = 3"}], path).notes == ()

@@ -1,0 +1,487 @@
+"""The edit engine: the right place or a refusal, and not one byte more than asked."""
+
+import time
+from contextlib import suppress
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from adapter.core.errors import EditError
+from adapter.editing import patch_text
+from adapter.tools.operations import ParameterNames, Patch
+
+
+def patched(text, *pairs):
+    return patch_text(text, [Patch(*pair) for pair in pairs]).text
+
+
+def refusal(text, *pairs):
+    with pytest.raises(EditError) as caught:
+        patch_text(text, [Patch(*pair) for pair in pairs])
+    assert str(caught.value).endswith("Nothing was changed.")
+    return str(caught.value)
+
+
+# ------------------------------------------------------------- one place, exactly
+
+LINE = st.text(st.sampled_from("ab \t}é\u2028\x0c"), max_size=6)
+END = st.sampled_from(["\n", "\r\n", "\r"])
+TEXT = st.tuples(st.sampled_from(["", "\ufeff"]), st.lists(st.tuples(LINE, END)), LINE).map(
+    lambda parts: parts[0] + "".join(line + end for line, end in parts[1]) + parts[2]
+)
+
+
+@given(TEXT, TEXT, LINE)
+def test_bytes_outside_the_match_never_change(before, after, new):
+    """Whatever surrounds the match comes out as it went in."""
+    assume(new)  # whole lines that are deleted take their line end along
+    after = after.removeprefix("\ufeff")
+    if before.endswith("\r") and after.startswith("\n"):
+        after = after[1:]
+    result = patch_text(f"{before}<MARK>{after}", [Patch("<MARK>", new)])
+    assert result.text == f"{before}{new}{after}"
+    assert result.matches[0].strictness == "exact"
+
+
+@given(st.lists(st.sampled_from(["one", "two", "three", "four"]), min_size=1, unique=True))
+def test_patches_are_independent_of_their_order(order):
+    """Every patch is located in the original, so the order of the list cannot matter."""
+    text = "one\r\ntwo\nthree\rfour"
+    result = patched(text, *[(word, word[::-1]) for word in order])
+    assert result == "".join(_swap(piece, order) for piece in ["one", "\r\n", "two", "\n", "three", "\r", "four"])
+
+
+def _swap(piece, order):
+    return piece[::-1] if piece in order else piece
+
+
+def test_a_patch_never_hits_what_another_one_wrote():
+    """D3: [a->b, b->X] on "a, b" gave "X, b"."""
+    assert patched("a\nb", ("a", "b"), ("b", "X")) == "b\nX"
+
+
+def test_matches_report_lines_in_the_order_of_the_patches():
+    """Line numbers are those of the original text, 1-based."""
+    result = patch_text("one\ntwo\nthree\n", [Patch("three\n", "3\n"), Patch("one\ntwo", "1\n1b\n2")])
+    assert [(match.start_line, match.end_line) for match in result.matches] == [(3, 3), (1, 2)]
+
+
+def test_diff_is_the_change():
+    """The diff shows removed and added lines under the file's name."""
+    diff = patch_text("a\nb\n", [Patch("a", "c")], path="x.py").diff
+    assert diff == "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n-a\n+c\n b\n"
+
+
+# ------------------------------------------------------------------ several places
+
+
+def test_several_exact_places_are_refused_with_their_lines():
+    """D1: the first of several matches was edited silently."""
+    message = refusal("x = 1\ny\nx = 1\n", ("x = 1", "x = 2"))
+    assert "matches 2 places (lines 1, 3)" in message
+    assert "start_line" in message
+
+
+def test_start_line_chooses_the_nearest_place():
+    """D2: line hints decide, also when they are a little off."""
+    text = "x\n" * 3 + "y\n" * 10 + "x\n"
+    assert patched(text, ("x", "z", 12)) == "x\n" * 3 + "y\n" * 10 + "z\n"
+    assert patched(text, ("x", "z", 2)) == "x\nz\nx\n" + "y\n" * 10 + "x\n"
+
+
+def test_end_line_alone_decides_by_the_last_line():
+    """A hint for the end is a hint too."""
+    text = "a\nb\n--\na\nb\n"
+    assert patched(text, ("a\nb", "c", None, 5)) == "a\nb\n--\nc\n"
+
+
+def test_a_tie_between_places_is_refused_with_their_lines():
+    """A hint in the middle between two places tells nothing."""
+    message = refusal("x\ny\nx\n", ("x", "z", 2))
+    assert "lines 1, 3" in message
+    assert "start_line 2" in message
+
+
+def test_two_places_on_one_line_are_a_tie():
+    """A line number cannot tell two places on one line apart."""
+    assert "lines 1, 1" in refusal("x + x\n", ("x", "y", 1))
+
+
+def test_overlapping_occurrences_count_as_places():
+    """ "aba" stands twice in "ababa", although str.count says once."""
+    assert "2 places" in refusal("ababa", ("aba", "c"))
+
+
+def test_a_loose_match_never_settles_an_exact_ambiguity():
+    """What is ambiguous exactly stays ambiguous."""
+    assert "2 places" in refusal("  x\n  x\nx \n", ("  x", "y"))
+
+
+# ------------------------------------------------------------------- white space
+
+
+def test_indentation_of_the_place_is_kept():
+    """D6: a method pasted without its indentation lost it."""
+    text = "class A:\n    def f(self):\n        return 1\n"
+    result = patched(
+        text, ("def f(self):\n    return 1", "def f(self):\n    x = 1\n    if x:\n        return x\n    return 1")
+    )
+    assert result == (
+        "class A:\n    def f(self):\n        x = 1\n        if x:\n            return x\n        return 1\n"
+    )
+
+
+BLOCK = st.lists(
+    st.tuples(st.integers(0, 3), st.text(st.sampled_from("ab(): "), min_size=1, max_size=6).map(lambda t: f"x{t}y")),
+    min_size=2,
+    max_size=6,
+    unique_by=lambda line: line[1].replace(" ", ""),
+)
+
+
+@given(BLOCK, BLOCK, st.integers(1, 3), st.sampled_from(["    ", "\t"]), st.sampled_from(["\n", "\r\n"]))
+def test_a_shifted_block_lands_at_the_indentation_of_the_file(block, inserted, levels, unit, end):
+    """Dedented old and new text give what the same edit gives at the right depth, in the file's own unit."""
+    inserted = [(depth, f"new {text}") for depth, text in inserted]
+
+    def at(shift, lines, unit, end):
+        return "".join(unit * (depth + shift) + text + end for depth, text in lines)
+
+    text = "before" + end + at(levels, block, unit, end) + "after"
+    old, new = at(0, block, "    ", "\n"), at(0, [block[0], *inserted, *block[1:]], "    ", "\n")
+    expected = "before" + end + at(levels, [block[0], *inserted, *block[1:]], unit, end) + "after"
+    assert patched(text, (old, new)) == expected
+
+
+def test_spaces_for_tabs_are_translated():
+    """A model that writes spaces edits a file of tabs, and tabs come out."""
+    text = "func f() {\n\tif x {\n\t\treturn\n\t}\n}\n"
+    result = patched(
+        text,
+        ("    if x {\n        return\n", "    if x {\n        for {\n            y()\n        }\n        return\n"),
+    )
+    assert result == "func f() {\n\tif x {\n\t\tfor {\n\t\t\ty()\n\t\t}\n\t\treturn\n\t}\n}\n"
+
+
+def test_an_added_line_aligned_with_a_column_is_moved_and_not_scaled():
+    """A help text that is two columns short in old and new: the line that continues a description moves by two."""
+    head = "usage: x\n\n  Search\n    -x, --exact    Exact match\n    -i             Any case\n"
+    old = "  -x, --exact    Exact match\n  -i             Any case\n"
+    new = "  -x, --exact    Exact match\n                 (as by default)\n  -i             Any case\n"
+    assert patch_text(head, [{"old_text": old, "new_text": new}]).text == head.replace(
+        "    -i ", "                   (as by default)\n    -i "
+    )
+
+
+def test_of_two_equal_lines_of_which_one_reads_differently_now_none_is_taken_for_the_other():
+    """The model shows the line twice and changes the first; the file has it once, where the second stands."""
+    head = "test('strings', t => {\n  const ctx = make({level: 3});\n  t.is(ctx`{black} plain`, 'first of all');\n"
+    line = "  t.is(ctx`{keyword} can haz`, 'the very same text');\n"
+    text = head + line.replace("same", "other") + line + "});\n"
+    old = head + line + line + "});\n"
+    new = head + line.replace("keyword", "colour") + line + "});\n"
+    with pytest.raises(EditError):
+        patch_text(text, [{"old_text": old, "new_text": new}])
+
+
+def test_other_indent_widths_are_scaled():
+    """Two spaces in the patch, four in the file: deeper lines get four more."""
+    text = "def f():\n    if x:\n        a()\n"
+    result = patched(text, ("  if x:\n    a()\n", "  if x:\n    if y:\n      a()\n"))
+    assert result == "def f():\n    if x:\n        if y:\n            a()\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "expected"),
+    [
+        ("\t\tx()\n", "    x()\n", "y()\n    x()\n", "\ty()\n\t\tx()\n"),
+        ("\tx()\n", "  x()\n", "  x()\n    y()\n", "\tx()\n\t\ty()\n"),
+        ("  x()\n", "\tx()\n", "\tx()\n\t\ty()\n", "  x()\n    y()\n"),
+        ("        x()\n", "\t\tx()\n", "\t\tx()\n\t\t\ty()\n", "        x()\n            y()\n"),
+    ],
+)
+def test_one_matched_line_is_enough_to_translate_units(text, old, new, expected):
+    """Tabs against spaces: the unit is what the lines on either side have in common."""
+    assert patched(text, (old, new)) == expected
+
+
+def test_trailing_blanks_of_kept_lines_stay():
+    """Lines that the model only repeated keep the file's own bytes."""
+    text = "keep me  \nold\t\nkeep too \n"
+    assert patched(text, ("keep me\nold\nkeep too", "keep me\nnew\nkeep too")) == "keep me  \nnew\nkeep too \n"
+
+
+def test_blank_lines_around_old_text_do_not_matter():
+    """Models add blank lines at the edges that the file does not have."""
+    assert patched("  a\n  b\n", ("\n\na\nb\n\n", "\n\na\nc\n\n")) == "  a\n  c\n"
+
+
+def test_a_loose_match_says_so():
+    """A tolerated difference is never silent."""
+    result = patch_text("  a\n\tb\n", [Patch("a\nb", "a\nc")])
+    assert result.matches[0].strictness == "whitespace"
+    assert "white space" in result.matches[0].notes[0]
+
+
+def test_deleting_lines_loosely_takes_their_line_end():
+    """An empty replacement of whole lines leaves no blank line behind."""
+    assert patched("a\n    b\nc\n", ("  b \n", "")) == "a\nc\n"
+
+
+def test_several_loose_places_need_a_hint():
+    """Loose matches obey the same rule as exact ones."""
+    text = "if a:\n    go() \nif b:\n        go() \n"
+    assert "lines 2, 4" in refusal(text, ("  go()  ", "stop()"))
+    assert patched(text, ("  go()  ", "  stop()", 4)) == "if a:\n    go() \nif b:\n        stop()\n"
+
+
+def test_a_twin_is_not_edited_when_the_patch_was_already_applied():
+    """The new text stands elsewhere: a loose twin is more likely a second, different place."""
+    text = "  result = compute(2)\n" + "x\n" * 5 + "        result = compute(1)\n"
+    assert "already there (line 1)" in refusal(text, ("  result = compute(1)  ", "  result = compute(2)"))
+
+
+# ---------------------------------------------------------------------- line ends
+
+
+def test_crlf_file_takes_lf_patches_and_stays_crlf():
+    """D4: a CRLF file came out as LF or mixed."""
+    text = "a\r\nb\r\nc\r\n"
+    assert patched(text, ("a\nb\n", "a\nx\ny\n")) == "a\r\nx\r\ny\r\nc\r\n"
+
+
+def test_lf_file_takes_crlf_patches_and_stays_lf():
+    """The other way round works the same."""
+    assert patched("a\nb\nc\n", ("a\r\nb", "a\r\nx\r\ny")) == "a\nx\ny\nc\n"
+
+
+def test_mixed_line_ends_stay_where_they_were():
+    """Kept lines keep their own end, new ones take the end of the line above."""
+    text = "a\r\nb\nc\rd"
+    assert patched(text, ("a\nb\nc\nd", "a\nb\nnew\nc\nd2")) == "a\r\nb\nnew\nc\rd2"
+
+
+@pytest.mark.parametrize("text", ["\ufeffa\nb", "\ufeffa\r\nb\r\n", "a\nb"])
+def test_byte_order_mark_and_final_newline_stay(text):
+    """Neither is added nor lost, also by a patch of the first line."""
+    assert patched(text, ("a", "X")) == text.replace("a", "X")
+    assert patched(text, ("\ufeffa", "X")) == text.replace("a", "X")
+
+
+def test_form_feeds_and_line_separators_are_not_line_ends():
+    """str.splitlines would count U+2028, VT, FF and NEL."""
+    text = "a\u2028b\x0cc\x0bd\x85e\nf\n"
+    assert patch_text(text, [Patch("f", "g")]).matches[0].start_line == 2
+    assert patched(text, ("  f  ", "g")) == text.replace("f", "g")
+
+
+# ----------------------------------------------------------------------- refusals
+
+
+def test_every_failing_patch_is_listed_in_one_error():
+    """C251: a model repairs all of them in one go, and learns that the others fit."""
+    with pytest.raises(EditError) as caught:
+        patch_text("a\nb\nb\n", [Patch("a", "c"), Patch("b", "d"), Patch("", "x")])
+    assert len(caught.value.failures) == 2
+    assert "patch 2 of 3: old_text matches 2 places (lines 2, 3)" in str(caught.value)
+    assert "patch 3 of 3: old_text is empty" in str(caught.value)
+    assert "Patch 1 fits as it is: correct only the others, and send all of them again" in str(caught.value)
+
+
+def test_overlapping_patches_are_refused():
+    """Two patches for one line contradict each other."""
+    assert "patch 2 of 2: overlaps patch 1 (lines 1-2 and lines 2-3)" in refusal(
+        "a\nb\nc\n", ("a\nb", "x"), ("b\nc", "y")
+    )
+
+
+def test_adjacent_patches_are_not_overlapping():
+    """Spans may touch."""
+    assert patched("ab", ("a", "1"), ("b", "2")) == "12"
+
+
+def test_a_body_that_nobody_wrote_is_not_replaced():
+    """D5: first and last line agreed, and a block with quite another body was overwritten."""
+    text = "def load(path):\n    with open(path) as file:\n        return json.load(file)\n    # end\n"
+    old = "def load(path):\n    connection = connect(path)\n    rows = connection.execute(QUERY)\n    # end"
+    assert "Nothing was changed" in refusal(text, (old, "def load(path):\n    return None\n    # end"))
+
+
+@pytest.mark.parametrize(
+    ("pair", "said"),
+    [
+        (("", "x"), "old_text is empty"),
+        (("a", "a"), "no change"),
+        (("a\n", "a\r\n"), "no change"),
+        (("gone", "here"), "already applied"),
+    ],
+)
+def test_refusals_name_the_reason(pair, said):
+    """X11: each mistake has its own words."""
+    assert said in refusal("a\nhere\n", pair)
+
+
+def test_already_applied_names_the_line():
+    """A model that repeats an edit is told to go on."""
+    assert "new_text is there (line 2)" in refusal("a\nhere\n", ("gone", "here"))
+
+
+def test_not_found_shows_the_closest_block_and_its_first_difference():
+    """The real lines are what a model needs to try again."""
+    message = refusal(
+        "import os\n\ndef total(items):\n    return sum(items)\n", ("def totals_of(items):\n    return sum(items)", "x")
+    )
+    assert "Closest is lines 3-4" in message
+    assert "3: def total(items):" in message
+    assert "- old_text: def totals_of(items):\n+ file:     def total(items):" in message
+    assert "Copy old_text" in message
+
+
+def test_not_found_in_an_unrelated_file_says_to_read_again():
+    """A bad suggestion is worse than none."""
+    assert "Nothing in the file resembles it" in refusal("alpha\nbeta\n", ("0123456789 + 42", "x"))
+    assert "Nothing in the file resembles it" in refusal("", ("0123456789 + 42", "x"))
+
+
+@pytest.mark.parametrize(
+    ("patch", "said"),
+    [
+        ({"old_text": "a"}, "new_text is missing"),
+        ({"old_text": 1, "new_text": "b"}, "old_text must be a text, got '1'"),
+        ({"old_text": "a", "new_text": "b", "start_line": "7"}, "start_line must be a line number"),
+        ({"old_text": "a", "new_text": "b", "row": 7}, "unknown key 'row'"),
+        ("a", "expected an object"),
+    ],
+)
+def test_bad_mappings_are_refused_by_number(patch, said):
+    """A malformed patch object was silently dropped by the original."""
+    with pytest.raises(EditError) as caught:
+        patch_text("a\n", [{"old_text": "a", "new_text": "c"}, patch])
+    assert f"patch 2 of 2: {said}" in str(caught.value)
+
+
+def test_no_patches_is_an_error():
+    """An empty list cannot have been meant."""
+    assert "no patches" in refusal("a")
+
+
+# --------------------------------------------------------------------------- cost
+
+
+@pytest.mark.parametrize("old", ["line 50000 of it\n", "  line 50000 of it \n"])
+def test_large_files_are_patched_in_moments(old):
+    """100,000 lines, exactly and loosely."""
+    text = "".join(f"line {i} of it\n" for i in range(100_000))
+    start = time.thread_time()
+    patched(text, (old, "x\n"))
+    assert time.thread_time() - start < 5
+
+
+def test_the_closest_block_of_a_large_file_is_found_in_moments():
+    """Refusals must not cost more than edits."""
+    text = "".join(f"line {i} of it\n" for i in range(100_000))
+    start = time.thread_time()
+    assert "Closest is line" in refusal(text, ("lime 50000 of those\n", "x\n"))
+    assert time.thread_time() - start < 5
+
+
+def test_periodic_texts_do_not_stall():
+    """Overlapping occurrences of a periodic text are bounded."""
+    start = time.thread_time()
+    assert "more than 10000 places" in refusal("a" * 200_000, ("a" * 1_000, "b", 1))
+    assert time.thread_time() - start < 5
+
+
+def test_misspelt_lines_that_repeat_are_ambiguous():
+    """What says nothing when spelt right says nothing when misspelt."""
+    assert "Closest is" in refusal("same line of it\n" * 1_000, ("same lnie of it\n" * 30, "x"))
+
+
+@pytest.mark.parametrize("size", [1_000, 5_000])
+def test_long_rough_texts_are_bounded(size):
+    """Thousands of similar lines with a few typing errors: found or refused, but soon."""
+    lines = [f"line {i} of file with number {i * 7}" for i in range(20_000)]
+    old = "\n".join(lines[500 : 500 + size]).replace("file", "flie", 3)
+    start = time.thread_time()
+    with suppress(EditError):
+        patched("\n".join(lines), (old, old + "\nmore"))
+    assert time.thread_time() - start < 5
+
+
+def test_a_new_line_that_stands_elsewhere_is_not_taken_for_applied():
+    """``return None`` is everywhere; only lines kept around it would make it evidence."""
+    text = "def first(key):\n    return None\n\n\ndef second(key, value):\n    return value or default(key)\n"
+    result = patched(text, ("    retrun value or default(key)", "    return None"))
+    assert result == text.replace("    return value or default(key)", "    return None")
+
+
+def test_the_parts_of_the_call_are_named_as_the_tool_names_them():
+    """A model corrects what it can see in its own call."""
+    names = ParameterNames("old_string", "new_string", start_line=None, replace_all="all")
+    with pytest.raises(EditError) as caught:
+        patch_text("x\nx\n", [Patch("x", "y")], names=names)
+    assert "old_string matches 2 places (lines 1, 2); add a surrounding line, or set all to change" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "patch", "after"),
+    [
+        ("a\rb\nc\nd\n", Patch("a\n", "a\nx\n"), "a\rx\nb\nc\nd\n"),
+        ("a\rb\nc\nd\n", Patch("b", "b\nx"), "a\rb\nx\nc\nd\n"),
+        ("a\rb\rc\r", Patch("b", "b\nx"), "a\rb\rx\rc\r"),
+        ("a\r\nb\rc\r\nd\r\n", Patch("b\n", "b\nx\n"), "a\r\nb\rx\r\nc\r\nd\r\n"),
+        ("a\rb\nc\n", Patch("a\nb", "a\nB"), "a\rB\nc\n"),
+    ],
+)
+def test_a_lone_carriage_return_is_kept_and_not_copied(text, patch, after):
+    """Where lines end otherwise a new one gets their end; where all end so, that one."""
+    assert patch_text(text, [patch]).text == after
+
+
+TWICE: dict[str, tuple[str, dict[str, object]]] = {
+    "part of a line with its indentation, and a twin of it within another line": (
+        '# Shell\n  eval "$(fzf --zsh)"\n\n* zsh: `COMMAND= eval "$(fzf --zsh)"`\n',
+        {"old_text": '  eval "$(fzf --zsh)"', "new_text": "  source <(fzf --zsh)"},
+    ),
+    "a blank line, in a text that begins without its indentation": (
+        "def f(self):\n    g.append(\n        1\n    )\n    return endpoints_info\n\ndef parse(self):\n    pass\n",
+        {
+            "old_text": ")\n    return endpoints_info\n\ndef parse(self):\n",
+            "new_text": ")\n\n    return endpoints_info\n\ndef parse(self):\n",
+        },
+    ),
+    "two blanks a level where the file has four": (
+        "class C:\n    @overload\n    def __call__(\n        self, key: str\n    ) -> str:\n        ...\n",
+        {
+            "old_text": "  def __call__(\n    self, key: str\n",
+            "new_text": "  def __call__(\n    self,\n  ) -> T:\n    ...\n\n"
+            "  @overload\n  def __call__(\n    self, key: str\n",
+        },
+    ),
+    "a blank line in one of two blocks, told by its line": (
+        "a\n\tvar size = args.length;\n\tif (size > 1) {\n"
+        + "x\n" * 10
+        + "\tvar size = args.length;\n\tif (size > 1) {\n",
+        {
+            "old_text": "\tvar size = args.length;\n\tif (size > 1) {\n",
+            "new_text": "\tvar size = args.length;\n\n\tif (size > 1) {\n",
+            "start_line": 2,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TWICE)
+def test_what_was_made_is_not_made_again(case):
+    text, patch = TWICE[case]
+    once = patch_text(text, [patch]).text
+    assert once != text
+    with pytest.raises(EditError, match="already"):
+        patch_text(once, [patch])
+
+
+def test_blanks_before_a_part_of_a_line_are_not_added_to_it():
+    """The place has one blank there, the texts have two."""
+    patch = {"old_text": "  eval  x", "new_text": "  source y"}
+    assert patch_text("run: `A= eval x`\n", [patch]).text == "run: `A= source y`\n"

@@ -1,0 +1,134 @@
+"""What a notation says of a text is what becomes of it, or nothing: never another change."""
+
+import difflib
+import json
+import re
+from contextlib import suppress
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from adapter import EditError, patch_text
+from adapter.core.text.diffs import unified_diff
+from adapter.editing.notations.registry import is_known_notation
+
+KINDS = (
+    "a = 1|    a = 1|b|=======|<<<<<<< HEAD|>>>>>>> other|-------|- item|+ plus|@@ x|```|class A:|class B:"
+    "|    return 1|*** x|\\ n|--- a| "
+)
+LINES = st.sampled_from(["", *re.findall(r"[^|]+", KINDS)])
+TEXTS = st.lists(LINES, max_size=12).map(lambda lines: "".join(line + "\n" for line in lines))
+ENDS = st.sampled_from(["\n", "\r\n"])
+
+
+def becomes(text, patch):
+    """The patched text, None for a refusal."""
+    try:
+        return patch_text(text, patch).text
+    except EditError:
+        return None
+
+
+@given(TEXTS, TEXTS, ENDS, st.booleans(), st.booleans())
+@example("a = 1\n\n\n\na = 1\n", "\n\n\na = 1\n", "\n", True, True)  # its last line of context is blank
+def test_our_own_diff_gives_the_text_it_was_made_for(before, after, end, cut_before, cut_after):
+    """With every line end and with or without one at the end of the file."""
+    before = before.removesuffix("\n") if cut_before else before
+    after = after.removesuffix("\n") if cut_after else after
+    diff = unified_diff(before, after, "f")
+    if is_known_notation(diff) and ("\n" in before or end == "\n"):  # one line has no line end to copy
+        got = becomes(before.replace("\n", end), diff)
+        assert got in (after.replace("\n", end), None)
+
+
+@given(TEXTS, TEXTS)
+@example("a = 1\n", "\na = 1\n")  # only a blank line, at the edge
+def test_a_diff_with_numbers_and_context_is_never_refused(before, after):
+    """Its numbers are right and its lines stand there."""
+    lines = [
+        line for line in (before + after).split("\n") if line[:1] in ("\\", "@") or line.startswith(("--- ", "```"))
+    ]
+    diff = unified_diff(before, after, "f")
+    if before and diff and not lines:
+        assert becomes(before, diff) == after
+
+
+@given(TEXTS, TEXTS)
+def test_a_diff_without_context_is_right_or_refused(before, after):
+    """As ``diff -U0`` writes it."""
+    diff = "".join(difflib.unified_diff(before.splitlines(True), after.splitlines(True), "a/f", "b/f", n=0))
+    if is_known_notation(diff):
+        assert becomes(before, diff) in (after, None)
+
+
+@given(TEXTS, TEXTS, TEXTS, TEXTS)
+def test_a_block_is_right_or_refused(above, old, new, below):
+    """Whatever its texts look like."""
+    text = above + old + below
+    block = f"<<<<<<< SEARCH\n{old}=======\n{new}>>>>>>> REPLACE\n"
+    if text.count(old) == 1 and ("\n" + text).count("\n" + old) == 1 and old.strip() and "=======\n" not in new:
+        assert becomes(text, block) in (above + new + below, None)
+
+
+@given(TEXTS, TEXTS, ENDS)
+def test_a_whole_file_is_that_file_or_refused(before, after, end):
+    """Whatever was there."""
+    written = f"f.txt\n~~~~\n{after}~~~~\n"
+    if "\n" in before and not is_known_notation(after):  # an answer that holds edits is those
+        assert becomes(before.replace("\n", end), written) in (after.replace("\n", end), None)
+
+
+@given(TEXTS, TEXTS, TEXTS)
+def test_an_envelope_is_right_or_refused(above, old, below):
+    """A line is taken out of a text that stands once; what is above and below it stays."""
+    text = above + old + below
+    body = "".join(f"-{line}\n" for line in old.split("\n")[:-1])
+    envelope = f"*** Begin Patch\n*** Update File: f\n@@\n{body}+new\n*** End Patch\n"
+    if old.strip() and ("\n" + text).count("\n" + old) == 1:
+        assert becomes(text, envelope) in (above + "new\n" + below, None)
+
+
+@given(TEXTS)
+def test_any_text_given_as_patches_is_a_refusal_or_an_edit(text):
+    """Nothing else is raised, ."""
+    with suppress(EditError):
+        patch_text("a = 1\nb\n", text)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "<<<<<<< SEARCH\nport = 1\n=======\nport = 2\n>>>>>>> REPLACE",
+        "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-port = 1\n+port = 2\n host = 0\n",
+        "*** Begin Patch\n*** Update File: f\n@@\n-port = 1\n+port = 2\n*** End Patch",
+        json.dumps({"old_string": "port = 1", "new_string": "port = 2"}),
+        json.dumps([{"search": "port = 1", "replace": "port = 2"}]),
+        "f.ini\n```\nport = 2\nhost = 0\n```",
+        {"old_str": "port = 1", "new_str": "port = 2"},
+        [{"old_text": "port = 1", "new_text": "port = 2"}],
+    ],
+)
+def test_patch_text_takes_every_notation(written):
+    """As one text, or as values."""
+    assert patch_text("port = 1\nhost = 0\n", written).text == "port = 2\nhost = 0\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("make it better", "expected a unified diff"),
+        ("", "expected a unified diff"),
+        ("{'old_text': 'a'}", "neither JSON nor a notation"),
+        ([], "no patches were given"),
+        (7, "expected a text, or a list of patches, got '7'"),
+        ("*** Begin Patch\n*** Delete File: f\n*** End Patch", "got 'delete'"),
+    ],
+)
+def test_what_is_no_patch_is_one_clear_error(written, said):
+    """It says what was got and what would do."""
+    with pytest.raises(EditError) as caught:
+        patch_text("port = 1\n", written)
+    assert said in str(caught.value)
+    assert str(caught.value).count("\n") == 0
+    assert str(caught.value).endswith("Nothing was changed.")

@@ -1,0 +1,52 @@
+"""Each rejected patch has a kind that callers can act on."""
+
+import pytest
+
+from adapter.core.errors import EditError
+from adapter.editing import patch_text
+from adapter.tools.operations import ParameterNames
+
+TEXT = "def area(width, height):\n    total = width * height\n    return total\n\n\nsame = 1\nsame = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("nothing like this is there", "x", "not found"),
+        ("same = 1", "same = 2", "ambiguous"),
+        ("same = 1", "same = 1", "no change"),
+        ("    total = height", "    total = width * height", "already applied"),
+        ("", "x", "invalid"),
+        ("    return total", "    # ... rest of the code ...", "invalid"),
+    ],
+)
+def test_a_rejected_patch_has_a_kind(old, new, kind):
+    with pytest.raises(EditError) as caught:
+        patch_text(TEXT, {"old_text": old, "new_text": new})
+    assert caught.value.kinds == (kind,)
+
+
+def test_each_rejected_patch_of_several_has_its_kind():
+    patches = [
+        {"old_text": "same = 1", "new_text": "same = 2"},
+        {"old_text": "    return total", "new_text": "    return 1"},
+        {"old_text": "nothing like this is there", "new_text": "x"},
+    ]
+    with pytest.raises(EditError) as caught:
+        patch_text(TEXT, patches, names=ParameterNames())
+    assert caught.value.kinds == ("ambiguous", "not found")
+    assert len(caught.value.failures) == 2
+
+
+def test_patches_of_one_another_are_dependent_or_overlap():
+    patches = [
+        {"old_text": "total = width * height", "new_text": "product = width * height"},
+        {"old_text": "product = width * height", "new_text": "size = width * height"},
+    ]
+    with pytest.raises(EditError) as caught:
+        patch_text(TEXT, patches)
+    assert caught.value.kinds == ("dependent",)
+    twice = [{"old_text": "    return total", "new_text": f"    return {value}"} for value in (1, 2)]
+    with pytest.raises(EditError) as caught:
+        patch_text(TEXT, twice)
+    assert caught.value.kinds == ("overlapping",)

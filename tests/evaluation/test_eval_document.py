@@ -1,0 +1,46 @@
+"""docs/evaluate.md: its suites run, and it counts the scenarios; docs/performance.md describes the simulated model."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+from adapter.evaluation.scenario import KINDS, perform
+from adapter.evaluation.suite_loader import built_in, load_suite
+from benchmarks.faulty_model import Mending
+from benchmarks.guardrails import needed
+from benchmarks.mistakes import MISTAKES
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+PAGE = (DOCS / "evaluate.md").read_text(encoding="utf-8")
+MEASURED = " ".join((DOCS / "performance.md").read_text(encoding="utf-8").split())
+
+
+def test_the_suites_that_it_shows_are_ones(tmp_path):
+    """In TOML and in Python, each solved by its oracle and not by its answer alone."""
+    for language, suffix in (("toml", "toml"), ("python", "py")):
+        found = re.search(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+        assert found is not None
+        file = tmp_path / f"suite.{suffix}"
+        file.write_text(found[1], encoding="utf-8")
+        (scenario,) = load_suite(str(file))
+        made, answer = scenario.solution
+        world = scenario.world()
+        assert scenario.check(world, [], answer) != ""
+        again = [perform(scenario, world, each.name, each.arguments) for each in made]
+        assert scenario.check(world, again, answer) == ""
+
+
+def test_what_it_counts_is_there():
+    """Kinds and scenarios, the longest of them, mistakes and their mending."""
+    scenarios = built_in()
+    rows = dict(re.findall(r"^\| ([\w ]+) \| (\d+) \|", PAGE, re.MULTILINE))
+    assert {kind: int(rows[kind]) for kind in KINDS} == Counter(each.kind for each in scenarios)
+    assert f"a model {len(scenarios)} tasks of up to six steps" in " ".join(PAGE.split())
+    assert max(map(needed, scenarios)) - 1 == 6
+    assert "thirteen mistakes" in MEASURED
+    assert len(MISTAKES) == 13
+    mending = Mending()
+    assert f"a probability of {mending.named} where" in MEASURED
+    assert f"{mending.told} where anything was reported, {mending.anew} where" in MEASURED

@@ -1,0 +1,60 @@
+"""Numbers between two bounds as GBNF, read as the regular expressions that these grammars are."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.grammars.number_ranges import MOST, PLACES, decimal_range_rule, integer_range_rule, open_range_rule
+
+
+def admits(grammar: str, text: str) -> bool:
+    """GBNF without names differs from a regular expression in its quotes and blanks."""
+    parts = re.split(r'"([^"]*)"', grammar)
+    expression = "".join(re.escape(part) if index % 2 else part.replace(" ", "") for index, part in enumerate(parts))
+    return re.fullmatch(expression, text) is not None
+
+
+NUMBERS = st.integers(-MOST, MOST) | st.integers(-1100, 1100)
+
+
+@given(bounds=st.tuples(NUMBERS, NUMBERS).map(sorted), others=st.lists(NUMBERS))
+def test_the_integers_between_two_bounds_and_no_others(bounds, others):
+    lowest, highest = bounds
+    grammar = integer_range_rule(lowest, highest)
+    for number in {lowest, highest, lowest - 1, highest + 1, 0, -lowest, *others}:
+        assert admits(grammar, str(number)) == (lowest <= number <= highest), number
+
+
+DECIMALS = st.builds(lambda number, places: Decimal(number).scaleb(-places), NUMBERS, st.integers(0, PLACES))
+
+
+@given(bounds=st.tuples(DECIMALS, DECIMALS).map(sorted), others=st.lists(DECIMALS))
+def test_the_decimals_between_two_bounds_and_no_others(bounds, others):
+    lowest, highest = bounds
+    grammar, step = decimal_range_rule(lowest, highest), Decimal(1).scaleb(-PLACES)
+    for number in {lowest, highest, lowest - step, highest + step, *others}:
+        text = f"{number:f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        if text not in ("-0", ""):
+            assert admits(grammar, text) == (lowest <= number <= highest), text
+
+
+@given(bounds=st.tuples(DECIMALS, DECIMALS).map(sorted), digits=st.integers(10, 99), exponent=st.integers(1, 99))
+def test_what_is_small_or_large_may_have_an_exponent_where_the_bounds_allow_it(bounds, digits, exponent):
+    """8.854e-12 between 0 and 1, 6.022e23 from 0 on; never a number outside."""
+    lowest, highest = bounds
+    mantissa = f"{digits // 10}.{digits % 10}"
+    for text in (f"{mantissa}e-{exponent}", f"-{mantissa}e-{exponent}"):
+        if admits(decimal_range_rule(lowest, highest), text):
+            assert lowest <= Decimal(text) <= highest
+        assert admits(decimal_range_rule(min(lowest, -highest, Decimal(-1)), max(-lowest, highest, Decimal(1))), text)
+    for text in (f"{mantissa}e{exponent}", f"-{mantissa}e+{exponent}"):
+        for low, high in ((lowest, None), (None, highest), (None, None)):
+            if any(admits(way, text) for way in open_range_rule(low, high)):
+                assert low is None or low <= Decimal(text)
+                assert high is None or Decimal(text) <= high
+    assert any(admits(way, "6.022e23") for way in open_range_rule(Decimal(0), None))

@@ -1,0 +1,89 @@
+"""Patterns of schemas as grammars: what a real llama.cpp makes of them is found by Python's `re`."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from adapter.grammars.gbnf import build_gbnf
+from adapter.grammars.regex_to_gbnf import string_rule_for_pattern
+from adapter.parsing.parser import parse
+from adapter.tools.tool import ToolSet
+from benchmarks.valid_calls import PATTERNS
+from tests.grammars.test_gbnf import arguments_of, parameter, sample
+
+MORE = (
+    *(r"^[^a]$", r"^\W\D$", r"a|^b$", r"^(?P<year>\d{4})$", r"^x{2,}$", r"^a*?b+?$"),
+    *("^[\"\\\\\\/]+$", r"^[\s]$", r"^[^\S]$", r"^[\w.+-]+$", r"^[]]", r"^\/\-\_$", "", "^(){3}$", r"^[a\d-]+$"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", [*PATTERNS, *MORE])
+def test_what_a_grammar_writes_has_the_pattern(random_engine, pattern):
+    tool = parameter({"type": "string", "pattern": pattern})
+    assert string_rule_for_pattern(pattern, 0, 20) is not None
+    for seed in range(3):
+        assert re.search(pattern, arguments_of(random_engine, tool, seed)["p"])
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\bword\b",
+        r"(?=.*\d).+",
+        r"(a)\1",
+        r"\p{L}+",
+        r"(?i)a",
+        "(",
+        ")",
+        "[",
+        "a{2001}",
+        "a**",
+        "*",
+        "x{,3}",
+        r"\cA",
+        "a^b",
+        "\\",
+    ],
+)
+def test_what_is_not_followed_leaves_the_string_free(random_engine, pattern):
+    assert string_rule_for_pattern(pattern) is None
+    tool = parameter({"type": "string", "pattern": pattern, "maxLength": 9})
+    assert json.loads(sample(random_engine, build_gbnf(ToolSet([tool])))[12:-13])["arguments"]["p"] is not None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shortest", "longest"),
+    [(r"^[a-z]+$", 3, 5), (r"^\d+(-\d+)*$", 0, 7), ("x", 0, 4), (r"^\S*$", 6, 6), (r"^(a|bc*)+$", 0, 6)],
+)
+def test_lengths_hold_beside_a_pattern(random_engine, pattern, shortest, longest):
+    schema = {"type": "string", "pattern": pattern, "minLength": shortest, "maxLength": longest}
+    for seed in range(3):
+        written = arguments_of(random_engine, parameter(schema), seed)["p"]
+        assert shortest <= len(written) <= longest
+        assert re.search(pattern, written)
+
+
+def test_a_pattern_that_no_length_fits_is_not_followed():
+    assert string_rule_for_pattern(r"^\d{8}$", 0, 7) is None
+    assert string_rule_for_pattern(r"^\d{8}$", 9, None) is None
+
+
+BARE = [pattern for pattern in (*PATTERNS, *MORE) if string_rule_for_pattern(pattern, 0, 20, is_bare=True) is not None]
+
+
+@pytest.mark.parametrize("pattern", [*BARE, r"^a\t?$", "^(<|b)$"])
+def test_a_bare_text_has_the_pattern(random_engine, pattern):
+    """Without line ends and tags, which are left out where the pattern does without."""
+    tools = ToolSet([parameter({"type": "string", "pattern": pattern})])
+    text = sample(random_engine, build_gbnf(tools, format="glm45", max_string=20))
+    (call,) = parse(text, tools, "glm45").calls
+    assert re.search(pattern, call.arguments["p"])
+
+
+def test_few_patterns_cannot_be_written_bare():
+    """Those that ask for a line end or a tab and nothing else."""
+    assert {*PATTERNS, *MORE} - {*BARE} <= {r"^[\s]$", r"^[^\S]$", ""}
+    assert string_rule_for_pattern("^<$", is_bare=True) is None

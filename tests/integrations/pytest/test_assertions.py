@@ -1,0 +1,109 @@
+"""`assert_calls`: what it takes for the same, and what its difference shows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from unittest.mock import ANY
+
+import pytest
+from openai.types.chat import ChatCompletion
+
+from adapter import parse
+from adapter.integrations.pytest import assert_calls
+
+
+def message(*calls: tuple[str, Any], content: str | None = None) -> dict[str, Any]:
+    made = [
+        {"id": f"call_{at}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        for at, (name, arguments) in enumerate(calls)
+    ]
+    return {"role": "assistant", "content": content, "tool_calls": made or None}
+
+
+def completion(*calls: tuple[str, Any], content: str | None = None) -> ChatCompletion:
+    choice = {"index": 0, "finish_reason": "stop", "message": message(*calls, content=content)}
+    fields = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+    return ChatCompletion.model_validate(fields)
+
+
+READ = ("read_file", {"path": "a.py", "limit": 20})
+RESPONSE = {
+    "object": "response",
+    "output": [
+        {"type": "message", "content": [{"type": "output_text", "text": "I look."}]},
+        {"type": "function_call", "name": "read_file", "arguments": '{"path": "a.py", "limit": 20}'},
+        {"type": "custom_tool_call", "name": "patch", "input": "*** Begin"},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        completion(READ),
+        completion(READ).choices[0].message,
+        completion(READ).choices[0].message.tool_calls,
+        message(READ),
+        [READ],
+        parse('<tool_call>{"name": "read_file", "arguments": {"path": "a.py", "limit": 20}}</tool_call>'),
+    ],
+    ids=["completion", "message", "calls", "dict", "pairs", "turn"],
+)
+def test_every_kind_of_answer_is_taken(answer):
+    """Whatever a program has in hand, and its calls by name or whole."""
+    assert_calls(answer, [READ])
+    assert_calls(answer, ["read_file"])
+    assert_calls(answer, [("read_file", {"limit": ANY, "path": "a.py"})])
+    assert_calls(answer, [("read_file", {"limit": 20})], partial=True)
+    for other in ([], [READ, READ], ["read"], [("read_file", {"path": "a.py"})], [("read_file", {**READ[1], "x": 1})]):
+        with pytest.raises(AssertionError, match="other calls than expected"):
+            assert_calls(answer, other)
+
+
+def test_a_response_has_calls_among_its_items():
+    """Functions and custom tools, whose input is text."""
+    assert_calls(RESPONSE, [READ, ("patch", "*** Begin")])
+    with pytest.raises(AssertionError, match=r"says: 'I look\.'"):
+        assert_calls({**RESPONSE, "output": RESPONSE["output"][:1]}, ["read_file"])
+
+
+def test_the_difference_shows_only_what_differs():
+    """What `ANY` stands for, what else was given, and the order of arguments are no differences."""
+    answer = completion(("search", {"query": "x", "where": "a"}), READ)
+    with pytest.raises(AssertionError) as caught:
+        assert_calls(answer, [("search", {"where": ANY}), ("read_file", {"limit": 20, "path": "b.py"})], partial=True)
+    assert str(caught.value) == "\n".join([
+        "other calls than expected (- expected, + made):",
+        "  search(",
+        '      where="a",',
+        "  )",
+        "  read_file(",
+        '-     path="b.py",',
+        '+     path="a.py",',
+        "      limit=20,",
+        "  )",
+    ])  # fmt: skip
+
+
+def test_calls_that_are_missing_and_too_many_are_shown():
+    """With what the answer says in their place."""
+    with pytest.raises(AssertionError, match=r"(?s)- search\(\.\.\.\)\n.*says: 'I cannot\.'"):
+        assert_calls(completion(content="I cannot."), ["search"])
+    with pytest.raises(AssertionError, match=r"(?s)  search\(\)\n\+ search\(\)$"):
+        assert_calls(completion(("search", {}), ("search", {})), ["search"])
+
+
+def test_what_is_no_answer_is_said():
+    """Rather than taken for one without calls."""
+    with pytest.raises(TypeError, match="expected a completion"):
+        assert_calls("read_file", ["read_file"])
+    with pytest.raises(TypeError, match="expected a call"):
+        assert_calls([3], ["read_file"])
+
+
+def test_arguments_that_are_no_object_are_compared_as_they_came():
+    """A server that reads calls itself may hand on broken JSON."""
+    broken = {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": '{"a": '}}]}
+    with pytest.raises(AssertionError, match=r"\+ f\('\{\"a\": '\)"):
+        assert_calls(broken, [("f", {"a": 1})])

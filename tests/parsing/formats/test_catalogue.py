@@ -1,0 +1,87 @@
+"""The catalogue of what models get wrong: 149 numbered malformations, each with the reading that is right.
+
+A file in fixtures/catalogue holds one part of it, an entry for each number::
+
+    number = 24
+    claim = "missing-final-closing-brace"
+    policy = "..."                 what this project does where reasonable parsers differ
+    source = "owner/repo#n"        where it was seen
+    finish_reason = "length"       the server's; "stop" when left out
+    calls = [["read_file", '{"path": "a.py"}'], ...]
+    [[entry.case]]
+    text = '''...'''               a spelling of it, exactly
+    content = "..."                what is shown to the user; nothing when left out
+
+No format is told. The table of policies in fixtures/catalogue/README.md is written by
+``python -m tests.generate``.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapter.core.turn import Turn
+from tests.each import each
+from tests.parsing.checks import read
+
+FOLDER = Path(__file__).parents[3] / "fixtures" / "catalogue"
+README = FOLDER / "README.md"
+TOOLS = json.loads((FOLDER.parent / "cases" / "tools.json").read_text(encoding="utf-8"))
+FILES: dict[str, list[dict[str, Any]]] = {
+    path.stem: tomllib.loads(path.read_text(encoding="utf-8"))["entry"] for path in sorted(FOLDER.glob("*.toml"))
+}
+ENTRIES = [entry for entries in FILES.values() for entry in entries]
+KEYS = {"number", "claim", "policy", "source", "finish_reason", "calls", "case"}
+TABLE_BEGINS = "| number | what it is | what we do |\n| --- | --- | --- |\n"
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_malformation_is_read_as_meant(file):
+    """D8: every spelling gives the calls and the content that are right, however it arrives."""
+    cases = {
+        f"{entry['number']:03}-{entry['claim']}-{number}": (entry, case)
+        for entry in FILES[file]
+        for number, case in enumerate(entry["case"], 1)
+    }
+    each(cases, is_read_as_meant)
+
+
+def is_read_as_meant(entry_and_case: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    entry, case = entry_and_case
+    events = read(case["text"], tools=TOOLS, finish_reason=entry.get("finish_reason", "stop"), text_may_follow=False)
+    turn = Turn.from_events(events)
+    assert [(call.name, call.arguments) for call in turn.calls] == [
+        (name, json.loads(arguments)) for name, arguments in entry["calls"]
+    ]
+    assert turn.content == case.get("content", "")
+
+
+def test_catalogue_is_complete():
+    """Each of the 149 numbers is there once, and an entry whose text nobody recorded has several spellings."""
+    assert [entry["number"] for entry in ENTRIES] == list(range(1, 150))
+    assert all(set(entry) <= KEYS and set(case) <= {"text", "content"} for entry in ENTRIES for case in entry["case"])
+    assert all("source" in entry or len(entry["case"]) > 1 for entry in ENTRIES)
+
+
+def test_policies_are_documented():
+    """The table in the folder's README is the one that the entries give."""
+    text = README.read_text(encoding="utf-8")
+    assert text == with_table(text), "run python -m tests.generate"
+
+
+def with_table(text: str) -> str:
+    return text.partition(TABLE_BEGINS)[0] + _table()
+
+
+def _table() -> str:
+    rows = [
+        f"| {entry['number']} | {entry['claim'].replace('-', ' ')} | {entry['policy']} |"
+        for entry in ENTRIES
+        if "policy" in entry
+    ]
+    return TABLE_BEGINS + "\n".join(rows) + "\n"

@@ -1,0 +1,257 @@
+"""What holds for every text: the promises of the parser, tried on texts nobody thought of."""
+
+from __future__ import annotations
+
+import json
+import re
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from adapter.core.errors import UsageError
+from adapter.core.events import ToolCall
+from adapter.core.turn import Turn
+from adapter.parsing.bodies.python_scanner import OPENING_LIMIT
+from adapter.parsing.echoed_header import HEADERS
+from adapter.parsing.formats import FORMATS, get_format
+from adapter.parsing.parser import Parser, parse
+from tests.effort import EFFORT, examples
+from tests.parsing.checks import check_calls, read_pieces
+from tests.parsing.formats.soup import (
+    EVERYTHING,
+    FORMAT_NAMES,
+    MARKERS,
+    TOOLS,
+    any_text,
+    arguments,
+    damaged,
+    soup,
+    values,
+)
+
+LIMITS = examples(30)
+EACH = examples(10)
+"""Of each format: `python -m benchmarks.fuzz_parse` encodes, reads back and damages as many calls as are wanted."""
+TEXTS = st.one_of(soup, any_text, damaged())
+FINISH_REASONS = st.sampled_from(["stop", "length", None])
+ALL_TOOLS = [*TOOLS, EVERYTHING]
+
+
+@LIMITS
+@given(TEXTS, st.sampled_from(FORMAT_NAMES), FINISH_REASONS, st.sampled_from(["", "<think>\n"]), st.randoms())
+@example("<tool_call>```json", "hermes", None, "", Random(1))
+def test_nothing_is_lost_and_splits_do_not_show(text, format, finish_reason, prompt, chance):
+    """D18: joined raw text is the input, and the events are the same for whole text, characters and random pieces."""
+
+    def events_of(pieces):
+        return read_pieces(
+            pieces, format=format, tools=ALL_TOOLS, finish_reason=finish_reason, generation_prompt=prompt
+        )
+
+    events = events_of([text])
+    assert "".join(event.raw for event in events) == text
+    check_calls(events)
+    assert events_of(list(text)) == events
+    cuts = sorted(chance.randint(0, len(text)) for _ in range(4))
+    assert events_of([text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]) == events
+
+
+@LIMITS
+@given(TEXTS, st.sampled_from(FORMAT_NAMES))
+def test_arguments_can_be_sent(text, format):
+    """The arguments of every call can be written as JSON in UTF-8, whatever the text held."""
+    for call in parse(text, ALL_TOOLS, format).calls:
+        json.dumps([call.name, call.arguments], ensure_ascii=False, allow_nan=False).encode()
+
+
+def single_call(name: str, given_arguments: dict[str, Any]) -> str:
+    return get_format(name).encode_calls([("do_everything", given_arguments)])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@EACH
+@given(arguments)
+@example({})
+@example({"text": ""})
+@example({"text": "\n\n a </parameter>\n</function>\n</tool_call> \r\n"})
+@example({"text": "null"})
+@example({"count": 10**399})
+def test_decoding_gives_back_what_was_encoded(name, given_arguments):
+    """D9: a call written by a format is read back by it unchanged and needs no fix."""
+    turn = parse(single_call(name, given_arguments), [EVERYTHING], name, generation_prompt="")
+    assert [(call.name, call.arguments, call.fixes) for call in turn.calls] == [("do_everything", given_arguments, ())]
+    assert (turn.content, turn.reasoning, turn.invalid) == ("", "", ())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["hermes", "llama3_json", "mistral", "xlam", "apertus", "gigachat3", "inkling", "firefunction", "functionary"],
+)
+@EACH
+@given(st.lists(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), values, max_size=3)))
+def test_json_formats_give_back_any_calls(name, all_arguments):
+    """Without a tool's definition too, any number of calls with any arguments comes back as it was."""
+    calls = [(f"tool_{number}", given_arguments) for number, given_arguments in enumerate(all_arguments)]
+    turn = parse(get_format(name).encode_calls(calls), None, name)
+    assert [(call.name, call.arguments, call.fixes) for call in turn.calls] == [(*call, ()) for call in calls]
+
+
+SECTIONED = {
+    **dict.fromkeys(("kimi_k2", "kimi_k25"), "<|tool_call_end|>"),
+    "kimi_k3": "<|close|>call<|sep|>",
+    **dict.fromkeys(("deepseek_v3", "deepseek_v31"), "<｜tool▁call▁end｜>"),
+    **dict.fromkeys(("deepseek_v32", "deepseek_v4"), "</｜DSML｜invoke>"),
+    "deepseek_v41": "</｜DSML｜ invoke>",
+    **dict.fromkeys(("minimax_m2", "anthropic", "dots"), "</invoke>"),
+    **dict.fromkeys(("hy_v3", "hy_v4"), "</tool_call:opensource>"),
+    "minimax_m3": "]<]minimax[>[</invoke>",
+    "muse_glimmer": "</atem:invoke>",
+    "gigachat35": "</｜GCML｜invoke>",
+    "k2_horizon": "</ifm|tool_call>",
+    "seed_oss": "</function>",
+    "step3": "</steptml:invoke>",
+}
+"""What closes one call where a section around several has its own end: the call is whole before the section is."""
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("name", FORMATS)
+@examples(1)
+@given(arguments)
+@example({"text": "a <tool_call> b", "items": [{}], "count": 12})
+def test_a_cut_call_is_never_run(name, told, given_arguments):
+    """No beginning of a call is a call when the server says length, and never one with other arguments."""
+    text = single_call(name, given_arguments)
+    format, step = name if told else None, max(1, 6 // EFFORT)
+    for end in range(len(text) % step, len(text), step):
+        cut = parse(text[:end], [EVERYTHING], format, "length", generation_prompt="")
+        is_closed = SECTIONED.get(name, text) in text[:end]
+        assert is_closed or cut.calls == ()
+        for finish_reason in ("stop", None):
+            for call in parse(text[:end], [EVERYTHING], format, finish_reason).calls:
+                assert (call.name, call.arguments) == ("do_everything", given_arguments)
+
+
+@LIMITS
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(["A word", " ", "\n", "\n\n", "é", "3 < 4", "a <b> c", "x = y;", "</p>"]),
+            st.sampled_from(MARKERS).flatmap(lambda marker: st.integers(1, len(marker) - 1).map(lambda n: marker[:n])),
+        ),
+        max_size=12,
+    )
+)
+@example(["<｜", "A word"])
+def test_only_the_beginning_of_a_marker_is_held_back(pieces):
+    """Outside a call everything is shown at once, but white space and what may become a marker."""
+    openings = ("<function=", "<function ", "<tool_call ", "<tools>", "<parameter", "```")
+    text = "".join(pieces)
+    if any(opening in text for opening in openings) or any(marker in text for marker in MARKERS):
+        return
+    markers = [*MARKERS, *HEADERS, *(f"<{tool['function']['name']}>" for tool in TOOLS)]  # elements named after tools
+    parser = Parser(None, TOOLS)
+    shown = 0
+    for fed, char in enumerate(text, 1):
+        shown += sum(len(event.raw) for event in parser.feed(char))
+        held = text[shown:fed].lstrip().lower()
+        begins_list = re.match(r"\[[\s\[]*(?:\w|$)", held) is not None and len(held) <= OPENING_LIMIT
+        assert not held or begins_list or any(marker.lower().lstrip().startswith(held) for marker in markers)
+
+
+PROSE = st.sampled_from(["", "I think of\n", "so:\n\n", "word "])
+
+
+@LIMITS
+@given(st.sampled_from(sorted(FORMATS)), arguments, PROSE, PROSE)
+def test_calls_in_reasoning_are_not_run(name, given_arguments, before, after):
+    """Whatever stands in closed reasoning is reasoning."""
+    given_arguments.pop("text", None)  # it may hold </think>, and reasoning ends at the first
+    draft = single_call(name, {key: value for key, value in given_arguments.items() if key in ("count", "flag")})
+    text = f"<think>\n{before}{draft}{after}\n</think>\n\nNo."
+    assert parse(text, [EVERYTHING], name).calls == parse(text, [EVERYTHING]).calls == ()
+
+
+@LIMITS
+@given(st.sampled_from(sorted(FORMATS)), st.integers(), st.sampled_from(["", "json", "xml", "text", "python"]))
+def test_quoted_examples_are_not_run(name, count, language):
+    """A call in a fence that prose follows, or in inline code, is documentation."""
+    example_call = single_call(name, {"count": count})
+    fenced = f"The form is:\n```{language}\n{example_call}\n```\nThat is how."
+    assert parse(fenced, [EVERYTHING], name).calls == parse(fenced, [EVERYTHING]).calls == ()
+    inline = f"Write `{example_call}` to call.".replace("\n", " ")
+    turn = parse(inline, [EVERYTHING])
+    assert (turn.calls, turn.content) == ((), inline)
+
+
+CALL, CLOSE = '<tool_call>{"name": "bash", "arguments": ', "</tool_call>"
+FILTERS = "<function=search>\n<parameter=filters>\n"
+DEEP, LONG, MANY = 1_500 * EFFORT, 5_000 * EFFORT, 160 * EFFORT
+"""Past the depth of recursion and the digits of a whole number, for one."""
+# fmt: off
+HOSTILE = {
+    "nothing": "",
+    "lone-surrogates": "\ud800<tool_call>\udfff{\ud83d}</tool_call>\ud800",
+    "nul": "\x00" * 1000,
+    "nested-arrays": "[" * DEEP,
+    "nested-arrays-in-a-call": "<tool_call>" + "[" * DEEP + "]" * DEEP + "</tool_call>",
+    "nested-objects-in-a-call": CALL + '{"a":' * DEEP + "1" + "}" * (DEEP + 1) + CLOSE,
+    "nested-within-recursion": CALL + '{"a": "\\ud83d", "b":' + "[" * 400 + "]" * 400 + "}}" + CLOSE,
+    "nested-in-a-value": FILTERS + '{"a":' * DEEP + "1" + "}" * DEEP + "\n</parameter>\n</function>",
+    "nested-in-a-string": '{"name": "search", "arguments": "' + "[" * LONG + '"}',
+    "digits": '<tool_call>{"name": "bash", "arguments": {"timeout": ' + "9" * LONG + "}}</tool_call>",
+    "digits-in-a-string": '<tool_call>{"name": "bash", "arguments": {"timeout": "' + "9" * LONG + '"}}</tool_call>',
+    "digits-in-a-value": "<function=bash>\n<parameter=timeout>\n" + "9" * LONG + "\n</parameter>\n</function>",
+    "exponent": '<tool_call>{"name": "bash", "arguments": {"timeout": 1e999}}</tool_call>',
+    "exponent-in-a-string": '<tool_call>{"name": "bash", "arguments": {"timeout": "1e999"}}</tool_call>',
+    "open-tags": "<tool_call>" * MANY,
+    "close-tags": "</tool_call>" * MANY,
+    "think-and-calls": '<think><tool_call>{"name": "get_time"}</tool_call>' * MANY,
+    "headers": "<|channel|>" * MANY,
+    "ends-in-a-section": "<|channel|>analysis<|message|>" + "<|end|> " * MANY + "x",
+    "named-calls": "[TOOL_CALLS]bash[ARGS]{" * MANY,
+    "fences": "```\n" * MANY,
+    "backslashes": '<tool_call>{"name": "' + "\\" * LONG,
+    "not-a-name": '<tool_call>{"name": 5, "arguments": {}}</tool_call>',
+    "empty-name": '<tool_call>{"name": "", "arguments": {}}</tool_call>',
+    "infinity": '<tool_call>{"name": "bash", "arguments": {"timeout": Infinity}}</tool_call>',
+    "unhashable": '<tool_call>{"name": ["a"], "function": {"name": {}}}</tool_call>',
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("format", FORMAT_NAMES)
+def test_nothing_makes_it_raise(format):
+    """Hostile texts are read to the end, whole and, a third of them, in pieces, and nothing of them is lost."""
+    for number, (name, text) in enumerate(HOSTILE.items(), len(format or "")):
+        whole = read_pieces([text], format=format, tools=ALL_TOOLS)
+        assert "".join(event.raw for event in whole) == text, name
+        check_calls(whole)
+        if number % max(1, 3 // EFFORT):
+            continue
+        pieces = [text[at : at + 997] for at in range(0, len(text), 997)]
+        assert read_pieces(pieces, format=format, tools=ALL_TOOLS) == whole, name
+
+
+def test_a_closed_parser_takes_no_more():
+    """Feeding after closing is the developer's mistake and says so; closing twice is harmless."""
+    parser = Parser("hermes")
+    parser.feed("Hi")
+    parser.close()
+    assert parser.close() == []
+    with pytest.raises(UsageError, match="closed"):
+        parser.feed("more")
+
+
+@given(st.lists(st.sampled_from(["Hi ", "<tool_call>", '{"name": "get_time"}', "</tool_call>", "\n"]), max_size=8))
+@LIMITS
+def test_progress_carries_no_raw_and_is_no_call(pieces):
+    """What is shown of a call while it is written is not part of the turn."""
+    parser = Parser("hermes", TOOLS)
+    events = [event for piece in pieces for event in parser.feed(piece)] + parser.close("stop")
+    turn = Turn.from_events(events)
+    assert "".join(event.raw for event in events) == "".join(pieces)
+    assert turn.calls == tuple(event for event in events if isinstance(event, ToolCall))

@@ -1,0 +1,148 @@
+"""Elements as no format has them: empty ones, arguments in attributes, closing tags twice.
+
+What they say is read where it is certain, and refused with the reason where it is not; nothing else is called.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from adapter.core.events import JsonObject
+from adapter.core.turn import Turn
+from adapter.parsing.parser import parse
+from tests.parsing.checks import read
+from tests.parsing.formats.test_wild import definition_of
+
+TOOLS = [definition_of("run(cmd, dir?)")]
+DSML, DSML_END, M3 = "<｜DSML｜", "</｜DSML｜", "]<]minimax[>["
+
+
+def dsml(body: str) -> str:
+    return f'{DSML}tool_calls>\n{DSML}invoke name="run">\n{body}\n{DSML_END}invoke>\n{DSML_END}tool_calls>'
+
+
+def invoke(body: str) -> str:
+    return f'<function_calls>\n<invoke name="run">\n{body}\n</invoke>\n</function_calls>'
+
+
+def qwen(body: str) -> str:
+    return f"<tool_call>\n<function=run>\n{body}\n</function>\n</tool_call>"
+
+
+def glm(body: str) -> str:
+    return f"<tool_call>run\n{body}\n</tool_call>"
+
+
+WITH_VALUE = [
+    dsml(f'{DSML}parameter name="cmd" string="ls" />'),
+    dsml(f'{DSML}parameter name="cmd" value="ls" />'),
+    dsml(f'{DSML}invoke name="cmd" string="ls" />'),
+    f'{DSML}tool_calls>\n{DSML}invoke name="run" cmd="ls" />\n{DSML_END}tool_calls>',
+    invoke('<parameter name="cmd" value="ls"/>'),
+    invoke('<invoke name="cmd" value="ls"/>'),
+    invoke('<invoke name="cmd">ls</invoke>'),
+    invoke('<invoke name="run">\n<parameter name="cmd">ls</parameter>'),
+    '<function_calls>\n<invoke name="run" cmd="ls"/>\n</function_calls>',
+    '<function_calls>\n<invoke name="run" cmd="ls">\n</invoke>\n</function_calls>',
+    qwen('<parameter=cmd value="ls"/>'),
+    qwen("<parameter name=\"cmd\" value='ls' />"),
+]
+
+
+@pytest.mark.parametrize("text", WITH_VALUE)
+def test_an_argument_in_an_attribute_is_one(text):
+    assert calls_in(text) == [("run", {"cmd": "ls"})]
+
+
+EMPTY = [
+    dsml(
+        f'{DSML}parameter name="dir" string="true"/>\n{DSML}parameter name="cmd" string="true">ls{DSML_END}parameter>'
+    ),
+    invoke('<parameter name="dir"/>\n<parameter name="cmd">ls</parameter>'),
+    invoke('<parameter name="cmd">ls</parameter>\n<parameter name="dir" />'),
+    qwen("<parameter=dir/>\n<parameter=cmd>\nls\n</parameter>"),
+    "<seed:tool_call>\n<function=run>\n<parameter=dir/>\n<parameter=cmd>ls</parameter>\n</function>\n</seed:tool_call>",
+    "<run>\n<dir/>\n<cmd>ls</cmd>\n</run>",
+    "<run>\n<cmd>ls</cmd>\n<dir />\n</run>",
+    "<run>\n<cmd>ls</cmd>\n<dir/>\n</run>",
+    glm("<arg_key>dir</arg_key>\n<arg_value/>\n<arg_key>cmd</arg_key>\n<arg_value>ls</arg_value>"),
+    f'{M3}<tool_call>\n{M3}<invoke name="run">{M3}<dir/>{M3}<cmd>ls{M3}</cmd>{M3}</invoke>\n{M3}</tool_call>',
+]
+
+
+@pytest.mark.parametrize("text", EMPTY)
+def test_an_empty_element_is_empty_and_takes_nothing_of_what_follows(text):
+    (call,) = calls_in(text)
+    assert {"dir": "", **call[1]} == {"dir": "", "cmd": "ls"}
+
+
+def test_a_function_that_is_an_empty_element_has_no_arguments():
+    assert calls_in("<tool_call>\n<function=run/>\n</tool_call>") == [("run", {})]
+
+
+TWICE = {
+    "</｜DSML｜parameter>": dsml(
+        f'{DSML}parameter name="cmd" string="true">ls{DSML_END}parameter>\n{DSML_END}parameter>\n'
+        f'{DSML}parameter name="dir" string="true">/{DSML_END}parameter>'
+    ),
+    "</parameter>": invoke('<parameter name="cmd">ls</parameter>\n</parameter>\n<parameter name="dir">/</parameter>'),
+    "</cmd>": "<run>\n<cmd>ls</cmd>\n</cmd>\n<dir>/</dir>\n</run>",
+    "</arg_value>": glm("<arg_key>cmd</arg_key>\n<arg_value>ls</arg_value>\n</arg_value>"),
+    "</parameter> ": qwen("<parameter=cmd>\nls\n</parameter>\n</parameter>\n<parameter=dir>\n/\n</parameter>"),
+}
+
+
+@pytest.mark.parametrize("close", TWICE)
+def test_a_value_that_is_closed_twice_is_refused(close):
+    """The value may end in the tag, so nobody can tell; all of the call is taken, and the model hears why."""
+    turn = turn_of(TWICE[close])
+    assert not turn.calls
+    assert not turn.content
+    (invalid,) = turn.invalid
+    assert f"the value of 'cmd' in the call of 'run' ends in {close.strip()} twice" in invalid.error
+
+
+DATA = {
+    "ls</parameter>": qwen("<parameter=cmd>\nls</parameter>\n</parameter>"),
+    "<parameter=x>\n1\n</parameter>": qwen("<parameter=cmd>\n<parameter=x>\n1\n</parameter>\n</parameter>"),
+    '<parameter name="x">1</parameter>\n': invoke(
+        '<parameter name="cmd"><parameter name="x">1</parameter>\n</parameter>'
+    ),
+}
+
+
+@pytest.mark.parametrize("value", DATA)
+def test_a_closing_tag_that_is_data_stays(value):
+    assert calls_in(DATA[value]) == [("run", {"cmd": value})]
+
+
+def test_two_attributes_in_place_of_a_value_are_refused():
+    turn = turn_of(invoke('<parameter name="cmd" text="ls" value="rm"/>'))
+    assert not turn.calls
+    assert "'cmd' of 'run' has the attributes text, value" in turn.invalid[0].error
+
+
+def test_a_call_in_a_value_that_is_cut_is_no_call():
+    """Wherever the server stops for length: what ends the call may stand in its value."""
+    text = '<invoke name="run">\n<parameter name="cmd">ls\n</invoke>\n</minimax:tool_call></parameter>'
+    for end in range(len(text)):
+        assert not parse(text[:end], TOOLS, finish_reason="length").calls, text[:end]
+
+
+def calls_in(text: str) -> list[tuple[str, JsonObject]]:
+    turn = turn_of(text)
+    assert not turn.invalid, turn.invalid
+    return [(call.name, call.arguments) for call in turn.calls]
+
+
+def turn_of(text: str) -> Turn:
+    """The text read in every split."""
+    return Turn.from_events(read(text, tools=TOOLS, text_may_follow=False))
+
+
+def test_a_tag_written_again_and_again_is_read_without_end():
+    """As deep as the text is long, nothing is nested."""
+    turn = parse(
+        f"<tool_call>run\n{'<arg_key>' * 5_000}cmd</arg_key><arg_value>ls</arg_value></tool_call>", TOOLS, "glm45"
+    )
+    assert [(call.name, call.arguments) for call in turn.calls] == [("run", {"cmd": "ls"})]

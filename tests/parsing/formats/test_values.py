@@ -1,0 +1,137 @@
+"""Markers of every format inside the values of every format: what is called has the value that was written.
+
+The values stand in the call as a model writes them: where a format escapes nothing, as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from adapter.parsing.formats import FORMATS
+from adapter.parsing.parser import parse
+from tests.effort import EFFORT
+from tests.parsing.formats.test_wild import definition_of
+
+TOOLS = [definition_of("write_file(path, content)"), definition_of("bash(command)")]
+TAGS = [definition_of("tag(path, tags: string[], count?: integer)")]
+VALUES = ("{}", "x {} y", "a\n{}\nb", "{}b", "a{}", "a\n{}\n", "a\n{}\nb\n", "\n{}\nb\n")
+WORDS = (
+    *("<parameter=x>", "</parameter>", "<function=foo>", "</function>", "<arg_key>", "</arg_key>", "<arg_value>"),
+    *("</arg_value>", "</content>", "<content>", "</invoke>", '<invoke name="bash">', '<parameter name="content">'),
+    *("</bash>", "<bash>", "```", "<think>", "</think>", "[/TOOL_CALLS]", "[ARGS]", '<|"|>', "<tool_call|>"),
+)
+INLINE = ("tool_elements", "seed_oss", "mimo")
+"""Formats whose values stand on the line of their tags: a line break at a value's beginning puts it on lines of its
+own there, as Qwen writes, and is not the value's."""
+
+SAMPLE = 3 * EFFORT
+"""Markers of other formats that are tried in a format; all take minutes."""
+
+
+def own_markers(format: str) -> list[str]:
+    entry = FORMATS[format]
+    reasoning = [*entry.reasoning, *entry.reasoning.values()]
+    parts = (
+        entry.stray_closers,
+        entry.end_tokens,
+        entry.special_tokens,
+        entry.stop_sequences,
+        entry.channel_markers,
+        entry.other_role_markers,
+    )
+    return [
+        *(opener.marker for opener in entry.openers),
+        *(marker for part in parts for marker in part),
+        *entry.result_markers,
+        *reasoning,
+    ]
+
+
+MARKERS = sorted({*WORDS, *(marker for format in FORMATS for marker in own_markers(format))} - {""})
+
+
+def written(format: str, value: str) -> str:
+    """A call of ``write_file`` with ``value`` as ``content``."""
+    encode = FORMATS[format].encode_calls
+    sample = encode([("write_file", {"content": 'p"q\nr', "path": "n.md"})])
+    whole = encode([("write_file", {"content": "@VALUE@", "path": "n.md"})])
+    if 'p\\"q\\nr' in sample:
+        return whole.replace("@VALUE@", json.dumps(value, ensure_ascii=False)[1:-1])
+    return whole.replace("@VALUE@", value) if 'p"q\nr' in sample else encode([("write_file", {"content": value})])
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_markers_in_values_are_values(format):
+    """No value is read as another one, and no call is added to it or to the one that follows."""
+    chance = random.Random(format)
+    markers = {*own_markers(format), *WORDS, *chance.sample(MARKERS, min(SAMPLE, len(MARKERS)))} - {""}
+    second = FORMATS[format].encode_calls([("bash", {"command": "ls"})])
+    for marker in sorted(markers):
+        for value in (shape.replace("{}", marker) for shape in VALUES):
+            if format in INLINE and value.startswith("\n"):
+                continue
+            text = f"{written(format, value)}\n{second}"
+            turn = parse(text, TOOLS, format, "stop", generation_prompt="")
+            calls = [(call.name, call.arguments) for call in turn.calls]
+            expected = [("write_file", {"content": value, "path": "n.md"}), ("bash", {"command": "ls"})]
+            assert calls == expected or (turn.invalid and len(calls) < len(expected)), text
+
+
+REPEATED = {
+    "qwen3_coder": "<tool_call>\n<function=tag>\n<parameter=path>\na\n</parameter>\n<parameter=tags>\nx\n</parameter>\n"
+    "<parameter=tags>\ny\n</parameter>\n</function>\n</tool_call>",
+    "glm45": "<tool_call>tag\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n<arg_key>tags</arg_key>\n"
+    "<arg_value>x</arg_value>\n<arg_key>tags</arg_key>\n<arg_value>y</arg_value>\n</tool_call>",
+    "anthropic": '<function_calls>\n<invoke name="tag">\n<parameter name="path">a</parameter>\n'
+    '<parameter name="tags">x</parameter>\n<parameter name="tags">y</parameter>\n</invoke>\n</function_calls>',
+    "tool_elements": "<tag>\n<path>a</path>\n<tags>x</tags>\n<tags>y</tags>\n</tag>",
+    "deepseek_v32": '<｜DSML｜function_calls>\n<｜DSML｜invoke name="tag">\n'
+    '<｜DSML｜parameter name="path" string="true">a</｜DSML｜parameter>\n'
+    '<｜DSML｜parameter name="tags" string="true">x</｜DSML｜parameter>\n'
+    '<｜DSML｜parameter name="tags" string="true">y</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
+}
+
+
+@pytest.mark.parametrize("format", REPEATED)
+@pytest.mark.parametrize("told", [True, False], ids=["told", "detected"])
+def test_a_list_takes_an_argument_that_comes_several_times(format, told):
+    """And the fix is named; the arguments are what the schema asks for."""
+    (call,) = parse(REPEATED[format], TAGS, format if told else None, "stop", generation_prompt="").calls
+    assert call.arguments == {"path": "a", "tags": ["x", "y"]}
+    assert "repeated-argument" in call.fixes
+    Draft202012Validator(TAGS[0]["function"]["parameters"]).validate(call.arguments)
+
+
+@pytest.mark.parametrize("format", [format for format in REPEATED if format != "tool_elements"])
+def test_of_a_plain_argument_that_comes_several_times_the_last_counts(format):
+    """As in JSON; it is said, too. In an element of Cline's form the same element is data, as in any XML."""
+    text = REPEATED[format].replace("tags", "path")
+    (call,) = parse(text, TAGS, format, "stop", generation_prompt="").calls
+    assert call.arguments["path"] == "y"
+    assert "repeated-argument" in call.fixes
+
+
+WRAPPED = {
+    "qwen3_coder": "<tool_call>\n<function=tag>\n<parameter={}>\n{}\n</parameter>\n</function>\n</tool_call>",
+    "glm45": "<tool_call>tag\n<arg_key>{}</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>",
+    "anthropic": '<function_calls>\n<invoke name="tag">\n<parameter name="{}">{}</parameter>\n</invoke>\n'
+    "</function_calls>",
+}
+
+
+@pytest.mark.parametrize("format", WRAPPED)
+@pytest.mark.parametrize("key", ["arguments", "input", "properties", "parameters"])
+def test_a_wrapper_that_holds_the_arguments_is_taken_off(format, key):
+    """Where the tool has no parameter of that name and the JSON names its parameters, and only then."""
+    arguments = {"path": "a", "tags": ["x"], "count": 2}
+    (call,) = parse(WRAPPED[format].format(key, json.dumps(arguments)), TAGS, format, "stop").calls
+    assert call.arguments == arguments
+    (call,) = parse(WRAPPED[format].format(key, '{"colour": "red"}'), TAGS, format, "stop").calls
+    assert call.arguments == {key: '{"colour": "red"}'}
+    own = [definition_of(f"tag({key})")]
+    (call,) = parse(WRAPPED[format].format(key, json.dumps(arguments)), own, format, "stop").calls
+    assert call.arguments == {key: json.dumps(arguments)}

@@ -1,0 +1,77 @@
+"""The values that a text spells out."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapter.prompting.intent.text_values import find_known_paths, find_numbers, find_paths, find_quoted, find_runs
+
+FILES = ["README.md", "src/app.py", "src/web/app.js", "tests/test_app.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("replace 'a b' by \"c\"", ["a b", "c"]),
+        ("use `x = 1`, not “y”", ["x = 1", "y"]),
+        ("don't touch what isn't yours", []),
+        ('<h1 class="big">', []),
+        ("change 'don't' to 'do not'", ["don't", "do not"]),
+        ("'a': 'b'.", ["a", "b"]),
+        ("«один» 「二」 („drei“)", ["один", "二", "drei"]),
+        ("", []),
+    ],
+)
+def test_quoted_strings(text, pieces):
+    assert find_quoted(text) == pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ("read src/main.rs and README.md.", ["src/main.rs", "README.md"]),
+        (r"Please read C:\work\notes.txt", [r"C:\work\notes.txt"]),
+        ("look into src/ please", ["src/"]),
+        ("~/x.txt, ../y.txt and .gitignore", ["~/x.txt", "../y.txt", ".gitignore"]),
+        ("version 1.25 is out. Really, e.g. https://example.com/x", []),
+        ("change <h1>a</h1> to <br/>", []),
+        ("src/app.py:12: error", ["src/app.py:12"]),
+        ("", []),
+    ],
+)
+def test_paths_that_are_spelled_out(text, paths):
+    assert find_paths(text) == paths
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ("what is in src/app.py?", ["src/app.py"]),
+        ("open app.js", ["src/web/app.js"]),
+        ("show the readme", ["README.md"]),
+        ("fix app", ["src/app.py", "src/web/app.js"]),
+        ("(`./src/app.py`)", ["src/app.py"]),
+        (r"src\app.py", ["src/app.py"]),
+        ("myapp.py", []),
+        ("nothing", []),
+    ],
+)
+def test_known_paths_that_a_text_names(text, paths):
+    assert find_known_paths(FILES, text) == paths
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("5cm and 2,000,000 at 5 %", [(5, 5), (2000000, 2000000), (5, 0.05)]),
+        ("-1.5 to 3e2", [(-1.5, -1.5), (300, 300)]),
+        ("version 1.2.3, x^2, B1004", []),
+        ("1" * 30, []),
+    ],
+)
+def test_numbers_in_figures(text, numbers):
+    assert [(each.value, each.share) for each in find_numbers(text)] == numbers
+
+
+def test_runs_of_words_with_and_without_punctuation():
+    assert find_runs("buy milk, now", 2) == ["buy", "buy milk,", "buy milk", "milk,", "milk", "milk, now", "now"]

@@ -1,0 +1,130 @@
+"""Of many tools a model is shown those that the request is about, and finds the others."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from adapter.agent.agent import Agent
+from adapter.backends.chat_client import Chunk
+from adapter.prompting.intent.tool_shortlist import shortlist_tools
+from adapter.protocols.exchange import BufferedExchange, StreamedExchange
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translation_options import PromptSettings, TranslationOptions
+from adapter.tools.function_tools import tool
+from adapter.tools.tool import ToolSet
+from tests.protocols.test_wire import joined, stream_of
+from tests.server.test_wrap import completion
+
+KINDS = ("invoice", "customer", "shipment", "ticket", "meeting", "report", "playlist", "recipe", "sensor", "license")
+VERBS = ("create", "delete", "list", "update", "search", "export", "archive", "share")
+
+
+def definition(verb: str, kind: str) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": {f"{kind}_id": {"type": "string"}}, "required": [f"{kind}_id"]}
+    described = {"name": f"{verb}_{kind}", "description": f"{verb.title()} a {kind}.", "parameters": parameters}
+    return {"type": "function", "function": described}
+
+
+MANY = [definition(verb, kind) for kind in KINDS for verb in VERBS]
+TOOLS = ToolSet(MANY)
+CALL = '<tool_call>\n{"name": "archive_ticket", "arguments": {"ticket_id": "7"}}\n</tool_call>'
+FIND = '<tool_call>\n{"name": "find_tools", "arguments": {"query": "archive a ticket"}}\n</tool_call>'
+
+
+@pytest.mark.parametrize("name", list(TOOLS))
+def test_the_tool_that_is_meant_is_among_few_of_eighty(name):
+    """By its words, in another order and form."""
+    verb, kind = name.split("_")
+    few = shortlist_tools(TOOLS, f"Which of the {kind}s should we {verb}? Please {verb} number 7.", 5)
+    assert few is not None
+    assert name in few.shown
+    assert len(few.shown) == 6
+    assert list(few.all) == [*TOOLS, "find_tools"]
+
+
+def test_below_the_limit_nothing_is_left_out():
+    assert shortlist_tools(TOOLS, "x", 80) is None
+
+
+def test_what_was_used_stays_and_the_order_too():
+    """So that the prompt of the next turn begins like this one's."""
+    few = shortlist_tools(TOOLS, "delete the invoice", 3, {"share_recipe"})
+    assert few is not None
+    assert "share_recipe" in few.shown
+    assert list(few.shown) == [*(name for name in TOOLS if name in few.shown), "find_tools"]
+
+
+def request(**fields: Any) -> Any:
+    body = {"model": "qwen3", "messages": [{"role": "user", "content": "Delete invoice 7"}], "tools": MANY, **fields}
+    return translate_chat_request(body, TranslationOptions(prompt=PromptSettings(max_tools=5)))
+
+
+def test_the_prompt_describes_few_and_any_may_be_called():
+    """A call of a tool that is not shown is a call."""
+    asked = request()
+    prompt = asked.body["messages"][0]["content"]
+    assert "delete_invoice" in prompt
+    assert "archive_ticket" not in prompt
+    assert "find_tools" in prompt
+    stream = StreamedExchange(asked, 0)
+    assert joined(stream.feed(stream_of(CALL)) + stream.close())[2][0]["name"] == "archive_ticket"
+
+
+def test_a_search_is_answered_within_the_exchange():
+    """The client sees the call that follows, and nothing of the search."""
+    for stream_arguments in (False, True):
+        asked = translate_chat_request(
+            {"model": "qwen3", "messages": [{"role": "user", "content": "Go"}], "tools": MANY},
+            TranslationOptions(prompt=PromptSettings(max_tools=5), stream_arguments=stream_arguments),
+        )
+        stream = StreamedExchange(asked, 0)
+        sent = stream.feed(stream_of(f"I search.\n{FIND}"))
+        body = stream.next_body()
+        assert body is not None
+        assert '"name": "archive_ticket"' in body["messages"][-1]["content"]
+        assert body["messages"][0] == asked.body["messages"][0]
+        content, _, calls, reason = joined(sent + stream.feed(stream_of(CALL)) + stream.close())
+        assert (content, [each["name"] for each in calls if "name" in each]) == ("I search.", ["archive_ticket"])
+        assert reason == "tool_calls"
+
+
+def test_searches_are_bounded():
+    """A model that only searches comes to an end."""
+    whole, bodies = BufferedExchange(request()), 0
+    while not isinstance(answer := whole.feed(json.dumps(completion(FIND)).encode()), tuple):
+        bodies += 1
+        assert bodies < 9
+    assert answer[0] == 200
+    assert "find_tools" not in str(answer[1]["choices"])
+
+
+def test_an_agent_finds_its_tools(tmp_path):
+    """The prompt has few; the search is a call with a result, like others."""
+
+    def made(name: str) -> Any:
+        def run(number: str) -> str:
+            return f"{name} {number}"
+
+        run.__name__ = name
+        run.__doc__ = f"{name.replace('_', ' ').title()}."
+        return tool(run)
+
+    class Script:
+        def __init__(self) -> None:
+            self.answers = [FIND, CALL.replace("ticket_id", "number"), "It is archived."]
+
+        def stream(self, messages: Any, *, stop: Any = ()) -> Any:
+            self.seen = messages
+            yield Chunk(self.answers.pop(0), finish_reason="stop")
+
+    chat = Script()
+    names = [f"{verb}_{kind}" for kind in KINDS for verb in VERBS]
+    with Agent(tmp_path, chat, tools=map(made, names), approve="yolo", max_tools=6) as agent:
+        done = agent.run("Delete the invoice")
+    assert done.content == "It is archived."
+    assert "delete_invoice" in str(chat.seen[0])
+    assert "share_recipe" not in str(chat.seen[0])
+    assert "archive_ticket 7" in str(chat.seen)

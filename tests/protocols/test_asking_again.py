@@ -1,0 +1,259 @@
+"""Within one exchange the model is asked again, and the client sees one answer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from adapter.conversation.guardrails.registry import parse_guardrails
+from adapter.protocols.exchange import BufferedExchange, StreamedExchange
+from adapter.protocols.guarded_exchange import RetryPolicy
+from adapter.protocols.openai_chat_response import BufferedCompletion
+from adapter.protocols.openai_errors import RequestError
+from adapter.protocols.recorded_exchange import Observation
+from adapter.protocols.sse import EventReader
+from adapter.protocols.translate import translate_chat_request
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.translation_options import TranslationOptions
+from tests.protocols.test_wire import stream_of
+from tests.server.test_wrap import ASK, CALL, TOOLS, completion
+
+CALLED = ("read_file", '{"path": "a.py"}')
+BROKEN = '<tool_call>\n{"name": "read_file", "arguments": {"pa\n</tool_call>'
+NAMELESS = '<tool_call>\n{"name": "reed_file", "arguments": {"path": "a.py"}}\n</tool_call>'
+
+
+def request(asking: RetryPolicy = RetryPolicy(), **fields: Any) -> TranslatedRequest:  # noqa: B008  # it is frozen
+    body = {"model": "qwen3", "messages": ASK, "tools": TOOLS, **fields}
+    return translate_chat_request(body, TranslationOptions(retry_policy=asking))
+
+
+def streamed(asked: TranslatedRequest, *answers: str) -> tuple[str, list[tuple[str, str]], list[str], list[Any]]:
+    """Content, calls, what was asked again, and the bodies of further requests, when the server says ``answers``."""
+    exchange, waiting, bodies, sent = StreamedExchange(asked, 0), list(answers), [], b""
+    while True:
+        sent += exchange.feed(stream_of(waiting.pop(0)))
+        if (body := exchange.next_body()) is None:
+            break
+        bodies.append(body)
+    assert not waiting
+    return *read(sent + exchange.close()), bodies
+
+
+def read(sent: bytes) -> tuple[str, list[tuple[str, str]], list[str]]:
+    content, calls, told, ends = "", [], [], []
+    for event in EventReader().feed(sent):
+        if event == b"[DONE]":
+            continue
+        chunk = json.loads(event)
+        told += chunk.get("adapter", {}).get("asked_again", [])
+        (choice,) = chunk["choices"]
+        content += choice["delta"].get("content") or ""
+        calls += [
+            (each["function"]["name"], each["function"]["arguments"]) for each in choice["delta"].get("tool_calls", ())
+        ]
+        ends += [choice["finish_reason"]] if choice["finish_reason"] else []
+    assert ends == ["tool_calls" if calls else "stop"]
+    return content, calls, told
+
+
+def whole(asked: TranslatedRequest, *answers: str) -> tuple[str, list[tuple[str, str]], list[str], list[Any]]:
+    exchange, waiting, bodies = BufferedExchange(asked), list(answers), []
+    while True:
+        answer = exchange.feed(json.dumps(completion(waiting.pop(0))).encode())
+        if isinstance(answer, tuple):
+            break
+        bodies.append(answer)
+    status, said = answer
+    assert status == 200
+    (choice,) = said["choices"]
+    calls = [
+        (each["function"]["name"], each["function"]["arguments"]) for each in choice["message"].get("tool_calls", ())
+    ]
+    assert choice["finish_reason"] == ("tool_calls" if calls else "stop")
+    return choice["message"]["content"] or "", calls, said.get("adapter", {}).get("asked_again", []), bodies
+
+
+BOTH = pytest.mark.parametrize("exchanged", [streamed, whole])
+MENDED = [
+    (BROKEN, "unreadable_call", ""),
+    (f"I look.\n{BROKEN}", "unreadable_call", "I look."),
+    (NAMELESS, "unknown_tool", ""),
+    ('<tool_call>\n{"name": "read_file", "arguments": {}}\n</tool_call>', "wrong_arguments", ""),
+    ("Let me read the file:", "announced_call", "Let me read the file:"),
+    ("", "empty_answer", ""),
+    ("<think>I have to read it.</think>", "empty_answer", ""),
+    ("I don't have access to files.", "refusal", "I don't have access to files."),
+]
+
+
+@BOTH
+@pytest.mark.parametrize(("wrong", "guardrail", "kept"), MENDED)
+def test_the_better_answer_is_the_clients(exchanged, wrong, guardrail, kept):
+    """One answer, streamed and whole alike: what was said before the call once, the call of the second answer."""
+    content, calls, told, bodies = exchanged(request(), wrong, f"I read it now.\n{CALL}")
+    assert (content.strip(), calls, told) == (kept or "I read it now.", [CALLED], [guardrail])
+    (body,) = bodies
+    shown = [message["content"] for message in body["messages"][-2:]]
+    assert wrong.removeprefix("<think>I have to read it.</think>").strip() in shown[0]
+    assert body["messages"][-1]["role"] == "user"
+
+
+@BOTH
+def test_without_a_fault_nothing_is_asked_again_and_nothing_said_of_it(exchanged):
+    content, calls, told, bodies = exchanged(request(), f"I look.\n{CALL}")
+    assert (content, calls, told, bodies) == ("I look.", [CALLED], [], [])
+
+
+@pytest.mark.parametrize(
+    "text", [f"I look.\n{CALL}", "The file has 3 lines.", f"<think>Hm.</think>{CALL}", "a: b\n\nc"]
+)
+def test_without_a_fault_the_bytes_are_those_without_guardrails(text):
+    """And they go out at the same time."""
+    on, off = (StreamedExchange(request(asking), 0) for asking in (RetryPolicy(), RetryPolicy(parse_guardrails("off"))))
+    sent = stream_of(text)
+    for at in range(0, len(sent), 7):
+        assert on.feed(sent[at : at + 7]) == off.feed(sent[at : at + 7])
+    assert on.close() == off.close()
+
+
+INVENTED = f"It has 3 lines.\n\nUser: And b?\nAssistant: Of course.\n{CALL}\nDone, too."
+
+
+@BOTH
+def test_the_answer_ends_before_a_call_in_a_turn_that_the_model_invented(exchanged):
+    """Its text stays, the call is none, and nothing is asked again; what is wrong with the answer itself is."""
+    content, calls, told, bodies = exchanged(request(), INVENTED)
+    assert content.startswith("It has 3 lines.")
+    assert "Done, too." not in content
+    assert (calls, told, bodies) == ([], [], [])
+    assert exchanged(request(), f"{CALL}\n{INVENTED}")[1:] == ([CALLED], [], [])
+    _, calls, told, _ = exchanged(request(adapter={"steps": {"required": ["read_file"]}}), INVENTED, CALL)
+    assert (calls, told) == ([CALLED], ["missing_steps"])
+    assert exchanged(request(RetryPolicy(parse_guardrails("off"))), INVENTED)[1] == [CALLED]
+
+
+@BOTH
+def test_a_call_that_was_made_right_before_is_asked_again_once(exchanged):
+    """A model that makes it again is believed."""
+    function = {"name": CALLED[0], "arguments": CALLED[1]}
+    made = [
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "a = 1"},
+    ]
+    mended, insisted = (request(messages=[*ASK, *made]) for _ in range(2))
+    assert exchanged(mended, CALL, "It sets a.")[:3] == ("It sets a.", [], ["made_already"])
+    assert exchanged(insisted, CALL, CALL)[1:3] == ([CALLED], ["made_already"])
+
+
+@BOTH
+def test_asking_again_is_bounded(exchanged):
+    """After two tries the last answer counts as it is: a call of an unknown tool is the client's to answer."""
+    _, calls, told, bodies = exchanged(request(), NAMELESS, NAMELESS, NAMELESS)
+    assert [name for name, _ in calls] == ["reed_file"]
+    assert told == ["unknown_tool"] * 2
+    assert bodies[0]["messages"][-1] != bodies[1]["messages"][-1]
+
+
+@pytest.mark.parametrize(
+    "asking", [RetryPolicy(retries=0), RetryPolicy(parse_guardrails("off")), RetryPolicy(tokens=0)]
+)
+def test_asking_again_can_be_switched_off(asking):
+    content, calls, told, bodies = streamed(request(asking), "Let me read the file:")
+    assert (content, calls, told, bodies) == ("Let me read the file:", [], [], [])
+
+
+def test_time_bounds_it_too():
+    """Counted from the request on."""
+    now = iter([0.0, 121.0]).__next__
+    assert streamed(request(RetryPolicy(clock=now)), "Let me read the file:")[3] == []
+
+
+@BOTH
+def test_text_that_comes_twice_is_said_once(exchanged):
+    """The second answer has text, and no call: what is new of it follows."""
+    content, calls, _, _ = exchanged(request(), "Let me read the file:", "Let me read the file: it is empty.")
+    assert (content, calls) == ("Let me read the file:\n\nit is empty.", [])
+    content, calls, _, _ = exchanged(request(), "Let me read the file:", "It is empty.")
+    assert content == "Let me read the file:\n\nIt is empty."
+
+
+@BOTH
+def test_a_call_that_the_client_has_is_not_taken_back(exchanged):
+    """What is wrong after it is text, as ever."""
+    content, calls, told, bodies = exchanged(request(), f"{CALL}\n{BROKEN}")
+    assert calls == [CALLED]
+    assert (told, bodies) == ([], [])
+    assert "read_file" in content
+
+
+@BOTH
+def test_a_server_that_refuses_the_second_request_leaves_the_first_answer(exchanged):
+    """Of nothing is made an error that was an answer."""
+    if exchanged is whole:
+        exchange = BufferedExchange(request())
+        assert isinstance(exchange.feed(json.dumps(completion(f"I look.\n{NAMELESS}")).encode()), dict)
+        said = exchange.give_up()
+        assert said is not None
+        (choice,) = said["choices"]
+        assert choice["message"]["content"] == "I look."
+        assert choice["message"]["tool_calls"][0]["function"]["name"] == "reed_file"
+        return
+    stream = StreamedExchange(request(), 0)
+    sent = stream.feed(stream_of(f"I look.\n{NAMELESS}"))
+    assert stream.next_body() is not None
+    gave = stream.give_up()
+    assert gave is not None
+    content, calls, _ = read(sent + gave + stream.close())
+    assert (content, calls[0][0]) == ("I look.", "reed_file")
+
+
+STEPS = {"steps": {"required": ["read_file"]}}
+
+
+@BOTH
+def test_steps_come_with_the_request(exchanged):
+    """The text of an answer that does not count never goes out; the field does not go to the server."""
+    asked = request(adapter=STEPS)
+    assert "adapter" not in asked.body
+    content, calls, told, bodies = exchanged(asked, "It is done.", f"I read.\n{CALL}")
+    assert (content, calls, told) == ("I read.", [CALLED], ["missing_steps"])
+    assert "read_file" in bodies[0]["messages"][-1]["content"]
+
+
+def test_with_steps_text_waits_for_the_call_and_no_longer():
+    """It goes out with the call; once the steps are done nothing waits."""
+    stream = StreamedExchange(request(adapter=STEPS), 0)
+    assert b"I look" not in stream.feed(stream_of("I look."))
+    done = [
+        *ASK,
+        {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "read_file", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "c", "content": "text"},
+    ]
+    free = StreamedExchange(request(adapter=STEPS, messages=done), 0)
+    assert b'"content":"I"' in free.feed(stream_of("It has 3 lines.")[:400])
+
+
+def test_steps_that_are_none_are_refused():
+    with pytest.raises(RequestError, match="steps name the tool 'reed_file'"):
+        request(adapter={"steps": {"required": ["reed_file"]}})
+
+
+def test_a_record_says_why_it_was_asked_again():
+    """And the exchange that followed is one of its own."""
+    seen: list[Any] = []
+    body = {"model": "qwen3", "messages": ASK, "tools": TOOLS}
+    asked = translate_chat_request(body, TranslationOptions(observation=Observation(observe=seen.append)))
+    exchange = BufferedCompletion(asked)
+    for text in ("", CALL):
+        exchange.feed(completion(text))
+        if text == "":
+            continue
+    assert [(each.asked_again, each.guardrail) for each in seen] == [(True, "empty_answer"), (False, "")]
+
+
+def test_several_answers_are_never_asked_again():
+    """Of ``n`` nobody knows which would be the better one."""
+    assert request(n=2).follow_up.watch is None

@@ -1,0 +1,600 @@
+"""The translation itself, without any server: split anywhere, streamed or whole, nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from adapter.parsing.formats import FORMATS
+from adapter.parsing.parser import parse
+from adapter.prompting.calling_setup import CallingSetup
+from adapter.protocols import anthropic_request, ollama
+from adapter.protocols.anthropic_response import AnthropicWriter, as_answer
+from adapter.protocols.exchange import BufferedExchange, StreamedExchange
+from adapter.protocols.guarded_exchange import RetryPolicy
+from adapter.protocols.ollama import as_openai, to_ollama_request
+from adapter.protocols.openai_chat_response import BufferedCompletion, StreamedCompletion
+from adapter.protocols.openai_errors import RequestError, refusal, relay_error
+from adapter.protocols.sse import EventReader, LineReader, encode_event, read_json
+from adapter.protocols.translate import needs_translation, translate_chat_request
+from adapter.protocols.translated_request import TranslatedRequest
+from adapter.protocols.translation_options import (
+    ConstraintSettings,
+    PromptSettings,
+    TranslationOptions,
+    validate_options,
+)
+from adapter.protocols.verbatim_calls import VerbatimCallCache
+from adapter.tools.tool import ToolSet
+from tests.scripted_server import delta
+from tests.server.test_wrap import ASK, CALL, TOOLS, completion
+
+PIECES = ["I look.\n", CALL, "<think>", "Hm. ", "</think>", CALL[:30], "\n\n", "`<tool_call>`", "é😀"]
+
+
+def request(**fields: Any) -> TranslatedRequest:
+    options = TranslationOptions(retry_policy=RetryPolicy(retries=0))
+    return translate_chat_request({"model": "qwen3", "messages": ASK, "tools": TOOLS, **fields}, options)
+
+
+def stream_of(text: str, finish_reason: str = "stop") -> bytes:
+    events = [*map(delta, text), delta(finish_reason=finish_reason)]
+    return b"".join(map(encode_event, events)) + b"data: [DONE]\n\n"
+
+
+def joined(sent: bytes) -> tuple[str, str, list[Any], str | None]:
+    """Content, reasoning, calls and finish reason of a stream."""
+    content, reasoning, calls, finish_reason = "", "", [], None
+    for event in EventReader().feed(sent):
+        if event == b"[DONE]":
+            continue
+        (choice,) = json.loads(event)["choices"]
+        content += choice["delta"].get("content") or ""
+        reasoning += choice["delta"].get("reasoning_content") or ""
+        calls += [call["function"] for call in choice["delta"].get("tool_calls") or ()]
+        finish_reason = choice["finish_reason"] or finish_reason
+    return content, reasoning, calls, finish_reason
+
+
+def whole(completion: dict[str, Any], request: TranslatedRequest) -> dict[str, Any]:
+    answer = BufferedCompletion(request).feed(completion)
+    assert isinstance(answer, dict)
+    return answer
+
+
+@given(text=st.lists(st.sampled_from(PIECES), max_size=6).map("".join), size=st.integers(1, 90))
+def test_a_stream_may_be_split_anywhere(text, size):
+    """The bytes a server sends in one piece, or in pieces of any size, say the same."""
+    sent = stream_of(text)
+    once, split = StreamedExchange(request(), 0), StreamedExchange(request(), 0)
+    at_once = once.feed(sent) + once.close()
+    in_pieces = b"".join(split.feed(sent[at : at + size]) for at in range(0, len(sent), size)) + split.close()
+    assert joined(in_pieces) == joined(at_once)
+    assert at_once.endswith(b"data: [DONE]\n\n")
+
+
+@given(text=st.lists(st.sampled_from(PIECES), max_size=6).map("".join), reason=st.sampled_from(["stop", "length"]))
+def test_streamed_and_whole_say_the_same(text, reason):
+    """But for reasoning that only its end gave away, when its beginning had been sent as content."""
+    streamed = StreamedExchange(request(), 0)
+    content, reasoning, calls, finish_reason = joined(streamed.feed(stream_of(text, reason)) + streamed.close())
+    (choice,) = whole(completion(text, reason), request())["choices"]
+    message = choice["message"]
+    assert [call["function"] for call in message.get("tool_calls") or ()] == calls
+    assert choice["finish_reason"] == finish_reason
+    told = (message["content"] or "", message.get("reasoning_content") or "")
+    was_content = content.endswith(reasoning) and told == (content, "")
+    assert was_content or sorted(told[0] + told[1]) == sorted(content + reasoning)
+
+
+@pytest.mark.parametrize("fields", [{}, {"tool_choice": "none"}, {"tools": None}], ids=["free", "none", "no tools"])
+def test_a_copy_of_a_result_comes_without_its_markup(fields):
+    """A model that may not call goes on by copying the result that it was shown; what is in the copy stays."""
+    calls = [{"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}]
+    messages = [*ASK, {"role": "assistant", "tool_calls": calls}, {"role": "tool", "tool_call_id": "c", "content": "7"}]
+    asked = request(messages=messages, **fields)
+    text = "It says:\n<tool_response>\n7\n</tool_response>\nSeven."
+    streamed = StreamedExchange(asked, 0)
+    content, *_ = joined(streamed.feed(stream_of(text)) + streamed.close())
+    (choice,) = whole(completion(text), asked)["choices"]
+    assert content == choice["message"]["content"] == "It says:\n7\nSeven."
+
+
+def test_reasoning_that_was_the_answer_is_the_answer():
+    """A model that begins to think and answers: nobody gets an empty answer. In a stream it was reasoning before."""
+    text = "<think>\nThe file has 3 lines."
+    (choice,) = whole(completion(text), request())["choices"]
+    assert choice["message"] == {"role": "assistant", "content": "The file has 3 lines."}
+    streamed = StreamedExchange(request(), 0)
+    content, reasoning, _, reason = joined(streamed.feed(stream_of(text)) + streamed.close())
+    assert (content, reasoning, reason) == ("The file has 3 lines.", "The file has 3 lines.", "stop")
+    (cut,) = whole(completion(text, "length"), request())["choices"]
+    assert cut["message"]["reasoning_content"] == "The file has 3 lines."
+
+
+@given(data=st.binary(max_size=200))
+def test_no_bytes_are_too_strange(data):
+    """Whatever a server sends, the client gets events that are JSON, and an end or an error."""
+    streamed = StreamedExchange(request(), 0)
+    sent = streamed.feed(data) + streamed.close()
+    events = EventReader().feed(sent)
+    assert events
+    assert all(event == b"[DONE]" or isinstance(json.loads(event), dict) for event in events)
+
+
+@given(chunk=st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.sampled_from(["choices", "delta", "index", "content", "finish_reason", "error", "id"]), inner),
+    max_leaves=12,
+))  # fmt: skip
+def test_no_chunk_is_too_strange(chunk):
+    """JSON of any shape where a chunk should be."""
+    answer = StreamedCompletion(request())
+    for made in [*answer.feed(chunk), *answer.close()]:
+        assert made.keys() & {"choices", "error"}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_history_is_in_the_models_own_format(name):
+    """What a past call becomes is read as that call by its format's parser."""
+    call = {"id": "call_1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a.py"}'}}
+    history = [
+        *ASK,
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "x = 1"},
+    ]
+    made = translate_chat_request(
+        {"messages": history, "tools": TOOLS}, TranslationOptions(prompt=PromptSettings(format=name))
+    )
+    roles = [message["role"] for message in made.body["messages"]]
+    assert roles == ["system", "user", "assistant", "user"]
+    turn = parse(made.body["messages"][2]["content"], ToolSet(TOOLS), name)
+    assert [(call.name, call.arguments) for call in turn.calls] == [("read_file", {"path": "a.py"})]
+    assert "x = 1" in made.body["messages"][3]["content"]
+
+
+ODD = 'I look.\n\n<tool_call>{\'name\': \'ReadFile\', "arguments": {"file": "a.py",}}</tool_call>'
+
+
+def asked_again(options: TranslationOptions, message: Any, result: Any = None) -> Any:
+    """The messages that the model's server gets when a client goes on after ``message``."""
+    result = result or {"role": "tool", "tool_call_id": message["tool_calls"][0].get("id"), "content": "text"}
+    return translate_chat_request(
+        {"model": "qwen3", "messages": [*ASK, message, result], "tools": TOOLS}, options
+    ).body["messages"]
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+def test_past_calls_are_shown_as_the_model_wrote_them(is_streamed):
+    """To the byte, repaired or not, so that the prompt begins with what the server has read and written."""
+    options = TranslationOptions()
+    first = translate_chat_request({"model": "qwen3", "messages": ASK, "tools": TOOLS}, options)
+    if is_streamed:
+        streamed = StreamedExchange(first, 0)
+        content, _, (function,), _ = joined(streamed.feed(stream_of("<think>Hm.</think>" + ODD)) + streamed.close())
+        message: Any = {"role": "assistant", "content": content, "tool_calls": [{"id": "", "function": function}]}
+        message["tool_calls"][0]["id"] = parse(ODD, ToolSet(TOOLS), turn=first.turn).calls[0].id
+    else:
+        message = whole(completion("<think>Hm.</think>" + ODD), first)["choices"][0]["message"]
+    assert json.loads(message["tool_calls"][0]["function"]["arguments"]) == {"path": "a.py"}
+    again = asked_again(options, message)
+    assert again[: len(first.body["messages"])] == first.body["messages"]
+    assert again[2] == {"role": "assistant", "content": ODD}
+    without_id = {**message, "tool_calls": [{"function": message["tool_calls"][0]["function"]}]}
+    assert asked_again(options, without_id)[2]["content"] == ODD, "Ollama's clients"
+
+
+@pytest.mark.parametrize(
+    ("changed", "value"), [("content", "I do not look."), ("tool_calls", []), ("arguments", '{"path": "b.py"}')]
+)
+def test_a_call_that_the_client_changed_is_shown_as_it_is_now(changed, value):
+    """Memory never speaks against the client."""
+    options = TranslationOptions()
+    first = translate_chat_request({"model": "qwen3", "messages": ASK, "tools": TOOLS}, options)
+    message = whole(completion(ODD), first)["choices"][0]["message"]
+    if changed == "arguments":
+        message["tool_calls"][0]["function"]["arguments"] = value
+    else:
+        message[changed] = value
+    shown = asked_again(options, message, {"role": "user", "content": "Go on."})[2]["content"]
+    assert shown != ODD
+    assert "a.py" not in shown or changed == "content"
+
+
+NATIVE = TranslationOptions(native=True)
+
+
+def test_the_servers_own_calls_are_handed_on():
+    """With `native` the request goes as it came; the calls come back, as does one that was left in the text."""
+    asked = {"model": "qwen3", "messages": ASK, "tools": TOOLS}
+    first = translate_chat_request(asked, NATIVE)
+    assert first.body == asked
+    own = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "b.py"}'}}
+    answer = completion(CALL)
+    answer["choices"][0]["message"]["tool_calls"] = [own]
+    (choice,) = whole(answer, first)["choices"]
+    assert [call["function"]["name"] for call in choice["message"]["tool_calls"]] == ["read_file"] * 2
+    assert choice["message"]["tool_calls"][1] == own
+    assert (choice["message"]["content"], choice["finish_reason"]) == (None, "tool_calls")
+
+
+def test_the_servers_own_calls_stream_under_our_numbers():
+    """One call in the text, then two of the server's in pieces: the numbers are dense, the pieces join."""
+    header = {"index": 0, "id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"pa'}}
+    other = {"index": 1, "id": "c2", "type": "function", "function": {"name": "read_file", "arguments": {}}}
+    rest = {"index": 0, "function": {"arguments": 'th": "b.py"}'}}
+    events = [delta(CALL), *(delta(tool_calls=[each]) for each in (header, rest, other)), delta(finish_reason="stop")]
+    answer = StreamedCompletion(
+        translate_chat_request({"model": "qwen3", "messages": ASK, "tools": TOOLS, "stream": True}, NATIVE)
+    )
+    chunks = [chunk for event in events for chunk in answer.feed(event)] + answer.close()
+    calls: dict[int, str] = {}
+    for chunk in chunks:
+        for call in chunk["choices"][0]["delta"].get("tool_calls", ()):
+            calls[call["index"]] = calls.get(call["index"], "") + call["function"]["arguments"]
+    assert [json.loads(calls[index]) for index in range(3)] == [{"path": "a.py"}, {"path": "b.py"}, {}]
+    assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
+
+
+def test_what_is_known_of_a_model_counts_for_it_alone():
+    """A server with several models: each request is translated as is best for the model that it names."""
+    known = {"qwen3": CallingSetup(native=True), "phi": CallingSetup(format="mistral", style="compact")}
+    options = TranslationOptions(setup_of=known.get)
+    asked = {"messages": ASK, "tools": TOOLS}
+    assert translate_chat_request({**asked, "model": "qwen3"}, options).is_native
+    assert translate_chat_request({**asked, "model": "phi"}, options).parsing.format == "mistral"
+    assert "[TOOL_CALLS]" in str(translate_chat_request({**asked, "model": "phi"}, options).body)
+    assert translate_chat_request({**asked, "model": "other"}, options).parsing.format == "hermes"
+
+
+def test_memory_has_an_end():
+    """The oldest answers are forgotten; what is left is counted right when an answer is remembered anew."""
+    memory, calls = (
+        VerbatimCallCache(max_characters=1_000),
+        [[("", "read_file", {"path": str(number)})] for number in range(50)],
+    )
+    for call in [*calls, *calls]:
+        memory.remember("hermes", "", call, "x" * 100)
+    known = [memory.recall("hermes", "", call) is not None for call in calls]
+    assert known == sorted(known)
+    assert 1 < sum(known) < 10
+    assert memory.recall("mistral", "", calls[-1]) is None
+
+
+def test_the_beginning_of_the_prompt_stays_the_same():
+    """Byte for byte over the turns of a conversation and whatever is demanded of one: a server's cache needs it."""
+    first = request().body["messages"]
+    second = request(tool_choice="required", parallel_tool_calls=False).body["messages"]
+    assert first[0] == second[0]
+    assert (
+        second[-1]["content"]
+        == f"{first[-1]['content']}\n\nAnswer with a tool call of one of the tools. Make one call only."
+    )
+
+
+def test_the_template_decides_over_the_name():
+    """llama.cpp tells it; requests may call the model as they like."""
+    made = translate_chat_request(
+        {"model": "gpt-4", "messages": ASK, "tools": TOOLS},
+        TranslationOptions(prompt=PromptSettings(model="Qwen3-Coder-30B.gguf", template="{{ x }}")),
+    )
+    assert "<function=read_file>" in made.body["messages"][0]["content"]
+
+
+def test_a_required_call_is_enforced_where_the_server_can():
+    """With the named tool alone; a grammar of the client's own stays."""
+    options = TranslationOptions(
+        constraints=ConstraintSettings(enforce=lambda tools, *_, **__: {"grammar": ",".join(tools)})
+    )
+    body = {"messages": ASK, "tools": [*TOOLS, {"name": "other"}]}
+    named = {"type": "function", "function": {"name": "read_file"}}
+    assert translate_chat_request({**body, "tool_choice": "required"}, options).body["grammar"] == "read_file,other"
+    assert translate_chat_request({**body, "tool_choice": named}, options).body["grammar"] == "read_file"
+    assert "grammar" not in translate_chat_request(body, options).body
+    own = {**body, "tool_choice": "required", "grammar": "mine"}
+    assert translate_chat_request(own, options).body["grammar"] == "mine"
+
+
+def test_an_enforced_call_is_read_under_any_policy():
+    """A JSON Schema knows no markers: what strict would leave as text is what was asked for."""
+    options = TranslationOptions(
+        constraints=ConstraintSettings(enforce=lambda *_, **__: {"response_format": {"type": "json_schema"}}),
+        policy="strict",
+    )
+    made = translate_chat_request({"messages": ASK, "tools": TOOLS, "tool_choice": "required"}, options)
+    (choice,) = whole(completion('{"name": "read_file", "parameters": {"path": "a.py"}}'), made)["choices"]
+    assert choice["finish_reason"] == "tool_calls"
+
+
+def test_allowed_tools_are_a_choice_of_some():
+    """OpenAI's newer form: all are described, some may be called."""
+    choice = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [TOOLS[0]]}}
+    made = translate_chat_request(
+        {"messages": ASK, "tools": [*TOOLS, {"name": "other"}], "tool_choice": choice}, TranslationOptions()
+    )
+    assert list(made.tools) == ["read_file"]
+    assert "other" in made.body["messages"][0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [('{"path": "a', '{"arguments": "{\\"path\\": \\"a"}'), ("", "{}"), ("[1]", '{"arguments": [1]}')],
+)
+def test_arguments_that_are_no_object_are_shown_as_they_were(written, shown):
+    """A client may hand back what it got from elsewhere."""
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": written}}
+    made = translate_chat_request(
+        {"messages": [*ASK, {"role": "assistant", "tool_calls": [call]}]}, TranslationOptions()
+    )
+    assert f'"arguments": {shown}' in made.body["messages"][1]["content"]
+
+
+def test_images_stay_beside_the_text():
+    """Parts that are no text go along, in order."""
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    messages = [{"role": "user", "content": [{"type": "text", "text": "See"}, image]}, *ASK]
+    made = translate_chat_request({"messages": messages, "tools": TOOLS}, TranslationOptions())
+    text = {"type": "text", "text": "Read a.py"}
+    assert made.body["messages"][1]["content"] == [{"type": "text", "text": "See"}, image, text]
+
+
+def test_contents_may_be_lists_of_anything():
+    """Bare texts, parts of unknown types and images in clients' own spellings: nothing is lost, nothing crashes."""
+    odd = {"type": "video", "video": {"n": 1}}
+    bare = {"type": "image_url", "image_url": "data:image/png;base64,AA=="}
+    messages = [
+        {"role": "user", "content": ["See", bare, odd]},
+        {"role": "assistant", "content": [{"type": "text", "text": "Hm."}]},
+        {"role": "tool", "tool_call_id": "1", "content": ["It is", bare]},
+    ]
+    made = translate_chat_request({"messages": messages, "tools": TOOLS}, TranslationOptions())
+    _, user, said, result = made.body["messages"]
+    assert user["content"] == [{"type": "text", "text": "See"}, bare, odd]
+    assert said["content"] == "Hm."
+    assert "It is" in result["content"][0]["text"]
+    assert result["content"][1:] == [bare]
+    native = to_ollama_request(made.body, {"model": "m"})["messages"]
+    assert native[1] == {"role": "user", "content": "See", "images": ["AA=="]}
+
+
+def test_an_image_elsewhere_is_named_to_ollama():
+    """It fetches nothing."""
+    far = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
+    plain = {"messages": [{"role": "user", "content": [far]}]}
+    (message,) = to_ollama_request(plain, {})["messages"]
+    assert (message["images"], "https://example.com/a.png" in message["content"]) == ([], True)
+
+
+@pytest.mark.parametrize(("start", "mime"), [("iVBORw0KGgo=", "png"), ("/9j/4AAQ", "jpeg"), ("UklGRg==", "webp")])
+def test_images_of_ollamas_clients_say_what_they_are(start, mime):
+    """By their first bytes: its interface has no place for that."""
+    made = as_openai({"messages": [{"role": "user", "content": "See", "images": [start]}]})
+    assert made["messages"][0]["content"][1]["image_url"]["url"] == f"data:image/{mime};base64,{start}"
+
+
+def test_images_that_are_none_are_refused():
+    with pytest.raises(RequestError, match="images"):
+        as_openai({"messages": [{"role": "user", "images": [{"url": "x"}]}]})
+
+
+RULES = [
+    *({"role": "system", "content": "A"}, {"role": "developer", "content": "B"}, {"role": "user", "content": "x"}),
+    *(
+        {"role": "system", "content": "C"},
+        {"role": "assistant", "content": "ok"},
+        {"role": "developer", "content": "D"},
+    ),
+    *({"role": "user", "content": "go"}, {"role": "system", "content": "E"}),
+]
+
+
+@pytest.mark.parametrize("tools", [TOOLS, None], ids=["tools", "no tools"])
+def test_messages_of_the_system_reach_any_template_and_none_is_lost(tools):
+    """As codex (two) and gptme (three) send them: one first, the others in their order with what the user says."""
+    asked: dict[str, Any] = {"model": "qwen3", "messages": RULES, "tools": tools}
+    assert needs_translation(asked)
+    messages = translate_chat_request(asked, TranslationOptions()).body["messages"]
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
+    assert messages[0]["content"].startswith("A\n\nB")
+    assert [message["content"] for message in messages[1:]] == ["x\n\nC", "ok", "D\n\ngo\n\nE"]
+
+
+def test_only_what_speaks_of_tools_is_translated():
+    assert needs_translation({"tools": TOOLS})
+    assert needs_translation({"messages": [{"role": "tool", "content": ""}]})
+    assert needs_translation({"messages": [{"role": "developer", "content": ""}]})
+    assert not needs_translation({"messages": [{"role": "system", "content": "x"}, *ASK]})
+    assert not any(map(needs_translation, ({"messages": ASK}, {"tools": []}, {"messages": "x"}, [], None)))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        TranslationOptions(prompt=PromptSettings(format="x")),
+        TranslationOptions(prompt=PromptSettings(style="x")),
+        TranslationOptions(policy="x"),
+    ],
+)
+def test_unusable_options_are_refused_at_the_start(options):
+    with pytest.raises(ValueError, match="'x'"):
+        validate_options(options)
+
+
+def test_messages_must_be_messages():
+    with pytest.raises(RequestError, match="messages"):
+        translate_chat_request({"messages": ["hello"], "tools": TOOLS}, TranslationOptions())
+
+
+@given(
+    st.lists(st.sampled_from([b"data: {}", b"\n", b"\r\n", b": ping", b"event: x", b"data:1", b"\xff"])),
+    st.integers(1, 9),
+)
+def test_events_may_be_split_anywhere(pieces, size):
+    """As the specification reads them, whatever the sizes of what the network delivers."""
+    sent = b"".join(pieces)
+    once, split = EventReader(), EventReader()
+    at_once = once.feed(sent) + once.close()
+    assert [e for at in range(0, len(sent), size) for e in split.feed(sent[at : at + size])] + split.close() == at_once
+
+
+def test_lines_and_events_of_other_ends():
+    """CRLF, several data lines, no last empty line."""
+    reader = EventReader()
+    assert reader.feed(b'event: a\r\ndata: {"a":\r\ndata: 1}\r\n\r\ndata: 2') == [b'{"a":\n1}']
+    assert reader.close() == [b"2"]
+    lines = LineReader()
+    assert lines.feed(b'{"a": 1}\n\n{"b"') + lines.feed(b": 2}") + lines.close() == [b'{"a": 1}', b'{"b": 2}']
+
+
+@given(st.text(alphabet=st.characters(), max_size=20))
+def test_any_text_can_be_sent(text):
+    """Also half a surrogate pair, which no UTF-8 holds."""
+    sent = encode_event({"text": text})
+    assert read_json(sent[6:])["text"] == text.encode("utf-8", "replace").decode()
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b'{"error": "words"}', b"[1]", b"\xff"])
+def test_any_error_has_openais_shape(body):
+    error = relay_error(500, body)["error"]
+    assert {"message", "type", "param", "code"} <= error.keys()
+    assert error["message"]
+
+
+@pytest.mark.parametrize("reason", ["stop", "length", None])
+def test_streamed_arguments_that_come_to_nothing_are_no_call(reason):
+    """They cannot be taken back: the stream fails, or says that it was cut; it never ends like one with a call."""
+    made = translate_chat_request(
+        {"model": "qwen3", "messages": ASK, "tools": TOOLS}, TranslationOptions(stream_arguments=True)
+    )
+    streamed = StreamedExchange(made, 0)
+    cut = CALL[: CALL.index("a.py") + 2]
+    sent = (
+        streamed.feed(stream_of(cut, reason) if reason else b"".join(map(encode_event, map(delta, cut))))
+        + streamed.close()
+    )
+    events = [json.loads(event) for event in EventReader().feed(sent) if event != b"[DONE]"]
+    arguments = [
+        call["function"]["arguments"]
+        for event in events
+        for choice in event.get("choices", ())
+        for call in choice["delta"].get("tool_calls", ())
+    ]
+    assert any(arguments)
+    assert '{"path": "a.'.startswith("".join(arguments))
+    if reason == "length":
+        assert events[-1]["choices"][0]["finish_reason"] == "length"
+    else:
+        assert events[-1]["error"]["message"]
+        assert not sent.endswith(b"data: [DONE]\n\n")
+
+
+WORDS = [
+    "model", "messages", "tools", "tool_choice", "role", "content", "user", "assistant", "tool", "tool_calls",
+    "function", "name", "arguments", "type", "text", "image_url", "url", "parameters", "properties", "required",
+    "enum", "items", "allowed_tools", "mode", "stop", "stream", "stream_options", "include_usage", "format",
+    "options", "num_predict", "system", "input_schema", "tool_result", "tool_use", "tool_use_id", "input",
+    "images", "source", "thinking", "auto", "none", "any", "object", "$ref", "read_file", "max_tokens",
+    "response_format", "stop_sequences", "tool_name", "id",
+]  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.floats() | st.sampled_from(WORDS) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=5),
+    max_leaves=12,
+)
+MESSAGES = st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "assistant", "tool", "system", "developer"]), "content": VALUES},
+    optional={"tool_calls": VALUES, "tool_call_id": VALUES, "images": VALUES, "name": VALUES},
+)
+FIELDS = st.fixed_dictionaries(
+    {},
+    optional={
+        "messages": VALUES | st.lists(MESSAGES, min_size=1, max_size=3),
+        "tools": VALUES
+        | st.lists(st.just(TOOLS[0]) | VALUES, max_size=2)
+        | VALUES.map(lambda parameters: [{"name": "any", "parameters": parameters, "input_schema": parameters}])
+        | VALUES.map(lambda value: [{"name": "any", "input_schema": {"properties": {"x": value}, "required": value}}]),
+        **dict.fromkeys(("tool_choice", "stop", "stream_options", "options", "format", "system", "model"), VALUES),
+    },
+)
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "openai": dict,
+    "anthropic": anthropic_request.as_openai,
+    "ollama": ollama.as_openai,
+}
+
+
+@example(body={"system": [None], "tools": [{"name": "any", "input_schema": None}]}, dialect="anthropic")
+@given(
+    body=FIELDS | st.dictionaries(st.sampled_from(WORDS), VALUES),
+    dialect=st.sampled_from(["openai", "anthropic", "ollama"]),
+)
+def test_whatever_a_client_sends_is_taken_or_refused(body, dialect):
+    """Every JSON object, in each dialect: a request, or an error that says which field is at fault."""
+    needs_translation(body)
+    try:
+        translate_chat_request(READERS[dialect](body), TranslationOptions())
+    except RequestError as error:
+        refusal(error)
+
+
+@given(
+    chunks=st.lists(VALUES, max_size=4),
+    stream=st.booleans(),
+    dialect=st.sampled_from(["openai", "anthropic", "ollama"]),
+)
+def test_whatever_a_server_sends_is_an_answer_or_an_error(chunks, stream, dialect):
+    """Every JSON value in a stream or as a whole answer, in each client's shape."""
+    if not stream:
+        for chunk in chunks:
+            answer = BufferedExchange(request()).feed(json.dumps(chunk).encode())
+            assert isinstance(answer, tuple)
+            status, completion_ = answer
+            assert status in (200, 502)
+            if status == 200 and dialect == "anthropic":
+                as_answer(completion_, "m", "msg")
+            elif status == 200 and dialect == "ollama":
+                ollama.as_answer(completion_, ollama.OllamaResponseInfo("m", "now"))
+        return
+    writer: Any = {
+        "openai": None,
+        "anthropic": AnthropicWriter("m", "msg"),
+        "ollama": ollama.OllamaWriter(ollama.OllamaResponseInfo("m", "now")),
+    }
+    streamed = StreamedExchange(request(), 0, writer[dialect])
+    sent = b"".join(streamed.feed(encode_event(chunk)) for chunk in chunks) + streamed.close()
+    assert sent
+
+
+def test_a_constant_may_be_null():
+    """It says more than no value at all, which is what other nulls in a definition mean."""
+    schema = {"type": "object", "properties": {"p": {"const": None, "type": None}}, "required": ["p"]}
+    made = request(tools=[{"type": "function", "function": {"name": "f", "parameters": schema}}])
+    assert made.tools["f"].properties["p"] == {"const": None}
+
+
+def test_the_type_behind_a_reference_is_known():
+    """What a model writes as bare text becomes an object where the definition names one by reference."""
+    properties = {"p": {"$ref": "#/$defs/node"}, "q": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}}
+    schema = {"type": "object", "properties": properties, "$defs": {"node": {"type": "object", "properties": {}}}}
+    made = request(tools=[{"type": "function", "function": {"name": "f", "parameters": schema}}])
+    text = '<tool_call>\n<function=f>\n<parameter=p>\n{"a": 1}\n</parameter>\n</function>\n</tool_call>'
+    (call,) = parse(text, made.tools, "qwen3_coder").calls
+    assert call.arguments == {"p": {"a": 1}}
+    assert made.tools["f"].parameters["properties"]["q"]["type"] == ["null", "object"]
+
+
+@pytest.mark.parametrize("timings", [{"prompt_ms": 2.5, "predicted_ms": 4}, {"prompt_ms": None}, {"prompt_ms": "x"}, 7])
+def test_durations_for_ollamas_clients_are_the_servers_where_it_tells(timings):
+    """llama.cpp's, in nanoseconds; nonsense is not told on."""
+    completed = {**completion("Hi."), "timings": timings}
+    answer = ollama.as_answer(completed, ollama.OllamaResponseInfo("m", "now", lambda: 9))
+    told = (answer["total_duration"], answer["prompt_eval_duration"], answer["eval_duration"])
+    assert told == ((9, 2_500_000, 4_000_000) if isinstance(timings, dict) and "predicted_ms" in timings else (9, 0, 9))

@@ -1,0 +1,520 @@
+"""Replay: the same text gives the same calls, results and files, today as when it was recorded."""
+
+import json
+import shlex
+import threading
+from pathlib import Path
+
+import pytest
+
+from adapter.agent.agent import Agent
+from adapter.agent.subagents import SubagentRunner
+from adapter.core import package_data
+from adapter.core.errors import ToolError, UsageError
+from adapter.dialects.promptly import default_entries, make_dialect
+from adapter.dialects.promptly.tool_entry import parse_entry
+from adapter.recording.recorder import SessionRecorder, restore, snapshot, workspace_hash
+from adapter.recording.replay import replay, rerun_session, update_file
+from adapter.recording.replay_files import replay_file, transcripts_in
+from adapter.recording.replay_workspace import CommandReplayPolicy
+from adapter.recording.transcript import (
+    EndLine,
+    NestedCallLine,
+    RequestLine,
+    ResultLine,
+    StoredFile,
+    Transcript,
+    TranscriptWriter,
+)
+from adapter.tools.function_tools import tool
+from adapter.tools.operations import Library, RunSubagent, SearchHit
+from adapter.tools.operations.permissions import ApprovalDecision, PermissionRule
+from adapter.workspace import Workspace
+from adapter.workspace.capabilities.host import Host, HostEvent
+from adapter.workspace.sandbox import sandbox
+from adapter.workspace.sandbox.sandbox import UnavailableReason, why_unavailable
+from tests.agent.test_subagents import Script, call
+
+SHIPPED = sorted((package_data.data_folder("fixtures") / "transcripts").glob("*.jsonl"))
+
+
+def test_there_are_shipped_transcripts():
+    """The loop below must not pass by being empty."""
+    assert len(SHIPPED) >= 10
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_transcripts_replay_equal(path):
+    """Recordings come out as they were recorded: of real models, but for one whose answers were written by hand."""
+    assert replay_file(path).difference == ""
+
+
+def test_what_is_no_transcript_is_refused():
+    """A path, mostly."""
+    with pytest.raises(UsageError, match=r"got 'talk.jsonl'; Transcript\.from_text"):
+        replay("talk.jsonl")  # type: ignore[arg-type]
+
+
+def test_conversations_of_several_turns_are_among_them():
+    """One with every kind of turn (several calls, one that fails and is mended, an answer), and one of a real model."""
+    by_hand, by_model = (
+        Transcript.from_text(path.read_text(encoding="utf-8"))
+        for path in SHIPPED
+        if path.stem in ("by-hand-six-turns", "smollm2-four-turns")
+    )
+    for transcript, turns in ((by_hand, 6), (by_model, 4)):
+        requests = [line for line in transcript.lines if isinstance(line, RequestLine)]
+        assert [request.number for request in requests] == list(range(1, turns + 1))
+        results = [line for line in transcript.lines if isinstance(line, ResultLine)]
+        assert {result.ok for result in results} == {True, False}
+    assert isinstance(end := by_hand.lines[-1], EndLine)
+    assert end.reason == "answered"
+    assert by_model.header.model.startswith("SmolLM2")
+
+
+def changed(path: Path, folder: Path, **fields: object) -> Path:
+    """A copy of a transcript whose first line with these fields has other values."""
+    copy = folder / path.name
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    line = next(line for line in lines if fields.keys() <= line.keys())
+    line.update(fields)
+    copy.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("fields", "difference"),
+    [
+        ({"call_id": "call_x"}, "call_id: recorded"),
+        ({"fixes": ["trailing-comma"]}, "fixes: recorded"),
+        ({"reason": "answered", "workspace": "sha256:0"}, "reason: recorded"),
+        ({"ok": False}, "ok: recorded false, now true"),
+    ],
+)
+def test_the_first_difference_is_shown(tmp_path, fields, difference):
+    """Each recorded value is compared: a transcript that says otherwise is not equal."""
+    path = next(path for path in SHIPPED if path.stem == "smollm2-edit-port")
+    replay = replay_file(changed(path, tmp_path, **fields))
+    assert not replay.is_equal
+    assert difference in replay.difference
+
+
+def test_another_start_is_a_difference(tmp_path):
+    """A workspace that cannot be restored as it was is reported, not glossed over."""
+    path = next(path for path in SHIPPED if path.stem == "smollm2-edit-port")
+    replay = replay_file(changed(path, tmp_path, files={"settings.ini": {"text": "port = 8000\n"}}))
+    assert "could not be restored" in replay.difference
+
+
+def test_the_record_of_an_empty_folder_is_run_again(tmp_path):
+    """It is no chat's, though it has no files, and an older one no sum of them."""
+    (path, *_) = SHIPPED
+    replayed = replay_file(changed(path, tmp_path, files={}, workspace=""))
+    assert "holds no files" not in replayed.difference
+
+
+def test_a_missing_answer_is_a_difference(tmp_path):
+    """When the conversation now asks for more than was recorded, that is where it differs."""
+    path = next(path for path in SHIPPED if path.stem == "smollm2-edit-port")
+    replay = replay_file(changed(path, tmp_path, call_turns=None))
+    assert not replay.is_equal
+
+
+def test_a_broken_file_is_reported_and_not_raised(tmp_path):
+    """One unreadable transcript does not stop the others."""
+    (tmp_path / "broken.jsonl").write_text("{", encoding="utf-8")
+    assert "cannot be replayed" in replay_file(tmp_path / "broken.jsonl").difference
+
+
+def test_update_makes_a_transcript_equal_again(tmp_path):
+    """`--update` writes what comes out today and keeps header and chunks."""
+    path = next(path for path in SHIPPED if path.stem == "smollm2-edit-port")
+    copy = changed(path, tmp_path, ok=False)
+    before = Transcript.from_text(copy.read_text(encoding="utf-8"))
+    update_file(copy)
+    assert replay_file(copy).is_equal
+    after = Transcript.from_text(copy.read_text(encoding="utf-8"))
+    assert after.header == before.header
+    assert after.answers == before.answers
+
+
+def test_replay_works_in_a_folder_of_its_own(tmp_path, monkeypatch):
+    """A recorded write lands neither in the current folder nor in the transcript, and its folder is gone after."""
+    path = next(path for path in SHIPPED if path.stem == "smollm2-write-notes")
+    before = path.read_bytes()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert any(line.kind == "result" for line in rerun_session(Transcript.from_text(before.decode())).lines)
+    assert list(tmp_path.iterdir()) == []
+    assert path.read_bytes() == before
+
+
+def test_a_snapshot_restores_bytes_and_modes(tmp_path):
+    """Binary files, odd line ends and the executable bit survive."""
+    source, target = tmp_path / "source", tmp_path / "target"
+    (source / "sub").mkdir(parents=True)
+    target.mkdir()
+    (source / "a.bin").write_bytes(b"\xff\x00\r\n")
+    (source / "sub" / "run.sh").write_bytes(b"#!/bin/sh\n")
+    (source / "sub" / "run.sh").chmod(0o755)
+    restore(snapshot(source), target)
+    assert (target / "a.bin").read_bytes() == b"\xff\x00\r\n"
+    assert (target / "sub" / "run.sh").stat().st_mode & 0o777 == 0o755
+    assert workspace_hash(source) == workspace_hash(target)
+
+
+def test_a_transcript_cannot_write_outside_its_workspace(tmp_path):
+    """A hostile recording names `../evil`: nothing is written there."""
+    (tmp_path / "root").mkdir()
+    with pytest.raises(UsageError, match="outside"):
+        restore({"../evil": StoredFile(text="x")}, tmp_path / "root")
+    assert not (tmp_path / "evil").exists()
+
+
+def test_folders_are_searched_and_nothing_found_is_an_error(tmp_path):
+    """A folder means all transcripts below it; a wrong path is not an empty success."""
+    with pytest.raises(UsageError, match="no transcript at"):
+        transcripts_in([tmp_path / "nope"])
+    with pytest.raises(UsageError, match=r"no \*\.jsonl"):
+        transcripts_in([tmp_path])
+
+
+# ------------------------------------------------- what cannot be made again
+
+
+class Once:
+    """The outside world: it answers while it is recorded, and then never again."""
+
+    def __init__(self):
+        self.is_open, self.asked = True, 0
+
+    def _count(self):
+        assert self.is_open, "the outside world was asked in a replay"
+        self.asked += 1
+        return self.asked
+
+    def search(self, wanted):
+        return [SearchHit("Hit", f"http://{wanted.query}", f"answer {self._count()}")]
+
+    def find(self, name):
+        return [Library(f"/{name}/{self._count()}", name, "", "")]
+
+    def read(self, library_id, mode, topic, page):
+        return f"page {self._count()}"
+
+    def ask(self, questions):
+        self._count()
+        return [("yes",) for _ in questions]
+
+
+def recorded(root: Path, dialect, *answers: str, ask=lambda approval: True, inner=True, tools=(), **host) -> Transcript:
+    """A conversation in which the model gives these answers."""
+    lines: list[str] = []
+    recording = SessionRecorder(TranscriptWriter(lines.append), root)
+    world = Once()
+    given = Host(search=world, docs=world, questions=world, events=recording.inner if inner else None, **host)
+    with Workspace(root, dialect, "ask", recording.asking(ask), tools=tools, host=given) as workspace:
+        agent = Agent(workspace, Script(*answers, "Done."), observe=recording)
+        recording.begin(agent, "Do it", approve="ask")
+        agent.run("Do it")
+    world.is_open = False
+    return Transcript.from_text("".join(lines))
+
+
+def check(transcript: Transcript) -> Transcript:
+    """It comes out equal, and what comes out does so again."""
+    outcome = replay(transcript)
+    assert outcome.difference == ""
+    return rerun_session(transcript)
+
+
+@pytest.fixture
+def root(tmp_path):
+    folder = tmp_path / "root"
+    folder.mkdir()
+    (folder / "a.txt").write_text("one\n")
+    return folder
+
+
+def in_batch(*calls):
+    return call("batch", tool_calls=[{"tool": name, "parameters": arguments} for name, arguments in calls])
+
+
+def test_calls_inside_a_batch_come_from_the_record(root):
+    """Searches, questions and pages that were asked for, in whatever order they ran; the rest is done again."""
+    batch = in_batch(
+        ("websearch", {"query": "a"}),
+        ("websearch", {"query": "b"}),
+        ("question", {"questions": [{"question": "Sure?"}]}),
+        ("bash", {"command": "echo refused"}),
+        ("write", {"path": "b.txt", "content": "x"}),
+        ("websearch", {"query": "a"}),
+    )
+    transcript = recorded(root, "maki", batch, ask=lambda approval: approval.command is None)
+    assert [line.arguments.get("query") for line in transcript.lines if isinstance(line, NestedCallLine)].count(
+        "a"
+    ) == 2
+    check(transcript)
+
+
+def test_calls_from_code_come_from_the_record(root):
+    """Each in its place, with what it gave then; a failure, too."""
+    pytest.importorskip("pydantic_monty")
+    code = (
+        "first = await websearch(query='a')\nsecond = await websearch(query='a')\nprint(first == second)\n"
+        "print(await read(path='a.txt'))\n"
+        "try:\n    await webfetch(url='http://127.0.0.1/')\nexcept Exception as error:\n    print(error)"
+    )
+    transcript = recorded(root, "maki", call("code_execution", code=code))
+    result = next(line for line in transcript.lines if isinstance(line, ResultLine))
+    assert "False" in result.content
+    assert "one" in result.content
+    check(transcript)
+
+
+def test_functions_of_the_users_come_from_the_record(root):
+    """They are not there any more: what they gave is, and the files that they changed, inside a batch as well."""
+
+    @tool(effect="write")
+    def deploy(target: str) -> str:
+        """Deploy it."""
+        (root / f"{target}.log").write_text(target)
+        (root / "a.txt").unlink(missing_ok=True)
+        return f"deployed to {target}"
+
+    @tool(effect="read")
+    def fail() -> str:
+        """Fail."""
+        raise ToolError("no luck")
+
+    transcript = recorded(
+        root,
+        "maki",
+        call("deploy", target="east"),
+        in_batch(("deploy", {"target": "west"}), ("fail", {})),
+        call("read", path="east.log"),
+        call("read", path="a.txt"),
+        tools=[deploy, fail],
+    )
+    assert [each.name for each in transcript.header.own_tools] == ["deploy", "fail"]
+    again = check(transcript)
+    results = [line.content for line in again.lines if isinstance(line, ResultLine)]
+    assert "deployed to east" in results[0]
+    assert "deployed to west" in results[1]
+    assert "no luck" in results[1]
+    assert "east" in results[2]
+    assert "a.txt does not exist" in results[3]
+
+
+def test_a_file_that_a_batch_saw_half_written_comes_out_whole(root, monkeypatch):
+    """The calls of a batch end in any order, and what one changes is seen at the end of another."""
+    half, looked = threading.Event(), threading.Event()
+
+    @tool(effect="write")
+    def deploy() -> str:
+        """Deploy it."""
+        (root / "west.log").write_text("we")
+        half.set()
+        looked.wait(60)
+        (root / "west.log").write_text("west")
+        return "deployed"
+
+    @tool(effect="read")
+    def look() -> str:
+        """Look."""
+        half.wait(60)
+        return "seen"
+
+    inner = SessionRecorder.inner
+
+    def recording_inner(recording: SessionRecorder, event: HostEvent) -> None:
+        inner(recording, event)
+        looked.set()
+
+    monkeypatch.setattr(SessionRecorder, "inner", recording_inner)
+    transcript = recorded(root, "maki", in_batch(("deploy", {}), ("look", {})), tools=[deploy, look])
+    first, second = (line for line in transcript.lines if isinstance(line, NestedCallLine))
+    assert [first.changed["west.log"], second.changed["west.log"]] == [StoredFile(text="we"), StoredFile(text="west")]
+    for _ in range(5):
+        check(transcript)
+
+
+def test_programs_of_the_users_come_from_the_record(root):
+    """A tools file is not part of a transcript; what its programs gave and changed is."""
+    parameters = {"type": "object", "properties": {"path": {"type": "string"}}}
+    template = [["{(path)}"]]
+    entry = {"name": "Touch", "executable": "touch", "argumentTemplate": template, "parameters": parameters}
+    dialect = make_dialect([parse_entry(entry, "tools.json"), *default_entries()])
+    write = call("WriteToFile", file="b", content="x")
+    transcript = recorded(root, dialect, call("Touch", file="new"), write)
+    assert [each.name for each in transcript.header.own_tools] == ["Touch"]
+    results = [line for line in transcript.lines if isinstance(line, ResultLine)]
+    assert [list(line.changed) for line in results] == [["new"], []]
+    check(transcript)
+
+
+def test_files_of_a_sub_agent_come_from_the_record(root):
+    """What it changed is there for what follows."""
+    child = Script(call("edit", path="a.txt", old_string="one", new_string="two"), "Changed.")
+    task = call("task", description="Change", prompt="Change it", subagent_type="general")
+    transcript = recorded(root, "maki", task, call("read", path="a.txt"), agents=SubagentRunner(child))
+    again = check(transcript)
+    assert "two" in [line.content for line in again.lines if isinstance(line, ResultLine)][1]
+
+
+@pytest.mark.parametrize("kind", ["research", "general"])
+def test_the_transcript_of_a_sub_agent_replays(root, kind):
+    """With its own tools, its folder, what was granted before it and the answers that it got."""
+    (root / "sub").mkdir()
+    (root / "sub" / "b.txt").write_text("b\n")
+    child = Script(
+        call("edit", path="b.txt", old_string="b", new_string="c"),
+        call("bash", command="true"),
+        call("bash", command="false"),
+        call("question", questions=[{"question": "Sure?"}]),
+        "Done.",
+    )
+    written: dict[int, list[str]] = {}
+
+    def record(number: int, folder: Path) -> SessionRecorder:
+        return SessionRecorder(TranscriptWriter(written.setdefault(number, []).append), folder)
+
+    agents = SubagentRunner(child, record=record)
+
+    def ask(approval):
+        return ApprovalDecision(approval.command != "false", remember=True)
+
+    with Workspace(root, "maki", "ask", ask, host=Host(agents=agents)) as session:
+        session.run("bash", {"command": "true", "workdir": "sub"})  # granted from here on
+        agents.run(RunSubagent("Work", kind, "x", cwd="sub"), session)
+    transcript = Transcript.from_text("".join(written[1]))
+    contents = [line.content for line in transcript.lines if isinstance(line, ResultLine)]
+    assert ("only reads" in contents[0]) == (kind == "research")
+    assert "nobody can be asked" in contents[3]
+    check(transcript)
+
+
+def test_skills_of_the_users_come_from_the_record(root, tmp_path):
+    """Also one that is given as a message."""
+    folder = tmp_path / "skills" / "release"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: release\ndescription: Release it\n---\nTag it.\n")
+    for dialect, load in (
+        ("maki", call("skill", skill_name="release")),
+        ("proxyai", call("LoadSkill", skill_name="release")),
+    ):
+        transcript = recorded(root, dialect, load, skill_folders=(str(tmp_path / "skills"),))
+        assert "Tag it." in str(transcript.lines)
+        check(transcript)
+
+
+def test_what_was_not_recorded_is_said(root):
+    """Without the session's events what is inside is lost; the difference says what to do about it."""
+    transcript = recorded(root, "maki", in_batch(("websearch", {"query": "a"})), inner=False)
+    assert not replay(transcript).is_equal
+    result = next(line for line in rerun_session(transcript).lines if isinstance(line, ResultLine))
+    assert "record with Host(events=recording.inner)" in result.content
+
+
+def test_changes_that_are_too_many_to_record_are_said(root, monkeypatch):
+    """The recording goes on; the difference names the reason."""
+    monkeypatch.setattr("adapter.recording.recorder.MAX_BYTES", 1_000)
+
+    @tool(effect="read")
+    def grow() -> str:
+        """Grow."""
+        (root / "big").write_text("x" * 2_000)
+        return "grown"
+
+    transcript = recorded(root, "maki", call("grow"), tools=[grow])
+    assert "too large to record" in replay(transcript).difference
+
+
+# ------------------------------------------------- commands
+
+
+def run_command(line: str) -> str:
+    return str(call("run_command", command=line, cwd="."))
+
+
+def of_today(transcript: Transcript) -> list[ResultLine]:
+    return [line for line in rerun_session(transcript).lines if isinstance(line, ResultLine)]
+
+
+def test_commands_come_from_the_record(root, tmp_path):
+    """Their output and the files that they changed; nothing runs, though the transcript says that all is allowed."""
+    outside = tmp_path / "ran"
+    line = f"echo two > a.txt; rm -f b.txt; touch {shlex.quote(str(outside))}; echo out-$((6*7))"
+    (root / "b.txt").write_text("b\n")
+    transcript = recorded(root, "blade", run_command(line), call("read_file", path="a.txt"))
+    assert "out-42" in next(one.content for one in transcript.lines if isinstance(one, ResultLine))
+    outside.unlink(missing_ok=True)
+    check(transcript)
+    assert not outside.exists()
+
+
+def test_a_command_without_a_recorded_result_is_not_run(root):
+    """The result says so, and which option would."""
+    transcript = recorded(root, "blade", run_command("echo out-$((6*7))"))
+    bare = Transcript(transcript.header, tuple(one for one in transcript.lines if not isinstance(one, ResultLine)))
+    (result,) = of_today(bare)
+    assert not result.ok
+    assert "does not say" in result.content
+    assert "out-42" not in result.content
+
+
+needs_a_sandbox = pytest.mark.skipif(
+    why_unavailable("bwrap") is not None and why_unavailable("landlock") is not None,
+    reason="commands run again in a sandbox alone",
+)
+
+
+@needs_a_sandbox
+@pytest.mark.parametrize(
+    ("commands", "runs"),
+    [
+        (CommandReplayPolicy(), False),
+        (CommandReplayPolicy("yolo"), True),
+        (CommandReplayPolicy("plan"), False),
+        (CommandReplayPolicy(rules=(PermissionRule.parse("allow", "run_command(cat)"),)), True),
+        (CommandReplayPolicy(rules=(PermissionRule.parse("allow", "run_command(ls)"),)), False),
+        (CommandReplayPolicy("yolo", (PermissionRule.parse("deny", "run_command(cat)"),)), False),
+        (CommandReplayPolicy(ask=lambda approval: approval.command == "cat a.txt"), True),
+        (CommandReplayPolicy(ask=lambda approval: False), False),
+    ],
+)
+def test_commands_run_again_by_the_rules_of_whoever_replays(root, commands, runs):
+    """Not by those of the transcript, which allowed it: each question is asked again, of somebody who is there."""
+    transcript = recorded(root, "blade", run_command("cat a.txt"))
+    outcome = replay(transcript, commands=commands)
+    assert outcome.is_equal is runs
+
+
+def test_commands_run_again_in_a_sandbox_or_not_at_all(root, monkeypatch):
+    """Where there is none the replay does not begin."""
+    transcript = recorded(root, "blade", run_command("cat a.txt"))
+    monkeypatch.setattr(
+        sandbox, "missing", lambda level: None if level == "none" else UnavailableReason("not here", "none")
+    )
+    with pytest.raises(UsageError, match="there is none"):
+        replay(transcript, commands=CommandReplayPolicy("yolo"))
+    assert replay(transcript).is_equal
+
+
+@pytest.mark.parametrize(
+    ("name", "stored", "message"),
+    [
+        ("a\0b", {"text": "x"}, "NUL"),
+        ("a", {"base64": "x"}, "no base64"),
+        ("", {"text": "x"}, "empty"),
+        ("../a", {"text": "x"}, "outside"),
+    ],
+)
+def test_a_file_that_cannot_be_is_an_error_that_says_so(tmp_path, name, stored, message):
+    """Names with NUL, contents that are none: reported for that transcript, and the others still run."""
+    header = {"kind": "header", "task": "t", "system": "", "dialect": "blade", "format": "hermes", "tools": []}
+    file = tmp_path / "talk.jsonl"
+    file.write_text(json.dumps({**header, "files": {name: stored}}))
+    difference = replay_file(file).difference
+    assert difference.startswith("cannot be replayed")
+    assert message in difference

@@ -1,0 +1,160 @@
+"""Recordings as training sets: what a sample holds, which are left out and why, and which characters count."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from adapter.core.errors import UsageError
+from adapter.protocols.recorded_exchange import RecordedExchange
+from adapter.recording.training_formats import UnrepresentableSample, to_openai, to_sharegpt, to_templated_text
+from adapter.recording.training_samples import (
+    TrainingSample,
+    failing_filter,
+    parse_filters,
+    samples_of_exchanges,
+    samples_of_transcript,
+)
+from adapter.recording.transcript import Transcript
+from tests.command_line import adapter
+from tests.integrations.batch.test_row_parser import CALL, TOOLS
+
+TRANSCRIPTS = Path(__file__).parent.parent.parent / "fixtures" / "transcripts"
+ASKED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Read a.py"}]
+CHATML = """{%- for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content }}{% for c in m.tool_calls or [] %}<tool_call>
+{{ c.function.arguments.path }}
+</tool_call>{% endfor %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+<think>
+{% endif %}"""
+
+
+def exchange(text: str = CALL, **fields) -> RecordedExchange:
+    told = {"format": "hermes", "policy": "safe", "finish_reason": "stop", "tools": TOOLS, "sent": {"messages": ASKED}}
+    return RecordedExchange(text=text, **{**told, **fields})
+
+
+def sample(text: str = CALL, **fields) -> TrainingSample:
+    (found,) = samples_of_exchanges([exchange(text, **fields)])
+    assert isinstance(found, TrainingSample)
+    return found
+
+
+def test_openai_has_the_answer_as_calls():
+    """Earlier answers are there and weigh nothing; what the server split off is the reasoning."""
+    before = [*ASKED, {"role": "assistant", "content": "Sure?"}, {"role": "user", "content": "Yes."}]
+    made = to_openai(sample(f"Here.\n{CALL}", reasoning="Hm.", sent={"messages": before}))
+    *earlier, last = made["messages"]
+    assert [message.get("weight") for message in earlier] == [None, None, 0, None]
+    assert (last["role"], last["content"], last["reasoning_content"], last["weight"]) == (
+        "assistant",
+        "Here.",
+        "Hm.",
+        1,
+    )
+    assert last["tool_calls"][0]["function"] == {"name": "read_file", "arguments": '{"path": "a.py"}'}
+    assert made["tools"] == TOOLS
+
+
+def test_sharegpt_has_calls_and_results_as_turns():
+    """With arguments as objects; a message with images is none of its texts."""
+    before = [*ASKED, to_openai(sample())["messages"][-1], {"role": "tool", "content": "x = 1", "tool_call_id": "c"}]
+    made = to_sharegpt(sample("It is 1.", sent={"messages": before}))
+    assert [turn["from"] for turn in made["conversations"]] == [
+        "system",
+        "human",
+        "function_call",
+        "observation",
+        "gpt",
+    ]
+    assert json.loads(made["conversations"][2]["value"]) == [{"name": "read_file", "arguments": {"path": "a.py"}}]
+    with pytest.raises(UnrepresentableSample, match="images"):
+        to_sharegpt(sample(sent={"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}))
+
+
+@pytest.mark.parametrize("text", [CALL, "It is 1.", f"So.\n{CALL}"])
+def test_the_mask_is_the_answer_with_its_end(tmp_path, text):
+    """Not the role before it, though the prompt opens reasoning there, and not the line break after its last token."""
+    made = exported(tmp_path, [exchange(text)], "--as", "text")[0][0]
+    ((start, end),) = made["spans"]
+    assert made["text"][:start].endswith("<|im_start|>assistant\n")
+    assert made["text"][start:end].endswith("<|im_end|>")
+    assert made["text"][end:] == "\n"
+    assert ("a.py\n</tool_call>" in made["text"][start:end]) == ("<tool_call>" in text)
+
+
+def test_a_template_that_rewrites_the_past_is_told():
+    """No mask is guessed."""
+
+    def render(messages, tools, begins):
+        return "".join(f"{len(messages)}{message['content']}" for message in messages) + ">" * begins
+
+    with pytest.raises(UnrepresentableSample, match="otherwise"):
+        to_templated_text(sample("x"), render)
+    with pytest.raises(UnrepresentableSample, match="leaves the answer out"):
+        to_templated_text(sample("x"), lambda messages, tools, begins: "the same")
+
+
+@pytest.mark.parametrize(
+    ("given", "rejected"),
+    [
+        ({}, ""),
+        ({"text": ""}, "valid"),
+        ({"text": '<tool_call>\n{"name": 5}\n</tool_call>'}, "valid"),
+        ({"finish_reason": "length"}, "valid"),
+        ({"finish_reason": "abandoned"}, "valid"),
+        ({"asked_again": True}, "valid"),
+        ({"text": CALL.replace('"}', '",}')}, "unfixed"),
+        ({"text": "No."}, "calls"),
+    ],
+)
+def test_filters_name_what_is_wrong(given, rejected):
+    """The first of those that were asked for."""
+    assert failing_filter(sample(**given), parse_filters("valid, unfixed,calls")) == rejected
+
+
+def test_what_nobody_approved_is_not_approved():
+    """A server's recording says nothing of it, nor does a conversation in which everything was allowed unasked."""
+    assert failing_filter(sample(), ["approved"]) == "approved"
+    refused = Transcript.from_text((TRANSCRIPTS / "smollm2-edit-refused.jsonl").read_text(encoding="utf-8"))
+    first, *_ = samples_of_transcript(refused)
+    assert isinstance(first, TrainingSample)
+    assert (first.refused, failing_filter(first, ["approved"])) == (True, "approved")
+    with pytest.raises(UsageError, match="expected valid, unfixed, calls, approved, succeeded, answered"):
+        parse_filters("valid,nice")
+
+
+def test_nothing_is_left_out_in_silence(tmp_path):
+    """Every answer is a line or a count with its reason; keys stay redacted."""
+    given = [exchange("[redacted KEY]"), exchange(""), exchange(sent={"prompt": "x"}), exchange(finish_reason="length")]
+    made, said = exported(tmp_path, given, "--only", "valid")
+    assert made[0]["messages"][-1]["content"] == "[redacted KEY]"
+    assert said.splitlines() == [
+        "1 samples, 3 answers left out",
+        "     2  not valid",
+        "     1  a completion of a text, without messages",
+    ]
+
+
+def test_shipped_transcripts_are_exported(tmp_path):
+    """All answers of all of them, as each shape."""
+    answers = sum(
+        len(Transcript.from_text(file.read_text(encoding="utf-8")).answers) for file in TRANSCRIPTS.glob("*.jsonl")
+    )
+    for shape in ("openai", "sharegpt"):
+        done = adapter("export", TRANSCRIPTS, "--out", "-", "--as", shape, cwd=tmp_path)
+        assert len(done.stdout.splitlines()) == answers, done.stderr
+
+
+def exported(folder: Path, exchanges: list[RecordedExchange], *words: str):
+    """The samples, and what was said of the others."""
+    (folder / "said.jsonl").write_text("".join(each.model_dump_json() + "\n" for each in exchanges).replace(
+        '{"kind":"exchange"', '{"kind": "exchange"'))  # fmt: skip
+    (folder / "chat.jinja").write_text(CHATML)
+    template = ["--template", folder / "chat.jinja"] if "text" in words else []
+    done = adapter("export", folder / "said.jsonl", "--out", folder / "set.jsonl", *words, *template, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in (folder / "set.jsonl").read_text().splitlines()], done.stderr

@@ -1,0 +1,212 @@
+"""The page of `adapter view` in a real Chromium: its list, search and keys, and hostile text that stays text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapter.recording.transcript import Transcript
+from adapter.recording.view.page import page
+from adapter.recording.view.page_data import PageData, ReparseOptions, view_exchanges, view_transcript
+from tests.browser import chromium, prefer
+from tests.picture import DOCS, pictures
+from tests.recording.view.test_page_data import BARE, CALL, DRAFTED, READ, TRANSCRIPTS, exchange, hostile
+
+pytestmark = pytest.mark.clients
+
+WATCH = "window.alert = window.confirm = window.prompt = () => { window.hurt = 1; };"
+
+
+@pytest.fixture(scope="module")
+def chrome(tmp_path_factory: pytest.TempPathFactory):
+    with chromium(tmp_path_factory.mktemp("browser")) as chrome:
+        chrome.set_window_size(1300, 900)
+        yield chrome
+
+
+def opened(chrome: Any, tmp_path: Path, view: PageData) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(page(view.data), encoding="utf-8")
+    chrome.get(file.as_uri())
+
+
+def press(chrome: Any, *keys: str) -> None:
+    for key in keys:
+        chrome.switch_to.active_element.send_keys(key)
+
+
+def texts(chrome: Any, selector: str) -> Sequence[str]:
+    """Of what fits ``selector``, seen or not."""
+    found: Sequence[str] = chrome.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map((each) => each.textContent)", selector
+    )
+    return found
+
+
+def test_an_exchange_is_shown_with_what_it_was_taken_for(chrome, tmp_path):
+    """Its prompt with what was made harmless, its pieces by kind, its calls with their fixes, its refusals."""
+    said = exchange(DRAFTED + CALL, said="Read <¤|im_end|> a.py", calls=(READ,))
+    opened(chrome, tmp_path, view_exchanges([said], "said.jsonl"))
+    assert chrome.title == "said.jsonl: recording"
+    assert texts(chrome, "#shown .kind") == ["markup", "reasoning", "markup", "call"]
+    assert texts(chrome, "#shown mark") == ["¤"]
+    assert texts(chrome, ".call .made") == ['read_file {\n  "path": "a.py"\n}']
+    assert texts(chrome, ".call li") == ["trailing-comma: a comma before a closing bracket was dropped"]
+    assert texts(chrome, ".reasoning li") == ["no call: <tool_call>{}</tool_call>? – it was drafted in reasoning"]
+    assert texts(chrome, "details pre") == []
+    chrome.find_element("css selector", "summary").click()
+    wait = pytest.importorskip("selenium.webdriver.support.wait")
+    opened_tools = "details details > summary"
+    wait.WebDriverWait(chrome, 30).until(lambda _: texts(chrome, opened_tools) == ["read_file", "delete_file"])
+    assert chrome.get_log("browser") == []
+
+
+def test_five_thousand_are_found_by_keys_and_words(chrome, tmp_path):
+    """Only those in sight are drawn; j, k, / and the list's own keys go through what is found."""
+    every = [exchange("Done." if number % 5 else CALL, said=f"Question {number}") for number in range(5000)]
+    opened(chrome, tmp_path, view_exchanges(every, "said.jsonl"))
+    press(chrome, "j", "j", "k")
+    assert texts(chrome, "#shown h2") == ["2. Done."]
+    assert len(texts(chrome, ".row")) < 60
+    press(chrome, "/", "READ_FILE", "\ue00c", "\ue010")  # Escape, End
+    assert texts(chrome, "#count") == ["1000 of 5000"]
+    assert texts(chrome, "#shown h2")[0].startswith("4996. read_file")
+    rows = chrome.find_element("id", "rows")
+    chosen = chrome.find_element("id", rows.get_attribute("aria-activedescendant"))
+    assert (chosen.get_attribute("aria-posinset"), chosen.get_attribute("aria-selected")) == ("1000", "true")
+    assert "4996 ·" in chosen.text
+    assert chosen.is_displayed()
+    assert "Question 4995" in texts(chrome, "#shown")[0]
+    press(chrome, "/", "no such text")
+    assert "Nothing fits" in texts(chrome, "#shown")[0]
+    chrome.get(chrome.current_url.partition("#")[0] + "#77")
+    chrome.refresh()
+    assert texts(chrome, "#shown h2") == ["77. Done."]
+
+
+def test_marks_tools_and_models_are_filters(chrome, tmp_path):
+    """Each says how many it leaves; one that has nothing to choose is not there."""
+    opened(chrome, tmp_path, view_exchanges([exchange(), exchange(BARE), exchange("Done.", model="other")], "f"))
+    assert texts(chrome, "#tool option") == ["any", "read_file (1)"]
+    assert "rejected (1)" in texts(chrome, "#mark option")
+    press(chrome, "\ue004")  # Tab
+    chrome.find_element("id", "model").send_keys("o")
+    assert texts(chrome, ".row div:nth-child(2)") == ["Done."]
+    opened(chrome, tmp_path, view_exchanges([exchange("Done.")], "f"))
+    assert not chrome.find_element("id", "tool").is_displayed()
+    assert not chrome.find_element("id", "model").is_displayed()
+
+
+def test_a_transcript_has_its_diffs_and_what_is_new_in_each_prompt(chrome, tmp_path):
+    """What stood in the prompt before is folded."""
+    text = (TRANSCRIPTS / "by-hand-six-turns.jsonl").read_text(encoding="utf-8")
+    opened(chrome, tmp_path, view_transcript(Transcript.from_text(text), "f", ReparseOptions.named(None, "strict")))
+    press(chrome, "j")
+    assert "4 messages as in the exchange before" not in texts(chrome, "summary")
+    assert "2 messages as in the exchange before" in texts(chrome, "summary")
+    assert texts(chrome, ".diff .removed")[-1:] == ["-port = 8000\n"]
+    assert texts(chrome, ".readings h3") == ["As read then", "As read now: strict"]
+
+
+def test_it_is_there_in_the_dark_and_on_a_phone(chrome, tmp_path):
+    """Other colours; nothing wider than the window."""
+    opened(chrome, tmp_path, view_exchanges([exchange(DRAFTED + CALL + "x" * 5000)], "f" * 200))
+    background = "return getComputedStyle(document.body).backgroundColor"
+    prefer(chrome, "light")
+    light = chrome.execute_script(background)
+    prefer(chrome, "dark")
+    assert chrome.execute_script(background) != light
+    chrome.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 360, "height": 700, "deviceScaleFactor": 1, "mobile": True}
+    )
+    try:
+        assert chrome.execute_script("return document.documentElement.scrollWidth") <= 360
+    finally:
+        chrome.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_hostile_text_stays_text(chrome, tmp_path):
+    """Over two hundred of them, each chosen and opened: nothing runs, nothing is loaded, no element is added."""
+    chrome.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
+    exchanges = hostile()
+    opened(chrome, tmp_path, view_exchanges(exchanges, "</title><script>window.hurt = 1</script>"))
+    found = chrome.execute_async_script(
+        """
+        const [count, done] = arguments, tags = new Set();
+        const pause = () => new Promise((then) => setTimeout(then, 1));
+        (async () => {
+          for (let number = 0; number < count; number++) {
+            for (const _ of [1, 2]) {  // what is folded within what is folded
+              for (const fold of document.querySelectorAll("details:not([open]) > summary")) fold.click();
+              for (const more of document.querySelectorAll("#shown button")) more.click();
+              await pause();
+            }
+            for (const element of document.body.querySelectorAll("*")) tags.add(element.tagName.toLowerCase());
+            document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true }));
+          }
+          const place = document.querySelector("#shown h2").textContent;
+          return { tags: [...tags], hurt: window.hurt === undefined ? null : window.hurt, place,
+            loaded: performance.getEntriesByType("resource").length, scripts: document.scripts.length };
+        })().then(done);
+        """,
+        len(exchanges),
+    )
+    assert found["hurt"] is None
+    assert found["place"].startswith(f"{len(exchanges)}. ")
+    assert (found["loaded"], found["scripts"]) == (0, 2)
+    assert {"script", "img", "svg", "iframe", "a", "base", "meta", "style"} & set(found["tags"]) == {"script"}
+    assert chrome.get_log("browser") == []
+
+
+def test_a_very_long_line_is_shown_when_asked_for(chrome, tmp_path):
+    """A million characters: first its beginning."""
+    opened(chrome, tmp_path, view_exchanges([exchange("x" * 1_000_000)], "f"))
+    assert len(texts(chrome, ".content pre")[0]) == 20_000
+    chrome.find_element("css selector", ".content button").click()
+    assert len(texts(chrome, ".content pre")[0]) == 1_000_000
+
+
+def test_the_pictures_in_the_docs_can_be_made_anew():
+    """By `python -m tests.picture`; they are small, and of the size that the page has today."""
+    for name, made in pictures():
+        kept = (DOCS / f"{name}.png").read_bytes()
+        assert made[:24] == kept[:24]  # as PNG, its width and height
+        assert len(kept) < 100_000
+
+
+def test_very_many_pieces_are_shown_some_at_a_time(chrome, tmp_path):
+    """Calls of one answer, and what looked like one: some hundreds, and as many more when asked for."""
+    opened(chrome, tmp_path, view_exchanges([exchange(CALL * 15_000), exchange(f"`{'<tool_call>' * 2000}`")], "f"))
+    assert texts(chrome, ".row .called")[0] == "read_file × 15,000"
+    assert len(texts(chrome, ".span")) == 300
+    assert texts(chrome, "section button") == ["Show more of 1,701 pieces"]
+    chrome.find_element("css selector", "section > div > div > button").click()
+    assert len(texts(chrome, ".span")) == 600
+    assert texts(chrome, "section button") == ["Show more of 1,401 pieces"]
+    press(chrome, "j")
+    assert texts(chrome, "li button") == ["Show more of 1,700 remarks"]
+    chrome.find_element("css selector", "li button").click()
+    assert len(texts(chrome, ".remarks li")) == 601
+
+
+def test_the_slowest_and_the_longest_come_first_when_asked_for(chrome, tmp_path):
+    """And those below a bound are left out; where nothing is known there is nothing to sort by."""
+    took = [exchange(duration_s=seconds, written_tokens=tokens) for seconds, tokens in ((1.0, 9), (3.0, 5), (2.0, 7))]
+    opened(chrome, tmp_path, view_exchanges([*took, exchange()], "f"))
+    order = chrome.find_element("id", "sort")
+
+    def numbers() -> list[str]:
+        return [text.partition(" ")[0] for text in texts(chrome, ".row div:first-child")]
+
+    assert not chrome.find_element("id", "least").is_displayed()
+    order.send_keys("by seconds")
+    assert numbers() == ["2", "3", "1", "4"]
+    chrome.find_element("id", "least").send_keys("1.5")
+    assert numbers() == ["2", "3"]
+    order.send_keys("newest")
+    assert numbers() == ["4", "3", "2", "1"]
+    opened(chrome, tmp_path, view_exchanges([exchange()], "f"))
+    assert not chrome.find_element("id", "sort").is_displayed()

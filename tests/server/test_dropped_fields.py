@@ -1,0 +1,35 @@
+"""What is left out of requests is said once on stderr, and counted."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from adapter.server import dropped_fields
+from adapter.server.dropped_fields import DroppedFields
+from tests.scripted_server import CHAT, ScriptedServer, as_json
+from tests.server.test_wrap import completion
+from tests.serving import serving_here
+
+pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
+
+
+def test_it_is_said_once_and_counted_each_time(capfd):
+    asked = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": False, "keep_alive": 9}
+    asked["options"] = {"num_ctx": 4096, "temperature": 0}
+    with ScriptedServer() as upstream, serving_here(upstream.url) as url:
+        upstream.on(CHAT, as_json(200, completion("Hi."))).on("/v1/models", as_json(200, {"data": []}))
+        answers = [httpx.post(f"{url}/api/chat", json=asked) for _ in range(2)]
+        counted = httpx.get(f"{url}/health").json()["left_out"]
+    assert [answer.headers["adapter-left-out"] for answer in answers] == ["keep_alive, options.num_ctx"] * 2
+    assert counted == {"chat: keep_alive": 2, "chat: options.num_ctx": 2}
+    assert capfd.readouterr().err.count("left out of a request to chat: keep_alive\n") == 1
+
+
+def test_names_that_clients_make_up_have_a_bound(monkeypatch, capsys):
+    monkeypatch.setattr(dropped_fields, "MAX_TOLD", 3)
+    left_out = DroppedFields()
+    for number in range(10):
+        left_out.with_header(lambda *_: None, "chat", [f"tool {number}"])  # type: ignore[arg-type]
+    assert len(left_out.counts) == 3
+    assert len(capsys.readouterr().err.splitlines()) == 3

@@ -1,0 +1,127 @@
+"""The store of answers: within its bounds of size and age, in memory and in a file."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from typing import Any
+
+import pytest
+
+from adapter.core.errors import UsageError
+from adapter.core.text.redaction import Redactor
+from adapter.server.response_store import ResponseStore
+
+
+def answer(number: int, previous: str | None = None, text: str = "Hi.") -> dict[str, Any]:
+    said = {"type": "message", "id": f"msg_{number}", "content": text}
+    return {"id": f"resp_{number}", "previous_response_id": previous, "output": [said]}
+
+
+@pytest.fixture
+def clock() -> list[float]:
+    return [0.0]
+
+
+def test_the_oldest_go_where_there_is_too_much(clock):
+    """And whatever went on from them cannot go on any more."""
+    store = ResponseStore(max_bytes=20_000, now=lambda: clock[0])
+    for number in range(40):
+        clock[0] += 1
+        store.keep(answer(number, f"resp_{number - 1}" if number else None, "x" * 1_000), [])
+    assert store.response("resp_0") is None
+    assert store.response("resp_39") is not None
+    assert store.history("resp_39") is None
+    assert store.item("msg_0") is None
+    kept = [number for number in range(40) if store.response(f"resp_{number}")]
+    assert 5 < len(kept) < 20
+    store.close()
+
+
+def test_what_is_used_stays(clock):
+    store = ResponseStore(max_age_s=10, now=lambda: clock[0])
+    store.keep(answer(1), [])
+    store.keep(answer(2), [])
+    for _ in range(4):
+        clock[0] += 4
+        assert store.history("resp_1")
+        store.keep(answer(3), [])
+    assert store.response("resp_2") is None
+    assert store.response("resp_1")
+    store.close()
+
+
+def test_an_answer_larger_than_the_store_is_not_kept():
+    store = ResponseStore(max_bytes=1_000)
+    store.keep(answer(1, text="x" * 2_000), [])
+    assert store.response("resp_1") is None
+    store.close()
+
+
+def test_a_chain_that_bites_its_tail_ends():
+    """Ids of ours are random; whoever writes the file may still make a circle."""
+    store = ResponseStore()
+    store.keep(answer(1, "resp_2"), [{"role": "user", "content": "a"}])
+    store.keep(answer(2, "resp_1"), [])
+    assert len(store.history("resp_2") or ()) == 3
+    store.close()
+
+
+def test_answers_are_kept_from_many_threads(tmp_path):
+    """What was kept soon is there for whoever reads next."""
+    store = ResponseStore(tmp_path / "a.db")
+
+    def keep(start: int) -> None:
+        for number in range(start, start + 20):
+            store.keep_soon(answer(number), [{"role": "user", "content": str(number)}])
+            assert store.response(f"resp_{number}") is not None
+
+    threads = [threading.Thread(target=keep, args=(100 * each,)) for each in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(store.response(f"resp_{100 * each + number}") is not None for each in range(4) for number in range(20))
+    store.close()
+
+
+def test_credentials_do_not_get_into_a_file(tmp_path):
+    """Those of the environment and whatever looks like one; in memory the conversation stays as it was."""
+    secrets = Redactor({"DEPLOY_TOKEN": "tralala-17"}, ["ours-4711"])
+    for file, is_there in ((tmp_path / "a.db", False), (None, True)):
+        store = ResponseStore(file, secrets)
+        store.keep(answer(1), [{"role": "user", "content": "tralala-17 and ours-4711"}])
+        assert ("tralala-17" in str(store.given("resp_1"))) is is_there
+        assert ("ours-4711" in str(store.given("resp_1"))) is is_there
+        store.close()
+
+
+def test_a_file_of_somebody_else_is_left_alone(tmp_path):
+    """No database, a database of another version, a place where nothing can be written."""
+    text, other = tmp_path / "notes.txt", tmp_path / "other.db"
+    text.write_text("Not a database, but longer than the head of one. " * 40)
+    tables = sqlite3.connect(other)
+    tables.executescript("PRAGMA user_version = 7; CREATE TABLE a (b);")
+    tables.close()
+    for file in (text, other, tmp_path / "no" / "such.db"):
+        with pytest.raises(UsageError, match="Choose another --store"):
+            ResponseStore(file)
+    assert text.read_text().startswith("Not a database")
+
+
+def test_an_id_that_no_file_can_hold_harms_nobody():
+    store = ResponseStore()
+    store.keep_soon(answer(1), [{"role": "user", "content": "\ud800", "id": "\ud800"}])
+    assert store.given("resp_1") == [{"type": "message", "role": "user", "content": "\ud800", "id": "\ud800"}]
+    assert store.item("\ud800") == store.item("?")
+    assert store.history("resp_\ud800") is None
+    store.close()
+
+
+def test_a_full_disk_costs_no_answer(tmp_path, caplog):
+    store = ResponseStore(tmp_path / "a.db")
+    store._tables.execute("DROP TABLE items")
+    store.keep_soon(answer(1), [])
+    assert store.conversation("conv_1") is None
+    assert "was not kept" in caplog.text
+    store.close()

@@ -1,0 +1,55 @@
+"""Names are unique, and functions are named for what they do.
+
+python -m tests.test_names     the names that break a rule
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+PARTICIPLES = re.compile(
+    r"_?(?:said|told|heard|asked|made|given|kept|seen|chosen|placed|named|written|shown|meant|described|joined|marked"
+    r"|standing|beside|around|found|wanted|held|left|taken|settled|offered|sought|drawn|checked|fitted|of|at)"
+)
+"""Words that are no verb in the imperative and no noun: a function of such a name does not say what it returns."""
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for file in sorted((ROOT / "adapter").rglob("*.py")):
+        yield file.relative_to(ROOT).as_posix(), ast.parse(file.read_text(encoding="utf-8"))
+
+
+def repeated_classes() -> dict[str, list[str]]:
+    """Class names that two or more modules define, with these modules."""
+    found = defaultdict(list)
+    for path, tree in modules():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                found[node.name].append(path)
+    return {name: paths for name, paths in found.items() if len(paths) > 1}
+
+
+def vague_functions() -> list[str]:
+    """Functions that are named by a bare participle or preposition."""
+    return [
+        f"{path}:{node.lineno} {node.name}"
+        for path, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and PARTICIPLES.fullmatch(node.name)
+    ]
+
+
+def test_class_names_are_unique_in_the_package():
+    assert repeated_classes() == {}
+
+
+if __name__ == "__main__":
+    for name, paths in repeated_classes().items():
+        print(name, *paths)
+    print("\n".join(vague_functions()))

@@ -1,0 +1,51 @@
+"""The files that run code later: asked about where edits are not, and SECURITY.md shows the very table."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from adapter.tools.operations import WriteText
+from adapter.tools.operations.autorun_files import RUN_LATER, autorun_reason
+from adapter.tools.operations.permissions import ApprovalRequest, PermissionPolicy
+from tests.each import each
+
+SECURITY = Path(__file__).parents[3] / "SECURITY.md"
+HEAD = "| files | why |\n|---|---|\n"
+
+
+def with_table(text: str) -> str:
+    before, rest = text.split(HEAD)
+    rows = "".join(
+        f"| {', '.join(f'`{pattern}`' for pattern in patterns)} | {reason} |\n"
+        for reason, patterns in RUN_LATER.items()
+    )
+    return before + HEAD + rows + rest[rest.index("\n\n") + 1 :]
+
+
+def test_the_page_shows_the_table():
+    text = SECURITY.read_text(encoding="utf-8")
+    assert text == with_table(text), "run python -m tests.generate"
+
+
+@pytest.mark.parametrize("above", ["", "deep/in/"])
+def test_each_is_asked_about(above):
+    """In auto-edit, in any case, with the reason; files beside it are not."""
+    patterns = [pattern for some in RUN_LATER.values() for pattern in some]
+    each({pattern: pattern for pattern in patterns}, partial(is_asked_about, above=above))
+
+
+def is_asked_about(pattern: str, above: str) -> None:
+    path = above + pattern.replace("*", "x") + ("file" if pattern.endswith("/") else "")
+    for spelt in (path, path.upper()):
+        approval = ApprovalRequest("write", WriteText(spelt, ""), "write", "write", paths=(spelt,))
+        assert PermissionPolicy("auto-edit").verdict(approval)[0] == "ask", spelt
+        assert approval.caution in RUN_LATER
+
+
+@pytest.mark.parametrize("path", ["src/a.py", "conftest.py", "Makefile", "docs/package.json.md", "claude.py", "a.path"])
+def test_others_are_not(path):
+    """What runs only for those who call it, and names that only look like one."""
+    assert autorun_reason([path]) == ""

@@ -1,0 +1,258 @@
+"""From a call as written to one that may run: names, arguments, types, and words for the model."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel, ConfigDict
+
+from adapter.core.errors import ToolError
+from adapter.core.events import ToolCall
+from adapter.core.repair_codes import REPAIRS
+from adapter.tools.call_resolution import (
+    COMMON_ARGUMENT_ALIASES,
+    is_valid,
+    match_parameter,
+    normalize_call,
+    resolve_call,
+)
+from adapter.tools.operations import Operation, ReadText
+from adapter.tools.tool import Tool, ToolSet, ValidatedCall
+from tests.effort import examples
+from tests.parsing.formats.soup import EVERYTHING, TOOLS, values
+
+
+class ReadArguments(BaseModel):
+    """Arguments with a validation of their own, as dialects have them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str
+    offset: int = 1
+    mode: Literal["text", "bytes"] = "text"
+    limit: int | None = None
+
+    def operation(self) -> Operation:
+        return ReadText(self.path, self.offset)
+
+    def render(self, outcome: Any) -> tuple[str, Any]:
+        return str(outcome), None
+
+    def notes(self) -> tuple[str, ...]:
+        return ()
+
+
+def validate_read(given_arguments: dict[str, Any]) -> ValidatedCall:
+    return ReadArguments.model_validate(given_arguments)
+
+
+READ = Tool(
+    "read_file",
+    "Read a file.",
+    ReadArguments.model_json_schema(),
+    argument_aliases={"path": ("target",), "limit": ("max_lines", "count")},
+    example={"path": "src/app.py", "offset": 1},
+    validate=validate_read,
+)
+CLIENT = Tool.from_definition(TOOLS[3])  # search
+WRITE = Tool(
+    "write_file",
+    parameters={"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}}},
+    effect="write",
+)
+SET = ToolSet([READ, CLIENT, Tool("get_time"), Tool("now", parameters={"type": "object"})])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected", "fixes"),
+    [
+        ({"path": "a"}, {"path": "a"}, ()),
+        ({"file_path": "a"}, {"path": "a"}, ("argument-alias",)),
+        ({"filePath": "a"}, {"path": "a"}, ("argument-alias",)),
+        ({"target": "a"}, {"path": "a"}, ("argument-alias",)),
+        ({"PATH": "a"}, {"path": "a"}, ("argument-alias",)),
+        ({"path": "", "file_path": "a"}, {"path": "a"}, ("argument-alias",)),
+        ({"path": None, "file_path": "a"}, {"path": "a"}, ("argument-alias",)),
+        ({"path": "a", "file_path": ""}, {"path": "a"}, ("argument-alias",)),
+        ({"path": "a", "file_path": "a"}, {"path": "a"}, ("argument-alias",)),
+        ({"path": "a", "file_path": "b"}, {"path": "a", "file_path": "b"}, ()),
+        ({"path": "a", "offset": "7"}, {"path": "a", "offset": 7}, ("coerced-type",)),
+        ({"path": "a", "max_lines": "7"}, {"path": "a", "limit": 7}, ("argument-alias", "coerced-type")),
+        ({"path": "a", "colour": "red"}, {"path": "a", "colour": "red"}, ()),
+        ({"arguments": {"path": "a"}}, {"path": "a"}, ("arguments-key",)),
+        ({"read_file": {"path": "a"}}, {"path": "a"}, ("arguments-key",)),
+        ({"path": {"type": "string", "value": "a"}}, {"path": "a"}, ("echoed-schema",)),
+        ({"path": "C:\new\test"}, {"path": "C:\\new\\test"}, ("windows-path",)),
+        ({"path": "C:\\Users\name"}, {"path": "C:\\Users\\name"}, ("windows-path",)),
+        ({"path": "C:\\Users"}, {"path": "C:\\Users"}, ()),
+        ({"path": "a\nb"}, {"path": "a\nb"}, ()),
+    ],
+)
+def test_arguments_get_the_tools_names_and_types(arguments, expected, fixes):
+    """What is certain is changed and named; everything else is left for `resolve`."""
+    assert normalize_call("read_file", arguments, SET) == ("read_file", expected, fixes)
+    assert set(fixes) <= set(REPAIRS)
+
+
+def test_a_tools_own_parameter_is_never_unwrapped():
+    """A tool that has a parameter called ``input`` keeps it."""
+    tools = ToolSet([Tool("run", parameters={"type": "object", "properties": {"input": {"type": "object"}}})])
+    assert normalize_call("run", {"input": {"a": 1}}, tools) == ("run", {"input": {"a": 1}}, ())
+
+
+def test_an_alias_of_two_parameters_is_neither():
+    """A name that could mean either of two parameters is left as it is."""
+    tool = Tool(
+        "f",
+        parameters={"type": "object", "properties": {"first": {}, "second": {}}},
+        argument_aliases={"first": ("x",), "second": ("x",)},
+    )
+    assert match_parameter("x", tool) is None
+    assert normalize_call("f", {"x": 1}, ToolSet([tool])) == ("f", {"x": 1}, ())
+
+
+def test_customary_aliases_are_no_parameters_of_themselves():
+    """A table entry that names itself would hide a mistake."""
+    assert all(name not in others for name, others in COMMON_ARGUMENT_ALIASES.items())
+
+
+@examples(120)
+@given(
+    st.sampled_from(["read_file", "search", "get_time", "do_everything", "unknown", ""]),
+    st.dictionaries(st.sampled_from(["path", "query", "text", "file_path", "input", "items", "x", ""]), values),
+)
+def test_normalising_never_fails_and_settles(name, arguments):
+    """Any name and arguments are taken, and doing it twice changes nothing more."""
+    tools = ToolSet([READ, CLIENT, Tool("get_time"), Tool.from_definition(EVERYTHING)])
+    once = normalize_call(name, arguments, tools)
+    assert normalize_call(once[0], once[1], tools)[:2] == once[:2]
+    with contextlib.suppress(ToolError):
+        resolve_call(name, arguments, tools)
+
+
+def test_a_valid_call_becomes_an_invocation():
+    """It holds the tool, the arguments that fit it and the validated form."""
+    invocation = resolve_call("ReadFileTool", {"file_path": "a.py", "offset": "3"}, SET)
+    assert (invocation.tool, invocation.arguments) == (READ, {"path": "a.py", "offset": 3})
+    assert invocation.validated is not None
+    assert invocation.validated.operation() == ReadText("a.py", 3)
+    assert invocation.notes == ("read as a call of read_file",)
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{"path": "a.py"}', '"{\\"path\\": \\"a.py\\"}"', {"path": "a.py"}, '{"path": "a.py",}']
+)
+def test_arguments_may_come_as_json(arguments):
+    """Servers send arguments as JSON in a string; models encode it once more."""
+    assert resolve_call("read_file", arguments, SET).arguments == {"path": "a.py"}
+
+
+@pytest.mark.parametrize("arguments", [{}, "", "null", "{}", "[]"])
+def test_a_tool_without_parameters_takes_nothing(arguments):
+    """Every spelling of nothing is no arguments."""
+    assert resolve_call("get_time", arguments, SET).arguments == {}
+
+
+def test_unknown_arguments_are_left_out_with_a_note():
+    """X34: a call is not refused for an argument too many, but the model is told."""
+    invocation = resolve_call("read_file", {"path": "a.py", "encoding": "utf-8"}, SET)
+    assert invocation.arguments == {"path": "a.py"}
+    assert invocation.left_out == ("read_file has no argument 'encoding': it was left out",)
+
+
+@pytest.mark.parametrize(
+    "extra", [{"append": True}, {"mode": "a"}, {"dry_run": "true"}, {"startLine": 3}, {"end-line": "9"}]
+)
+def test_what_would_be_another_change_is_not_made(extra):
+    """A file is not overwritten by what was to be appended."""
+    with pytest.raises(ToolError, match=r"write_file has no argument '.*': nothing was done"):
+        resolve_call("write_file", {"path": "a.py", "content": "x"} | extra, ToolSet([WRITE]))
+
+
+@pytest.mark.parametrize("extra", [{"append": False}, {"mode": "w"}, {"encoding": "utf-8"}, {"why": "to append"}])
+def test_what_asks_for_nothing_else_is_left_out(extra):
+    invocation = resolve_call("write_file", {"path": "a.py", "content": "x"} | extra, ToolSet([WRITE]))
+    assert invocation.arguments == {"path": "a.py", "content": "x"}
+    assert len(invocation.left_out) == 1
+
+
+@pytest.mark.parametrize("value", [None, "null", "None", "", "undefined"])
+def test_a_null_for_an_optional_argument_is_absence(value):
+    """X33: a word for null counts as null where no text is expected."""
+    assert resolve_call("search", {"query": "x", "limit": value}, SET).arguments == {"query": "x"}
+
+
+def test_a_null_stays_where_it_is_a_value():
+    """It stays where the schema admits it, and as text where text is expected."""
+    assert resolve_call("read_file", {"path": "a", "limit": None}, SET).arguments == {"path": "a", "limit": None}
+    assert resolve_call("read_file", {"path": "null"}, SET).arguments == {"path": "null"}
+    assert resolve_call("search", {"query": ""}, SET).arguments == {"query": ""}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "pieces"),
+    [
+        ("read_file", {}, ["read_file", "'path' is missing", "string", '{"path": "src/app.py", "offset": 1}']),
+        ("read_file", {"path": "a", "offset": "x"}, ["'offset' is \"x\"", "expected integer", "Example"]),
+        ("read_file", {"path": ["a"]}, ["'path' is [\"a\"]", "expected string"]),
+        ("read_file", {"path": "a", "mode": "hex"}, ["'mode'", 'one of "text", "bytes"']),
+        ("read_file", {"colour": 1}, ["'path' is missing", "It has no argument 'colour'"]),
+        ("read_file", {"path": "a", "file_path": "b"}, ["'path' and 'file_path'", '"a" and "b"', "Give only 'path'"]),
+        ("read_file", "not json", ["read_file", "Example"]),
+        ("read_file", '{"path": "a', ["read_file", "ends inside a string"]),
+        ("read_file", "[1, 2]", ["read_file", "must be a JSON object", "[1, 2]"]),
+        ("read_file", "7", ["read_file", "must be a JSON object"]),
+        ("search", {}, ["search", "'query' is missing (string)", "Its arguments are: query, limit"]),
+        ("read_files", {"path": "a"}, ["unknown tool 'read_files'", "did you mean 'read_file'?", "Nothing was run"]),
+        ("zzz", {}, ["unknown tool 'zzz'", "this session has: read_file, search, get_time, now. Nothing was run."]),
+    ],
+)
+def test_a_refusal_says_what_to_do(name, arguments, pieces):
+    """X34: the message names the tool, what was got, what was expected and an example."""
+    with pytest.raises(ToolError) as caught:
+        resolve_call(name, arguments, SET)
+    for piece in pieces:
+        assert piece in str(caught.value)
+
+
+def test_a_refusal_does_not_repeat_a_file():
+    """A long value is shortened in the message."""
+    with pytest.raises(ToolError) as caught:
+        resolve_call("read_file", {"path": ["x" * 10_000]}, SET)
+    assert len(str(caught.value)) < 400
+
+
+def test_a_tool_without_a_schema_takes_anything():
+    """A client's tool that declares no parameters keeps what it is given."""
+    assert resolve_call("now", {"zone": "UTC"}, SET).arguments == {"zone": "UTC"}
+
+
+def test_an_empty_session_says_so():
+    """Without tools the message says that there are none."""
+    with pytest.raises(ToolError, match="this session has: none"):
+        resolve_call("read_file", {}, ToolSet())
+
+
+def test_messages_are_json_where_they_quote_json():
+    """The example in a message is one that can be copied."""
+    with pytest.raises(ToolError) as caught:
+        resolve_call("read_file", {}, SET)
+    example = str(caught.value).partition("Example: ")[2]
+    assert json.loads(example) == READ.example
+
+
+def test_a_schema_is_checked_once(monkeypatch):
+    """That takes a hundred times as long as to hold a call to it."""
+    checked: list[Any] = []
+    monkeypatch.setattr(Draft202012Validator, "check_schema", checked.append)
+    parameters = {"type": "object", "properties": {"once_only": {"type": "integer"}}}
+    tools = ToolSet([{"type": "function", "function": {"name": "count", "parameters": parameters}}])
+    calls = [ToolCall("", "count", {"once_only": value}, "") for value in (1, "x", 3)]
+    assert [is_valid(call, tools) for call in calls] == [True, False, True]
+    assert checked == [parameters]

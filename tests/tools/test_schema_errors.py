@@ -1,0 +1,72 @@
+"""What is wrong with a call's arguments, and the nearest right call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adapter.core.errors import ToolError
+from adapter.tools.call_resolution import resolve_call
+from adapter.tools.example_calls import example_call
+from adapter.tools.schema_errors import schema_errors
+from adapter.tools.tool import MAX_LISTED, Tool, ToolSet
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string"},
+        "line": {"type": "integer", "minimum": 1},
+        "unit": {"enum": ["km", "mi"]},
+        "places": {"type": "array", "items": {"type": "object", "properties": {"x": {}}, "required": ["x"]}},
+    },
+    "required": ["path", "unit"],
+    "additionalProperties": False,
+}
+TOOL = Tool("walk", parameters=SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"path": "a", "unit": "km"}, ()),
+        ({"unit": "km"}, ("'path' is missing (string)",)),
+        ({"path": "a", "unit": "m"}, ('\'unit\' is "m": expected one of "km", "mi"',)),
+        ({"path": 5, "unit": "km"}, ("'path' is 5: expected string",)),
+        ({"path": "a", "unit": "km", "lines": 3}, ("there is no argument 'lines' (did you mean 'line'?)",)),
+        ({"path": "a", "unit": "km", "places": [{}]}, ("'x' is missing in 'places.0' (any value)",)),
+        ({"path": "a", "unit": "km", "line": 0}, ()),  # a bound is for the tool to judge
+    ],
+)
+def test_each_problem_is_one_short_sentence(arguments, told):
+    assert schema_errors(TOOL, arguments) == told
+
+
+def test_a_schema_that_is_none_finds_nothing():
+    assert (
+        schema_errors(Tool("x", parameters={"type": "object", "properties": {"a": {"type": "nonsense"}}}), {"a": 1})
+        == ()
+    )
+
+
+def test_a_sample_fits_and_keeps_what_was_right():
+    """What only the model can know is told by its name."""
+    assert example_call(TOOL) == {"path": "your path", "unit": "km"}
+    assert example_call(TOOL, {"path": "b", "unit": "m", "line": "x", "more": 1}) == {"path": "b", "unit": "km"}
+    assert schema_errors(TOOL, example_call(TOOL)) == ()
+    nested = {**SCHEMA, "required": ["places"]}
+    assert example_call(Tool("walk", parameters=nested)) == {"places": [{"x": "your x"}]}
+
+
+def test_a_wrong_call_is_answered_with_a_right_one():
+    """Also where nobody wrote an example."""
+    with pytest.raises(ToolError, match=r"'unit' is missing .* Example: \{\"path\": \"your path\", \"unit\": \"km\"\}"):
+        resolve_call("walk", {"path": "a"}, ToolSet([TOOL]))
+
+
+def test_of_many_tools_the_nearest_are_listed_first():
+    """Eighty names would bury the one that is meant."""
+    tools = ToolSet(Tool(f"tool_{number}_x") for number in range(80))
+    said = tools.explain_unknown("tool_77_y")
+    assert "and 40 more (did you mean 'tool_77_x'" in said
+    assert said.count("tool_") <= MAX_LISTED + 5

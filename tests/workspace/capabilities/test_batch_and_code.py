@@ -1,0 +1,239 @@
+"""Several calls at once, and calls from sandboxed Python: real files, real commands, every limit."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from adapter.tools.function_tools import tool
+from adapter.tools.operations.permissions import PermissionRule
+from adapter.workspace import Workspace
+from adapter.workspace.capabilities.host import Host
+from tests.hosted_dialect import HOSTED
+
+
+@pytest.fixture
+def workspace(directory, tmp_path):
+    with Workspace(directory, HOSTED, "yolo", host=Host(state=str(tmp_path / "state"))) as workspace:
+        yield workspace
+
+
+def batch(workspace, *calls):
+    return workspace.run("batch", {"tool_calls": [{"tool": name, "parameters": given} for name, given in calls]})
+
+
+# --------------------------------------------------------------------------- batch
+
+
+def test_calls_run_at_the_same_time(tmp_path):
+    """Three calls that wait for one another: in a row they would never end."""
+    together = threading.Barrier(3, timeout=100)
+
+    @tool(effect="read")
+    def meet(n: int) -> int:
+        """Meet."""
+        together.wait()
+        return n
+
+    with Workspace(tmp_path, HOSTED, tools=[meet]) as workspace:
+        assert batch(workspace, *(("meet", {"n": n}) for n in (3, 1, 2))).content == "3\n1\n2"
+
+
+def test_a_failure_does_not_stop_the_others(workspace, directory):
+    """Unknown tools, wrong arguments, failing edits: each its own result, in order."""
+    (directory / "a").write_text("one\n")
+    result = batch(
+        workspace,
+        ("read_file", {"path": "none"}),
+        ("nope", {}),
+        ("read_file", {}),
+        ("edit_file", {"path": "a", "old_content": "two", "new_content": "x"}),
+        ("read_file", {"path": "a"}),
+    )
+    assert result.ok
+    assert result.data == [False, False, False, False, True]
+    assert result.content.endswith("\none\n")
+
+
+def test_writes_to_one_file_all_arrive_in_order(workspace, directory):
+    """Twenty edits of one file, each of the line that the one before wrote."""
+    (directory / "a").write_text("0\n")
+    edits = [("edit_file", {"path": "a", "old_content": str(n), "new_content": str(n + 1)}) for n in range(20)]
+    assert batch(workspace, *edits).data == [True] * 20
+    assert (directory / "a").read_text() == "20\n"
+
+
+def test_one_to_twenty_five_calls(workspace, directory):
+    """More are told so, one by one; none at all is an error."""
+    (directory / "a").write_text("x")
+    result = batch(workspace, *[("read_file", {"path": "a"})] * 27)
+    assert result.data == [True] * 25 + [False] * 2
+    assert "at most 25 calls; read_file was not run" in result.content
+    assert "the batch is empty; give 1 to 25" in batch(workspace).content
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("batch", {"tool_calls": []}), ("code_execution", {"code": "1"}), ("exit", {})],
+)
+def test_what_must_stand_by_itself_is_refused_in_a_batch(workspace, name, arguments):
+    """Batches in batches, also through code; and the end of the run."""
+    result = batch(workspace, (name, arguments))
+    assert result.data == [False]
+    assert f"{name} cannot be a part of a batch" in result.content
+
+
+def test_approvals_are_asked_one_at_a_time(directory):
+    """However many calls wait, the user sees one question after the other, and each counts for itself."""
+    at_once, most = [0], [0]
+
+    def approve(approval):
+        at_once[0] += 1
+        most[0] = max(most[0], at_once[0])
+        time.sleep(0.02)
+        at_once[0] -= 1
+        return approval.paths != ("c",)
+
+    with Workspace(directory, HOSTED, approve) as workspace:
+        calls = [("run_command", {"command": f"echo {n}", "cwd": "."}) for n in "12"]
+        calls += [("write_file", {"path": path, "content": path}) for path in "abcd"]
+        result = batch(workspace, *calls)
+    assert most == [1]
+    assert result.data == [True, True, True, True, False, True]
+    assert sorted(path.name for path in directory.iterdir()) == ["a", "b", "d"]
+
+
+def test_results_inside_are_told_to_the_display_with_their_diffs(directory):
+    """A batch hides nothing."""
+    seen: list[object] = []
+    with Workspace(directory, HOSTED, "yolo", host=Host(events=seen.append)) as workspace:
+        result = batch(workspace, ("write_file", {"path": "a", "content": "x\n"}))
+    assert [event.name for event in seen] == ["write_file"]  # type: ignore[attr-defined]
+    assert "+x" in result.diff
+
+
+# ---------------------------------------------------------------------------- code
+
+
+def code(workspace, text, **more):
+    return workspace.run("code_execution", {"code": text, **more})
+
+
+def test_code_calls_tools_and_gives_output_and_value(workspace, directory):
+    """Keywords, positions and one dict; results are text."""
+    (directory / "a").write_text("one\ntwo\n")
+    result = code(
+        workspace,
+        "text = await read_file(path='a')\n"
+        "again = await read_file('a')\n"
+        "third = await read_file({'path': 'a'})\n"
+        "print(text == again == third)\n"
+        "await write_file(path='b', content=text.upper())\n"
+        "len(text.split())",
+    )
+    assert result.content == "True\nreturn: 2"
+    assert (directory / "b").read_text() == "ONE\nTWO\n"
+
+
+def test_calls_in_code_run_at_the_same_time(tmp_path):
+    """`asyncio.gather` over calls that wait for one another."""
+    together = threading.Barrier(3, timeout=100)
+
+    @tool(effect="read")
+    def meet(n: int) -> int:
+        """Meet."""
+        together.wait()
+        return n
+
+    with Workspace(tmp_path, HOSTED, tools=[meet]) as workspace:
+        text = "import asyncio\nawait asyncio.gather(meet(1), meet(2), meet(3))"
+        assert code(workspace, text).content == 'return: ["1", "2", "3"]'
+
+
+def test_a_failing_call_is_an_exception_that_code_can_catch(workspace):
+    """With the tool's own message."""
+    text = "try:\n    await read_file(path='none')\nexcept RuntimeError as error:\n    print(error)"
+    assert "none does not exist" in code(workspace, text).content
+    result = code(workspace, "print('so far')\nawait read_file(path='none')")
+    assert not result.ok
+    assert "none does not exist" in result.content
+    assert "so far" in result.content
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1 +", "SyntaxError"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("open('/etc/passwd').read()", "Error"),
+        ("import socket", "Error"),
+        ("import subprocess", "Error"),
+        ("__import__('os').system('true')", "Error"),
+        ("def f(): return f()\nf()", "RecursionError"),
+        ("x = 'x' * 200_000_000", "MemoryError"),
+        ("x = [0]\nwhile True:\n    x = x + x", "MemoryError"),
+        ("nope()", "NameError"),
+        ("await batch(tool_calls=[])", "batch cannot be called from code"),
+        ("await code_execution(code='1')", "code_execution cannot be called from code"),
+        ("await exit()", "exit cannot be called from code"),
+        ("await read_file('a', 'b')", "read_file takes 1 arguments"),
+        ("for _ in range(600):\n    await list_directory()", "Error"),
+        ("while True:\n    print('x' * 10_000)", "printed more than 1,000,000"),
+    ],
+)
+def test_code_that_may_not_or_cannot_fails_in_words(workspace, text, said):
+    """No file, no network, no process, and limits on memory, depth, output and calls."""
+    result = code(workspace, text, timeout=20)
+    assert not result.ok
+    assert said in result.content
+    assert len(result.content) < 60_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "while True:\n    pass",
+        "await run_command(command='sleep 100', cwd='.')",
+        "import asyncio\nawait asyncio.sleep(100)",
+    ],
+)
+def test_code_ends_with_its_time(workspace, text):
+    """Computing, waiting for a command, sleeping: the command is stopped with it."""
+    began = time.monotonic()
+    result = code(workspace, text, timeout=1)
+    assert not result.ok or "timed out" in result.content
+    assert time.monotonic() - began < 30
+
+
+def test_a_timeout_has_a_maximum(workspace):
+    """D17: 300 s, and it is said."""
+    assert code(workspace, "1", timeout=301).notes == ("the timeout was cut to 300 s",)
+    assert code(workspace, "1", timeout=300).notes == ()
+    assert "leaves no time" in code(workspace, "1", timeout=0).content
+
+
+def test_approvals_hold_inside_code_and_their_wait_costs_no_time(directory):
+    """Modes and rules are those of the session; the user may think longer than the code may run."""
+
+    def approve(approval):
+        time.sleep(2.2)
+        return True
+
+    with Workspace(directory, HOSTED, approve, rules=[PermissionRule.from_text("deny write_file(b)")]) as workspace:
+        assert code(workspace, "await write_file(path='a', content='x')", timeout=2).ok
+        assert "forbids it" in code(workspace, "await write_file(path='b', content='x')").content
+    with Workspace(directory, HOSTED) as workspace:
+        assert "nobody can be asked" in code(workspace, "await write_file(path='c', content='x')").content
+    assert [path.name for path in directory.iterdir()] == ["a"]
+
+
+def test_code_runs_where_a_loop_is_running(workspace):
+    """An async program can use a workspace."""
+    import asyncio
+
+    async def main():
+        return code(workspace, "1 + 1").content
+
+    assert asyncio.run(main()) == "return: 2"

@@ -1,0 +1,434 @@
+"""Questions, todo lists, memory, skills, Exit; what a host has not is not offered."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from dataclasses import replace
+
+import pytest
+
+from adapter.core.errors import ToolError, UsageError
+from adapter.prompting.system_prompt import system_prompt
+from adapter.tools.operations import EFFECTS, CallFunction, HostOperation, Operation
+from adapter.tools.operations.agent_state import todo_status
+from adapter.tools.operations.capabilities import usual_capabilities
+from adapter.workspace import Workspace
+from adapter.workspace.capabilities.host import Host
+from adapter.workspace.capabilities.notes import NoteStore, project_folder, state_folder
+from adapter.workspace.capabilities.skills import parse_skill
+from tests.hosted_dialect import HOSTED, OWN
+
+
+class Scripted:
+    """Answers questions from a list; keeps what it was asked."""
+
+    def __init__(self, *answers):
+        self.answers, self.asked = list(answers), []
+
+    def ask(self, questions):
+        self.asked += questions
+        return [self.answers.pop(0) for _ in questions]
+
+
+@pytest.fixture
+def host(tmp_path):
+    return Host(state=str(tmp_path / "state"))
+
+
+@pytest.fixture
+def session(directory, host):
+    """Make a session with this host; closed at the end."""
+    opened = []
+
+    def session(changed=host, **settings):
+        opened.append(Workspace(directory, HOSTED, settings.pop("approve", "yolo"), host=changed, **settings))
+        return opened[-1]
+
+    yield session
+    for workspace in opened:
+        workspace.close()
+
+
+# -------------------------------------------------------------------- capabilities
+
+
+def test_every_operation_has_an_effect():
+    """Approval goes by it."""
+    assert set(Operation.__args__) - {CallFunction} == set(EFFECTS)
+    assert set(HostOperation.__args__) <= set(Operation.__args__)
+
+
+def test_what_is_absent_is_neither_offered_nor_in_the_prompt(session):
+    """Headless, as it comes: nobody to ask, no model for sub-agents, no skills, no web search; the rest is there."""
+    workspace = session()
+    own = {tool.naming.name for tool in OWN}
+    assert own - set(workspace.tools) == {"ask", "task", "skill", "search"}
+    prompt = system_prompt(tools=workspace.tools)
+    assert "task(" not in prompt
+    assert "- search(" not in prompt
+    assert "docs(" in prompt
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("ask", {"questions": []}, "nobody can be asked in this session. Decide yourself"),
+        ("task", {"prompt": "x"}, "cannot start sub-agents. Do the task yourself"),
+        ("skill", {"name": "x"}, "this session has no skills. Go on without"),
+        ("search", {"query": "x"}, "no web search is configured in this session. Search the workspace"),
+        ("docs", {"id": "/x"}, "no library documentation is configured. Read the library's source"),
+        ("fetch", {"url": "x"}, "no access to the web. Work with the files"),
+        ("memory", {"command": "view"}, "keeps no memory. Write what should last into a file"),
+        ("open_file", {"path": "x"}, "no editor is attached to this session. Use the file tools"),
+    ],
+)
+def test_a_call_to_what_is_absent_says_why_and_what_instead(session, host, name, arguments, said):
+    """A model may know the tool from elsewhere."""
+    workspace = session(replace(host, editor=None, search=None, docs=None, web=None, memory=False))
+    assert name not in workspace.tools
+    result = workspace.run(name, arguments)
+    assert not result.ok
+    assert said in result.content
+
+
+def test_a_host_without_a_configuration_gives_what_prompts_count_on():
+    """What a prompt describes that is made without a session, and what a session has, are the same."""
+    assert Host().capabilities() == usual_capabilities()
+
+
+@pytest.mark.parametrize(("package", "tool"), [("pydantic_monty", "code_execution"), ("markdownify", "fetch")])
+def test_a_missing_extra_is_an_absent_capability(session, monkeypatch, package, tool):
+    """Without the package its tool is not offered."""
+    assert tool in session().tools
+    monkeypatch.setattr(
+        "adapter.tools.operations.capabilities.find_spec", lambda name: None if name == package else object()
+    )
+    assert tool not in session().tools
+
+
+# ----------------------------------------------------------------------- questions
+
+
+def questions(*texts, **more):
+    return {"questions": [{"question": text, **more} for text in texts]}
+
+
+def test_questions_are_asked_and_answered_by_header(session, host):
+    """Single, several, own words; what is answered beforehand is not asked."""
+    user = Scripted(["red"], ["a", "b"], ["neither"])
+    workspace = session(replace(host, questions=user))
+    asked = [
+        {"question": "Which colour is it?", "options": ["red", "blue"]},
+        {"question": "Which ones?", "header": "ones", "options": ["a", "b"], "multiple": True},
+        {"question": "Other?", "options": ["x"], "other": True},
+        {"question": "Known?", "header": "known"},
+    ]
+    data = workspace.run("ask", {"questions": asked, "answers": {"known": "yes"}}).data
+    assert data["chosen"] == (("red",), ("a", "b"), ("neither",), ("yes",))
+    assert [question.key for question in user.asked] == ["Which colour", "ones", "Other?"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (questions(), "got 0 questions; ask 1 to 4"),
+        (questions("a", "b", "c", "d", "e"), "got 5 questions; ask 1 to 4"),
+        (questions(" "), "question 1 has no text"),
+        (questions("a", "a"), "questions 1 and 2 are both 'a'"),
+        (questions("a", options=["x", "x"]), "one twice"),
+        (questions("a", options=[""]), "without a label"),
+    ],
+)
+def test_questions_that_nobody_could_answer_are_not_asked(session, host, arguments, said):
+    """The user sees none of it."""
+    user = Scripted()
+    result = session(replace(host, questions=user)).run("ask", arguments)
+    assert said in result.content
+    assert "Nobody was asked" in result.content
+    assert user.asked == []
+
+
+@pytest.mark.parametrize(
+    ("answers", "options"),
+    [([], {}), ([["a", "b"]], {"options": ["a", "b"]}), ([["c"]], {"options": ["a"], "other": False})],
+)
+def test_a_host_that_answers_wrongly_is_the_developers_matter(session, host, answers, options):
+    """Not the model's."""
+
+    class Wrong(Scripted):
+        def ask(self, questions):
+            return answers
+
+    with pytest.raises(UsageError):
+        session(replace(host, questions=Wrong())).run("ask", questions("q", **options))
+
+
+def test_a_user_who_does_not_answer_is_told_to_the_model(session, host):
+    """The host says so by a ToolError."""
+
+    class Away:
+        def ask(self, questions):
+            raise ToolError("the user is away")
+
+    assert session(replace(host, questions=Away())).run("ask", questions("q")).error == "the user is away"
+
+
+# ---------------------------------------------------------------------- todo lists
+
+
+def test_todo_lists_replace_one_another_and_are_shown(session, host):
+    """The display hears of it."""
+    seen: list[object] = []
+    workspace = session(replace(host, events=seen.append))
+    workspace.run(
+        "todos", {"todos": [{"content": "a", "status": "In-Progress"}, {"content": "b", "status": "PENDING"}]}
+    )
+    result = workspace.run("todos", {"todos": [{"content": "b", "status": "in_progress"}] * 2})
+    assert [todo.content for todo in seen[0].todos] == ["a", "b"]  # type: ignore[attr-defined]
+    assert result.notes == ("2 items are in progress; work on one at a time",)
+    assert [todo["status"] for todo in result.data["todos"]] == ["in_progress", "in_progress"]
+    assert "at most 100" in workspace.run("todos", {"todos": [{"content": "b", "status": "done"}] * 101}).content
+
+
+@pytest.mark.parametrize(
+    ("written", "status"),
+    [
+        ("PENDING", "pending"),
+        ("in-progress", "in_progress"),
+        ("In Progress", "in_progress"),
+        ("inProgress", "in_progress"),
+        ("done", "completed"),
+        ("canceled", "cancelled"),
+    ],
+)
+def test_a_status_is_understood_however_it_is_spelt(written, status):
+    """X20: any case, hyphens and blanks."""
+    assert todo_status(written) == status
+    with pytest.raises(ValueError, match="expected one of pending, in_progress, completed, cancelled"):
+        todo_status("started")
+
+
+# -------------------------------------------------------------------------- memory
+
+
+def test_memory_outlives_the_session(session, host):
+    """Written in one, read, listed and deleted in the next."""
+    assert json.loads(session().run("memory", {"command": "view"}).content)["entries"] == []
+    assert session().run("memory", {"command": "write", "path": "build/how.md", "content": "make\n"}).ok
+    workspace = session()
+    assert workspace.run("memory", {"command": "view"}).data["entries"] == (("build/how.md", 5),)
+    assert workspace.run("memory", {"command": "view", "path": "build/how.md"}).data["text"] == "make\n"
+    assert workspace.run("memory", {"command": "delete", "path": "build/how.md"}).ok
+    assert "memory is empty" in workspace.run("memory", {"command": "view", "path": "build/how.md"}).content
+    assert not workspace.run("memory", {"command": "delete", "path": "build/how.md"}).ok
+
+
+def test_memory_is_in_the_state_folder_and_not_in_the_workspace(session, directory, tmp_path):
+    """One folder per project; readable by the user alone."""
+    session().run("memory", {"command": "write", "path": "a.md", "content": "x"})
+    (note,) = (tmp_path / "state").rglob("a.md")
+    assert note.parent == project_folder(str(directory), tmp_path / "state") / "memory"
+    assert note.parent.stat().st_mode & 0o077 == 0
+    assert list(directory.iterdir()) == []
+
+
+def test_memory_belongs_to_the_repository(tmp_path):
+    """A session in a folder of a repository has the repository's; the state folder follows XDG."""
+    (tmp_path / "repo" / ".git").mkdir(parents=True)
+    (tmp_path / "repo" / "sub").mkdir()
+    (tmp_path / "other" / "repo").mkdir(parents=True)
+    folders = [project_folder(str(tmp_path / name), tmp_path) for name in ("repo", "repo/sub", "other/repo")]
+    assert folders[0] == folders[1]
+    assert folders[0] != folders[2]
+    assert folders[0].name.startswith("repo-")
+
+
+def test_the_state_folder_is_where_the_system_says(monkeypatch, tmp_path):
+    """XDG_STATE_HOME when it is absolute, else below the home directory."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert state_folder(None) == tmp_path / "toolcall-adapter"
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert state_folder(None) == tmp_path / "home" / ".local" / "state" / "toolcall-adapter"
+
+
+@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "~/x", "", "a\0b", "link/x"])
+@pytest.mark.parametrize("command", ["view", "write", "delete"])
+def test_no_note_lies_outside(session, tmp_path, directory, path, command):
+    """Traversal, absolute paths and links are refused in every command."""
+    session().run("memory", {"command": "write", "path": "a.md", "content": "x"})
+    folder = next((tmp_path / "state").rglob("a.md")).parent
+    (folder / "link").symlink_to(tmp_path / "secret")
+    result = session().run("memory", {"command": command, "path": path, "content": "evil"})
+    assert not result.ok
+    assert sorted(path.name for path in (tmp_path / "secret").iterdir()) == ["key"]
+    assert (folder / "a.md").read_text() == "x"
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "said"),
+    [
+        ("view", "nope.md", "memory has no note 'nope.md'; it has: a.md, sub/b.md"),
+        ("view", "sub", "memory has no note 'sub'"),
+        ("delete", "gone/b.md", "memory has no note 'gone/b.md'"),
+        ("delete", ".", "'.' is no name of a note"),
+        ("write", "../a.md", "'../a.md' is no name of a note"),
+        ("write", "/etc/a.md", "'/etc/a.md' is no name of a note"),
+        ("write", "a.md/b.md", "a.md is a note, not a folder of notes"),
+        ("write", "sub", "sub is a folder of notes"),
+    ],
+)
+def test_what_goes_wrong_with_memory_is_told_of_memory(session, command, path, said):
+    """Not of the workspace, where a model would then look for its notes."""
+    for name in ("a.md", "sub/b.md"):
+        assert session().run("memory", {"command": "write", "path": name, "content": "x"}).ok
+    result = session().run("memory", {"command": command, "path": path, "content": "new"})
+    assert not result.ok
+    assert said in result.content
+    assert "workspace" not in result.content
+
+
+def test_memory_has_limits(tmp_path):
+    """200 lines a note, 50,000 bytes in all; the note that is there stays as it was."""
+    memory = NoteStore(tmp_path / "memory")
+    memory.write("a.md", "x\n" * 200)
+    with pytest.raises(ToolError, match="at most 200 lines, this one has 201"):
+        memory.write("a.md", "x\n" * 201)
+    memory.write("b.md", "y" * 49_600)
+    with pytest.raises(ToolError, match="at most 50000 bytes, this would make it 50001"):
+        memory.write("c.md", "z")
+    memory.write("b.md", "y" * 49_500)  # what it replaces does not count
+    assert memory.view("a.md").text == "x\n" * 200
+
+
+def test_notes_written_at_once_all_arrive(session):
+    """From several threads of one session; the total is kept."""
+    workspace = session()
+    threads = [
+        threading.Thread(target=workspace.run, args=("memory", {"command": "write", "path": f"{n}.md", "content": "x"}))
+        for n in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(workspace.run("memory", {"command": "view"}).data["entries"]) == 20
+
+
+# -------------------------------------------------------------------------- skills
+
+SKILL = "---\nname: release\ndescription: How we release\n---\n# Release it\n\nRun `make release`.\n"
+
+
+@pytest.fixture
+def skills(directory):
+    folder = directory / ".proxyai" / "skills" / "team" / "release"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(SKILL)
+    other = directory / ".maki" / "skills" / "review"
+    other.mkdir(parents=True)
+    (other / "SKILL.md").write_text("---\nname: review\ntitle: Review code\n---\nLook twice.\n")
+    (directory / ".maki" / "skills" / "SKILL.md").write_text("no front matter")
+
+
+@pytest.mark.usefixtures("skills")
+def test_skills_are_found_and_named_in_the_prompt(session):
+    """In any depth below the folders; the short prompt has the titles, the full one the descriptions."""
+    workspace = session()
+    assert workspace.tools["skill"].description == (
+        "Load a skill (Release it | Review code). It has instructions.\n- Release it: How we release"
+    )
+    assert "Load a skill (Release it | Review code)" in system_prompt(tools=workspace.tools)
+
+
+@pytest.mark.usefixtures("skills")
+def test_a_skill_is_a_result_or_a_user_message(session):
+    """X22: as the dialect wants it delivered."""
+    text = (
+        "# Release it\n\n# Release it\n\nRun `make release`.\n\n(the skill's files are in .proxyai/skills/team/release)"
+    )
+    result = session().run("skill", {"name": "Release it"})
+    assert (result.content, result.user_message) == (text, "")
+    result = session().run("skill", {"name": "release", "delivery": "message"})
+    assert (result.content, result.user_message) == ("queued Release it", text)
+
+
+@pytest.mark.usefixtures("skills")
+def test_an_unknown_skill_names_the_nearest(session):
+    """And all that there are."""
+    error = session().run("skill", {"name": "Relase"}).error
+    assert "there are: Release it, Review code (did you mean 'Release it'" in error
+
+
+@pytest.mark.usefixtures("skills")
+def test_loading_a_skill_is_asked_for(session):
+    """C004: the generic flow; not where the document asks for none."""
+    asked = []
+
+    def approve(approval):
+        asked.append(approval)
+        return True
+
+    workspace = session(approve=approve)
+    workspace.run("skill", {"name": "release"})
+    assert [(approval.effect, approval.subject) for approval in asked] == [("skill", "Release it")]
+    with Workspace(workspace.root, replace(HOSTED, preapproved=frozenset({"skill"}))) as free:
+        assert free.run("skill", {"name": "release"}).ok
+
+
+def test_skills_of_the_users_own_folders(session, host, tmp_path):
+    """Outside the workspace, named by whoever starts the session; the workspace's win."""
+    (tmp_path / "mine" / "x").mkdir(parents=True)
+    (tmp_path / "mine" / "x" / "SKILL.md").write_text("---\nname: x\n---\nDo x.\n")
+    workspace = session(replace(host, skill_folders=(str(tmp_path / "mine"), str(tmp_path / "none"))))
+    assert "Do x." in workspace.run("skill", {"name": "x"}).content
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may open every folder")
+def test_a_skill_folder_that_cannot_be_opened_has_no_skills(session, directory):
+    """It does not keep the session from starting."""
+    (directory / ".maki" / "skills").mkdir(parents=True)
+    (directory / ".maki").chmod(0)
+    assert "skill" not in session().tools
+    (directory / ".maki").chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("---\nname: a\n---\nb", ("a", "a", "")),
+        ("\ufeff---\r\nname: 'a: b'\r\ndescription: \"c\"\r\n---\r\n# T #\r\n", ("a: b", "T", "c")),
+        ("---\nname: a\ntitle: T\ndescription: >\n  one\n  two\nlicense: MIT\n---\n# H\n", ("a", "T", "one two")),
+        ("---\nname: a\n---\n", None),
+        ("---\ntitle: a\n---\nb", None),
+        ("# a\n", None),
+    ],
+)
+def test_front_matter_is_read(text, expected):
+    """Title, else heading, else name; folded values; no name or no body is no skill."""
+    skill = parse_skill(text, "f")
+    assert (None if skill is None else (skill.name, skill.title, skill.description)) == expected
+
+
+# ---------------------------------------------------------------------------- exit
+
+
+def test_exit_ends(session):
+    """X30: the result says so to the loop."""
+    assert session().run("exit", {}).ends
+    assert not session().run("todos", {"todos": []}).ends
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"search": "nope"}, "search cannot be 'nope'; give \"embedded\", None, or an object that can do it"),
+        ({"web": "embedded"}, "web cannot be 'embedded'; give None, or an object that can do it"),
+    ],
+)
+def test_a_word_that_means_no_capability_is_refused(wrong, says):
+    with pytest.raises(UsageError) as told:
+        Host(**wrong)
+    assert str(told.value) == says

@@ -1,0 +1,432 @@
+"""Fetching pages: real servers on loopback, allowed by the explicit setting; every limit and refusal."""
+
+from __future__ import annotations
+
+import gzip
+import ipaddress
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from adapter.core.errors import ToolError
+from adapter.tools.operations import FetchPage
+from adapter.workspace import Workspace
+from adapter.workspace.capabilities import web_fetch
+from adapter.workspace.capabilities.host import Host, WebAccess
+from tests.hosted_dialect import HOSTED
+
+LOCAL = WebAccess(allow_loopback=True, upgrade=False)
+PAGE = (
+    "<html><head><title>T</title><style>p{}</style><script>alert(1)</script></head>"
+    "<body><h1>Title</h1><p>One <b>two</b> <a href='/x'>three</a></p><ul><li>four</li></ul></body></html>"
+)
+
+
+class Server:
+    """Answers by path: (status, headers, body) or a function that writes the answer itself."""
+
+    def __init__(self):
+        self.pages: dict[str, Any] = {}
+        self.requests: list[tuple[str, dict[str, str]]] = []
+        self.bodies: list[bytes] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                outer.requests.append((self.path, dict(self.headers)))
+                page = outer.pages.get(self.path.partition("?")[0], (404, {}, b"no"))
+                if callable(page):
+                    page(self)
+                    return
+                status, headers, body = page
+                self.send_response(status)
+                for name, value in ({"Content-Length": str(len(body))} | headers).items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_POST(self):
+                outer.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+                self.do_GET()
+
+            def log_message(self, *args):
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, args=[0.05], daemon=True).start()
+
+    def close(self):
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def server():
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def fetch(server):
+    def fetch(path, access=LOCAL, **more):
+        return web_fetch.fetch(FetchPage(path if "://" in path else server.url + path, **more), access)
+
+    return fetch
+
+
+def html(text, content_type="text/html; charset=utf-8"):
+    return (200, {"Content-Type": content_type}, text.encode())
+
+
+# ------------------------------------------------------------------------- content
+
+
+def test_a_page_comes_as_markdown_text_or_html(server, fetch):
+    """Scripts and styles left out; html as it is."""
+    server.pages["/"] = html(PAGE)
+    assert fetch("/").text == "T\n\n# Title\n\nOne **two** [three](/x)\n\n* four\n"
+    text = fetch("/", format="text").text
+    assert "One" in text
+    assert "<" not in text
+    assert "alert" not in text
+    assert fetch("/", format="html").text == PAGE
+
+
+def test_what_is_no_html_stays_as_it_is(server, fetch):
+    """JSON and plain text in every format."""
+    server.pages["/j"] = html('{"a": "<b>"}', "application/json")
+    assert fetch("/j").text == '{"a": "<b>"}'
+    assert fetch("/j").content_type == "application/json"
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ({"Content-Type": "text/plain; charset=iso-8859-1"}, "Grüße".encode("latin-1")),
+        ({"Content-Type": "text/plain"}, "Grüße".encode()),
+        ({"Content-Type": "text/plain; charset=nonsense"}, "Grüße".encode()),
+        ({"Content-Type": "text/plain", "Content-Encoding": "gzip"}, gzip.compress("Grüße".encode(), mtime=0)),
+    ],
+)
+def test_encodings_are_undone(server, fetch, headers, body):
+    """Character sets and gzip."""
+    server.pages["/"] = (200, headers, body)
+    assert fetch("/").text == "Grüße"
+
+
+def test_pages_that_nest_too_deep_are_text(server, fetch):
+    """No recursion error for a hostile page."""
+    server.pages["/"] = html("<div>" * 5_000 + "deep" + "</div>" * 5_000)
+    assert "deep" in fetch("/").text
+
+
+def test_the_query_goes_along_and_no_secrets_do(server, fetch, monkeypatch):
+    """No cookies, no authorisation; proxies of the environment are not used."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    server.pages["/"] = html(PAGE)
+    fetch("/?q=a%20b&x=1")
+    path, headers = server.requests[0]
+    assert path == "/?q=a%20b&x=1"
+    assert {name.lower() for name in headers} == {"host", "accept", "accept-encoding", "user-agent"}
+
+
+# -------------------------------------------------------------------------- limits
+
+
+def test_larger_pages_than_five_megabytes_are_not_read(server, fetch):
+    """By what is claimed, by what comes, and by what it unpacks to."""
+    server.pages["/claimed"] = (200, {"Content-Type": "text/plain", "Content-Length": "5000001"}, b"")
+    server.pages["/bomb"] = (
+        200,
+        {"Content-Type": "text/plain", "Content-Encoding": "gzip"},
+        gzip.compress(b"x" * 50_000_000),
+    )
+
+    def endless(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/plain")
+        handler.end_headers()
+        try:
+            while True:
+                handler.wfile.write(b"x" * 65_536)
+        except OSError:
+            return
+
+    server.pages["/endless"] = endless
+    server.pages["/fits"] = html("x" * 5_000_000, "text/plain")
+    for path in ("/claimed", "/bomb", "/endless"):
+        with pytest.raises(ToolError, match="larger than 5,000,000 bytes"):
+            fetch(path)
+    assert len(fetch("/fits").text) == 5_000_000
+
+
+@pytest.mark.parametrize("path", ["/silent", "/drip"])
+def test_the_whole_has_a_time(server, fetch, path):
+    """Silence, and a byte now and then."""
+    over = threading.Event()
+
+    def silent(handler):
+        over.wait(20)
+
+    def drip(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/plain")
+        handler.end_headers()
+        try:
+            while not over.wait(0.1):
+                handler.wfile.write(b"x")
+                handler.wfile.flush()
+        except OSError:
+            return
+
+    server.pages |= {"/silent": silent, "/drip": drip}
+    began = time.monotonic()
+    with pytest.raises(ToolError, match=r"did not answer whole within 0.5 s"):
+        fetch(path, timeout_s=0.5)
+    over.set()
+    assert time.monotonic() - began < 10
+
+
+def test_a_timeout_has_a_maximum(server, fetch):
+    """120 s, and it is said."""
+    server.pages["/"] = html("x", "text/plain")
+    assert fetch("/", timeout_s=121).notes == ("the timeout was cut to 120 s", f"fetched from {server.url}/")[:1]
+    with pytest.raises(ToolError, match="leaves no time"):
+        fetch("/", timeout_s=0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ((404, {"Content-Type": "text/html"}, b"no"), "HTTP status 404"),
+        ((200, {"Content-Type": "image/png"}, b"x"), "is image/png, not text"),
+        ((200, {"Content-Type": "application/octet-stream"}, b"x"), "not text"),
+        ((200, {"Content-Type": "text/plain", "Content-Encoding": "br"}, b"x"), "packed as 'br'"),
+        ((200, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, b"x"), "is not whole gzip data"),
+        ((200, {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, b"xxxxxxxxxxxx"), "is not the gzip data"),
+    ],
+)
+def test_other_answers_are_explained(server, fetch, answer, said):
+    """What it was, and that it is not read."""
+    server.pages["/"] = answer
+    with pytest.raises(ToolError, match=said):
+        fetch("/")
+
+
+def test_nobody_there_is_said(fetch):
+    """A closed port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        with pytest.raises(ToolError, match=r"could not be fetched: .*Check the address"):
+            fetch(f"http://127.0.0.1:{free.getsockname()[1]}/")
+
+
+# ----------------------------------------------------------------------- redirects
+
+
+def redirect(location):
+    return (302, {"Location": location, "Content-Type": "text/html"}, b"")
+
+
+def test_redirects_are_followed_and_named(server, fetch):
+    """Relative and whole; where the page came from is noted."""
+    server.pages |= {"/a": redirect("b"), "/b": redirect(f"{server.url}/c?x=1"), "/c": html("x", "text/plain")}
+    page = fetch("/a")
+    assert page.url == f"{server.url}/c?x=1"
+    assert page.notes == (f"fetched from {server.url}/c?x=1",)
+
+
+def test_redirects_have_an_end(server, fetch):
+    """Five, then it is a loop."""
+    server.pages |= {f"/{n}": redirect(f"/{n + 1}") for n in range(6)} | {"/6": html("x", "text/plain")}
+    with pytest.raises(ToolError, match="redirected more than 5 times"):
+        fetch("/0")
+    assert fetch("/1").text == "x"
+
+
+@pytest.mark.parametrize(
+    ("location", "said"),
+    [
+        ("http://169.254.169.254/latest/meta-data", "leads to another host: http://169.254.169.254/latest"),
+        ("//10.0.0.1/", "leads to another host"),
+        ("https://example.com/", "leads to another host: https://example.com/. Fetch that address"),
+        ("file:///etc/passwd", "file: addresses are not fetched"),
+        ("http://user:pw@example.com/", "user name or password"),
+        ("gopher://127.0.0.1/", "gopher: addresses"),
+    ],
+)
+def test_every_redirect_is_checked_anew(server, fetch, location, said):
+    """An allowed page cannot send elsewhere."""
+    server.pages["/"] = redirect(location)
+    with pytest.raises(ToolError, match=said):
+        fetch("/")
+
+
+def test_a_name_is_looked_up_and_checked_again_after_a_redirect(server, monkeypatch):
+    """The same host may be somewhere else by then."""
+    answers = [["127.0.0.1"], ["10.0.0.1"]]
+    monkeypatch.setattr(web_fetch, "_resolve", lambda *_: answers.pop(0))
+    server.pages |= {"/": redirect("/b"), "/b": html("x", "text/plain")}
+    port = server.url.rpartition(":")[2]
+    with pytest.raises(ToolError, match=r"is 10\.0\.0\.1, an address that is not public"):
+        web_fetch.fetch(FetchPage(f"http://name.example:{port}/"), LOCAL)
+    assert [path for path, _ in server.requests] == ["/"]
+
+
+# ----------------------------------------------------------------------- addresses
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(
+            "127.0.0.1",
+            "127.8.8.8",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+        ),
+        *("224.0.0.1", "255.255.255.255", "240.0.0.1", "192.0.2.1", "198.18.0.1", "192.0.0.1", "100.100.100.200"),
+        *("::1", "::", "fe80::1", "fc00::1", "fd00:ec2::254", "ff02::1", "2001:db8::1", "::ffff:127.0.0.1"),
+        *("::ffff:169.254.169.254", "64:ff9b::7f00:1", "2002:7f00:1::", "2002:a9fe:a9fe::1", "2001::1"),
+    ],
+)
+def test_addresses_that_are_not_public(address):
+    """Private, loopback, link-local, metadata, multicast, reserved; also one written inside another."""
+    assert not web_fetch.is_public(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize("address", ["1.1.1.1", "8.8.8.8", "2606:4700::1111", "64:ff9b::808:808"])
+def test_addresses_that_are_public(address):
+    """The rest."""
+    assert web_fetch.is_public(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "localhost."])
+def test_loopback_is_refused_unless_it_is_allowed(server, fetch, host):
+    """The names of this machine too; nothing is sent."""
+    port = server.url.rpartition(":")[2]
+    server.pages["/"] = html("x", "text/plain")
+    with pytest.raises(ToolError, match=r"port|not public"):
+        fetch(f"http://{host}:{port}/", WebAccess(upgrade=False))
+    with pytest.raises(ToolError, match="not public"):
+        fetch(f"http://{host}/", WebAccess(upgrade=False))
+    assert server.requests == []
+
+
+def test_the_address_that_was_checked_is_the_one_that_is_used(server, monkeypatch):
+    """DNS rebinding: the name is looked up once; a second answer would be this machine."""
+    answers = [["203.0.113.9"], ["127.0.0.1"]]
+    asked = []
+
+    def resolve(host, port, timeout_s):
+        asked.append(host)
+        return answers.pop(0)
+
+    monkeypatch.setattr(web_fetch, "_resolve", resolve)
+    with pytest.raises(ToolError, match="not public"):
+        web_fetch.fetch(FetchPage("http://rebinding.example/"), WebAccess(upgrade=False))
+    assert asked == ["rebinding.example"]
+    connected = []
+    monkeypatch.setattr(web_fetch, "_resolve", lambda *_: ["127.0.0.1"])
+    original = socket.create_connection
+
+    def create_connection(address, *args, **kwargs):
+        connected.append(address[0])
+        return original(address, *args, **kwargs)
+
+    monkeypatch.setattr(socket, "create_connection", create_connection)
+    server.pages["/"] = html("x", "text/plain")
+    port = server.url.rpartition(":")[2]
+    assert web_fetch.fetch(FetchPage(f"http://name.example:{port}/"), LOCAL).text == "x"
+    assert connected == ["127.0.0.1"]
+    assert server.requests[0][1]["Host"] == f"name.example:{port}"
+
+
+def test_one_address_that_is_not_public_spoils_the_name(monkeypatch):
+    """All must be; a server could offer both."""
+    monkeypatch.setattr(web_fetch, "_resolve", lambda *_: ["1.1.1.1", "10.0.0.1"])
+    with pytest.raises(ToolError, match=r"is 10\.0\.0\.1, an address that is not public"):
+        web_fetch.fetch(FetchPage("http://mixed.example/"), WebAccess())
+
+
+def test_http_becomes_https(server):
+    """What arrives at a plain port is the beginning of TLS."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        first: list[bytes] = []
+
+        def accept():
+            connection, _ = listener.accept()
+            with connection:
+                first.append(connection.recv(1))
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        port = listener.getsockname()[1]
+        with pytest.raises(ToolError, match="could not be fetched"):
+            web_fetch.fetch(FetchPage(f"http://127.0.0.1:{port}/"), WebAccess(allow_loopback=True))
+        thread.join(60)
+    assert first == [b"\x16"]  # a TLS handshake record
+    assert str(web_fetch.parse_url("http://example.com/a", WebAccess())) == "https://example.com/a"
+    assert str(web_fetch.parse_url("example.com", WebAccess())) == "https://example.com/"
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("ftp://example.com/", "ftp: addresses are not fetched"),
+        ("https://user@example.com/", "user name or password"),
+        ("https://a b.com/", "not a web address"),
+        ("https://example.com\\@127.0.0.1/", "not a web address"),
+        ("https://example.com/\r\nX: y", "not a web address"),
+        ("https://exämple.com/", "not a web address"),
+        ("https://127.1/", "not an IPv4 address"),
+        ("https://2130706433/", "not an IPv4 address"),
+        ("https://0x7f.0.0.1/", "not an IPv4 address"),
+        ("https://0177.0.0.1/", "not an IPv4 address"),
+        ("https://127.0.0.1.:22/", "port 22"),
+        ("https://example.com:22/", "port 22 is not one of the web's"),
+        ("https://example.com:99999/", "not a web address"),
+        ("https://[::zz]/", "not a web address|not an IPv6"),
+        ("https:///x", "not the name of a host"),
+        ("https://-a.com/", "not the name of a host"),
+        ("https://" + "a" * 300 + ".com/", "not the name of a host"),
+        ("https://example.com/" + "a" * 3_000, "not a web address"),
+        ("", "not the name of a host"),
+    ],
+)
+def test_addresses_are_read_strictly(url, said):
+    """What two programs could read differently is not read."""
+    with pytest.raises(ToolError, match=said):
+        web_fetch.parse_url(url, WebAccess())
+
+
+def test_fetching_is_asked_for_by_host(server, tmp_path):
+    """Once a host when the user says so; a rule can name it."""
+    from adapter.tools.operations.permissions import ApprovalDecision, PermissionRule
+
+    server.pages["/"] = server.pages["/b"] = html("x", "text/plain")
+    asked = []
+
+    def approve(approval):
+        asked.append((approval.effect, approval.subject))
+        return ApprovalDecision(True, remember=True)
+
+    with Workspace(tmp_path, HOSTED, approve, host=Host(web=LOCAL)) as workspace:
+        assert workspace.run("fetch", {"url": server.url + "/"}).ok
+        assert workspace.run("fetch", {"url": server.url + "/b"}).ok
+    assert asked == [("network", "127.0.0.1")]
+    for text, mode, ok in [("allow fetch(127.0.0.*)", "ask", True), ("deny fetch(127.*)", "yolo", False)]:
+        with Workspace(
+            tmp_path, HOSTED, mode, rules=[PermissionRule.from_text(text)], host=Host(web=LOCAL)
+        ) as workspace:
+            assert workspace.run("fetch", {"url": server.url + "/"}).ok == ok

@@ -1,0 +1,335 @@
+"""Reading, writing and patching single files: whole or not at all, byte for byte."""
+
+import errno
+import os
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+from adapter.core.errors import ToolError
+from adapter.dialects.tool_class import require_outcome
+from adapter.tools.operations import FileText, PatchText, ReadText, WriteText
+from adapter.tools.operations import Patch as P
+from adapter.workspace import Workspace
+from adapter.workspace.files import edit_files
+from adapter.workspace.files.read_file import read_text
+from adapter.workspace.paths.name_rules import temp_name
+
+
+def leftovers(directory):
+    return [path.name for path in directory.rglob("*") if path.name.startswith(".adapter-")]
+
+
+# ------------------------------------------------------------------------- reading
+
+
+def test_reading_gives_the_text_as_it_is(desk, directory):
+    """Line ends and blanks are the file's own; only the byte order mark is taken off."""
+    (directory / "f").write_bytes(b"\xef\xbb\xbfa \r\n\tb\rc")
+    file = require_outcome(read_text(desk, ReadText("f")), FileText)
+    assert file.text == "a \r\n\tb\rc"
+    assert (file.start_line, file.end_line, file.total_lines) == (1, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "context", "expected"),
+    [
+        (2, 3, 0, (2, 3)),
+        (None, 2, 0, (1, 2)),
+        (4, None, 0, (4, 5)),
+        (3, 3, 1, (2, 4)),
+        (2, 4, 9, (1, 5)),
+        (2, 99, 0, (2, 5)),
+    ],
+)
+def test_ranges_are_inclusive_and_widened_by_context(desk, directory, start, end, context, expected):
+    """Lines count from 1 and the end belongs to the range."""
+    (directory / "f").write_text("1\n2\n3\n4\n5\n")
+    file = require_outcome(read_text(desk, ReadText("f", start, end, context)), FileText)
+    assert (file.start_line, file.end_line) == expected
+    assert file.text == "".join(f"{line}\n" for line in range(expected[0], expected[1] + 1))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "said"),
+    [(6, None, "beyond the end"), (0, None, "count from 1"), (-2, 3, "count from 1"), (3, 2, "before start_line")],
+)
+def test_impossible_ranges_name_the_number_of_lines(desk, directory, start, end, said):
+    """D16: a range beyond the end crashed."""
+    (directory / "f").write_text("1\n2\n3\n4\n5\n")
+    with pytest.raises(ToolError, match=said) as caught:
+        read_text(desk, ReadText("f", start, end))
+    assert "f has 5 lines" in str(caught.value)
+
+
+def test_binary_files_are_refused_with_their_size(refusal, directory):
+    """A model cannot read them and should not try again."""
+    (directory / "f").write_bytes(b"\x7fELF\0\0\0")
+    assert "binary file (7 bytes)" in refusal("read_file", path="f")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig", "utf-16-le"])
+def test_marked_encodings_are_read_and_edited_in_place(run, directory, encoding):
+    """A byte order mark decides; the file keeps its encoding and its mark."""
+    text = "größer\r\nx\r\n"
+    mark = "\ufeff" if encoding == "utf-16-le" else ""
+    (directory / "f").write_bytes((mark + text).encode(encoding))
+    assert run("read_file", path="f") == text
+    run("apply_edit", path="f", old_text="x\n", new_text="ü\n")
+    assert (directory / "f").read_bytes() == (mark + "größer\r\nü\r\n").encode(encoding)
+
+
+def test_legacy_encodings_keep_every_other_byte(run, refusal, directory):
+    """A guessed single-byte encoding is read; an edit writes exactly the old bytes around it, or is refused."""
+    text = "Übergrößenträger für Äpfel und Öl, schöne Grüße aus Köln\n" * 20
+    (directory / "f").write_bytes((text + "last\n").encode("cp1252"))
+    assert "last" in run("read_file", path="f")
+    run("apply_edit", path="f", old_text="last", new_text="end")
+    assert (directory / "f").read_bytes() == (text + "end\n").encode("cp1252")
+    assert "what bytes it is there is not known" in refusal("apply_edit", path="f", old_text="end", new_text="日本")
+    assert (directory / "f").read_bytes() == (text + "end\n").encode("cp1252")
+
+
+def test_huge_files_are_refused_without_being_read(refusal, directory):
+    """A sparse file of 20 GB costs nothing."""
+    with (directory / "f").open("wb") as file:
+        file.truncate(20 * 1024**3)
+    assert "read a range of its lines" in refusal("read_file", path="f")
+    assert "files above 16 MiB are not edited" in refusal("edit_file", path="f", old_content="a", new_content="b")
+
+
+# ------------------------------------------------------------------------- writing
+
+
+def test_writing_makes_parents_and_says_what_it_did(run, directory):
+    """C234 to C236, X29: create or overwrite, with the size."""
+    assert run("write_file", path="a/b/f.txt", content="é\n") == "Created a/b/f.txt (3 bytes)."
+    assert run("write_file", path="a/b/f.txt", content="") == "Overwrote a/b/f.txt (0 bytes)."
+    assert (directory / "a/b/f.txt").read_bytes() == b""
+
+
+def test_writing_replaces_by_rename_and_keeps_the_mode(run, directory):
+    """D19: the file is never half written, and an executable stays one."""
+    path = directory / "f"
+    path.write_text("old")
+    path.chmod(0o754)
+    inode = path.stat().st_ino
+    run("write_file", path="f", content="new")
+    assert path.stat().st_ino != inode
+    assert stat.S_IMODE(path.stat().st_mode) == 0o754
+    assert leftovers(directory) == []
+
+
+def test_a_file_with_two_names_is_not_written(refusal, directory, tmp_path):
+    """Another name of the same file is neither written through nor parted from it; nothing is left behind."""
+    os.link(tmp_path / "secret" / "key", directory / "f")
+    assert "has 2 names (hard links)" in refusal("write_file", path="f", content="changed")
+    assert "has 2 names (hard links)" in refusal("apply_edit", path="f", old_text="hunter2", new_text="again")
+    assert (directory / "f").samefile(tmp_path / "secret" / "key")
+    assert (tmp_path / "secret" / "key").read_text() == "hunter2"
+    assert leftovers(directory) == []
+
+
+def test_crlf_bom_and_missing_final_newline_survive_an_edit(run, directory):
+    """D4: whatever the edit does not touch is byte-identical on disk."""
+    (directory / "f").write_bytes(b"\xef\xbb\xbfa\r\nb\r\nc")
+    run("apply_edit", path="f", old_text="b\n", new_text="x\ny\n")
+    assert (directory / "f").read_bytes() == b"\xef\xbb\xbfa\r\nx\r\ny\r\nc"
+
+
+def test_a_failing_patch_leaves_the_file_alone(refusal, directory):
+    """C251: all patches or none."""
+    (directory / "f").write_text("a\nb\n")
+    before = (directory / "f").stat()
+    refusal("apply_edit", path="f", patches=[{"old_text": "a", "new_text": "x"}, {"old_text": "q", "new_text": "y"}])
+    after = (directory / "f").stat()
+    assert (directory / "f").read_text() == "a\nb\n"
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+def test_lone_surrogates_are_refused_before_writing(refusal, directory):
+    """They exist in no encoding."""
+    assert "U+D800 (character 2)" in refusal("write_file", path="f", content="a\ud800")
+    assert not (directory / "f").exists()
+
+
+def test_read_only_files_and_directories_are_refused(refusal, directory):
+    """By their mode bits, so that it also holds for root."""
+    (directory / "f").write_text("x")
+    (directory / "f").chmod(0o444)
+    assert "read-only" in refusal("write_file", path="f", content="y")
+    assert "read-only" in refusal("edit_file", path="f", old_content="x", new_content="y")
+    (directory / "d").mkdir()
+    (directory / "d" / "f").write_text("x")
+    (directory / "d").chmod(0o555)
+    try:
+        for name, arguments in [
+            ("write_file", {"path": "d/f", "content": "y"}),
+            ("write_file", {"path": "d/new", "content": "y"}),
+            ("delete_file", {"path": "d/f"}),
+            ("move_file", {"source": "d/f", "destination": "g"}),
+            ("copy_file", {"source": "f", "destination": "d/g"}),
+        ]:
+            assert "read-only" in refusal(name, **arguments)
+    finally:
+        (directory / "d").chmod(0o755)
+    assert (directory / "d" / "f").read_text() == "x"
+
+
+def test_a_read_only_workspace_is_read_and_never_changed(run, refusal, directory):
+    """Everything that changes is refused in words; reading goes on."""
+    (directory / "f").write_text("x")
+    directory.chmod(0o555)
+    try:
+        for name, arguments in [
+            ("write_file", {"path": "f", "content": "y"}),
+            ("write_file", {"path": "new/g", "content": "y"}),
+            ("edit_file", {"path": "f", "old_content": "x", "new_content": "y"}),
+            ("create_directory", {"path": "d/e"}),
+            ("delete_file", {"path": "f"}),
+            ("move_file", {"source": "f", "destination": "g"}),
+            ("copy_file", {"source": "f", "destination": "d/g"}),
+        ]:
+            assert "directory is read-only" in refusal(name, **arguments)
+        assert run("read_file", path="f") == "x"
+        assert [path.name for path in directory.iterdir()] == ["f"]
+    finally:
+        directory.chmod(0o755)
+
+
+def test_a_full_disk_leaves_the_old_file_and_says_what_to_do(directory):
+    """A real limit of the kernel stands in for the full disk: the file may not grow beyond 1 KB."""
+    (directory / "notes.txt").write_text("old")
+    script = """
+        import resource, signal, sys
+        from adapter.workspace import Workspace
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+        with Workspace(sys.argv[1], approve="yolo") as workspace:
+            print(workspace.run("write_file", {"path": "notes.txt", "content": "x" * 5000}).content)
+            print(workspace.run("write_file", {"path": "new/deep.txt", "content": "x" * 5000}).content)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), directory], capture_output=True, text=True, check=True
+    )
+    assert "tool_error: " in done.stdout
+    assert "notes.txt was not changed" in done.stdout
+    assert "Write less" in done.stdout
+    assert (directory / "notes.txt").read_text() == "old"
+    assert sorted(path.name for path in directory.iterdir()) == ["notes.txt"]
+
+
+FAULTS = [
+    (errno.ENOSPC, "No space left on device: notes.txt was not changed. Free some space, then try again."),
+    (errno.EDQUOT, "The disk quota is used up: notes.txt was not changed."),
+    (errno.EROFS, "The file system is read-only: notes.txt was not changed."),
+    (errno.EIO, "The disk reported an input/output error: notes.txt was not changed."),
+]
+
+
+@pytest.mark.parametrize(("number", "said"), FAULTS)
+@pytest.mark.parametrize("call", ["open", "write", "fchmod", "fsync", "rename"])
+def test_every_failing_call_leaves_the_old_file(refusal, directory, monkeypatch, call, number, said):
+    """The n-th system call fails, for each that writing makes: old content, no temporary file, plain words."""
+    (directory / "notes.txt").write_text("old")
+    real = getattr(os, call)
+
+    def failing(*arguments, **keywords):
+        if call == "open" and not arguments[1] & os.O_CREAT:
+            return real(*arguments, **keywords)
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, failing)
+        message = refusal("write_file", path="notes.txt", content="new")
+    assert said in message
+    assert (directory / "notes.txt").read_text() == "old"
+    assert leftovers(directory) == []
+
+
+def test_a_left_over_temporary_file_is_taken_over(run, directory):
+    """A killed process leaves at most one per file, and the next write removes it."""
+    (directory / temp_name("f", "new")).write_text("half")
+    run("write_file", path="f", content="whole")
+    assert leftovers(directory) == []
+
+
+# ------------------------------------------------------------------ plan and commit
+
+
+def test_a_plan_changes_nothing_and_its_commit_makes_exactly_the_diff(desk, directory):
+    """What was approved is what is written."""
+    (directory / "f").write_text("a\n")
+    change = edit_files.plan_patch(desk, PatchText("f", (P("a", "b"),)))
+    assert (directory / "f").read_text() == "a\n"
+    assert "-a\n+b\n" in change.diff
+    change.commit(desk)
+    assert (directory / "f").read_text() == "b\n"
+
+
+def test_planning_a_new_file_makes_no_directories(desk, directory):
+    """A write that is refused afterwards must leave no trace."""
+    edit_files.plan_write(desk, WriteText("a/b/c", "x"))
+    assert not list(directory.iterdir())
+
+
+def test_a_file_that_changed_since_the_plan_is_not_written(desk, directory):
+    """The diff that was approved would no longer be the change."""
+    (directory / "f").write_text("a\n")
+    change = edit_files.plan_write(desk, WriteText("f", "b\n"))
+    (directory / "f").write_text("other\n")
+    with pytest.raises(ToolError, match="changed in the meantime"):
+        change.commit(desk)
+    assert (directory / "f").read_text() == "other\n"
+
+
+def test_parallel_edits_lose_no_update(directory):
+    """Eight threads count one file up; each success is in the file."""
+    (directory / "f").write_text("0\n")
+    successes = []
+
+    def work():
+        with Workspace(directory, approve="yolo") as workspace:
+            for _ in range(20):
+                number = int(workspace.run("read_file", {"path": "f"}).content)
+                edit = {"path": "f", "old_text": f"{number}\n", "new_text": f"{number + 1}\n"}
+                if workspace.run("apply_edit", edit).ok:
+                    successes.append(number)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert int((directory / "f").read_text()) == len(successes)
+    assert len(set(successes)) == len(successes)
+
+
+def test_no_encoding_is_guessed_in_which_ascii_is_not_ascii(directory, workspace):
+    """In EBCDIC the byte 0x81 is an `a`: the edit found it there, and not where the text has one."""
+    (directory / "f").write_bytes(b"a\x0bb\x80\x81")
+    workspace.run("apply_edit", {"path": "f", "old_text": "a", "new_text": "A"})
+    assert (directory / "f").read_bytes() in (b"A\x0bb\x80\x81", b"a\x0bb\x80\x81")
+
+
+def test_a_guess_does_not_hide_a_place_that_the_bytes_have(directory, refusal):
+    """In cp932 the last two bytes before `n y` are one character, and the text would stand in one place alone."""
+    before = b"\tz = 1 #0;\r    return y #1\r\n    retu\x80\x81rn y #2  \r"
+    (directory / "f").write_bytes(before)
+    assert "give longer ones" in refusal("apply_edit", path="f", old_text="rn y", new_text="new")
+    assert (directory / "f").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "data", [b"caf\xe9 \xfe\nlast\n", b"one\xff\nlast\n", b"\x80\x81\n last\n\xc3", "∵\nlast\n".encode("cp932")]
+)
+def test_a_file_in_no_known_encoding_is_read_and_edited(data, directory, run):
+    """What is asked for in ASCII is done, and every other byte stays, whatever it may mean."""
+    (directory / "f").write_bytes(data)
+    assert "last" in run("read_file", path="f")
+    run("apply_edit", path="f", old_text="last", new_text="end")
+    assert (directory / "f").read_bytes() == data.replace(b"last", b"end")

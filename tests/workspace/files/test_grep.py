@@ -1,0 +1,358 @@
+"""Listings and searches: complete, in order, within limits, without what nobody asked for."""
+
+import os
+import time
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from pathspec import GitIgnoreSpec
+
+from adapter.core.errors import ToolError
+from adapter.core.text.lines import line_texts
+from adapter.core.text.safe_regex import compile_pattern, required_texts
+from adapter.tools.operations import FindByName, Glob, Grep, Tree
+from adapter.workspace.files import grep as search
+from adapter.workspace.files.grep import grep
+from adapter.workspace.files.listing import find_by_glob, find_by_name, list_tree
+from adapter.workspace.paths.gitignore import parse_ignore_file
+from adapter.workspace.paths.walk import Walk, WalkLimits
+from tests.effort import examples
+
+
+@pytest.fixture
+def project(directory, tmp_path):
+    for path, text in {
+        "README.md": "hello\n",
+        "src/main.rs": "fn main() {\n    hello();\n}\n",
+        "src/deep/er/Lib.RS": "pub fn hello() {}\n",
+        "node_modules/x/index.js": "hello\n",
+        "target/debug/out.rs": "hello\n",
+        "sub/target/out.rs": "hello\n",
+        "logs/today.log": "hello\n",
+        "logs/keep.log": "hello\n",
+        "logs/.gitignore": "!keep.log\n",
+        ".gitignore": "*.log\n[z-a]\n!\n/only-root\n",
+        "only-root/f": "hello\n",
+        "src/only-root/f": "hello\n",
+        ".hidden/f": "hello\n",
+        ".git/config": "hello\n",
+    }.items():
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).write_text(text)
+    (directory / "src" / "binary").write_bytes(b"hello\0")
+    (directory / "link").symlink_to(tmp_path / "secret")
+    return directory
+
+
+def walked(root, **options):
+    return [node.path for node in Walk(root, ".", **options)]
+
+
+# ---------------------------------------------------------------------------- walk
+
+
+@pytest.mark.usefixtures("project")
+def test_walks_are_sorted_and_parents_come_first(root):
+    """The order does not depend on the file system."""
+    paths = walked(root)
+    assert paths == sorted(paths, key=lambda path: path.split("/"))
+    assert "link" in paths
+    assert not any(path.startswith("link/") for path in paths)
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(("limits", "said"), [(WalkLimits(entries=3), "3 entries"), (WalkLimits(seconds=-1.0), "-1 s")])
+def test_limits_end_a_walk_and_are_named(root, limits, said):
+    """A huge tree costs a bounded amount of work."""
+    walk = Walk(root, ".", limits=limits)
+    assert len(list(walk)) <= 3
+    assert said in walk.notes[0]
+
+
+def test_depth_limit_is_named(root, directory):
+    """Sixty-four levels are enough; more are not silently missing."""
+    (directory / "/".join("d" * 5)).mkdir(parents=True)
+    walk = Walk(root, ".", limits=WalkLimits(depth=3))
+    assert len(list(walk)) == 3
+    assert "3 levels" in walk.notes[0]
+
+
+def test_names_that_are_no_text_are_shown_escaped(root, directory):
+    """A raw byte or an escape sequence in a name must not reach the conversation."""
+    os.mkdir(os.path.join(os.fsencode(directory), b"a\xff\x1b[0m"))  # noqa: PTH102, PTH118 - a name in bytes
+    assert [entry.path for entry in list_tree(root, Tree()).entries] == ["a\\xff\\x1b[0m"]
+
+
+# ------------------------------------------------------------------------ listings
+
+
+@pytest.mark.usefixtures("project")
+def test_depth_and_limit_of_listings_count(root):
+    """D12: max_depth was never read."""
+    assert {entry.depth for entry in list_tree(root, Tree(depth=1)).entries} == {1}
+    assert {entry.depth for entry in list_tree(root, Tree(depth=2)).entries} == {1, 2}
+    listing = list_tree(root, Tree(depth=2, limit=4))
+    assert len(listing.entries) == 4
+    assert listing.omitted == len(list_tree(root, Tree(depth=2)).entries) - 4
+    assert list_tree(root, Tree("src", depth=1)).path == "src"
+
+
+@pytest.mark.usefixtures("project")
+def test_structure_leaves_out_the_usual_directories_and_ignored_files(root):
+    """C274: node_modules, target, .git wherever they are; *.log but not what a nested file keeps."""
+    paths = {entry.path for entry in list_tree(root, Tree(depth=9, skip_common=True, gitignore=True)).entries}
+    assert paths.isdisjoint({"node_modules", "target", ".git", "sub/target", "logs/today.log", "only-root"})
+    assert {"logs/keep.log", "src/only-root/f", ".hidden/f", "sub"} <= paths
+
+
+@pytest.mark.usefixtures("project")
+def test_ignore_files_above_the_start_count_too(root):
+    """A search that starts in a subdirectory obeys the root's ignore file."""
+    assert [hit.path for hit in grep(root, Grep("hello", "logs")).hits] == ["logs/keep.log"]
+
+
+# ------------------------------------------------------------------------ by name
+
+
+@pytest.mark.usefixtures("project")
+def test_find_by_name_takes_a_part_of_the_name(root):
+    """Directories too, in any case, below the path, down to the depth."""
+    assert find_by_name(root, FindByName("LIB")).paths == ("src/deep/er/Lib.RS",)
+    assert find_by_name(root, FindByName("er")).paths == ("src/deep/er",)
+    assert find_by_name(root, FindByName("main", "src/deep")).paths == ()
+    assert find_by_name(root, FindByName("main", max_depth=1)).paths == ()
+    assert find_by_name(root, FindByName("main", max_depth=2)).paths == ("src/main.rs",)
+    cut = find_by_name(root, FindByName("f", limit=1))
+    assert (len(cut.paths), cut.truncated) == (1, True)
+
+
+@pytest.mark.usefixtures("project")
+def test_glob_takes_a_pattern_below_the_path(root):
+    """Files only; case and base path are honoured (D12)."""
+    assert find_by_glob(root, Glob("**/*.rs")).paths == ("src/deep/er/Lib.RS", "src/main.rs")
+    assert find_by_glob(root, Glob("**/*.rs", case_sensitive=True)).paths == ("src/main.rs",)
+    assert find_by_glob(root, Glob("*.rs", "src")).paths == ("src/main.rs",)
+    assert find_by_glob(root, Glob("src/*")).paths == ("src/binary", "src/main.rs")
+    assert find_by_glob(root, Glob("**/*", limit=2)).truncated
+
+
+@pytest.mark.usefixtures("project")
+def test_glob_looks_into_a_build_directory_that_it_names(root):
+    """Left out by default, found on request."""
+    assert find_by_glob(root, Glob("target/**/*.rs")).paths == ("target/debug/out.rs",)
+
+
+# ---------------------------------------------------------------------------- grep
+
+
+@pytest.mark.usefixtures("project")
+def test_grep_gives_path_line_and_text(root):
+    """In the order of the paths; binary, ignored and build files left out."""
+    found = grep(root, Grep("hello"))
+    assert [(hit.path, hit.line) for hit in found.hits] == [
+        (".hidden/f", 1),
+        ("README.md", 1),
+        ("logs/keep.log", 1),
+        ("src/deep/er/Lib.RS", 1),
+        ("src/main.rs", 2),
+        ("src/only-root/f", 1),
+    ]
+    assert found.hits[4].text == "    hello();"
+
+
+@pytest.mark.usefixtures("project")
+def test_grep_honours_context_file_patterns_path_and_limit(root):
+    """Every parameter changes the answer (D12)."""
+    hit = grep(root, Grep("hello", file_patterns=("main.*",), context_lines=2)).hits[0]
+    assert (hit.before, hit.after) == (("fn main() {",), ("}",))
+    assert len(grep(root, Grep("hello", file_patterns=("*.rs", "*.md"))).hits) == 3
+    assert [h.path for h in grep(root, Grep("hello", "src/main.rs")).hits] == ["src/main.rs"]
+    limited = grep(root, Grep("hello", max_results=2))
+    assert (len(limited.hits), limited.total) == (2, 6)
+
+
+def test_a_binary_file_that_was_asked_for_is_named(project, root):
+    """It is not silence that says so; text with many NULs, in UTF-16, is text."""
+    assert grep(root, Grep("hello", "src/binary")).notes == ("src/binary was not searched: it is a binary file",)
+    (project / "wide").write_text("other", encoding="utf-16")
+    assert grep(root, Grep("hello", "wide")).notes == ()
+
+
+def test_lines_are_matched_one_by_one(root, directory):
+    """Anchors mean the line, and \\s does not reach into the next one."""
+    (directory / "f").write_bytes(b"one\r\ntwo\rthree\n")
+    assert [hit.line for hit in grep(root, Grep("^t.*o$|^one$")).hits] == [1, 2]
+    assert grep(root, Grep("one\\s+two")).hits == ()
+
+
+def test_long_lines_and_escapes_are_shown_short_and_plain(root, directory):
+    """A minified file must not fill the answer, an escape sequence not reach a terminal."""
+    (directory / "f").write_text("x\x1b[31m" + "y" * 10_000 + "\n")
+    text = grep(root, Grep("y")).hits[0].text
+    assert len(text) < 600
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("a(", r"missing \).*position 3.*escape it: a\\\("),
+        ("[z-a]", "bad character range"),
+        ("", "empty"),
+        ("a" * 1001, "1001"),
+        ("((a{1000}){1000}){10}", "smaller counts"),
+        ("((a{9}){9}){9}{99}", "smaller counts"),
+    ],
+)
+def test_bad_patterns_are_refused_with_the_place_and_a_way_out(pattern, said):
+    """Compiling has no timeout, so huge repeats are refused before it."""
+    start = time.thread_time()
+    with pytest.raises(ToolError, match=said):
+        compile_pattern(pattern)
+    assert time.thread_time() - start < 5
+
+
+def test_a_catastrophic_pattern_ends(root, directory, monkeypatch):
+    """Backtracking is stopped and named."""
+    monkeypatch.setattr("adapter.workspace.files.grep.PATTERN_SECONDS", 0.2)
+    monkeypatch.setattr("adapter.workspace.files.grep.TEXT_SECONDS", 0.2)
+    (directory / "f").write_text("a" * 60 + "b\n")
+    start = time.thread_time()
+    with pytest.raises(ToolError, match="took too long on a line of f"):
+        grep(root, Grep("(a|aa)+$"))
+    assert time.thread_time() - start < 5
+
+
+# ------------------------------------------------------------ case, order, ignore globs
+
+
+@pytest.fixture
+def dated(directory):
+    """Three files, the newest in the middle of the alphabet."""
+    for name, text, age in (("a.py", "one\n", 30), ("b.py", "one\nONE\n", 10), ("c.py", "one\nx\none\n", 20)):
+        (directory / name).write_text(text)
+        os.utime(directory / name, (1_000_000 - age, 1_000_000 - age))
+    return directory
+
+
+def test_grep_honours_case_and_order_and_counts_all(dated, root):
+    """X17: whole files stay together; the limit cuts lines, not the counts."""
+    assert [hit.path for hit in grep(root, Grep("one")).hits] == ["a.py", "b.py", "c.py", "c.py"]
+    assert [hit.line for hit in grep(root, Grep("one", "b.py", case_sensitive=False)).hits] == [1, 2]
+    newest = grep(root, Grep("one", order="newest", max_results=2))
+    assert [(hit.path, hit.line) for hit in newest.hits] == [("b.py", 1), ("c.py", 1)]
+    assert newest.files == (("b.py", 1), ("c.py", 2), ("a.py", 1))
+    assert newest.total == 4
+
+
+def test_glob_gives_the_newest_first(dated, root):
+    """X16: the limit keeps the newest."""
+    assert find_by_glob(root, Glob("*.py", order="newest")).paths == ("b.py", "c.py", "a.py")
+    cut = find_by_glob(root, Glob("*.py", order="newest", limit=1))
+    assert (cut.paths, cut.truncated) == (("b.py",), True)
+
+
+@pytest.mark.usefixtures("project")
+def test_glob_obeys_ignore_files_when_told(root):
+    """X16, X26: else not: Blade's glob finds ignored files."""
+    assert "logs/today.log" in find_by_glob(root, Glob("**/*.log")).paths
+    assert find_by_glob(root, Glob("**/*.log", gitignore=True)).paths == ("logs/keep.log",)
+
+
+@pytest.mark.usefixtures("project")
+def test_listings_honour_ignore_globs_ignore_files_and_order(root):
+    """X19: each by itself."""
+    names = [entry.path for entry in list_tree(root, Tree(order="directories_first")).entries]
+    assert names.index("src") < names.index(".gitignore") < names.index("README.md")
+    assert "only-root" in names
+    assert "only-root" not in [entry.path for entry in list_tree(root, Tree(gitignore=True)).entries]
+    kept = [entry.path for entry in list_tree(root, Tree(depth=2, ignore=("*.md", "src/deep", "node_*"))).entries]
+    assert {"README.md", "src/deep", "node_modules"}.isdisjoint(kept)
+    assert "src/main.rs" in kept
+
+
+@pytest.mark.parametrize(
+    ("pattern", "texts"),
+    [
+        ("def f", ["def f"]), (r"def\s+needle_\w+\(", ["needle_"]), ("ab?c", ["a"]), ("ab*", ["a"]), ("ab+c", ["ab"]),
+        ("a{,b", ["a{,b"]), ("x(?=abc)", []), ("^abc$", ["abc"]), ("[[:alpha:]]x", []), ("(?:abc){e<=1}d", []),
+        ("(ab)+cd", ["cd"]), ("(?i)abc", []), (r"\x41bc", []), ("a{0,2}bcd", ["bcd"]), ("[abc]de", ["de"]),
+        (r"a\.b", ["a.b"]), ("TODO|FIXME: ?x", ["TODO", "FIXME:"]), ("(a|b)c|de", ["c", "de"]), ("a|b*", []),
+        ("a|", []), ("(ab|c)", []),
+    ],
+)  # fmt: skip
+def test_the_texts_a_pattern_requires(pattern, texts):
+    """Only what stands in every match may be asked for, of alternatives one."""
+    assert list(required_texts(pattern)) == texts
+
+
+LINES = st.lists(st.text(alphabet="ab \tAx1_.", max_size=6), max_size=6)
+PATTERNS = st.lists(
+    st.sampled_from(
+        ["a", "b", "x", "ab", ".", r"\s", r"\b", "^", "$", "a*", "b+", "(a|b)", "[^a]", r"\w+", "x?", " ", "A", "|"]
+    ),
+    min_size=1,
+    max_size=4,
+).map("".join)
+
+
+@given(lines=LINES, pattern=PATTERNS, case_sensitive=st.booleans(), end=st.sampled_from(["\n", "\r\n", "\r"]))
+@examples(100)
+def test_grep_finds_what_each_line_by_itself_gives(root, directory, lines, pattern, case_sensitive, end):
+    """Skipping files and hopping through a text never change the answer."""
+    assume(any(lines))
+    text = end.join(lines)
+    (directory / "f").write_bytes(text.encode())
+    compiled = compile_pattern(pattern, not case_sensitive)
+    expected = [number for number, line in enumerate(line_texts(text), 1) if compiled.search(line)]
+    found = grep(root, Grep(pattern, case_sensitive=case_sensitive))
+    assert [hit.line for hit in found.hits] == expected
+
+
+RULES = st.lists(
+    st.sampled_from(["a", "!a", "b/", "!b/", "*.x", "!*.x", "/a/b", "!a/b", "**/c", "a/**", "!c.x"]), max_size=5
+)
+BELOW = st.lists(st.sampled_from(["a", "b", "c", "a.x", "c.x"]), min_size=1, max_size=3).map("/".join)
+
+
+@given(rules=RULES, path=BELOW, is_directory=st.booleans())
+def test_ignore_files_decide_as_their_rules_one_by_one(rules, path, is_directory):
+    """What tells most paths at a look never changes the answer."""
+    path += "/" * is_directory
+    assert (
+        parse_ignore_file("\n".join(rules), "").verdict(path)
+        == GitIgnoreSpec.from_lines(rules).check_file(path).include
+    )
+
+
+@pytest.mark.parametrize("rule", ["\0" * 90_000, "x" * 90_000])
+def test_a_monstrous_ignore_line_hurts_nobody(root, directory, rule, monkeypatch):
+    """re2, which pathspec takes where it is installed, refuses such a pattern. It takes a second of its own to read."""
+    monkeypatch.setattr(search, "SEARCH_SECONDS", 600.0)
+    (directory / ".gitignore").write_text(f"{rule}\n*.log\n", encoding="utf-8")
+    (directory / "a.txt").write_text("needle\n", encoding="utf-8")
+    (directory / "a.log").write_text("needle\n", encoding="utf-8")
+    found = grep(root, Grep("needle"))
+    assert ([hit.path for hit in found.hits], found.notes) == (["a.txt"], ())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_grep_takes_nothing_out_of_a_pipe(root, directory):
+    """A pipe in the tree belongs to others; it is neither waited for nor read."""
+    os.mkfifo(directory / "pipe")
+    descriptor = os.open(directory / "pipe", os.O_RDWR)
+    try:
+        os.write(descriptor, b"needle\n")
+        (directory / "file").write_text("needle\n")
+        assert [hit.path for hit in grep(root, Grep("needle")).hits] == ["file"]
+        assert os.read(descriptor, 100) == b"needle\n"
+    finally:
+        os.close(descriptor)
+
+
+def test_grep_searches_files_larger_than_its_first_look(root, directory):
+    """The first look takes 64 KB; what is behind it counts as well."""
+    (directory / "large").write_text("x" * 99 + "\n" + ("y" * 99 + "\n") * 2_000 + "needle\n")
+    (directory / "exact").write_text("z" * (64 * 1024 - 7) + "\nneedle")
+    assert [(hit.path, hit.line) for hit in grep(root, Grep("needle")).hits] == [("exact", 2), ("large", 2_002)]

@@ -1,0 +1,174 @@
+"""Deleting, moving and copying trees: links stay links, nothing is overwritten, it really happens."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from adapter.workspace.paths import tree_ops
+
+
+@pytest.fixture
+def tree(directory, tmp_path):
+    (directory / "src" / "deep").mkdir(parents=True)
+    (directory / "src" / "a.txt").write_text("a")
+    (directory / "src" / "deep" / "b.txt").write_text("b")
+    (directory / "src" / "link").symlink_to(tmp_path / "secret")
+    (directory / "src" / "a.txt").chmod(0o755)
+    return directory
+
+
+def test_move_really_moves_and_makes_parents(run, tree):
+    """C255 to C257, D15: moves were reported and not done."""
+    assert run("move_file", source="src/a.txt", destination="x/y/z.txt") == "Moved src/a.txt to x/y/z.txt."
+    assert not (tree / "src" / "a.txt").exists()
+    assert (tree / "x" / "y" / "z.txt").read_text() == "a"
+    run("move_file", source="src", destination="x/src")
+    assert (tree / "x" / "src" / "deep" / "b.txt").read_text() == "b"
+
+
+def test_copy_copies_trees_but_not_what_links_lead_to(run, tree):
+    """C258 to C260: a link to a secret outside must not become a copy of it."""
+    text = run("copy_file", source="src", destination="out/copy")
+    assert (tree / "out" / "copy" / "deep" / "b.txt").read_text() == "b"
+    assert not (tree / "out" / "copy" / "link").exists()
+    assert "src/link" in text
+    assert (tree / "out" / "copy" / "a.txt").stat().st_mode & 0o777 == 0o755
+    assert (tree / "src" / "a.txt").read_text() == "a"
+
+
+def test_delete_removes_links_not_their_targets(run, tree, tmp_path):
+    """C252, C253: also inside a tree."""
+    (tree / "link").symlink_to("src/a.txt")
+    run("delete_file", path="link")
+    assert (tree / "src" / "a.txt").exists()
+    assert run("delete_file", path="src", recursive=True) == "Deleted src (5 entries)."
+    assert (tmp_path / "secret" / "key").read_text() == "hunter2"
+    assert not (tree / "src").exists()
+
+
+def test_directories_need_recursive(refusal, tree):
+    """C252, C254: the documented default refuses, also for an empty directory."""
+    (tree / "empty").mkdir()
+    assert "recursive=true" in refusal("delete_file", path="src")
+    assert "recursive=true" in refusal("delete_file", path="empty")
+    assert (tree / "src" / "a.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["move_file", "copy_file"])
+def test_nothing_is_overwritten(refusal, tree, name):
+    """An existing destination is refused with the way out."""
+    (tree / "there").write_text("mine")
+    assert "exists already" in refusal(name, source="src/a.txt", destination="there")
+    assert "give the full new path, such as src/deep/there" in refusal(name, source="there", destination="src/deep")
+    assert (tree / "there").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["move_file", "copy_file"])
+def test_a_directory_does_not_go_into_itself(refusal, tree, name):
+    """Refused before anything is made."""
+    assert "inside src itself" in refusal(name, source="src", destination="src/new/src")
+    assert not (tree / "src" / "new").exists()
+
+
+@pytest.mark.parametrize("name", ["move_file", "copy_file", "delete_file"])
+def test_missing_sources_are_named(refusal, name):
+    """Nothing is made for them either."""
+    arguments = {"path": "nope"} if name == "delete_file" else {"source": "nope", "destination": "d/x"}
+    assert "nope does not exist" in refusal(name, **arguments)
+
+
+def test_a_copy_that_fails_leaves_nothing(refusal, tree, monkeypatch):
+    """The copy appears whole or not at all, parents included."""
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        message = refusal("copy_file", source="src", destination="out/copy")
+    assert message.startswith("No space left on device: src was not copied")
+    assert sorted(path.name for path in tree.iterdir()) == ["src"]
+
+
+def test_what_is_too_large_to_be_copied_is_refused_at_once(refusal, tree, monkeypatch):
+    """Not after the first gigabyte of it."""
+    with (tree / "src" / "huge").open("wb") as file:
+        file.truncate(20 * 1024**3)
+    monkeypatch.setattr(tree_ops, "CHUNK_BYTES", 0)  # whoever began to copy would copy nothing and be done
+    assert "bytes are not copied" in refusal("copy_file", source="src/huge", destination="copy")
+    assert sorted(path.name for path in tree.iterdir()) == ["src"]
+
+
+def test_create_directory_is_idempotent(run, refusal, tree):
+    """C264, C265: mkdir -p."""
+    assert run("create_directory", path="m/n/o") == "Created the directory m/n/o."
+    assert run("create_directory", path="m/n/o") == "m/n/o exists already."
+    assert (tree / "m" / "n" / "o").is_dir()
+    assert "not a directory" in refusal("create_directory", path="src/a.txt")
+    assert "not a directory" in refusal("create_directory", path="src/a.txt/x")
+
+
+FULL_DISK = """
+    import os, pathlib, sys
+    from adapter.workspace import Workspace
+    disk = pathlib.Path(sys.argv[1])
+    (disk / "ws/src/deep").mkdir(parents=True)
+    (disk / "ws/src/deep/big").write_bytes(bytes(3_000_000))
+    (disk / "ws/a.txt").write_bytes(bytes(2_000_000))
+    (disk / "ws/b.txt").write_bytes(bytes(2_000_000))
+    def fill():
+        with (disk / "filler").open("ab", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4_096))
+            except OSError:
+                pass
+    asked = []
+    def approve(approval):
+        asked.append(approval.summary)
+        return "b.txt" not in approval.summary
+    with Workspace(disk / "ws", approve=approve, state=disk / "state") as workspace:
+        def run(tool, **arguments):
+            return workspace.run(tool, arguments)
+        assert run("write_file", path="first", content="").ok
+        assert run("delete_file", path="first").content == "Deleted first."
+        workspace.undo()
+        fill()
+        assert not run("write_file", path="new.txt", content="x" * 100_000).ok
+        result = run("delete_file", path="a.txt")
+        assert result.content == (
+            "Deleted a.txt.\\n(note: nothing of it was kept, because the disk is full: this cannot be undone)"
+        ), result.content
+        assert run("write_file", path="new.txt", content="x" * 100_000).ok
+        assert workspace.changes()[0].summary == "create new.txt"
+        fill()
+        before = os.statvfs(disk).f_bavail
+        assert not run("delete_file", path="b.txt").ok
+        assert (disk / "ws/b.txt").stat().st_size == 2_000_000
+        assert run("delete_file", path="src", recursive=True).ok
+        assert (os.statvfs(disk).f_bavail - before) * os.statvfs(disk).f_frsize >= 3_000_000
+        print(*asked, sep="\\n")
+        print(*sorted(os.listdir(disk / "ws")), sep="\\n")
+"""
+
+
+def test_deleting_makes_room_on_a_full_disk(tmp_path):
+    """Nothing can be kept of it there, which the user is asked about and the model told; other changes go on then."""
+    script = textwrap.dedent(FULL_DISK)
+    mount = 'mount -t tmpfs -o size=10m none "$2" && exec "$0" -c "$1" "$2"'
+    words = ["unshare", "-rm", "sh", "-c", mount, sys.executable, script, str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr or "mount" in done.stderr:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "create first",
+        "delete first",
+        "create new.txt",
+        "delete a.txt for good (the disk is full: no undo)",
+        "create new.txt",
+        "delete b.txt for good (the disk is full: no undo)",
+        "delete the directory src and the 2 entries in it for good (the disk is full: no undo)",
+        "b.txt",
+        "first",
+        "new.txt",
+    ]

@@ -1,0 +1,129 @@
+"""Which bwrap is run: the system's, or one on PATH that neither a model nor another user could have put there."""
+
+import os
+
+import pytest
+
+from adapter.core.errors import UsageError
+from adapter.tools.operations import RunCommand
+from adapter.workspace.paths.resolver import WorkspaceRoot
+from adapter.workspace.sandbox.bubblewrap import SYSTEM_BINARY, find_bwrap
+from adapter.workspace.sandbox.sandbox import ActiveSandbox, SandboxSettings, why_unavailable
+from adapter.workspace.sandbox.shell import run_command
+
+
+@pytest.fixture(autouse=True)
+def _no_system_binary(monkeypatch):
+    monkeypatch.setattr("adapter.workspace.sandbox.bubblewrap.SYSTEM_BINARY", "/no/such/bwrap")
+
+
+@pytest.fixture
+def tools(tmp_path):
+    """A folder that only the user can change, with a bwrap in it."""
+    return planted(tmp_path / "tools")
+
+
+def planted(folder):
+    folder.mkdir(parents=True)
+    folder.chmod(0o755)
+    (folder / "bwrap").write_text("#!/bin/sh\ntouch planted\n")
+    (folder / "bwrap").chmod(0o755)
+    return folder
+
+
+def found(*path, writable=()):
+    return find_bwrap({"PATH": ":".join(map(str, path))}, [str(folder) for folder in writable])
+
+
+def test_bwrap_is_found_on_the_path(tools):
+    assert found("/no/such/folder", tools) == (str(tools / "bwrap"), ())
+
+
+def test_a_link_is_resolved(tools, tmp_path):
+    """As package managers make them."""
+    (tmp_path / "profile").mkdir(mode=0o755)
+    (tmp_path / "profile" / "bin").symlink_to(tools)
+    assert found(tmp_path / "profile" / "bin") == (str(tools / "bwrap"), ())
+
+
+@pytest.mark.parametrize("entry", ["", ".", "tools", "./tools", "../ws/tools"])
+def test_relative_entries_are_skipped(tools, tmp_path, monkeypatch, entry):
+    """They mean another folder in each workspace."""
+    monkeypatch.chdir(tmp_path)
+    assert found(entry) == (None, ())
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o1777])
+@pytest.mark.parametrize("name", ["tools", "tools/bwrap"])
+def test_what_others_can_write_is_rejected(tools, tmp_path, name, mode):
+    """Also a sticky folder: anyone can add a name to it."""
+    (tmp_path / name).chmod(mode)
+    assert found(tools) == (None, (str(tools / "bwrap"),))
+
+
+def test_a_folder_that_others_can_rename_is_rejected(tools, tmp_path):
+    tmp_path.chmod(0o777)
+    assert found(tools) == (None, (str(tools / "bwrap"),))
+
+
+def test_a_bwrap_of_another_user_is_rejected(tools):
+    if os.geteuid():
+        pytest.skip("only root gives files to others")
+    os.chown(tools / "bwrap", 12345, 12345)
+    assert found(tools) == (None, (str(tools / "bwrap"),))
+
+
+@pytest.mark.parametrize("way", ["folder", "link to the folder", "link to the file", "link through it"])
+def test_a_bwrap_that_a_model_could_write_is_rejected(tmp_path, tools, way):
+    """In the workspace, or reached by a link in it, wherever that leads."""
+    workspace, outside = tmp_path / "ws", tmp_path / "outside"
+    inside = planted(workspace / "bin")
+    outside.mkdir(mode=0o755)
+    (workspace / "link").symlink_to(tools)
+    (outside / "bin").symlink_to(inside)
+    (outside / "bwrap").symlink_to(inside / "bwrap")
+    path = {"folder": inside, "link to the folder": outside / "bin", "link to the file": outside}.get(
+        way, workspace / "link"
+    )
+    assert found(path, writable=[workspace]) == (None, (f"{path}/bwrap",))
+    assert found(path, tools, writable=[workspace])[0] == str(tools / "bwrap")
+
+
+def test_a_planted_bwrap_is_never_run(directory, monkeypatch):
+    """Neither to try the sandbox nor for a command; the reason names it."""
+    planted(directory / "bin")
+    monkeypatch.setenv("PATH", f"{directory}/bin:.:{directory}")
+    monkeypatch.chdir(directory / "bin")
+    with pytest.raises(UsageError, match="bin/bwrap is not used: a model or another user could have put it there"):
+        ActiveSandbox(SandboxSettings("bwrap"), str(directory))
+    confinement = ActiveSandbox(SandboxSettings(), str(directory))
+    assert confinement.level != "bwrap"
+    confinement.close()
+    assert not list(directory.rglob("planted"))
+
+
+def test_a_folder_that_commands_may_write_is_not_trusted(tools, directory, monkeypatch):
+    monkeypatch.setenv("PATH", str(tools))
+    with pytest.raises(UsageError, match="is not used"):
+        ActiveSandbox(SandboxSettings("bwrap", write=(str(tools),)), str(directory))
+
+
+def test_a_bwrap_on_the_path_confines(directory, tmp_path, monkeypatch):
+    """The real one, from a folder of the user's."""
+    if not os.access(SYSTEM_BINARY, os.X_OK) and why_unavailable("bwrap") is not None:
+        pytest.skip(f"no bwrap here: {why_unavailable('bwrap')}")
+    real = SYSTEM_BINARY if os.access(SYSTEM_BINARY, os.X_OK) else find_bwrap(os.environ)[0]
+    own = tmp_path / "own"
+    own.mkdir(mode=0o755)
+    (own / "bwrap").symlink_to(str(real))
+    monkeypatch.setenv("PATH", f"{own}:/usr/bin:/bin")
+    if why_unavailable("bwrap") is not None:
+        pytest.skip(f"bwrap does not work here: {why_unavailable('bwrap')}")
+    with WorkspaceRoot(directory) as root:
+        confinement = ActiveSandbox(SandboxSettings("bwrap"), root.path)
+        outcome = run_command(
+            root, RunCommand("echo kept > file; ls /proc | grep -c '^[0-9]'; ls ../secret"), confinement
+        )
+        confinement.close()
+    assert (directory / "file").read_text() == "kept\n"
+    assert "No such file" in outcome.output

@@ -1,0 +1,135 @@
+"""What is said about the confinement of a call is true, for every kind of tool."""
+
+from __future__ import annotations
+
+import socket
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from adapter.core.errors import ToolError
+from adapter.tools.function_tools import tool, with_runner
+from adapter.tools.operations.permissions import NO_SANDBOX, ApprovalRequest
+from adapter.workspace import Workspace
+
+
+@pytest.fixture
+def outside(tmp_path_factory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("outside")
+    return folder / "written"
+
+
+@pytest.fixture
+def leave(outside):
+    @tool
+    def leave(text: str) -> str:
+        """Write a file outside of the workspace, and open a socket."""
+        outside.write_text(text, encoding="utf-8")
+        with socket.create_server(("127.0.0.1", 0)):
+            return "left"
+
+    return leave
+
+
+def noting(asked):
+    def ask(approval):
+        asked.append(approval)
+        return True
+
+    return ask
+
+
+def test_a_function_is_not_called_confined(tmp_path, leave, outside):
+    """It writes where it likes, so the question, the result and the session say that nothing confines it."""
+    asked: list[ApprovalRequest] = []
+    with Workspace(tmp_path, approve=noting(asked), tools=[leave]) as workspace:
+        result = workspace.run("leave", {"text": "here"})
+        session = workspace.sandbox
+    assert outside.read_text(encoding="utf-8") == "here"
+    for text in (asked[0].sandbox, result.sandbox):
+        assert text.startswith(f"{NO_SANDBOX}, it runs in this program")
+        assert "only in the workspace" not in text
+    commands, functions = session.split("\n")
+    assert NO_SANDBOX not in commands or "commands can do what you can" in commands
+    assert functions.startswith(f"{NO_SANDBOX} for leave")
+
+
+@pytest.mark.parametrize("effect", ["read", "write", "network"])
+def test_it_is_said_whatever_the_function_declares(tmp_path, effect):
+    """A function that says it only reads is as free as any other."""
+
+    @tool(effect=effect)
+    def look() -> str:
+        return "seen"
+
+    with Workspace(tmp_path, approve="yolo", tools=[look], only=["look"]) as workspace:
+        assert workspace.run("look", {}).sandbox.startswith(NO_SANDBOX)
+        assert workspace.sandbox.startswith(f"{NO_SANDBOX} for look")
+
+
+def test_it_is_said_of_a_function_that_failed_on_its_way(tmp_path, outside):
+    """What it did before is done."""
+
+    @tool
+    def fail() -> str:
+        outside.write_text("half", encoding="utf-8")
+        raise ToolError("no more")
+
+    with Workspace(tmp_path, approve="yolo", tools=[fail]) as workspace:
+        result = workspace.run("fail", {})
+    assert not result.ok
+    assert result.sandbox.startswith(NO_SANDBOX)
+
+
+def test_nothing_is_said_of_a_call_that_was_refused(tmp_path, leave):
+    """It did not run."""
+    with Workspace(tmp_path, approve=lambda _: False, tools=[leave]) as workspace:
+        assert workspace.run("leave", {"text": "here"}).sandbox == ""
+
+
+def test_who_performs_it_is_named(tmp_path, leave):
+    """A tool of an MCP server runs in neither the sandbox nor this program."""
+    elsewhere = with_runner("the MCP server 'git'", leave)
+    with Workspace(tmp_path, approve="yolo", tools=[elsewhere]) as workspace:
+        assert "it runs in the MCP server 'git'" in workspace.run("leave", {"text": "x"}).sandbox
+        assert "leave (the MCP server 'git')" in workspace.sandbox
+
+
+def test_a_batch_says_what_each_of_its_calls_does(tmp_path, leave):
+    """All kinds, each once."""
+    calls = [
+        {"tool": "leave", "parameters": {"text": "x"}},
+        {"tool": "leave", "parameters": {"text": "y"}},
+        {"tool": "bash", "parameters": {"command": "true"}},
+    ]
+    with Workspace(tmp_path, "maki", approve="yolo", tools=[leave]) as workspace:
+        result = workspace.run("batch", {"tool_calls": calls})
+        alone = workspace.run("bash", {"command": "true"})
+        looked = workspace.run("batch", {"tool_calls": [{"tool": "glob", "parameters": {"pattern": "*"}}]})
+    assert result.ok, result.content
+    first, second = result.sandbox.split("\n")
+    assert first.startswith(f"{NO_SANDBOX}, it runs in this program")
+    assert second == alone.sandbox
+    assert looked.sandbox == ""
+
+
+@pytest.mark.skipif(find_spec("pydantic_monty") is None, reason="needs the interpreter")
+def test_code_is_confined_and_what_it_calls_is_not(tmp_path, leave):
+    """The interpreter has no files; the function that it calls has."""
+    with Workspace(tmp_path, "maki", approve="yolo", tools=[leave]) as workspace:
+        result = workspace.run("code_execution", {"code": "await leave(text='x')"})
+        session = workspace.sandbox
+    assert result.ok, result.content
+    assert "interpreter without files, processes and network" in result.sandbox
+    assert "tools that it calls" in result.sandbox
+    assert f"{NO_SANDBOX} for leave" in session
+
+
+def test_what_runs_nothing_says_nothing(tmp_path):
+    """Reading and editing are this program's own."""
+    (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
+    with Workspace(tmp_path, approve="yolo", only=["read_file", "write_file"]) as workspace:
+        assert workspace.run("read_file", {"path": "a.txt"}).sandbox == ""
+        assert workspace.run("write_file", {"path": "b.txt", "content": "x"}).sandbox == ""
+        assert workspace.sandbox == ""

@@ -1,0 +1,233 @@
+"""Whatever a command does to stay, nothing of it is left: real daemons, counted in /proc."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from adapter.core.errors import ToolError
+from adapter.tools.operations import RunCommand
+from adapter.workspace.sandbox import supervisor
+from adapter.workspace.sandbox.child_process import ChildProcess, ProcessSpec
+from adapter.workspace.sandbox.shell import run_command
+from tests.workspace.sandbox.running import living, wait_for
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only on Linux are orphans given to the supervisor")
+
+
+def python(code):
+    return f"{shlex.quote(sys.executable)} -c {shlex.quote(textwrap.dedent(code))}"
+
+
+DOUBLE_FORK = """
+    import os, sys
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.chdir("/")
+            for descriptor in range(3):
+                os.close(descriptor)
+            os.execvp("sleep", ["sleep", sys.argv[1]])
+        os._exit(0)
+"""
+DEAF = """
+    import os, signal, sys
+    for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_IGN)
+    os.execvp("sleep", ["sleep", sys.argv[1]])
+"""
+WAYS = {
+    "background": "{nap} &",
+    "nohup": "nohup {nap} >/dev/null 2>&1 &",
+    "a session of its own": "setsid {nap} &",
+    "a session, output closed": "setsid {nap} <&- >&- 2>&- &",
+    "sessions in sessions": "setsid sh -c 'setsid sh -c \"{nap} & {nap}\" & {nap}' &",
+    "a daemon": python(DOUBLE_FORK) + " {seconds}",
+    "deaf to signals": "setsid " + python(DEAF) + " {seconds} &",
+    "stopped": "{nap} & kill -STOP $!",
+    "stopped in a session": "setsid sh -c 'kill -STOP $$; {nap}' & sleep 0.2",
+    "an emptied environment": "env -i setsid {nap} &",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("then", ["sleep 0.2; echo done", "exec sleep 60"], ids=["it ends", "time is up"])
+def test_nothing_stays(root, monkeypatch, nap, way, then):
+    """Neither when the command ends nor when it is stopped; and it is over soon."""
+    monkeypatch.setattr("adapter.workspace.sandbox.shell.GRACE_S", 0.2)
+    start = time.monotonic()
+    command = WAYS[way].replace("{nap}", nap).replace("{seconds}", nap.split()[1])
+    run = run_command(root, RunCommand(f"{command}\n{then}", timeout_s=1 if "exec" in then else 30))
+    assert time.monotonic() - start < 12
+    assert living(nap) == []
+    assert run.timed_out == ("exec" in then)
+    assert run.timed_out or run.exit_code == 0
+    assert run.timed_out or "left in the background" in run.notes[0]
+
+
+@pytest.mark.parametrize("harm", ["kill -9 $PPID", "kill -STOP $PPID"])
+def test_a_command_that_turns_on_its_supervisor_is_ended_too(root, monkeypatch, nap, harm):
+    """The children of a stopped one are found below it, those of a dead one by the token in their environment."""
+    monkeypatch.setattr("adapter.workspace.sandbox.supervisor.GIVE_UP_S", 2.0)
+    monkeypatch.setattr("adapter.workspace.sandbox.shell.GRACE_S", 0.2)
+    run = run_command(root, RunCommand(f"setsid {nap} & {nap} & {harm}; {nap}", timeout_s=3))
+    assert living(nap) == []
+    assert run.exit_code is None
+    assert "the process that watches it" in run.notes[0]
+
+
+def test_a_fork_bomb_ends(root, monkeypatch, nap):
+    """What only multiplies is stopped long before its time is up. This one would stop at 256 by itself."""
+    monkeypatch.setattr("adapter.workspace.sandbox.child_process.MAX_PROCESSES", 40)
+    bomb = """
+        import os, sys
+        for generation in range(8):
+            if os.fork() == 0 and generation % 2:
+                os.setsid()
+        os.execvp("sleep", ["sleep", sys.argv[1]])
+    """
+    start = time.monotonic()
+    run = run_command(root, RunCommand(f"{python(bomb)} {nap.split()[1]}", timeout_s=60))
+    assert time.monotonic() - start < 20
+    assert living(nap) == []
+    assert not run.timed_out
+    assert run.exit_code is None
+    assert "processes at a time" in run.notes[0]
+
+
+def test_a_fork_bomb_is_noticed_while_it_grows(root, monkeypatch, nap):
+    """Counting processes does not wait for those that are being started: these run when all others have."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    except OSError:
+        pytest.skip("the supervisor may not go before others here")
+    monkeypatch.setattr("adapter.workspace.sandbox.child_process.MAX_PROCESSES", 250)
+    bomb = """
+        import os, sys
+        for generation in range(10):
+            if os.fork() == 0 and generation % 2:
+                os.setsid()
+        os.execvp("sleep", ["sleep", sys.argv[1]])
+    """
+    job = ProcessSpec(["/bin/sh", "-c", f"{python(bomb)} {nap.split()[1]}"])
+    with root.open_directory(".") as (directory, _), ChildProcess(job, directory, len) as command:
+        assert command.wait(time.monotonic() + 60)
+    assert command.ending is not None
+    assert command.ending.reason == "multiplied"
+    assert command.ending.left < 900  # of 1,024
+    assert living(nap) == []
+
+
+HOST = """
+    import sys
+    from adapter.operations import RunCommand
+    from adapter.workspace.paths.gate import Root
+    from adapter.workspace.processes.shell import run_command
+    with Root(sys.argv[1]) as root:
+        run_command(root, RunCommand(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_stays_when_the_host_ends(directory, nap, number):
+    """Ctrl-C, a polite end, and one that leaves no time for anything."""
+    words = [sys.executable, "-c", textwrap.dedent(HOST), directory, f"setsid {nap} & {nap}"]
+    host = subprocess.Popen(words, stderr=subprocess.PIPE)
+    assert wait_for(lambda: len(living(nap)) >= 2)
+    host.send_signal(number)
+    _, errors = host.communicate(timeout=100)
+    assert host.returncode
+    assert (b"KeyboardInterrupt" in errors) == (number == signal.SIGINT)
+    assert wait_for(lambda: not living(nap))
+
+
+def test_an_interrupt_at_any_moment_leaves_nothing(directory, nap):
+    """Also while the command is being started, and its process is known to nobody yet."""
+    code = """
+        import signal, sys, time
+        from adapter.operations import RunCommand
+        from adapter.workspace.paths.gate import Root
+        from adapter.workspace.processes.shell import run_command
+        with Root(sys.argv[1]) as root:
+            for moment in range(1, 40):
+                signal.signal(signal.SIGALRM, signal.default_int_handler)
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, moment / 500)
+                    run_command(root, RunCommand(sys.argv[2]))
+                except KeyboardInterrupt:
+                    continue
+                print("not interrupted")
+    """
+    words = [sys.executable, "-c", textwrap.dedent(code), directory, f"setsid {nap} & {nap}"]
+    done = subprocess.run(words, capture_output=True, timeout=100, check=False)
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr
+    assert wait_for(lambda: not living(nap))
+
+
+def test_a_supervisor_has_no_secret_either(root, monkeypatch):
+    """A program may read its parent's environment."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    run = run_command(root, RunCommand("tr '\\0' '\\n' < /proc/$PPID/environ; cat /proc/$PPID/cmdline"))
+    assert "PATH=" in run.output
+    assert "sk-secret" not in run.output
+
+
+def test_there_is_no_terminal_and_no_core_file(root):
+    """A session of its own has no controlling terminal to ask at."""
+    run = run_command(root, RunCommand("(exec 3</dev/tty) 2>/dev/null && echo tty; ulimit -c; ps -o sid= -p $$"))
+    lines = run.output.split()
+    assert lines[0] == "0"
+    assert int(run_command(root, RunCommand("cut -d' ' -f6 /proc/$$/stat")).output) != os.getsid(0)
+
+
+def test_signals_that_python_ignores_are_not_ignored_by_programs(root):
+    """`yes | head` ends by SIGPIPE, quietly."""
+    run = run_command(root, RunCommand("yes | head -n 1"))
+    assert (run.output, run.exit_code) == ("y\n", 0)
+
+
+def test_a_program_that_cannot_be_started_says_so(root):
+    """The supervisor's error comes back as what the model can act on."""
+    with (
+        root.open_directory(".") as (directory, _),
+        ChildProcess(ProcessSpec(["./missing"]), directory, print) as command,
+        pytest.raises(ToolError, match="It does not exist any more: the program was not started"),
+    ):
+        command.wait(time.monotonic() + 60)
+
+
+def test_an_idle_command_is_stopped_and_a_busy_one_is_not(root):
+    """Every output begins the idle time anew."""
+    busy = run_command(root, RunCommand("for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done", idle_timeout_s=1))
+    assert (busy.exit_code, busy.output) == (0, "1\n2\n3\n4\n5\n6\n")
+    idle = run_command(root, RunCommand("echo one; sleep 60; echo two", idle_timeout_s=0.5))
+    assert (idle.timed_out, idle.exit_code, idle.output) == (True, None, "one\n")
+
+
+@pytest.mark.parametrize("order", ["ascending", "started again"])
+def test_a_walk_sees_its_own_family_alone(monkeypatch, order):
+    """Descendants and nobody else, also when ids began anew and a child has a lower one than its parent."""
+    if order == "started again":
+        ascending = supervisor._processes
+        monkeypatch.setattr(supervisor, "_processes", lambda: reversed(list(ascending())))
+    child = subprocess.Popen(["sh", "-c", "sleep 30 & echo; wait"], stdout=subprocess.PIPE)
+    try:
+        assert child.stdout is not None
+        child.stdout.readline()
+        found = [pid for pid, _ in supervisor.descendants(os.getpid())]
+        assert child.pid in found
+        (below,) = [pid for pid, _ in supervisor.descendants(child.pid)]
+        assert below in found
+        assert os.getpid() not in found
+        assert os.getppid() not in found
+    finally:
+        for pid, _ in supervisor.descendants(child.pid):
+            supervisor.kill(pid)
+        child.kill()
+        child.communicate()

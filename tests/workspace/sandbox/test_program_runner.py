@@ -1,0 +1,206 @@
+"""Programs of a user's tools: no shell, paths through the gate, and what was approved is what runs."""
+
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from adapter.core.errors import ToolError
+from adapter.tools.operations import PathValue, ProgramOutput, RunProgram
+from adapter.workspace import Workspace
+from adapter.workspace.planner import plan_operation
+from adapter.workspace.sandbox.program_runner import prepare, run_program
+
+
+def words(*arguments):
+    return tuple((argument,) if isinstance(argument, str | PathValue) else argument for argument in arguments)
+
+
+@pytest.fixture
+def run(root):
+    """Run a program; gives its outcome."""
+
+    def run(program, *arguments, **options):
+        operation = RunProgram(program, words(*arguments), **options)
+        return run_program(root, operation, prepare(root, operation), options.get("show"))
+
+    return run
+
+
+NASTY = ["a b", "$(touch pwned)", "`touch pwned`", "; touch pwned", "a\nb", "*", "'\"\\", "€😀", "", "%s", "--x=$HOME"]
+
+
+def test_arguments_arrive_as_they_are(run, directory):
+    """No shell expands, splits or runs anything of a value."""
+    outcome = run(sys.executable, "-c", "import sys, json; print(json.dumps(sys.argv[1:]))", *NASTY)
+    assert json.loads(outcome.output) == NASTY
+    assert sorted(directory.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "becomes"),
+    [
+        ("sub", "sub"),
+        ("./sub/", "./sub/"),
+        ("sub/new file.txt", "sub/new file.txt"),
+        (".hidden", ".hidden"),
+        ("größe/ü.c", "größe/ü.c"),
+        ("link", "./sub"),
+        ("link/a", "./sub/a"),
+        ("sub/../sub", "./sub"),
+        ("-rf", "./-rf"),
+        ("host:file", "./host:file"),
+        ("key=value", "./key=value"),
+        ("@file", "./@file"),
+        ("+cmd", "./+cmd"),
+        ("a\nb", "./a\nb"),
+    ],
+)
+def test_a_plain_path_is_given_as_it_was_written(root, directory, given, becomes):
+    """C137: what a program could take for an option, a host or anything else but this place stays below `./`."""
+    (directory / "sub").mkdir()
+    (directory / "link").symlink_to("sub")
+    assert prepare(root, RunProgram("ls", words(PathValue(given))))[1:] == [becomes]
+
+
+def test_a_path_is_given_relative_and_resolved(root, directory):
+    """Absolute paths, detours and links inside come out as the one place they mean; none begins with '-'."""
+    (directory / "sub").mkdir()
+    (directory / "-rf").write_text("x")
+    (directory / "link").symlink_to("sub")
+    operation = RunProgram(
+        "ls",
+        words(
+            *(PathValue(path) for path in (".", "sub", f"{directory}/sub", "sub/../link/new/file", "-rf")),
+            ("--in=", PathValue("sub")),
+        ),
+    )
+    assert prepare(root, operation)[1:] == [".", "sub", "./sub", "./sub/new/file", "./-rf", "--in=sub"]
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../secret/key", "out/key", "~/x", "", "a\0b", "sub/../../secret"])
+def test_a_path_outside_is_refused(root, directory, path):
+    """D10: also through a link, and by a neighbour whose name begins alike."""
+    (directory / "sub").mkdir()
+    (directory / "out").symlink_to("../secret")
+    for given in (path, f"{directory}-evil/file"):
+        with pytest.raises(ToolError):
+            prepare(root, RunProgram("cat", words(PathValue(given))))
+
+
+def test_a_path_of_what_is_no_file_is_refused(root, directory):
+    """A program that opens a pipe which nobody writes to does not come back; also not through a link."""
+    os.mkfifo(directory / "pipe")
+    (directory / "link").symlink_to("pipe")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(os.path.relpath(directory / "socket"))
+    for path in ("pipe", "link", "socket"):
+        with pytest.raises(ToolError, match=r"neither a regular file nor a directory.*nothing was run"):
+            prepare(root, RunProgram("cat", words(PathValue(path))))
+
+
+def test_a_path_that_was_swapped_after_the_approval_is_not_run(desk, directory):
+    """The link leads elsewhere by the time the user has said yes."""
+    for name in ("one", "two"):
+        (directory / name).write_text(name)
+    (directory / "link").symlink_to("one")
+    planned = plan_of(desk, RunProgram("cat", words(PathValue("link"))))
+    assert planned.summary.endswith("cat ./one")
+    (directory / "link").unlink()
+    (directory / "link").symlink_to("two")
+    with pytest.raises(ToolError, match="changed what it leads to"):
+        planned.commit()
+
+
+def plan_of(desk, operation):
+    return plan_operation(desk, operation)
+
+
+def test_the_summary_shows_every_argument_quoted(desk):
+    """What is approved can be read: words apart, hidden characters spelled out."""
+    summary = plan_of(desk, RunProgram("echo", words("a b", "\x1b[8m", ""))).summary
+    assert summary.endswith("echo 'a b' '\\x1b[8m' ''")
+
+
+def test_it_runs_in_the_root_without_input_and_secrets(run, directory, monkeypatch):
+    """As a command does."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    outcome = run("sh", "-c", "pwd -P; cat; env; exit 5")
+    assert outcome.output.startswith(f"{directory}\n")
+    assert "sk-secret" not in outcome.output
+    assert outcome.exit_code == 5
+
+
+def test_a_missing_program_is_named(root):
+    """What to do about it is said, and nothing is tried."""
+    with pytest.raises(ToolError, match=r"'no-such-program' of this tool is not installed.*ask the user"):
+        prepare(root, RunProgram("no-such-program", ()))
+
+
+def test_a_program_in_the_workspace_goes_through_the_gate(root, directory, run):
+    """A relative path is counted from the root, not found on PATH, and cannot lead out."""
+    (directory / "check.sh").write_text("#!/bin/sh\necho checked\n")
+    (directory / "check.sh").chmod(0o755)
+    assert run("./check.sh").output == "checked\n"
+    with pytest.raises(ToolError, match="outside"):
+        prepare(root, RunProgram("../secret/key", ()))
+
+
+def test_relative_directories_of_path_are_not_searched(root, directory, monkeypatch):
+    """A program that the model wrote into the folder is not taken for an installed one."""
+    (directory / "evil").write_text("#!/bin/sh\n")
+    (directory / "evil").chmod(0o755)
+    monkeypatch.chdir(directory)
+    monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
+    with pytest.raises(ToolError, match="not installed"):
+        prepare(root, RunProgram("evil", ()))
+
+
+def test_echo_shows_the_output_as_it_comes(directory):
+    """Only of operations that ask for it, whole characters, and the model still gets it."""
+    shown: list[str] = []
+    with Workspace(directory, approve="yolo", echo=shown.append) as workspace:
+        for echo in (False, True):
+            operation = RunProgram("sh", words("-c", "printf 'a\\303'; sleep 0.2; printf '\\251\\n'"), echo=echo)
+            outcome = plan_operation(workspace._desk, operation).commit()
+            assert isinstance(outcome, ProgramOutput)
+            assert outcome.output == "aé\n"
+            assert "".join(shown) == ("aé\n" if echo else "")
+    assert len(shown) > 1
+
+
+def test_a_long_output_is_sliced_where_asked(run):
+    """And left whole, as far as memory goes, where not."""
+    script = "import sys\nfor n in range(2000): print('error' if n == 1000 else n)"
+    whole = run(sys.executable, "-c", script)
+    assert whole.output.count("\n") == 2_000
+    assert (whole.skipped_lines, whole.patterns) == (0, ())
+    sliced = run(sys.executable, "-c", script, slice_output=True)
+    assert sliced.output.count("\n") == 503
+    assert "lines left out ...]\nerror\n[..." in sliced.output
+    assert (sliced.skipped_lines, sliced.patterns) == (1_499, ("error",))
+
+
+def test_both_time_limits_hold(run):
+    """In all, and without output."""
+    for limit in ({"timeout_s": 0.5}, {"idle_timeout_s": 0.5}):
+        outcome = run("sh", "-c", "echo begun; exec sleep 60", **limit)
+        assert (outcome.output, outcome.timed_out, outcome.exit_code) == ("begun\n", True, None)
+
+
+def test_an_argument_list_too_long_is_explained(run):
+    """The system's limit comes back in words."""
+    with pytest.raises(ToolError, match="was not started"):
+        run("true", "x" * 3_000_000)
+
+
+def test_names_that_are_no_utf_8_arrive(root, directory):
+    """A link to a name of raw bytes leads a program to that very file."""
+    name = os.fsdecode(b"\xff")
+    Path(directory / name).write_text("raw")
+    (directory / "link").symlink_to(name)
+    operation = RunProgram("cat", words(PathValue("link")))
+    assert run_program(root, operation, prepare(root, operation), None).output == "raw"

@@ -1,0 +1,160 @@
+"""Commands: bounded in time, memory and environment, and nothing is left behind."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from adapter.core.errors import ToolError
+from adapter.tools.operations import RunCommand
+from adapter.workspace.sandbox.child_process import scrub_environment
+from adapter.workspace.sandbox.output import HeadAndTail, strip_terminal_codes
+from adapter.workspace.sandbox.shell import run_command
+
+
+def is_running(pid):
+    """Zombies that nobody reaps in a container count as gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until_gone(pid):
+    deadline = time.monotonic() + 60
+    while is_running(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not is_running(pid)
+
+
+def test_output_and_exit_code_come_back(root):
+    """stdout and stderr in the order they were written."""
+    run = run_command(root, RunCommand("echo one; echo two >&2; echo three; exit 7"))
+    assert run.output == "one\ntwo\nthree\n"
+    assert run.exit_code == 7
+    assert not run.timed_out
+
+
+def test_a_command_with_a_nul_is_refused(root):
+    """No program can be given one; it was said to have failed without a word."""
+    with pytest.raises(ToolError, match="contains a NUL character"):
+        run_command(root, RunCommand("echo a\0b"))
+
+
+def test_cwd_is_honoured_and_gated(root, directory):
+    """The working directory is entered by descriptor."""
+    (directory / "sub").mkdir()
+    assert run_command(root, RunCommand("pwd -P", "sub")).output.strip() == str(directory / "sub")
+
+
+def test_stdin_is_empty(root):
+    """A command that asks gets end of file instead of hanging."""
+    assert run_command(root, RunCommand("cat; read x; echo $?")).output == "1\n"
+
+
+def test_no_secret_reaches_the_command(root, monkeypatch):
+    """An allow-list, and of that nothing that looks like a credential."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("MY_SETTING", "sk-secret")
+    monkeypatch.setenv("LC_TOKEN", "sk-secret")
+    monkeypatch.setenv("LD_PRELOAD", "")
+    output = run_command(root, RunCommand("env")).output
+    assert "sk-secret" not in output
+    assert "PATH=" in output
+    assert "LD_PRELOAD" not in output
+    assert scrub_environment({"BASH_ENV": "x", "ENV": "x", "HOME": "/h"})["HOME"] == "/h"
+    assert "BASH_ENV" not in scrub_environment({"BASH_ENV": "x"})
+
+
+@pytest.mark.parametrize(
+    "command", ["sleep 60", "trap '' TERM; sleep 60 & sleep 60", "cat /dev/zero", "exec >&- 2>&-; sleep 60"]
+)
+def test_a_timeout_ends_the_whole_group(root, monkeypatch, command):
+    """SIGTERM, then SIGKILL; also for a command that ignores the first or closed its output."""
+    monkeypatch.setattr("adapter.workspace.sandbox.shell.GRACE_S", 0.3)
+    start = time.monotonic()
+    run = run_command(root, RunCommand(f"echo $$ > pid; {command}", timeout_s=0.3))
+    assert time.monotonic() - start < 30
+    assert run.timed_out
+    assert run.exit_code is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see processes")
+@pytest.mark.parametrize(
+    "command", ["sleep 60 & echo $! > pid", "(sleep 60; true) & echo $! > pid", "nohup sleep 60 >&- & echo $! > pid"]
+)
+def test_background_processes_neither_delay_nor_survive(root, directory, command):
+    """The command ends when its shell ends, whoever still holds the output open."""
+    start = time.monotonic()
+    run = run_command(root, RunCommand(f"{command}; echo done"))
+    assert time.monotonic() - start < 30
+    assert run.output == "done\n"
+    assert wait_until_gone(int((directory / "pid").read_text()))
+
+
+def test_a_chatty_background_process_does_not_hold_the_answer(root):
+    """`yes &` never closes the pipe."""
+    start = time.monotonic()
+    run_command(root, RunCommand("yes & sleep 0.1"))
+    assert time.monotonic() - start < 30
+
+
+def test_endless_output_costs_bounded_memory(root):
+    """Head and tail are kept, the middle is counted."""
+    run = run_command(root, RunCommand("echo first; head -c 20000000 /dev/zero | tr '\\0' 'x'; echo; echo last"))
+    assert run.output.startswith("first\n")
+    assert run.output.endswith("last\n")
+    assert "bytes left out" in run.output
+    assert len(run.output) < 600_000
+
+
+def test_head_and_tail_lose_nothing_that_fits():
+    """Only what exceeds both parts is left out."""
+    kept = HeadAndTail(kept=10)
+    for piece in (b"0123", b"456789ab", b"cdefghi", b"j"):
+        kept.add(piece)
+    assert kept.text() == "0123456789abcdefghij"
+    kept.add(b"klm")
+    assert kept.text() == "0123456789\n[... 3 bytes left out ...]\ndefghijklm"
+
+
+@pytest.mark.parametrize(
+    ("raw", "plain"),
+    [
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07text", "text"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1bPq#0\x1b\\x", "x"),
+        ("10%\r50%\r100%\n", "100%\n"),
+        ("a\r\nb\r\n", "a\nb\n"),
+        ("bell\x07 null\x00 tab\t", "bell null tab\t"),
+        ("a\n\n\n\n\n\nb", "a\n\n\nb"),
+        ("\x9b31mx", "x"),
+        ("unfinished \x1b[", "unfinished "),
+    ],
+)
+def test_terminal_sequences_are_taken_out(raw, plain):
+    """What a terminal would show is what a model reads."""
+    assert strip_terminal_codes(raw) == plain
+
+
+@pytest.mark.parametrize("piece", ["\x1b]", "\x1b[", "\x1b[0", "\r", "\x1b"])
+def test_cleaning_is_linear(piece):
+    """Half a megabyte of escape beginnings is cleaned in moments."""
+    start = time.thread_time()
+    strip_terminal_codes(piece * (500_000 // len(piece)))
+    assert time.thread_time() - start < 5
+
+
+def test_timeouts_are_cut_to_the_maximum(root, monkeypatch):
+    """D17: and it is said."""
+    monkeypatch.setattr("adapter.workspace.sandbox.shell.MAX_TIMEOUT_S", 5.0)
+    assert run_command(root, RunCommand("true", timeout_s=9)).notes == ("the timeout was cut to 5 s",)
+
+
+def test_no_descriptor_is_passed_on(root):
+    """The command sees its three standard descriptors and not the workspace's."""
+    if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - shorter
+        pytest.skip("needs /proc")
+    assert run_command(root, RunCommand("ls /proc/$$/fd; true")).output.split() == ["0", "1", "2"]
