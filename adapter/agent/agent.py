@@ -388,7 +388,7 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
     whether words decide what a model calls that is too small for that, ``auto`` (where its server says that it is
     small), ``on`` or ``off`` (see `adapter.prompting.intent.assist`); such a model gets one call for each message,
     always one with ``constraint="required"`` and ``guide="on"``.
-    ``guardrails``: for which faults an answer is asked again, ``on``, ``off``, ``all`` or names (docs/guardrails.md),
+    ``guardrails``: for which faults an answer is asked again, ``on``, ``off``, ``all`` or names (docs/reliability.md),
     at most ``retries`` in a row; ``steps``: what is known of the task, as `Steps` or a mapping. ``max_tools``: of more
     only so many are described, those most like the first message, and one that finds the others.
     Raises UsageError for an unknown name, settings that contradict each other, a constraint on another chat, and

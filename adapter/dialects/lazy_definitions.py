@@ -1,6 +1,6 @@
 """The tools of a dialect as reading needs them: names and parameters, without the classes that know what they do.
 
-`definitions.json` has what the classes say (``python -m tests.dialects.test_lazy_definitions`` writes it): making them takes
+`definitions.json` has what the classes say (``python -m tests.generate`` writes it): making them takes
 longer than reading a megabyte of text.
 """
 

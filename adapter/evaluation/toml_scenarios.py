@@ -101,7 +101,7 @@ def scenarios_of(text: str, source: str) -> list[Scenario]:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{source} is no TOML: {error}") from error
     except ValidationError as error:
-        raise UsageError(f"{source}: {explain(error)}; docs/eval.md shows such a file") from error
+        raise UsageError(f"{source}: {explain(error)}; docs/evaluate.md shows such a file") from error
     tools = {each.name: tool(each.name, each.description, each.optional, **each.parameters) for each in suite.tool}
     return [_scenario(data, tools, source) for data in suite.scenario]
 

@@ -100,7 +100,7 @@ def wrap(
     it is small), ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist`).
     ``max_tools``: of a request with more tools only so many are described, those most like it, and one that finds the
     others. ``guardrails``: for which faults an answer is asked again before you see it, ``"on"``, ``"off"``, ``"all"``
-    or names (see docs/guardrails.md); ``retries``: at most how often for one request.
+    or names (see docs/reliability.md); ``retries``: at most how often for one request.
     ``profile``: what `adapter probe` found to be best, where the others say nothing: ``"auto"`` for that of the model
     that a request names, or a profile's name or file. ``record``: a file to which each exchange is added (see
     `adapter.protocols.recorded_exchange`), without credentials.

@@ -60,7 +60,7 @@ def _run(request: pytest.FixtureRequest) -> int:
 def replayed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, _run: int
 ) -> Iterator[Callable[..., OpenAI]]:
-    """``replayed("tests/said.jsonl")``: an ``OpenAI`` client whose model is a recording; see docs/pytest.md."""
+    """``replayed("tests/said.jsonl")``: an ``OpenAI`` client whose model is a recording; see docs/testing.md."""
     from openai import OpenAI
 
     replays = _Replays(request, tmp_path_factory, _run)
