@@ -41,7 +41,7 @@ _lock = threading.Lock()
 
 
 def derive(template: str | Path | ChatTemplate) -> Format:
-    """Derive the format of tool calls from a chat template, for `adapter.Parser` and other functions.
+    """The format that a chat template writes, derived from the template alone, for `adapter.Parser` and the rest.
 
     ``template``: its text, or the path of a file as ``--template`` takes it. The format reads back what the template
     writes, hostile values too; `adapter derive FILE` shows what was found. Raises UsageError where none can be derived,

@@ -20,24 +20,23 @@ from collections.abc import Sequence
 
 
 class AdapterError(Exception):
-    """Base class of all errors that this package raises deliberately."""
+    """Base of everything this package raises on purpose."""
 
 
 class FormatError(AdapterError):
-    """Raised for text that was meant as a call and cannot be parsed."""
+    """Text that was meant as a call and cannot be read as one."""
 
 
 class ToolError(AdapterError):
-    """Raised for a call that cannot be carried out. ``str(error)`` is for the model."""
+    """A call that cannot be done. ``str(error)`` is for the model."""
 
     sandbox: str = ""
     """What confined what was begun and failed, as in `ToolResult.sandbox`; empty when nothing was."""
 
 
 class EditError(ToolError):
-    """Raised when patches do not match the text. ``failures`` holds one sentence per failing patch, ``kinds`` what kind
-    each is: "not found", "ambiguous", "already applied", "no change", "overlapping", "dependent", "breaks syntax",
-    "invalid"."""
+    """Patches that do not fit. ``failures`` holds one sentence per failing patch, ``kinds`` what kind each is:
+    "not found", "ambiguous", "already applied", "no change", "overlapping", "dependent", "breaks syntax", "invalid"."""
 
     def __init__(self, message: str, failures: Sequence[str] = (), kinds: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -45,12 +44,12 @@ class EditError(ToolError):
 
 
 class DeniedError(ToolError):
-    """Raised for a call that is not allowed."""
+    """A call that may not be done."""
 
 
 class TransportError(AdapterError):
-    """Raised when a model server fails or answers incorrectly. ``str(error)`` is for the user."""
+    """A model server that does not answer as it should. ``str(error)`` is for the user."""
 
 
 class UsageError(AdapterError, ValueError):
-    """Raised for incorrect use of the library or the command line."""
+    """Wrong use of the library or the command line."""

@@ -22,28 +22,28 @@ class _Delta:
 
 
 class TextDelta(_Delta):
-    """A chunk of the content that is meant for the user."""
+    """A piece of the answer that is meant for the user."""
 
     __slots__ = ()
 
 
 class ReasoningDelta(_Delta):
-    """A chunk of the model's reasoning (``<think>`` and similar)."""
+    """A piece of the model's reasoning (``<think>`` and its relatives)."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class MarkupDelta:
-    """Text that is neither content, reasoning nor a call: markers, the white space that templates put around them,
-    end-of-turn tokens, invented tool results."""
+    """Text that is neither answer, reasoning nor call: markers, the white space
+    that templates put around them, end-of-turn tokens, invented tool results."""
 
     raw: str
 
 
 @dataclass(frozen=True, slots=True)
 class ContentReclassified:
-    """All content so far was reasoning: its opening marker was in the prompt, and here is the closing one.
+    """All text so far was reasoning: its opening marker stood in the prompt, and here is the closing one.
 
     A display may move what it has shown; `Turn` does.
     """
@@ -53,7 +53,7 @@ class ContentReclassified:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningReclassified:
-    """All reasoning so far was content: the format usually begins with reasoning, and no marker closed it.
+    """All text so far was the answer: it was taken for reasoning by the format's habit, and nothing ever closed that.
 
     It carries no text. A display may move what it has shown; `Turn` does.
     """
@@ -65,7 +65,7 @@ class ReasoningReclassified:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallProgress:
-    """The state of a call that is still being written, for display only.
+    """A call is being written. For displays only: it is never executable.
 
     ``text`` is what this piece of the stream added to it, ``size`` how many characters
     it has so far, ``name`` what it calls, None until that is written. It carries no
@@ -83,7 +83,7 @@ class ToolCallProgress:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
-    """A chunk of a call's arguments as JSON text, to be joined by ``id``; only with ``stream_arguments``.
+    """A piece of a call's arguments, for a parser that streams them: JSON text, to be joined by ``id``.
 
     The `ToolCall` with that ``id`` says that the call is whole; without it what came is to be thrown away.
     It carries no ``raw``: the call's own event will.
@@ -100,7 +100,7 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCall:
-    """Text that looks like a call but is not one, at characters ``start`` to ``end``, with the reason.
+    """Characters ``start`` to ``end`` of the model's text look like a call and were not taken as one.
 
     ``reason`` is a key of `adapter.core.rejection_codes.REJECTION_REASONS`. It carries no ``raw``: the text has its own event.
     """
@@ -116,7 +116,7 @@ class RejectedCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A complete, decoded call, not yet validated against a tool.
+    """A call that is closed and decoded. Nobody has checked it against a tool yet.
 
     ``fixes`` names each repair that was needed to read it; empty means that the
     text was valid as written.
@@ -131,7 +131,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class InvalidToolCall:
-    """Text that was meant as a call and is invalid. ``error`` is written for the model."""
+    """Something meant as a call that cannot be one. ``error`` is written for the model."""
 
     raw: str
     error: str
@@ -154,7 +154,7 @@ Event: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of one tool call.
+    """What a tool answered to one call.
 
     ``content`` is the text the model gets, already truncated; when ``ok`` is
     false it states the error and the next step. ``error`` is the bare message.

@@ -45,7 +45,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A complete parsed answer of a model: content, reasoning and calls. ``rejected`` is in the order of the text."""
+    """One whole answer of a model, read. ``rejected`` is in the order of the text."""
 
     content: str
     reasoning: str

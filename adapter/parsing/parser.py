@@ -19,7 +19,7 @@ from adapter.tools.tool import ToolDefinitions, ToolSet
 
 
 class Parser:
-    """Parse a model's text, in chunks of any size, into events.
+    """Takes text in any pieces and gives events.
 
     ``format``: the format to read, by its name or as `adapter.derive` gives it, or None to recognise every one. Where
     one is told, calls in the markers of the others are read, too, unless the policy is ``strict``.
@@ -91,7 +91,7 @@ def parse(
     turn: str = "",
     policy: str | ParsePolicy = SAFE,
 ) -> Turn:
-    """Parse a complete answer into a `Turn`. The arguments and guarantees are those of `Parser`."""
+    """One whole answer, read. The arguments are those of `Parser`; so are the promises."""
     parser = Parser(format, tools, generation_prompt=generation_prompt, turn=turn, policy=policy)
     return Turn.from_events([*parser.feed(text), *parser.close(finish_reason)])
 

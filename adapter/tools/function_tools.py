@@ -71,7 +71,7 @@ def tool(
     name: str = "",
     effect: Effect = "execute",
 ) -> Tool | Callable[[Function], Tool]:
-    """Make a tool of a function; also a decorator, with or without brackets.
+    """A tool that runs a function; see the module for its three forms. Also a decorator, with or without brackets.
 
     ``effect`` says what the function does to the world; by default it is asked
     for as a command is, ``"read"`` lets it run unasked. ``name``: other than the function's, model's or definition's.

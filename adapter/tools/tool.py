@@ -44,7 +44,7 @@ Failure: TypeAlias = Callable[[JsonObject, ToolError], Json]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool that a model can call: its name, description and parameters.
+    """A tool as a model sees it.
 
     ``parameters`` is a JSON Schema of type object. ``argument_aliases`` maps a
     parameter to the other names it is accepted under. ``validate`` raises

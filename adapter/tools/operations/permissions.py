@@ -57,7 +57,7 @@ class FileDraft:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """A request to approve an action. What it shows is what will be done.
+    """A question. What is shown is what will be done.
 
     ``summary`` is one line, for a command the whole command line, with hidden
     characters spelled out. ``diff`` is the very change of a write. What rules
@@ -109,9 +109,9 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalDecision:
-    """The answer to an approval request. ``remember``: for the same tool on the same object until the session ends.
-    ``reason`` is passed on to the model. ``content``: what the file is to hold in place of
-    ``ApprovalRequest.draft.after``; the model is told."""
+    """An answer. ``remember``: for the same tool on the same object until the session ends.
+    ``reason`` is passed on to the model. ``content``: what the file is to hold in place of ``ApprovalRequest.draft.after``;
+    the model is told."""
 
     allowed: bool
     remember: bool = False
@@ -152,7 +152,7 @@ def ask_approver(approver: Approver, approval: ApprovalRequest) -> ApprovalDecis
 
 @dataclass(frozen=True, slots=True)
 class PermissionRule:
-    """A rule that allows or denies a tool, or asks for approval: ``Bash(git status)``, ``Edit(src/**)``, ``Read``.
+    """A standing decision about a tool: ``Bash(git status)``, ``Edit(src/**)``, ``Read``.
 
     ``tool`` is a name of the dialect or ``*``. ``pattern`` None means every call; else
     for commands words that the command begins with (a final ``*`` admits
