@@ -6,18 +6,20 @@ import ast
 import inspect
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 import adapter
+from adapter import ALIASES
 
 THE_TEN = {
     "Agent",
     "Parser",
     "Transcript",
     "Workspace",
-    "guess",
+    "guess_format",
     "parse",
     "patch_text",
     "system_prompt",
@@ -28,11 +30,11 @@ BESIDE_THEM = {
     # what else a program is made of
     *("AsyncAgent", "ChatClient", "Host", "Tool", "derive", "replay"),
     # what it is asked, and answers
-    *("Approval", "Decision", "Rule"),
+    *("ApprovalRequest", "ApprovalDecision", "PermissionRule"),
     # what a text is read as, and a call answered with
-    *("Guardrails", "Steps", "Accept", "AskAgain", "Stop"),
-    *("Turn", "ToolResult", "TextDelta", "ReasoningDelta", "Markup", "ContentWasReasoning", "ToolCall"),
-    "ReasoningWasContent",
+    *("Guardrails", "Steps", "Accept", "Retry", "Stop"),
+    *("Turn", "ToolResult", "TextDelta", "ReasoningDelta", "MarkupDelta", "ContentReclassified", "ToolCall"),
+    "ReasoningReclassified",
     *("ToolCallProgress", "ToolCallDelta", "RejectedCall", "InvalidToolCall"),
     # what is raised
     *("AdapterError", "FormatError", "ToolError", "EditError", "DeniedError", "TransportError", "UsageError"),
@@ -43,8 +45,8 @@ NAMES = sorted(THE_TEN | BESIDE_THEM)
 
 def test_the_public_names_are_exactly_these():
     """The names are promised; another is a decision."""
-    assert adapter.__all__ == NAMES
-    assert set(dir(adapter)) == {*NAMES, "__version__"}
+    assert adapter.__all__ == sorted([*NAMES, *ALIASES])
+    assert set(dir(adapter)) == {*NAMES, *ALIASES, "__version__"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -79,3 +81,15 @@ def test_reading_text_loads_nothing_heavy():
     code = "import sys, adapter; adapter.parse('Hi'); print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {"openai", "httpx", "httpx2", "pydantic", "rich", "typer", "jinja2", "rapidfuzz"}.isdisjoint(loaded)
+
+
+def test_earlier_paths_of_modules_keep_working():
+    for name in ("adapter.engines.ray_serve", "adapter.engines.sglang", "adapter.testing"):
+        assert find_spec(name) is not None, name
+
+
+def test_an_earlier_name_is_the_new_object():
+    assert ALIASES
+    for old, new in ALIASES.items():
+        assert getattr(adapter, old) is getattr(adapter, new)
+        assert old in adapter.__all__

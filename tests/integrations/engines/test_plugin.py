@@ -11,7 +11,7 @@ import pytest
 from adapter.cli.plugin import PLUGINS, plugin
 from adapter.core.errors import UsageError
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 GROUPS = ("vllm.general_plugins", "sglang.srt.plugins")
 
 

@@ -39,7 +39,7 @@ from mcp import Client, StdioServerParameters
 
 from adapter.integrations.mcp.server import build_server
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 BLADE = get_dialect("blade").tools
 EXAMPLE = (sys.executable, "-m", "tests.mcp_example")
 PLAIN = (sys.executable, "-m", "tests.mcp_plain")

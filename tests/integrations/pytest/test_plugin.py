@@ -21,7 +21,7 @@ import asyncio
 
 import pytest
 
-from adapter.integrations.pytest import assert_calls
+from adapter.testing import assert_calls
 
 TOOLS = [{"type": "function", "function": {"name": "read_file", "description": "Read a file.",
           "parameters": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}}}]

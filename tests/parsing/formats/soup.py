@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adapter.parsing.formats import FORMATS
 
 TOOLS: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parents[2] / "fixtures" / "cases" / "tools.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[3] / "fixtures" / "cases" / "tools.json").read_text(encoding="utf-8")
 )
 FORMAT_NAMES: list[str | None] = [*FORMATS, None]
 

@@ -24,7 +24,7 @@ from adapter.parsing.formats import FORMATS
 from tests.each import each
 from tests.parsing.checks import claims, read
 
-FOLDER = Path(__file__).parents[2] / "fixtures" / "cases"
+FOLDER = Path(__file__).parents[3] / "fixtures" / "cases"
 TOOLS = json.loads((FOLDER / "tools.json").read_text())
 CASES = sorted(path for path in FOLDER.glob("*/*.toml") if path.parent.name != "wild")
 KEYS = {"text", "events", "source", "finish_reason", "generation_prompt", "auto", "trailing"}

@@ -38,7 +38,7 @@ from adapter.core.turn import Turn
 from tests.each import each
 from tests.parsing.checks import read
 
-FOLDER = Path(__file__).parents[2] / "fixtures" / "cases" / "wild"
+FOLDER = Path(__file__).parents[3] / "fixtures" / "cases" / "wild"
 CASES: list[dict[str, Any]] = [
     {"family": path.stem, **case}
     for path in sorted(FOLDER.glob("*.toml"))

@@ -1,0 +1,3 @@
+"""`adapter.integrations.pytest` under the name that tests import: ``from adapter.testing import assert_calls``."""
+
+from adapter.integrations.pytest import assert_calls as assert_calls
