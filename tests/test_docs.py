@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import shlex
 import subprocess
@@ -94,6 +96,26 @@ def test_commands_and_options_named_in_the_text_exist(name):
         inner = [commands[word], *getattr(commands[word], "commands", {}).values()]
         known = {each for one in inner for option in one.params for each in (*option.opts, *option.secondary_opts)}
         assert set(re.findall(r"(?<![\w'-])--[a-z][a-z-]+", rest)) <= known | {"--help"}, (word, rest)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_code_on_pages_is_valid(name):
+    """Python compiles, and JSON is JSON; other tests run the programs that can run alone."""
+    fenced = re.compile(r"^(```|~~~)(\w*)[^\n]*\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
+    for _, language, code in fenced.findall(PAGES[name].read_text(encoding="utf-8")):
+        if language in ("python", "py"):
+            compile(code, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        elif language == "json":
+            json.loads(code)
+
+
+def test_steps_on_the_page_are_accepted():
+    (code,) = re.findall(
+        r"<!-- python: steps -->\n```python\n(.*?)```", (DOCS / "reliability.md").read_text("utf-8"), re.DOTALL
+    )
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["steps"].required == ["search"]
 
 
 def anchors(page: Path) -> set[str]:
