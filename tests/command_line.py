@@ -31,7 +31,7 @@ PRELOADED = [
     "adapter.agent",
     *sorted(
         f"adapter.cli.{module}"
-        for module in {"app", "cli", "runner", *(place.split(".")[0] for place in COMMANDS.values())}
+        for module in {"app", "main", "task_runner", *(place.split(".")[0] for place in COMMANDS.values())}
     ),
     *(f"adapter.dialects.{name}" for name in dialect_names()),
     *(f"adapter.parsing.formats.{name}" for name in FORMATS),
@@ -47,7 +47,7 @@ PRELOADED = [
     # what these import when a model is asked, its answer shown or a call checked
     *("adapter.cli.chat_loop", "httpcore2", "jsonschema", "prompt_toolkit", "rich.markdown", "tenacity"),
 ]
-"""A name that is not there is passed over."""
+"""The fork server skips a module that it cannot find, so `test_preloaded_modules_exist` checks them."""
 FORKED: ForkServerContext = multiprocessing.get_context("forkserver")
 """Makes processes as copies of one that has imported that and nothing else."""
 FORKED.set_forkserver_preload(PRELOADED)

@@ -106,114 +106,114 @@ SLICED = Case("sliced", "Long", {}, "lines left out")
 DOCS = "what is asked for is a page, which says of how many it is"
 
 TOLD: dict[str, Case | str] = {
-    "dialects/blade/finding.py _limit: max(1, min(self.limit, MAX_STRUCTURE_ENTRIES))": TREE_CUT._replace(
+    "dialects/blade/search_tools.py _limit: max(1, min(self.limit, MAX_STRUCTURE_ENTRIES))": TREE_CUT._replace(
         arguments={"limit": 0}, said="limit 0 is not possible, 1 was taken: 1 to 200 are"
     ),
-    "dialects/blade/finding.py _limit: min(self.limit, MAX_STRUCTURE_ENTRIES)": TREE_CUT,
-    "dialects/maki/reading.py _first: max(self.offset, 1)": Case(
+    "dialects/blade/search_tools.py _limit: min(self.limit, MAX_STRUCTURE_ENTRIES)": TREE_CUT,
+    "dialects/maki/read_tools.py _first: max(self.offset, 1)": Case(
         "maki", "read", {"path": "long.txt", "offset": 0}, "offset 0 was taken as 1: lines count from 1"
     ),
-    "dialects/maki/finding.py operation: limit=MAX_PATHS": NEWEST,
-    "dialects/promptly/entries.py _cut: message[:MAX_MESSAGE - 3]": "ends in ...",
-    "dialects/promptly/built_in.py operation: limit=MAX_ENTRIES": Case(
+    "dialects/maki/search_tools.py operation: limit=MAX_PATHS": NEWEST,
+    "dialects/promptly/tool_entry.py _cut: message[:MAX_MESSAGE - 3]": "ends in ...",
+    "dialects/promptly/builtin_tools.py operation: limit=MAX_ENTRIES": Case(
         "promptly", "FindFiles", {"directory": "tree", "name": "f"}, "only the first 500 are shown"
     ),
     "dialects/proto.py operation: limit=MAX_ENTRIES": Case(
         "proto", "list_directory", {"path": "wide"}, "entries 1-1000 of 1701; ask for less"
     ),
     "dialects/proto.py operation: limit=MAX_PATHS": NEWEST._replace(dialect="proto"),
-    "dialects/proxyai/changing.py _preview: text[:PREVIEW_CHARACTERS - 3]": "the document has previews of about 200 characters",  # noqa: E501
-    "dialects/proxyai/finding.py _summary: found.files[:self.limit]": Case(
+    "dialects/proxyai/edit_tools.py _preview: text[:PREVIEW_CHARACTERS - 3]": "the document has previews of about 200 characters",  # noqa: E501
+    "dialects/proxyai/search_tools.py _summary: found.files[:self.limit]": Case(
         "proxyai", "IntelliJSearch", {"pattern": "f", "outputMode": "files_with_matches"}, "more files)"
     ),
-    "dialects/proxyai/commands.py operation: min(self.timeout, MAX_TIMEOUT_MS)": Case(
+    "dialects/proxyai/shell_tools.py operation: min(self.timeout, MAX_TIMEOUT_MS)": Case(
         "proxyai", "Bash", LONG_TIME, "the timeout was cut to 600000 ms"
     ),
-    "dialects/proxyai/web.py render: text[:DOCS_CHARACTERS]": Case(
+    "dialects/proxyai/web_tools.py render: text[:DOCS_CHARACTERS]": Case(
         "proxyai", "GetLibraryDocs", {"context7CompatibleLibraryID": "/a/b"}, "cut off here"
     ),
-    "dialects/proxyai/people.py operation: self.title.split()[:TITLE_WORDS]": Case(
+    "dialects/proxyai/user_tools.py operation: self.title.split()[:TITLE_WORDS]": Case(
         "proxyai", "TodoWrite", {"title": "a b c d e", "todos": []}, "the title was cut to 4 words"
     ),
-    "workspace/processes/background.py start: "
+    "workspace/sandbox/background.py start: "
     "[each for each in self._commands if each not in running and each != id][:-MAX_REMEMBERED]": "status not_found",
-    "workspace/hosted/batch.py run_batch: operation.calls[:MAX_BATCH]": BATCH,
-    "workspace/hosted/batch.py run_batch: operation.calls[MAX_BATCH:]": BATCH,
-    "workspace/hosted/code.py run_code: min(operation.timeout_s, MAX_TIMEOUT_S)": Case(
+    "workspace/capabilities/parallel_calls.py run_batch: operation.calls[:MAX_BATCH]": BATCH,
+    "workspace/capabilities/parallel_calls.py run_batch: operation.calls[MAX_BATCH:]": BATCH,
+    "workspace/capabilities/python_sandbox.py run_code: min(operation.timeout_s, MAX_TIMEOUT_S)": Case(
         "maki", "code_execution", {"code": "1", "timeout": 301}, "the timeout was cut to 300 s"
     ),
-    "workspace/changes/documents.py is_binary: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
-    "workspace/changes/documents.py decode: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
-    "workspace/files/search.py _may_match: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
-    "workspace/hosted/memory.py _note: names[:MAX_NAMED]": "the message says how many more there are",
-    "workspace/processes/clock.py in_time: max(min(operation.timeout_s, clock.remaining), 0.1)": "its caller is told",
-    "workspace/processes/clock.py in_time: min(operation.timeout_s, clock.remaining)": "likewise",
-    "workspace/processes/confined.py of_session: functions[:MAX_NAMED]": "the line says how many more there are",
-    "workspace/changes/documents.py _guessed: data[:_GUESS_BYTES]": "that an encoding was guessed is noted",
-    "workspace/hosted/session.py _search: hits[:operation.limit]": "as many as were asked for",
-    "workspace/hosted/http_providers.py _clipped: text[:MAX_CONTENT - 3]": Case(
+    "workspace/changes/text_codec.py is_binary: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
+    "workspace/changes/text_codec.py decode: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
+    "workspace/files/grep.py _may_match: data[:PROBE_BYTES]": "whether a file is text is judged by its beginning",
+    "workspace/capabilities/notes.py _note: names[:MAX_NAMED]": "the message says how many more there are",
+    "workspace/sandbox/deadline.py with_deadline: max(min(operation.timeout_s, clock.remaining), 0.1)": "its caller is told",
+    "workspace/sandbox/deadline.py with_deadline: min(operation.timeout_s, clock.remaining)": "likewise",
+    "workspace/sandbox/confinement_notes.py session_confinement_note: functions[:MAX_NAMED]": "the line says how many more there are",
+    "workspace/changes/text_codec.py _guessed: data[:_GUESS_BYTES]": "that an encoding was guessed is noted",
+    "workspace/capabilities/planner.py _search: hits[:operation.limit]": "as many as were asked for",
+    "workspace/capabilities/http_providers.py _clipped: text[:MAX_CONTENT - 3]": Case(
         "maki", "websearch", {"query": "q"}, "x..."
     ),
-    "workspace/hosted/http_providers.py search: min(wanted.limit, self.most)": Case(
+    "workspace/capabilities/http_providers.py search: min(wanted.limit, self.most)": Case(
         "maki", "websearch", {"query": "q", "num_results": 9}, "9 results were asked for; the service gives at most 5"
     ),
-    "workspace/hosted/http_providers.py read: text[:MAX_DOCS]": "(cut at 10000 characters; see the next page)",
-    "workspace/hosted/library_docs.py _code: _modules(distribution)[:MAX_FILES]": "the last page says so",
-    "workspace/hosted/library_docs.py _unread: modules[:MAX_FILES]": "it counts what is left out",
-    "workspace/hosted/library_docs.py find: [plain for plain in installed if wanted and wanted in plain][:MAX_FOUND]": "best",  # noqa: E501
-    "workspace/hosted/library_docs.py find: limit=MAX_FOUND": "the nearest names are asked for, not all",
-    "workspace/hosted/library_docs.py find: list(chosen)[:MAX_FOUND]": "likewise",
-    "workspace/hosted/library_docs.py read: text[start:start + PAGE_CHARACTERS]": DOCS,
-    "workspace/hosted/local_search.py _clipped: text[:SHOWN - 3]": Case(
+    "workspace/capabilities/http_providers.py read: text[:MAX_DOCS]": "(cut at 10000 characters; see the next page)",
+    "workspace/capabilities/library_docs.py _code: _modules(distribution)[:MAX_FILES]": "the last page says so",
+    "workspace/capabilities/library_docs.py _unread: modules[:MAX_FILES]": "it counts what is left out",
+    "workspace/capabilities/library_docs.py find: [plain for plain in installed if wanted and wanted in plain][:MAX_FOUND]": "best",  # noqa: E501
+    "workspace/capabilities/library_docs.py find: limit=MAX_FOUND": "the nearest names are asked for, not all",
+    "workspace/capabilities/library_docs.py find: list(chosen)[:MAX_FOUND]": "likewise",
+    "workspace/capabilities/library_docs.py read: text[start:start + PAGE_CHARACTERS]": DOCS,
+    "workspace/capabilities/local_search.py _clipped: text[:SHOWN - 3]": Case(
         "local", "websearch", {"query": "zebra"}, "x..."
     ),
-    "workspace/hosted/local_search.py look: ranked(sections, wanted.query)[:wanted.limit]": "as many as were asked for",
-    "workspace/hosted/local_search.py _sections: limit=MAX_FILES": Case(
+    "workspace/capabilities/local_search.py look: rank_sections(sections, wanted.query)[:wanted.limit]": "as many as were asked for",
+    "workspace/capabilities/local_search.py _sections: limit=MAX_FILES": Case(
         "local", "websearch", {"query": "zebra"}, "README* only 500 files were looked through"
     ),
-    "workspace/hosted/memory.py list: limit=MAX_NOTES": "a memory never holds more: writing another is refused",
-    "workspace/files/outlines.py _clipped: line[:MAX_TEXT - 3]": Case(
+    "workspace/capabilities/notes.py list: limit=MAX_NOTES": "a memory never holds more: writing another is refused",
+    "workspace/files/symbol_search.py _clipped: line[:MAX_TEXT - 3]": Case(
         "proxyai", "IntelliJSearch", {"pattern": "found"}, "x... "
     ),
-    "workspace/files/outlines.py _guessed: line[:MAX_TEXT]": "a declaration begins its line",
-    "workspace/files/outlines.py result: min(self.operation.limit, MAX_LIMIT)": Case(
+    "workspace/files/symbol_search.py _guessed: line[:MAX_TEXT]": "a declaration begins its line",
+    "workspace/files/symbol_search.py result: min(self.operation.limit, MAX_LIMIT)": Case(
         "proxyai", "IntelliJSearch", {"pattern": "f", "limit": 501}, "the limit 501 was cut to 500"
     ),
-    "workspace/files/reading.py _selected: min(last, first + operation.max_lines - 1)": Case(
+    "workspace/files/read_file.py _selected: min(last, first + operation.max_lines - 1)": Case(
         "maki", "read", {"path": "many.txt", "limit": 2}, "lines 1-2 of 6000; read on with offset=3"
     ),
-    "workspace/files/reading.py _line_range: max(start - operation.context_lines, 1)": AROUND,
-    "workspace/files/reading.py _line_range: min(end + operation.context_lines, total)": AROUND,
-    "workspace/files/reading.py _cut: cut[:MAX_NAMED_LINES]": "ends in ...",
-    "workspace/files/reading.py _streamed: max(start - operation.context_lines, 1)": "the result says which lines it gives",  # noqa: E501
-    "workspace/files/reading.py _streamed: min(filter(None, (wanted, operation.max_lines)), default=None)": "likewise",
-    "workspace/files/reading.py _line_bytes: kept[final or MAX_TEXT_BYTES:]": "likewise; more follows, which is said",
-    "workspace/files/search.py _clipped: shown[:MAX_LINE_CHARACTERS]": Case(
+    "workspace/files/read_file.py _line_range: max(start - operation.context_lines, 1)": AROUND,
+    "workspace/files/read_file.py _line_range: min(end + operation.context_lines, total)": AROUND,
+    "workspace/files/read_file.py _cut: cut[:MAX_NAMED_LINES]": "ends in ...",
+    "workspace/files/read_file.py _streamed: max(start - operation.context_lines, 1)": "the result says which lines it gives",  # noqa: E501
+    "workspace/files/read_file.py _streamed: min(filter(None, (wanted, operation.max_lines)), default=None)": "likewise",
+    "workspace/files/read_file.py _line_bytes: kept[final or MAX_TEXT_BYTES:]": "likewise; more follows, which is said",
+    "workspace/files/grep.py _clipped: shown[:MAX_LINE_CHARACTERS]": Case(
         "blade", "grep_search", {"pattern": "xxx"}, "x..."
     ),
-    "workspace/files/search.py _search_data: "
+    "workspace/files/grep.py _search_data: "
     "max(0, (MAX_HITS if self.operation.order == 'newest' else self._max_hits) - self._kept)": "counted all the same",
-    "workspace/files/search.py result: [hit for found in self.found for hit in found.hits][:self._max_hits]": Case(
+    "workspace/files/grep.py result: [hit for found in self.found for hit in found.hits][:self._max_hits]": Case(
         "maki", "grep", {"pattern": "line"}, "6000 matches in 1 file, the first 100 are shown"
     ),
-    "workspace/files/search.py _max_hits: min(wanted, MAX_HITS)": Case(
+    "workspace/files/grep.py _max_hits: min(wanted, MAX_HITS)": Case(
         "blade", "codebase_search", {"query": "^", "max_results": 6_000}, "only the first 5000 matches are kept"
     ),
-    "workspace/processes/shell.py run_command: min(operation.timeout_s, MAX_TIMEOUT_S)": Case(
+    "workspace/sandbox/shell.py run_command: min(operation.timeout_s, MAX_TIMEOUT_S)": Case(
         "maki", "bash", {"command": "true", "timeout": 700}, "the timeout was cut to 600 s"
     ),
-    "workspace/hosted/skills.py _skills_in: paths[:MAX_SKILLS]": Case(
+    "workspace/capabilities/skills.py _skills_in: paths[:MAX_SKILLS]": Case(
         "maki", "skill", {"name": "none"}, "of a folder the first 100 are looked at"
     ),
-    "workspace/processes/slicing.py _clipped: line[:MAX_LINE_BYTES - 3]": SLICED._replace(said="0..."),
-    "workspace/processes/slicing.py __init__: maxlen=ENDS": SLICED,
-    "workspace/processes/slicing.py _flush: self._block[cut:cut + MAX_LINE_BYTES + 1]": SLICED._replace(said="0..."),
-    "workspace/processes/slicing.py _add_lines: block.split(b'\\n', ENDS - first)[:ENDS - first]": SLICED,
-    "workspace/processes/slicing.py _add_lines: block.rsplit(b'\\n', ENDS + 1)[-ENDS - 1:-1]": SLICED,
+    "workspace/sandbox/log_slicing.py _clipped: line[:MAX_LINE_BYTES - 3]": SLICED._replace(said="0..."),
+    "workspace/sandbox/log_slicing.py __init__: maxlen=ENDS": SLICED,
+    "workspace/sandbox/log_slicing.py _flush: self._block[cut:cut + MAX_LINE_BYTES + 1]": SLICED._replace(said="0..."),
+    "workspace/sandbox/log_slicing.py _add_lines: block.split(b'\n', ENDS - first)[:ENDS - first]": SLICED,
+    "workspace/sandbox/log_slicing.py _add_lines: block.rsplit(b'\n', ENDS + 1)[-ENDS - 1:-1]": SLICED,
     "workspace/paths/walk.py __init__: min(depth, self._limits.depth)": Case(
         "blade", "list_directory", {"path": "deep", "max_depth": 90}, "the search stopped at its limit of 64 levels"
     ),
-    "workspace/hosted/web.py fetch: min(operation.timeout_s, MAX_TIMEOUT_S)": Case(
+    "workspace/capabilities/web_fetch.py fetch: min(operation.timeout_s, MAX_TIMEOUT_S)": Case(
         "maki", "webfetch", {"url": "PAGE", "timeout": 121}, "the timeout was cut to 120 s"
     ),
 }

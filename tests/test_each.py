@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
+from tests.command_line import PRELOADED
 from tests.each import each
 
 
@@ -28,3 +31,8 @@ def test_where_none_fails_nothing_is_raised():
     each({"a": 1}, lambda number: number)
     with pytest.raises(KeyboardInterrupt):
         each({"a": 1}, lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+
+
+def test_preloaded_modules_exist():
+    """A misspelt one would make each forked command import everything anew."""
+    assert [name for name in PRELOADED if name != "__main__" and find_spec(name) is None] == []
