@@ -29,7 +29,7 @@ hypothesis.settings.load_profile("untimed")
 
 
 pytest.register_assert_rewrite("tests.parsing.checks")  # what it asserts is shown with its values
-pytest_plugins = ["pytester", "adapter.integrations.pytest.plugin"]
+pytest_plugins = ["pytester", "adapter.testing.plugin"]
 
 QUICK = {"values", "text", "operations", "tools", "reading", "edits"}
 """Folders of tests that start no program and no server: `pytest -m quick`."""

@@ -79,7 +79,7 @@ def run(pytester: pytest.Pytester):
 
     def run(tests: str, *options: str) -> pytest.RunResult:
         pytester.makepyfile(test_it=HEAD + tests)
-        return pytester.runpytest_inprocess("-p", "adapter.integrations.pytest.plugin", "-p", "no:xdist", *options)
+        return pytester.runpytest_inprocess("-p", "adapter.testing.plugin", "-p", "no:xdist", *options)
 
     return run
 
@@ -250,7 +250,7 @@ def test_recording_in_several_processes_is_refused(pytester, scripted):
     pytest.importorskip("xdist")
     pytester.makepyfile("def test_it(): pass")
     result = pytester.runpytest_inprocess(
-        "-p", "adapter.integrations.pytest.plugin", "-n2", "--record-model", scripted.url
+        "-p", "adapter.testing.plugin", "-n2", "--record-model", scripted.url
     )
     result.stderr.fnmatch_lines(["*--record-model records one test after the other: leave out -n"])
 
@@ -267,16 +267,12 @@ def test_old_recordings_are_read(run, pytester, scripted):
 
 def test_a_run_that_does_not_use_it_loads_nothing():
     """Every run of pytest imports it, wherever the package is installed."""
-    code = "import sys, pytest; had = {*sys.modules}; import adapter.integrations.pytest.plugin; print(*{*sys.modules} - had)"
+    plugin = "adapter.integrations.pytest.plugin"
+    code = f"import sys, pytest; had = {{*sys.modules}}; import {plugin}; print(*{{*sys.modules}} - had)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert sorted(loaded) == [
-        *(
-            "adapter",
-            "adapter.integrations.pytest",
-            "adapter.integrations.pytest.assertions",
-            "adapter.integrations.pytest.plugin",
-        ),
-        *("adapter.core", "adapter.core.version"),
+        *("adapter", "adapter.core", "adapter.core.version", "adapter.integrations", "adapter.integrations.pytest"),
+        *("adapter.integrations.pytest.assertions", "adapter.integrations.pytest.plugin"),
     ]
 
 
@@ -301,7 +297,7 @@ def test_the_page_is_true(pytester, scripted):
     scripted.on(CHAT, as_json(200, completion(f"<tool_call>\n{said}\n</tool_call>")))
     tools = [{"type": "function", "function": {"name": "apply_edit", "parameters": {"type": "object"}}}]
     pytester.makepyfile(my_agent=f"TOOLS = {tools}", test_agent=test + OTHER)
-    ours = ("-p", "adapter.integrations.pytest.plugin", "-p", "no:xdist")
+    ours = ("-p", "adapter.testing.plugin", "-p", "no:xdist")
     recorded = pytester.runpytest_inprocess(*ours, "--record-model", scripted.url, "-k", "port_is_edited")
     recorded.assert_outcomes(passed=1, deselected=2)
     result = pytester.runpytest_inprocess(*ours)
