@@ -129,7 +129,7 @@ def process(*arguments: str) -> Iterator[tuple[str, int, str]]:
             match = re.match(r"serving (\S+), ", line)
             if match is None:
                 raise RuntimeError(line + started.stderr.read())
-            page = started.stderr.readline().partition("to see: ")[2].strip() if "--view" in arguments else ""
+            page = started.stderr.readline().partition("live view: ")[2].strip() if "--view" in arguments else ""
             yield match[1], started.pid, page
         finally:
             started.terminate()

@@ -91,11 +91,11 @@ def test_every_field_that_an_sdk_knows_is_in_the_table():
 def test_what_the_table_says_is_what_happens(protocol):
     """Fields that are left out are named, those that are passed are there, those that are taken are not."""
     body: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "input": "Hi"}
-    plain = set(protocol.as_openai(body, left_out=[]))
+    plain = set(protocol.as_openai(body, dropped=[]))
     for name, fate in protocol.FIELDS.items():
         left_out: list[str] = []
         if fate in ("left out", "passed"):
-            asked = protocol.as_openai({**body, name: "x"}, left_out=left_out)
+            asked = protocol.as_openai({**body, name: "x"}, dropped=left_out)
             assert (name in left_out) is (fate == "left out"), name
             assert (name in asked) is (fate == "passed" or name in plain), name
 

@@ -13,7 +13,6 @@ __all__ = [
     "native_tools_chat",
     "profiles",
     "prompt_discovery",
-    "retries",
     "small_model_check",
     "stream_chunks",
     "template_chat",

@@ -31,6 +31,6 @@ class TemplateChat:
         """What a `ChatClient`, or one for asyncio, streams: the messages, and its ``extra`` with ``fields`` in it."""
         written = {index: str(message["written"]) for index, message in enumerate(messages) if message.get("written")}
         plain = [{key: value for key, value in message.items() if key != "written"} for message in messages]
-        told = template_messages(plain, self.own.traits, self._format, self._tools, written=written, is_neutral=True)
+        told = template_messages(plain, self.own.traits, self._format, self._tools, written=written, is_escaped=True)
         given = {"tools": self._definitions, "preserved_tokens": list(self._format.special_tokens)}
         return told.messages, with_template_marks({**given, **(fields or {})}, self.own, told.written)

@@ -1,8 +1,8 @@
-"""Tools that Anthropic's models know by name and that the client itself runs, with the parameters they have.
+"""Definitions of Anthropic's tools that the client runs and whose parameters only Anthropic's models know.
 
 Source: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use (bash tool, text editor tool, memory tool) and the
-commands of the memory tool in anthropic-sdk-python. The text editor lost ``undo_edit`` in 20250429, when ``insert`` got
-``insert_text``.
+commands of the memory tool in anthropic-sdk-python. Version 20250429 of the text editor removed ``undo_edit`` and added
+``insert_text`` for ``insert``.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _RANGE = {"type": "array", "items": _NUMBER, "description": "First and last line
 
 
 def client_tool(tool: JsonObject) -> JsonObject | None:
-    """The definition for a tool that has only a type and a name; None for one that the client does not run."""
-    found = re.fullmatch(r"(bash|text_editor|memory)_(\d{8})", str(tool.get("type")))
-    if found is None:
+    """Return the full definition of a tool given by type and name; None for one that the client does not run."""
+    match = re.fullmatch(r"(bash|text_editor|memory)_(\d{8})", str(tool.get("type")))
+    if match is None:
         return None
-    kind, version = found[1], found[2]
-    described, parameters = _MADE[kind](version)
-    return {"name": tool.get("name") or kind, "description": described, "input_schema": parameters}
+    kind, version = match[1], match[2]
+    description, parameters = _DEFINITIONS[kind](version)
+    return {"name": tool.get("name") or kind, "description": description, "input_schema": parameters}
 
 
 def _bash(_: str) -> tuple[str, JsonObject]:
@@ -35,7 +35,7 @@ def _bash(_: str) -> tuple[str, JsonObject]:
 def _text_editor(version: str) -> tuple[str, JsonObject]:
     is_old = version < "20250429"
     commands = ["view", "create", "str_replace", "insert", *(["undo_edit"] if is_old else [])]
-    inserted = "new_str" if is_old else "insert_text"
+    text_parameter = "new_str" if is_old else "insert_text"
     properties: JsonObject = {
         "command": {"type": "string", "enum": commands},
         "path": {**_TEXT, "description": "The file or folder."},
@@ -45,7 +45,7 @@ def _text_editor(version: str) -> tuple[str, JsonObject]:
         "insert_line": {**_NUMBER, "description": "For insert: the line after which to insert; 0 is the beginning."},
         "view_range": _RANGE,
     }
-    properties[inserted] = {**_TEXT, "description": f"{_ALSO if is_old else ''}For insert: the text to insert."}
+    properties[text_parameter] = {**_TEXT, "description": f"{_ALSO if is_old else ''}For insert: the text to insert."}
     return "View, create and edit text files.", _commands(properties, "path")
 
 
@@ -72,4 +72,4 @@ def _commands(properties: JsonObject, *required: str) -> JsonObject:
     return {"type": "object", "properties": properties, "required": ["command", *required]}
 
 
-_MADE = {"bash": _bash, "text_editor": _text_editor, "memory": _memory}
+_DEFINITIONS = {"bash": _bash, "text_editor": _text_editor, "memory": _memory}

@@ -1,7 +1,7 @@
-"""Anthropic's messages (``/v1/messages``) as OpenAI's chat completions.
+"""Translate Anthropic's messages requests (``/v1/messages``) to OpenAI's chat completions.
 
-Source: https://docs.anthropic.com/en/api/messages. Differences: the system prompt stands apart, a message is a list of
-blocks, and results are blocks of the user.
+Source: https://docs.anthropic.com/en/api/messages. Differences: the system prompt is a separate field, a message is a
+list of blocks, and tool results are blocks of the user.
 """
 
 from __future__ import annotations
@@ -10,96 +10,78 @@ from collections.abc import Iterator, Mapping
 
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.anthropic_client_tools import client_tool
-from adapter.protocols.anthropic_tool_search import offered_tools, referenced_tools
-from adapter.protocols.document_parts import decoded, document, unsupported_document
-from adapter.protocols.dropped_fields import FieldHandling, dropped_fields
+from adapter.protocols.anthropic_tool_search import available_tools, tool_change_note
+from adapter.protocols.document_parts import decode_document, document, unsupported_document
+from adapter.protocols.dropped_fields import dropped_fields, field_table, unknown_fields
 from adapter.protocols.guarded_exchange import EXTENSION
 from adapter.protocols.openai_errors import RequestError, require_type
 
-FIELDS: Mapping[str, FieldHandling] = {
-    "model": "passed",
-    "messages": "mapped",
-    "system": "mapped",
-    "max_tokens": "passed",
-    "temperature": "passed",
-    "top_p": "passed",
-    "top_k": "passed",
-    "stream": "taken",
-    "stop_sequences": "mapped",
-    "tools": "mapped",
-    "tool_choice": "mapped",
-    "thinking": "mapped",
-    "output_config": "mapped",
-    "output_format": "mapped",
-    "thread": "refused",
-    "metadata": "left out",
-    "service_tier": "left out",
-    "cache_control": "left out",
-    "container": "left out",
-    "context_management": "left out",
-    "mcp_servers": "left out",
-    "speed": "left out",
-    "inference_geo": "left out",
-    "diagnostics": "left out",
-    "billing_policy": "left out",
-    "compaction": "left out",
-    "fallback_credit_token": "left out",
-    "fallbacks": "left out",
-    "user_profile_id": "left out",
-    "workspace_id": "left out",
-    EXTENSION: "taken",
-}
-"""What is not named here is left out as well."""
+FIELDS = field_table(
+    {
+        "passed": "model max_tokens temperature top_p top_k",
+        "mapped": "messages system stop_sequences tools tool_choice thinking output_config output_format",
+        "taken": f"stream {EXTENSION}",
+        "left out": (
+            "metadata service_tier cache_control container context_management mcp_servers speed "
+            "inference_geo diagnostics billing_policy compaction fallback_credit_token fallbacks "
+            "user_profile_id workspace_id"
+        ),
+        "refused": "thread",
+    }
+)
+"""Other fields are dropped."""
 
-_PASSED = [name for name, fate in FIELDS.items() if fate == "passed"]
+_PASSED = [name for name, handling in FIELDS.items() if handling == "passed"]
 
 _EFFORTS = {"xhigh": "high", "max": "high"}
-"""Anthropic's words for more than other servers know."""
+"""Anthropic's effort levels that other servers do not know."""
 
 
-def as_openai(body: JsonObject, left_out: list[str] | None = None) -> JsonObject:
-    """The request as OpenAI's, and in ``left_out`` what is lost. Raises RequestError for messages that are none."""
-    left_out = [] if left_out is None else left_out
-    left_out += dropped_fields(body, [name for name in body if FIELDS.get(name, "left out") == "left out"])
+def as_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
+    """Return the request as a chat completion, and add dropped fields to ``dropped``. Raises RequestError."""
+    dropped = [] if dropped is None else dropped
+    dropped += unknown_fields(body, FIELDS)
     messages = require_type(list, body.get("messages"), "messages")
     request: JsonObject = {name: body[name] for name in (*_PASSED, "stream", EXTENSION) if name in body}
-    reader = _ContentReader(left_out)
-    request["messages"] = [made for index, each in enumerate(messages) for made in reader.messages(each, index)]
+    reader = _ContentReader(dropped)
+    request["messages"] = [message for index, each in enumerate(messages) for message in reader.messages(each, index)]
     if body.get("system"):
         request["messages"].insert(0, {"role": "system", "content": reader.text(body["system"])})
     if body.get("stop_sequences"):
         request["stop"] = body["stop_sequences"]
     if body.get("stream"):
         request["stream_options"] = {"include_usage": True}
-    if tools := _tools(offered_tools(body.get("tools"), messages), left_out):
+    if tools := _tools(available_tools(body.get("tools"), messages), dropped):
         request["tools"] = tools
         request |= _choice(require_type(dict, body.get("tool_choice"), "tool_choice"))
-    request |= _thinking(require_type(dict, body.get("thinking"), "thinking"), left_out)
+    request |= _thinking(require_type(dict, body.get("thinking"), "thinking"), dropped)
     output = require_type(dict, body.get("output_config"), "output_config")
     effort = output.get("effort")
     request |= {"reasoning_effort": _EFFORTS.get(effort, effort)} if isinstance(effort, str) else {}
     return request | _format(output.get("format") or body.get("output_format"))
 
 
-def _tools(given: list[JsonObject], left_out: list[str]) -> list[JsonObject]:
-    """Those that the client runs. Others (web search, code execution) are run by Anthropic's servers."""
+def _tools(definitions: list[JsonObject], dropped: list[str]) -> list[JsonObject]:
+    """Convert the tools run by the client; others (web search, code execution) are run by Anthropic's servers."""
     tools = []
-    for tool in given:
-        made = tool if tool.get("type", "custom") == "custom" else client_tool(tool)
-        if made is None:
-            left_out.append(f"tool {tool.get('type')}")
+    for tool in definitions:
+        definition = tool if tool.get("type", "custom") == "custom" else client_tool(tool)
+        if definition is None:
+            dropped.append(f"tool {tool.get('type')}")
             continue
-        function = {name: made[name] for name in ("name", "description", "strict") if made.get(name) is not None}
-        tools.append({"type": "function", "function": {**function, "parameters": made.get("input_schema")}})
+        function = {
+            name: definition[name] for name in ("name", "description", "strict") if definition.get(name) is not None
+        }
+        tools.append({"type": "function", "function": {**function, "parameters": definition.get("input_schema")}})
     return tools
 
 
-def _thinking(thinking: JsonObject, left_out: list[str]) -> JsonObject:
-    """How servers are told to think, or not."""
-    left_out += [f"thinking.{name}" for name in dropped_fields(thinking, ("budget_tokens", "display"))]
+def _thinking(thinking: JsonObject, dropped: list[str]) -> JsonObject:
+    """Convert to the chat template's switch for thinking."""
+    dropped += [f"thinking.{name}" for name in dropped_fields(thinking, ("budget_tokens", "display"))]
     match thinking.get("type"):
-        case "disabled" | "enabled" as said:
-            return {"chat_template_kwargs": {"enable_thinking": said == "enabled"}}
+        case "disabled" | "enabled" as mode:
+            return {"chat_template_kwargs": {"enable_thinking": mode == "enabled"}}
     return {}
 
 
@@ -111,36 +93,36 @@ def _format(format: Json) -> JsonObject:
 
 
 def _choice(choice: Mapping[str, Json]) -> JsonObject:
-    made: JsonObject = {"parallel_tool_calls": False} if choice.get("disable_parallel_tool_use") else {}
+    fields: JsonObject = {"parallel_tool_calls": False} if choice.get("disable_parallel_tool_use") else {}
     match choice.get("type"):
         case "any":
-            made["tool_choice"] = "required"
+            fields["tool_choice"] = "required"
         case "none":
-            made["tool_choice"] = "none"
+            fields["tool_choice"] = "none"
         case "tool":
-            made["tool_choice"] = {"type": "function", "function": {"name": str(choice.get("name"))}}
-    return made
+            fields["tool_choice"] = {"type": "function", "function": {"name": str(choice.get("name"))}}
+    return fields
 
 
 class _ContentReader:
-    """Reads messages and their blocks. ``left_out``: names of what says nothing to a model here."""
+    """Converts messages and their blocks. ``dropped``: names of blocks without content for the model."""
 
-    def __init__(self, left_out: list[str]) -> None:
-        self._left_out = left_out
+    def __init__(self, dropped: list[str]) -> None:
+        self._dropped = dropped
 
     def messages(self, message: Json, index: int) -> Iterator[JsonObject]:
-        """One message as OpenAI's: results each stand alone, before what else the user says."""
+        """Convert one message: each tool result becomes a message of its own, before the user's text."""
         if not isinstance(message, dict) or not isinstance(message.get("content"), str | list):
-            raise RequestError(f"a message needs a role and content, got {str(message)[:80]!r}", "messages")
+            raise RequestError(f"a message must have a role and content, got {str(message)[:80]!r}", "messages")
         role, content = message.get("role"), message["content"]
         if isinstance(content, str):
             yield {"role": role, "content": content}
             return
-        place = f"messages[{index}].content"
+        path = f"messages[{index}].content"
         blocks = [block for block in content if isinstance(block, dict)]
         for block in blocks:
             if block.get("type") == "tool_result":
-                yield {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": self._result(block, place)}
+                yield {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": self._result(block, path)}
         calls = [
             {
                 "id": block.get("id"),
@@ -150,27 +132,27 @@ class _ContentReader:
             for block in blocks
             if block.get("type") == "tool_use"
         ]
-        rest = [part for block in blocks for part in self._parts(block, place)]
+        rest = [part for block in blocks for part in self._parts(block, path)]
         if rest or calls:
             yield {"role": role, "content": rest, **({"tool_calls": calls} if calls else {})}
 
     def text(self, content: Json) -> str:
-        """Of the system."""
+        """Return the text of the system prompt."""
         if isinstance(content, str):
             return content
         parts = [part for block in require_type(list, content, "system") for part in self._parts(block, "system")]
         return "\n".join(part["text"] for part in parts if "text" in part)
 
-    def _result(self, block: JsonObject, place: str) -> Json:
+    def _result(self, block: JsonObject, path: str) -> Json:
         failed = "Error: " if block.get("is_error") else ""
         result = block.get("content") or ""
         if isinstance(result, str):
             return failed + result
-        parts = [part for each in require_type(list, result, f"{place}.content") for part in self._parts(each, place)]
+        parts = [part for each in require_type(list, result, f"{path}.content") for part in self._parts(each, path)]
         return [{"type": "text", "text": failed}, *parts] if failed else parts
 
-    def _parts(self, block: Json, place: str) -> list[JsonObject]:
-        """A block as OpenAI's parts; none for thinking, which is not shown to a model again."""
+    def _parts(self, block: Json, path: str) -> list[JsonObject]:
+        """Convert a block to parts. Thinking is not shown to the model again."""
         match block:
             case {"type": "text", "text": str(text)}:
                 return [{"type": "text", "text": text}] if text else []
@@ -179,30 +161,30 @@ class _ContentReader:
             case {"type": "image", "source": {"type": "url", "url": url}}:
                 return [{"type": "image_url", "image_url": {"url": url}}]
             case {"type": "image", "source": {"type": "file"}}:
-                raise unsupported_document("an image among the files of an account", place)
+                raise unsupported_document("an uploaded image", path)
             case {"type": "document", "source": dict(source)}:
-                return self._document(block, source, place)
+                return self._document(block, source, path)
             case {"type": "search_result", "source": source, "title": title, "content": list(content)}:
-                parts = [part for each in content for part in self._parts(each, place)]
+                parts = [part for each in content for part in self._parts(each, path)]
                 return [document("\n".join(part.get("text", "") for part in parts), str(title), f"Source: {source}")]
             case {"type": "tool_use" | "tool_result" | "thinking" | "redacted_thinking"} | {"type": "text"}:
                 return []
             case {"type": str(kind)}:
-                if said := referenced_tools(block):
-                    return [{"type": "text", "text": said}]
-                self._left_out.append(f"block {kind}")
+                if note := tool_change_note(block):
+                    return [{"type": "text", "text": note}]
+                self._dropped.append(f"block {kind}")
         return []
 
-    def _document(self, block: JsonObject, source: JsonObject, place: str) -> list[JsonObject]:
+    def _document(self, block: JsonObject, source: JsonObject, path: str) -> list[JsonObject]:
         title, context = str(block.get("title") or ""), str(block.get("context") or "")
         match source:
             case {"type": "text", "data": str(text)}:
                 return [document(text, title, context)]
             case {"type": "base64", "media_type": str(kind), "data": str(data)}:
-                return [document(decoded(kind, data, title, place), title, context)]
+                return [document(decode_document(kind, data, title, path), title, context)]
             case {"type": "content", "content": str(text)}:
                 return [document(text, title, context)]
             case {"type": "content", "content": list(content)}:
-                parts = [part for each in content for part in self._parts(each, place)]
+                parts = [part for each in content for part in self._parts(each, path)]
                 return [document("", title, context), *parts] if title or context else parts
-        raise unsupported_document("a document at an address, or among the files of an account", place)
+        raise unsupported_document("a document URL or an uploaded document", path)

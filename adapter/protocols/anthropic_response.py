@@ -1,4 +1,4 @@
-"""A chat's answer as one of Anthropic's messages: a list of blocks, which a stream opens, fills and closes.
+"""Translate a chat answer to an Anthropic message: a list of blocks, each opened, filled and closed in a stream.
 
 Source: https://docs.anthropic.com/en/api/messages-streaming.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adapter.core.events import JsonObject
-from adapter.protocols.openai_errors import is_error
+from adapter.protocols.openai_errors import error_text, is_error
 from adapter.protocols.sse import encode_event
 
 STOP_REASONS = {"tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
@@ -27,16 +27,16 @@ ERROR_TYPES = {
 
 
 class AnthropicWriter:
-    """Chunks as Anthropic's events."""
+    """Encodes chunks as Anthropic's events."""
 
     content_type = "text/event-stream; charset=utf-8"
 
-    def __init__(self, model: str, message_id: str, read: int = 0) -> None:
-        """``read``: about how many tokens the prompt has, for servers that do not say so before they answer."""
-        self._message = _message(model, message_id, [], None, {"prompt_tokens": read})
+    def __init__(self, model: str, message_id: str, prompt_tokens: int = 0) -> None:
+        """``prompt_tokens``: an estimate, for servers that report it only after the answer."""
+        self._message = _message(model, message_id, [], None, {"prompt_tokens": prompt_tokens})
         self._has_begun = False
         self._index = -1
-        self._open: str | None = None  # the kind of the open block
+        self._open: str | None = None  # type of the open block
         self._finish_reason: str | None = None
         self._usage: JsonObject = {}
         self.ping = _event({"type": "ping"})
@@ -57,7 +57,7 @@ class AnthropicWriter:
         if is_error(chunk):
             yield as_error(chunk, 500)
             return
-        self._take_read(chunk)
+        self._set_prompt_tokens(chunk)
         yield from self._begin()
         self._usage = chunk.get("usage") or self._usage
         for choice in chunk["choices"]:
@@ -77,8 +77,8 @@ class AnthropicWriter:
                 if call["function"]["arguments"]:
                     yield self._delta({"type": "input_json_delta", "partial_json": call["function"]["arguments"]})
 
-    def _take_read(self, chunk: JsonObject) -> None:
-        """How long the prompt is, where llama.cpp says so before it answers."""
+    def _set_prompt_tokens(self, chunk: JsonObject) -> None:
+        """Use the prompt's length that llama.cpp reports before it answers."""
         progress = chunk.get("prompt_progress")
         if not self._has_begun and isinstance(progress, dict) and isinstance(progress.get("total"), int):
             self._message["usage"]["input_tokens"] = progress["total"]
@@ -89,7 +89,7 @@ class AnthropicWriter:
             yield {"type": "message_start", "message": self._message}
 
     def _block(self, block: JsonObject) -> Iterator[JsonObject]:
-        """Open ``block``, unless one of its kind is open."""
+        """Open ``block`` unless one of its type is open."""
         if self._open == block["type"]:
             return
         yield from self._close_block()
@@ -107,7 +107,7 @@ class AnthropicWriter:
 
 
 def as_answer(completion: JsonObject, model: str, message_id: str) -> JsonObject:
-    """A whole answer in Anthropic's shape, from OpenAI's."""
+    """Convert a whole completion."""
     choice: JsonObject = next(iter(completion["choices"]), {"message": {}, "finish_reason": "stop"})
     message: Mapping[str, Any] = choice["message"]
     blocks: list[JsonObject] = []
@@ -123,14 +123,13 @@ def as_answer(completion: JsonObject, model: str, message_id: str) -> JsonObject
 
 
 def as_error(error: JsonObject, status: int) -> JsonObject:
-    said = error["error"]
-    message = said.get("message", "") if isinstance(said, dict) else str(said)
-    return {"type": "error", "error": {"type": ERROR_TYPES.get(status, "api_error"), "message": message}}
+    error_type = ERROR_TYPES.get(status, "api_error")
+    return {"type": "error", "error": {"type": error_type, "message": error_text(error)}}
 
 
-def with_thread_removed() -> JsonObject:
-    """Why a request with a thread is refused. It makes the SDK send the whole conversation, without one."""
-    error = as_error({"error": {"message": "threads are not kept here: send the whole conversation"}}, 400)
+def thread_error() -> JsonObject:
+    """Reject a request with a thread, so that the SDK sends the whole conversation instead."""
+    error = as_error({"error": {"message": "threads are not supported: send the whole conversation"}}, 400)
     error["error"]["details"] = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
     return error
 

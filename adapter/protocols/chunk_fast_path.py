@@ -1,4 +1,4 @@
-"""Chunks that differ from the one before in their text alone, which nearly all of a stream do: only that is read."""
+"""A fast path for stream events that differ from the previous one only in their text: only the text is decoded."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from adapter.protocols.sse import encode_event, read_json
 _CONTENT = b'"content":'
 _LITERAL = re.compile(rb'\s*("(?:[^"\\]|\\.)*")')
 MARK = "\0"
-"""Stands for the text."""
+"""Placeholder for the text."""
 _MARKED = b'"\\u0000"'
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkTemplate:
-    """``before`` and ``after`` the text of a server's event, which is about the choice ``index``."""
+    """The bytes ``before`` and ``after`` the text in a server's events for choice ``index``."""
 
     before: bytes
     after: bytes
     index: int
 
     def text_of(self, event: bytes) -> str | None:
-        """The text of an event that is like the others; None for any other."""
+        """Return the text of an event that matches the template, otherwise None."""
         if not (event.startswith(self.before) and event.endswith(self.after)):
             return None
         try:
-            # A whole literal, or the event would end in the middle of one.
+            # The part between is a whole literal; otherwise the event would end within one.
             text = read_json(event[len(self.before) : len(event) - len(self.after)])
         except ValueError:
             return None
@@ -36,7 +36,8 @@ class ChunkTemplate:
 
 
 def chunk_template(event: bytes, chunk: Json) -> ChunkTemplate | None:
-    """How events look that are like ``event``, which holds ``chunk``; None unless that is text of one choice alone."""
+    """Return the template of events like ``event``, which encodes ``chunk``; None unless it is only text of one
+    choice."""
     match chunk:
         case {"choices": [{"delta": {"content": str(text)} as delta} as choice]} if text:
             pass
@@ -53,6 +54,6 @@ def chunk_template(event: bytes, chunk: Json) -> ChunkTemplate | None:
 
 
 def split_at_text(chunk: Json) -> tuple[bytes, bytes]:
-    """What stands before and after the text in an event of ours, given one whose text is `MARK`."""
+    """Return the bytes before and after the text in the client's event of ``chunk``, whose text is `MARK`."""
     opening, _, closing = encode_event(chunk).rpartition(_MARKED)
     return opening, closing

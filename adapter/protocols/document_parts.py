@@ -1,4 +1,4 @@
-"""Documents that clients put into a conversation: their text where they are text, and else a refusal that says why."""
+"""Documents in requests: include text documents, and reject others with the reason."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ _TEXTS = ("application/json", "application/xml", "application/yaml", "applicatio
 
 
 def document(text: str, title: str, context: str = "") -> JsonObject:
-    """A part of a message that holds the text of a document."""
+    """Return a message part with the text of a document."""
     head = "\n".join(line for line in (f"Document: {title}" if title else "", context) if line)
     return {"type": "text", "text": f"{head}\n\n{text}" if head else text}
 
 
-def decoded(kind: str, data: str, title: str, place: str) -> str:
-    """The text of a document in base64, ``kind`` its media type. Raises RequestError for one that is no text."""
+def decode_document(kind: str, data: str, title: str, path: str) -> str:
+    """Decode a base64 document of the media type ``kind``. Raises RequestError if it is not text."""
     name = kind.partition(";")[0].strip().lower()
     if not name.startswith("text/") and name not in _TEXTS:
         raise RequestError(
-            f"{place} is {title or 'a document'} of the type {kind[:80]!r}: only text can be read here; send its text",
-            place,
+            f"{path} is {title or 'a document'} of the type {kind[:80]!r}: only text is supported; send its text",
+            path,
         )
     try:
         return base64.b64decode(data, validate=True).decode("utf-8")
     except (binascii.Error, ValueError) as error:
-        raise RequestError(f"{place} is no text in base64 and UTF-8: {error}", place) from error
+        raise RequestError(f"{path} is not base64-encoded UTF-8: {error}", path) from error
 
 
-def unsupported_document(what: str, place: str) -> RequestError:
-    """For documents that stand somewhere else: at an address, or among the files of an account."""
-    return RequestError(f"{place} is {what}, which is not fetched from here; send its text", place)
+def unsupported_document(kind: str, path: str) -> RequestError:
+    """Return the error for a document that is not in the request itself."""
+    return RequestError(f"{path} is {kind}, which this server does not fetch; send its text", path)

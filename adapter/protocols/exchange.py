@@ -1,4 +1,4 @@
-"""One exchange as bytes: what the model's server sends becomes what the client reads."""
+"""One exchange in bytes: translate the model server's answer into the client's response."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from adapter.protocols.sse import (
 from adapter.protocols.template_prompt import as_chat, streams_lines
 from adapter.protocols.translated_request import TranslatedRequest
 
-MAX_UNLIKE = 20
-"""Events, each unlike the one before, after which none is expected to be like another."""
+MAX_MISSES = 20
+"""Number of consecutive events without a common template after which none is looked for."""
 
 MAX_STREAM_BYTES = 256_000_000
-"""Of a streamed answer, some two hundred a token."""
+"""Maximum size of a streamed answer, in bytes; some two hundred per token."""
 
-REFUSED = "it was refused, and asked in words"
-"""What whoever looks on hears of a request with tools, or a prompt, that the server did not take."""
+REJECTED = "rejected by the server; retried as plain text"
+"""The outcome reported to observers for a request whose tools or template prompt the server rejects."""
 
 
 class StreamWriter(Protocol):
-    """How a client reads a stream. ``ping`` is what it skips."""
+    """Encodes chunks for the client. ``ping``: a keepalive that clients ignore."""
 
     content_type: str
     ping: bytes
@@ -42,7 +42,7 @@ class StreamWriter(Protocol):
     def write(self, chunks: list[JsonObject]) -> bytes: ...
 
     def end(self) -> bytes:
-        """What closes a stream that `write` has not ended with an error."""
+        """Return the end of a stream that did not end with an error."""
         ...
 
 
@@ -61,39 +61,40 @@ Answer = TypeVar("Answer", StreamedCompletion, BufferedCompletion)
 
 
 class _Exchange(Generic[Answer]):
-    """A request to the model server and its answer. ``as_body``: a request as that server takes it."""
+    """A request to the model server and its answer. ``as_body`` converts a request to the server's API."""
 
     _answer: Answer
 
     def __init__(self, request: TranslatedRequest, as_body: Callable[[JsonObject], JsonObject] | None) -> None:
         self._request = request
-        self._as_body = as_body or _as_it_is
+        self._as_body = as_body or (lambda body: body)
         self._begin()
 
     def _begin(self) -> None:
-        """Set up the answer to the request."""
+        """Create the answer of the request."""
         raise NotImplementedError
 
     def as_text(self) -> JsonObject | None:
-        """The next body for a server that refuses the tools that it was given; None where it was given none."""
+        """Return the body of the text request, for a server that rejects the tools or the prompt. None if this was
+        one."""
         if self._request.as_text is None:
             return None
-        self._answer.cancel(REFUSED)
-        self._request = replace(self._request.as_text(), account=self._request.account)
+        self._answer.cancel(REJECTED)
+        self._request = replace(self._request.as_text(), stats=self._request.stats)
         self._begin()
         return self._as_body(self._request.body)
 
-    def leave(self, why: str = "") -> None:
-        """The client has gone, or has all it wants. ``why``: there was no answer."""
+    def cancel(self, why: str = "") -> None:
+        """Stop the answer: the client disconnected or is done. ``why``: the reason for a missing answer."""
         self._answer.cancel(why)
 
 
 class StreamedExchange(_Exchange[StreamedCompletion]):
-    """A streamed exchange: `feed` takes the server's bytes in any pieces, `close` ends it.
+    """A streamed exchange: `feed` takes the server's bytes in any chunks, `close` ends it.
 
-    ``writer``: the client's side. ``reader`` and ``as_chunk``: the server's, where that is not OpenAI's.
-    ``is_done``: no more is needed of the server's answer. Then `next_body` may have one more request;
-    what comes of that is fed like what came before. ``as_body``: a request as that server takes it.
+    ``writer``: encodes for the client. ``reader`` and ``as_chunk``: decode from a server with another API than
+    OpenAI's. ``as_body`` converts a request to that API. Once `is_done`, the rest of the server's answer is not needed;
+    `next_body` may then return a follow-up request, whose answer is fed in the same way.
     """
 
     def __init__(
@@ -105,92 +106,94 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         as_chunk: Callable[[Json], Json] | None = None,
         as_body: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
-        self._created, self._given_reader = created, reader
+        self._created, self._server_reader = created, reader
         super().__init__(request, as_body)
         self.writer = writer or OpenAIWriter()
         self._as_chunk = as_chunk or as_chat
-        self._like: ChunkTemplate | None = None
-        self._around = (b"", b"")  # the text in an event for the client
-        self._unlike = 0  # events in a row that were not like the one before
+        self._template: ChunkTemplate | None = None
+        self._affixes = (b"", b"")  # of the text in the client's events
+        self._misses = 0  # consecutive events without a common template
         self._has_failed = False
         self._size = 0
-        self._is_over = False
+        self._has_ended = False
 
     def _begin(self) -> None:
         self._answer = StreamedCompletion(self._request, self._created)
-        self._reader = type(self._given_reader)() if self._given_reader else _reader_of(self._request)
+        default = LineReader if streams_lines(self._request.body) else EventReader
+        self._reader = type(self._server_reader)() if self._server_reader else default()
 
     @property
     def waiting(self) -> int:
-        """Bytes that have come and are not translated yet."""
+        """Number of received bytes that are not translated yet."""
         return self._reader.waiting
 
     @property
     def is_done(self) -> bool:
-        return self._is_over or self._answer.is_done or self._answer.awaits_more
+        return self._has_ended or self._answer.is_done or self._answer.awaits_more
 
     def next_body(self) -> JsonObject | None:
         request = self._answer.next_request()
         if request is None:
             return None
-        self._is_over = False
+        self._has_ended = False
         self._reader = type(self._reader)()
         return self._as_body(request.body)
 
     def feed(self, piece: bytes) -> bytes:
-        written = self._translated(self._reader.feed(piece))
+        written = self._translate(self._reader.feed(piece))
         self._size += len(piece)
         if self._reader.waiting > MAX_EVENT_BYTES:
             message = f"the model server sent an event of more than {MAX_EVENT_BYTES:,} bytes"
         elif self._size > MAX_STREAM_BYTES:
-            message = f"the model server sent more than {MAX_STREAM_BYTES:,} bytes, and no end"
+            message = f"the model server sent more than {MAX_STREAM_BYTES:,} bytes without an end"
         else:
             return written
         return written + self.fail(error_object(message, "upstream_error"))
 
     def close(self) -> bytes:
-        rest = self._translated(self._reader.close()) + self._written(self._answer.close(has_ended=self._is_over))
+        rest = self._translate(self._reader.close()) + self._write(self._answer.close(has_ended=self._has_ended))
         return rest if self._has_failed else rest + self.writer.end()
 
     def give_up(self) -> bytes | None:
-        """The server did not take what was asked again: the answer before counts. None where nothing was."""
+        """Return the rest of the previous answer, as the server rejected a follow-up. None if there was no
+        follow-up."""
         chunks = self._answer.use_previous()
         if chunks is None:
             return None
-        self._is_over = True
-        return self._written(chunks)
+        self._has_ended = True
+        return self._write(chunks)
 
     def fail(self, error: JsonObject) -> bytes:
-        """End the stream with ``error``, which the client raises."""
-        return self._written(self._answer.feed(error))
+        """End the stream with ``error``."""
+        return self._write(self._answer.feed(error))
 
-    def _translated(self, events: list[bytes]) -> bytes:
-        return self._one_translated(events[0]) if len(events) == 1 else b"".join(map(self._one_translated, events))
+    def _translate(self, events: list[bytes]) -> bytes:
+        return self._translate_event(events[0]) if len(events) == 1 else b"".join(map(self._translate_event, events))
 
-    def _one_translated(self, event: bytes) -> bytes:
+    def _translate_event(self, event: bytes) -> bytes:
         if event == b"[DONE]":
-            self._is_over = True
+            self._has_ended = True
             return b""
-        if self._like is not None and (text := self._like.text_of(event)) is not None:
-            self._unlike = 0
-            return self._text_translated(self._answer.feed_text(self._like.index, text), self._like.index)
+        if self._template is not None and (text := self._template.text_of(event)) is not None:
+            self._misses = 0
+            return self._translate_text(self._answer.feed_text(self._template.index, text), self._template.index)
         chunk = _read(event)
-        written = self._written(self._answer.feed(self._as_chunk(chunk)))
-        if self._unlike < MAX_UNLIKE and not self._answer.is_done:
-            self._unlike += 1
-            self._like = chunk_template(event, chunk)
-            if self._like is not None:
-                self._around = split_at_text(self._answer.text_chunk(self._like.index, MARK))
+        written = self._write(self._answer.feed(self._as_chunk(chunk)))
+        if self._misses < MAX_MISSES and not self._answer.is_done:
+            self._misses += 1
+            self._template = chunk_template(event, chunk)
+            if self._template is not None:
+                self._affixes = split_at_text(self._answer.text_chunk(self._template.index, MARK))
         return written
 
-    def _text_translated(self, said: str | list[JsonObject], index: int) -> bytes:
-        if not isinstance(said, str):
-            return self._written(said)
+    def _translate_text(self, text: str | list[JsonObject], index: int) -> bytes:
+        if not isinstance(text, str):
+            return self._write(text)
         if not isinstance(self.writer, OpenAIWriter):
-            return self.writer.write([self._answer.text_chunk(index, said)]) if said else b""
-        return b"".join((self._around[0], encode_json(said), self._around[1])) if said else b""
+            return self.writer.write([self._answer.text_chunk(index, text)]) if text else b""
+        return b"".join((self._affixes[0], encode_json(text), self._affixes[1])) if text else b""
 
-    def _written(self, chunks: list[JsonObject]) -> bytes:
+    def _write(self, chunks: list[JsonObject]) -> bytes:
         if not chunks:
             return b""
         self._has_failed = self._has_failed or is_error(chunks[-1])  # nothing follows an error
@@ -198,9 +201,9 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
 
 
 class BufferedExchange(_Exchange[BufferedCompletion]):
-    """An exchange in one piece: `feed` takes the body of a server's 200.
+    """An exchange in one piece: `feed` takes the body of a response with status 200.
 
-    ``as_completion`` and ``as_body``: the server's side, where that is not OpenAI's.
+    ``as_completion`` and ``as_body`` convert from and to a server with another API than OpenAI's.
     """
 
     def __init__(
@@ -216,34 +219,26 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
         self._answer = BufferedCompletion(self._request)
 
     def give_up(self) -> JsonObject | None:
-        """As `StreamedExchange.give_up`: the completion for the client."""
+        """Return the previous completion for the client; see `StreamedExchange.give_up`."""
         return self._answer.use_previous()
 
     def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:
-        """The status and the completion for a client, or the body of one more request to the server."""
+        """Return the status and the completion for the client, or the body of a follow-up request."""
         completion = self._as_completion(_read(body))
         if is_error(completion):
             return 502, completion
         if not isinstance(completion, dict) or not isinstance(completion.get("choices"), list):
-            shown = body[:80].decode("utf-8", "replace")
-            return 502, error_object(f"the model server answered {shown!r}, not a chat completion", "upstream_error")
+            excerpt = body[:80].decode("utf-8", "replace")
+            return 502, error_object(f"the model server answered {excerpt!r}, not a chat completion", "upstream_error")
         answer = self._answer.feed(completion)
         if isinstance(answer, TranslatedRequest):
             return self._as_body(answer.body)
         return (502 if is_error(answer) else 200), answer
 
 
-def _reader_of(request: TranslatedRequest) -> EventReader | LineReader:
-    return LineReader() if streams_lines(request.body) else EventReader()
-
-
 def _read(data: bytes) -> Json:
     try:
         return read_json(data)
     except ValueError:
-        shown = data[:80].decode("utf-8", "replace")
-        return error_object(f"the model server sent {shown!r}, which is not JSON", "upstream_error")
-
-
-def _as_it_is(value: Json) -> Json:
-    return value
+        excerpt = data[:80].decode("utf-8", "replace")
+        return error_object(f"the model server sent invalid JSON: {excerpt!r}", "upstream_error")

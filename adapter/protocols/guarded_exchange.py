@@ -1,6 +1,6 @@
-"""What is asked again of a model within one exchange, so that the client sees only the better answer. No I/O.
+"""Retry unusable answers within an exchange, so that the client sees only the better one. No I/O.
 
-Each request with tools has one `ResponseGuard`: it keeps what the guardrails have to know, and the bounds of asking again.
+Each request with tools has one `ResponseGuard`, which holds the guardrails' state and the limits of retries.
 """
 
 from __future__ import annotations
@@ -22,70 +22,72 @@ from adapter.protocols.openai_errors import RequestError
 from adapter.tools.tool import ToolSet
 
 EXTENSION = "adapter"
-"""The field of a request that is meant for us: ``{"adapter": {"steps": {...}}}``."""
-
-
+"""The request field for this server: ``{"adapter": {"steps": {...}}}``."""
 ASKED_AGAIN = "x-adapter-asked-again"
-"""The header of a whole answer that names the guardrails for which the model was asked again."""
+"""Response header of a buffered answer with the guardrails that caused retries."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How answers are watched. ``retries``: answers of one request that are asked again, in ``seconds`` from its
-    beginning by ``clock``, and as long as those that were of no use have at most ``tokens``."""
+    """When answers are retried.
+
+    ``retries``: maximum number of retries per request, within ``seconds`` of its start by ``clock``, and until the
+    discarded answers have ``tokens`` tokens.
+    """
 
     on: frozenset[str] = DEFAULT
     retries: int = RETRIES
     tokens: int = 4_096
     seconds: float = 120.0
     clock: Callable[[], float] = float
-    """Seconds; by default time stands still."""
+    """In seconds; the default never advances."""
 
-    def watch(
-        self, body: JsonObject, tools: ToolSet, described: ToolSet, encode: Encode, *, is_held: bool, may_hold: bool,
-        must_mend: bool,
+    def make_guard(
+        self, body: JsonObject, tools: ToolSet, described: ToolSet, encode: Encode, *, is_enforced: bool = False,
+        may_enforce: bool = False, requires_valid_calls: bool = False,
     ) -> ResponseGuard | None:  # fmt: skip
-        """For a client's request; None where nothing is watched. ``is_held``: the answer is held to calls already.
-        ``may_hold``: the next one may be. ``must_mend``: broken calls count, whatever is on.
+        """Return the guard of a client's request, or None if there is nothing to guard.
 
-        Raises RequestError for steps that are none.
+        ``is_enforced``: the answer is constrained to calls. ``may_enforce``: the next one may be.
+        ``requires_valid_calls``: check for broken calls even if that guardrail is off. Raises RequestError for invalid
+        steps.
         """
         steps = parse_request_steps(body, described)
-        on = self.on & BY_STEPS if is_held else self.on | BROKEN_CALLS if must_mend else self.on
+        on = self.on & BY_STEPS if is_enforced else self.on | BROKEN_CALLS if requires_valid_calls else self.on
         if not tools or not on or not self.retries or body.get("n") not in (None, 1):
             return None
         guardrails = Guardrails(tools, on=on, steps=steps, retries=self.retries, encode=encode)
         return ResponseGuard(
-            guardrails, body.get("messages"), self.tokens, self.clock() + self.seconds, self.clock, may_hold
+            guardrails, body.get("messages"), self.tokens, self.clock() + self.seconds, self.clock, may_enforce
         )
 
 
 @dataclass(slots=True)
 class ResponseGuard:
-    """See the module. ``may_hold``: the server can be told to hold an answer to a call."""
+    """Decides whether an answer is retried. ``may_enforce``: the server can constrain an answer to a call."""
 
     _guardrails: Guardrails
     _messages: Json
     _tokens_left: int
     _until: float
     _clock: Callable[[], float]
-    may_hold: bool
+    may_enforce: bool
     _past: CallHistory | None = None
     asked_again: list[str] = field(default_factory=list)
-    """The guardrails for which was asked again, in order."""
+    """The guardrails that caused retries, in order."""
 
     @property
     def holds_text(self) -> bool:
-        """Whether an answer in words may be taken back: no text of it is to go out before a call comes."""
+        """True if an answer in words may be retried, so that no text may be sent before a call."""
         steps = self._guardrails.steps
         return "missing_steps" in self._guardrails.on and bool(steps.tools) and bool(steps.left(self.past))
 
     def holds_call(self, name: str) -> bool:
-        """Whether a call of ``name`` may be taken back: nothing of it is to go out before it is whole."""
+        """Return whether a call of ``name`` may be retried, so that none of it may be sent before it is complete."""
         return name not in self._guardrails.tools or bool(self._guardrails.steps.tools)
 
-    def is_over(self, content: str) -> bool:
-        """Whether a call after ``content`` is none of this answer."""
+    def has_ended(self, content: str) -> bool:
+        """Return whether the answer ended before a call that follows ``content``."""
         return self._guardrails.answer_has_ended(self.past, content)
 
     @property
@@ -94,12 +96,14 @@ class ResponseGuard:
             self._past = call_history_of(self._messages)
         return self._past
 
-    def judge(self, said: CandidateAnswer, finish_reason: str | None, wrote: Callable[[], str]) -> Retry | None:
-        """What to ask again; None where the answer counts as it is. ``wrote``: all of it."""
-        verdict = self._guardrails.check_response(self.past, said, finish_reason)
+    def judge(
+        self, answer: CandidateAnswer, finish_reason: str | None, written_text: Callable[[], str]
+    ) -> Retry | None:
+        """Return the retry of an answer, or None to accept it. ``written_text``: its whole text."""
+        verdict = self._guardrails.check_response(self.past, answer, finish_reason)
         if not isinstance(verdict, Retry) or self._clock() > self._until:
             return None
-        self._tokens_left -= estimate_tokens(wrote())
+        self._tokens_left -= estimate_tokens(written_text())
         if self._tokens_left < 0:
             return None
         self.asked_again.append(verdict.guardrail)
@@ -107,7 +111,7 @@ class ResponseGuard:
 
 
 def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
-    """The steps that a request brings. Raises RequestError."""
+    """Return the steps in a request. Raises RequestError."""
     extension = body.get(EXTENSION)
     if not isinstance(extension, dict) or extension.get("steps") is None:
         return Steps()
@@ -118,15 +122,18 @@ def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
 
 
 def asked_again_header(completion: JsonObject) -> dict[str, str]:
-    """None where nothing was asked again."""
-    told = completion.get(EXTENSION)
-    return {ASKED_AGAIN: ",".join(told["asked_again"])} if isinstance(told, dict) and "asked_again" in told else {}
+    """Return the header of a completion with retries, otherwise no header."""
+    extension = completion.get(EXTENSION)
+    guardrails = extension.get("asked_again") if isinstance(extension, dict) else None
+    return {ASKED_AGAIN: ",".join(guardrails)} if guardrails else {}
 
 
-def with_retry_message(messages: Sequence[Json], wrote: str, message: str) -> list[Json]:
-    """The conversation with an answer that was of no use, and what is said about it."""
-    said = [*messages, {"role": "assistant", "content": wrote}] if wrote.strip() else list(messages)
-    last = said[-1] if said else None
+def with_retry_message(messages: Sequence[Json], written_text: str, message: str) -> list[Json]:
+    """Add an unusable answer and the message about it to the conversation."""
+    conversation = list(messages)
+    if written_text.strip():
+        conversation.append({"role": "assistant", "content": written_text})
+    last = conversation[-1] if conversation else None
     if isinstance(last, dict) and last.get("role") == "user" and isinstance(last.get("content"), str | list):
-        return [*said[:-1], {**last, "content": concat_content(last["content"], message, "\n\n")}]
-    return [*said, {"role": "user", "content": message}]
+        return [*conversation[:-1], {**last, "content": concat_content(last["content"], message, "\n\n")}]
+    return [*conversation, {"role": "user", "content": message}]

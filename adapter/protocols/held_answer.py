@@ -1,4 +1,4 @@
-"""One answer of the model to one request: its text, as the response guard, recordings and live views need it."""
+"""The state of one model answer: its text for the response guard, recordings and live views."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from adapter.protocols.verbatim_calls import Call
 
 
 class HeldAnswer:
-    """``retry``: the number of attempts before this one. ``holds_text``: no text goes to the client before the answer
-    is accepted. What only recordings need is kept only while something observes the request."""
+    """``retry``: number of attempts before this one. ``holds_text``: no text is sent to the client before the answer is
+    accepted. Data for recordings is collected only if the request is observed."""
 
     def __init__(self, request: TranslatedRequest, retry: int = 0) -> None:
         self.request, self.retry = request, retry
@@ -49,16 +49,16 @@ class HeldAnswer:
         self._facts: JsonObject = {}
         observation = request.observation
         self._is_observed = observation.is_active
-        self._began = observation.clock() if self._is_observed else 0.0
-        self._listener = observation.listen(self._asked) if observation.listen is not None else None
+        self._began = request.clock() if self._is_observed else 0.0
+        self._listener = observation.listen(self._request_record) if observation.listen is not None else None
 
     def record_text(self, raw: str) -> None:
-        """Take a piece of the model's text before it is parsed."""
+        """Record a piece of the model's text before it is parsed."""
         self._raw.add(raw)
         self._begin()
 
     def record_reasoning(self, text: str) -> None:
-        """Take reasoning that the server has split off the text."""
+        """Record reasoning that the server has split off the text."""
         self._has_reasoned = True
         self._begin()
         if self._is_observed:
@@ -67,7 +67,7 @@ class HeldAnswer:
             self._listener.take([ReasoningDelta(text, "")])
 
     def take_text(self, events: Sequence[Event], text: str) -> None:
-        """As `take`, of one `TextDelta`."""
+        """Record a single `TextDelta`; see `take`."""
         self._content.add(text)
         if self._listener is not None:
             self._listener.take(events)
@@ -104,13 +104,13 @@ class HeldAnswer:
         self._held.append(text)
 
     def release(self) -> str:
-        """The text that was held back; from here on none is."""
+        """Return the held text and stop holding."""
         held, self._held = "".join(self._held), []
         self.holds_text = False
         return held
 
-    def said(self, event: ToolCall | InvalidToolCall | None = None, rest: Sequence[Event] = ()) -> CandidateAnswer:
-        """The answer up to ``event``. ``rest``: events that were taken, but come after its content."""
+    def candidate(self, event: ToolCall | InvalidToolCall | None = None, rest: Sequence[Event] = ()) -> CandidateAnswer:
+        """Return the answer up to ``event``. ``rest``: events already taken that follow its content."""
         content = str(self._content)
         end = max(0, len(content) - sum(len(each.text) for each in rest if isinstance(each, TextDelta)))
         raw = str(self._raw) if self._rejected else ""
@@ -123,17 +123,17 @@ class HeldAnswer:
             self._has_invented,
         )
 
-    def wrote(self, event: ToolCall | InvalidToolCall | None = None) -> str:
-        """The answer as the model may see it again: text and ``event``, without reasoning and markup."""
+    def written_text(self, event: ToolCall | InvalidToolCall | None = None) -> str:
+        """Return the text and ``event`` without reasoning and markup, for showing it to the model again."""
         content = str(self._content)
         return f"{content.rstrip()}\n{event.raw}".lstrip() if event is not None else content
 
     def record_outcome(self, calls: Sequence[Call], finish_reason: str | None) -> None:
-        """``calls``: those that the client has of this answer. ``finish_reason``: None where it is retried."""
+        """Record the ``calls`` sent to the client. ``finish_reason``: None if the answer is retried."""
         self.has_outcome = True
         if self._is_observed:
             self._facts |= {
-                "duration_s": self._since(),
+                "duration_s": self._elapsed_s(),
                 "finish_reason": finish_reason,
                 "calls": tuple(RecordedCall(name=name, arguments=arguments) for _, name, arguments in calls),
                 "asked_again": finish_reason is None,
@@ -141,41 +141,41 @@ class HeldAnswer:
             }
 
     def close(self, why: str = "") -> None:
-        """Report the exchange to its observers, once. ``why``: there was no answer."""
+        """Report the exchange to its observers, once. ``why``: the reason for a missing answer."""
         if not self._is_observed or self._is_closed:
             return
         self._is_closed = True
         exchange = None
         if self.has_outcome:
             text = {"text": str(self._raw), "reasoning": "".join(self._server_reasoning)}
-            exchange = self._asked.model_copy(update=text | self._facts)
+            exchange = self._request_record.model_copy(update=text | self._facts)
             if self.request.observation.observe is not None:
                 self.request.observation.observe(exchange)
         if self._listener is not None:
             self._listener.end(exchange, why)
 
     @cached_property
-    def _asked(self) -> RecordedExchange:
-        """The exchange before its answer."""
-        request, how, messages = self.request, self.request.parsing, self.request.client.messages
+    def _request_record(self) -> RecordedExchange:
+        """The recorded exchange before its answer."""
+        request, parsing, messages = self.request, self.request.parsing, self.request.client.messages
         return RecordedExchange(
             model=str(request.body.get("model") or ""),
-            format=how.format,
-            policy=how.policy,
-            generation_prompt=how.generation_prompt,
+            format=parsing.format,
+            policy=parsing.policy,
+            generation_prompt=parsing.generation_prompt,
             sent=request.body,
             messages=None if messages == request.body.get("messages") else tuple(messages or ()),
             tools=tuple(tool.to_openai() for tool in request.tools.values()),
-            is_restricted=how.is_restricted,
+            is_restricted=parsing.is_restricted,
             is_parallel=request.client.parallel,
-            has_reply=how.reply is not None,
+            has_reply=parsing.reply is not None,
             retry=self.retry,
             text="",
         )
 
     def _begin(self) -> None:
         if self._is_observed and "first_s" not in self._facts:
-            self._facts["first_s"] = self._since()
+            self._facts["first_s"] = self._elapsed_s()
 
-    def _since(self) -> float:
-        return round(self.request.observation.clock() - self._began, 4)
+    def _elapsed_s(self) -> float:
+        return round(self.request.clock() - self._began, 4)

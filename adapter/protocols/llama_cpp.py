@@ -1,6 +1,6 @@
-"""llama.cpp's own completions in place of its chat: only there a grammar may wait for a call to begin.
+"""Use llama.cpp's completions instead of its chat, as only they support lazy grammars.
 
-On the chat endpoint ``grammar_lazy`` is ignored and the grammar strict from the first token. So the messages go through
+The chat endpoint ignores ``grammar_lazy`` and applies the grammar from the first token. So the messages are sent to
 ``/apply-template`` and the prompt to ``/completion``. Recorded from llama.cpp b11549.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from adapter.core.events import Json, JsonObject
 
 WORD, PATTERN = 1, 2
-"""llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE: the grammar holds from where this text begins, or what the first group of
-this regular expression found."""
+"""llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE: the grammar applies from the start of this text, or of this regular
+expression's first group."""
 
 _CHAT_ONLY = frozenset(
     {
@@ -28,16 +28,16 @@ _FOR_TEMPLATE = (
 
 
 def has_lazy_grammar(body: JsonObject) -> bool:
-    """Whether a chat request has a grammar that waits."""
+    """Return whether a chat request has a lazy grammar."""
     return body.get("grammar_lazy") is True
 
 
 def lazy_grammar_fields(grammar: str, word: str, tokens: Iterable[str], bare: Iterable[str] = ()) -> JsonObject:
-    """What makes a grammar wait for ``word``, with which its texts begin.
+    """Return the fields for a grammar that applies once ``word``, the beginning of its texts, appears.
 
-    ``tokens``: texts that may be one token of the model's vocabulary: llama.cpp refuses a word that is one unless it is
-    named here, and leaves such tokens out of the text. ``bare``: tools for whose calls in JSON alone, on a line of its
-    own or in a fence, it waits as well.
+    ``tokens``: texts that may be single tokens. llama.cpp rejects a trigger word that is a token not listed here, and
+    removes such tokens from the text. ``bare``: tools whose calls are also recognized as bare JSON on a line or in a
+    fence.
     """
     triggers: list[Json] = [{"type": WORD, "value": word}]
     if names := "|".join(re.escape(name) for name in bare):
@@ -47,12 +47,12 @@ def lazy_grammar_fields(grammar: str, word: str, tokens: Iterable[str], bare: It
 
 
 def template_request(body: JsonObject) -> JsonObject:
-    """The request to ``/apply-template`` for a chat request."""
+    """Return the request to ``/apply-template`` for a chat request."""
     return {key: body[key] for key in _FOR_TEMPLATE if key in body}
 
 
 def completion_request(body: JsonObject, prompt: str) -> JsonObject:
-    """The request to ``/completion`` for a chat request and its prompt."""
+    """Return the request to ``/completion`` for a chat request and its prompt."""
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
     request: JsonObject = {key: value for key, value in body.items() if key not in _CHAT_ONLY}
     match body.get("response_format"):
@@ -64,25 +64,25 @@ def completion_request(body: JsonObject, prompt: str) -> JsonObject:
 
 
 def without_grammar(body: JsonObject) -> JsonObject:
-    """The chat request, free."""
+    """Return the chat request without a grammar."""
     return {key: value for key, value in body.items() if not key.startswith("grammar")}
 
 
 def as_chat(answer: Json) -> Json:
-    """An event or the whole of ``/completion`` as that of the chat; anything else as it is."""
+    """Convert an answer of ``/completion``, or an event, to that of a chat; return anything else unchanged."""
     if not isinstance(answer, dict) or "choices" in answer or not isinstance(answer.get("content"), str):
         return answer
     text = {"role": "assistant", "content": answer["content"]}
     reason = None
     if answer.get("stop"):
         reason = "length" if answer.get("stop_type") == "limit" or answer.get("truncated") else "stop"
-    made: JsonObject = {
+    chunk: JsonObject = {
         "model": answer.get("model"),
         "choices": [{"index": 0, "delta": text, "message": text, "finish_reason": reason}],
     }
-    made |= {"prompt_progress": answer["prompt_progress"]} if "prompt_progress" in answer else {}
+    chunk |= {"prompt_progress": answer["prompt_progress"]} if "prompt_progress" in answer else {}
     if reason:
-        read, written = answer.get("tokens_evaluated") or 0, answer.get("tokens_predicted") or 0
-        made["usage"] = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
-        made |= {"timings": answer["timings"]} if "timings" in answer else {}
-    return made
+        prompt, completion = answer.get("tokens_evaluated") or 0, answer.get("tokens_predicted") or 0
+        chunk["usage"] = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+        chunk |= {"timings": answer["timings"]} if "timings" in answer else {}
+    return chunk

@@ -1,7 +1,7 @@
-"""Log probabilities of tokens, as far as the tokens are in the text that a client gets.
+"""Align token logprobs with the content sent to the client.
 
-A server tells them for what the model wrote; of that reasoning, calls and their markers are taken out. What is left
-still has its tokens, those aside that lie across a border.
+Servers send logprobs for all of the model's text, from which reasoning, calls and markers are removed. Content keeps
+its logprobs, except for tokens that cross a boundary.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from adapter.core.events import Event, Json, JsonObject
 
 
 class LogprobAligner:
-    """``add`` takes the text as it comes, with its tokens; ``take`` says that so many characters of it were read."""
+    """``add`` takes the model's text with its tokens; ``take`` consumes parsed characters."""
 
     def __init__(self) -> None:
-        self._tokens: deque[tuple[int, int, JsonObject]] = deque()  # where each begins and ends
+        self._tokens: deque[tuple[int, int, JsonObject]] = deque()  # begin, end, entry
         self._added = 0
         self._read = 0
-        self._shown_from: int | None = None  # where the text began that is shown without a break up to here
+        self._shown_from: int | None = None  # start of the unbroken content up to here
 
     def add(self, text: str, logprobs: Json) -> None:
-        """``logprobs``: of OpenAI's shape. Tokens that are not those of ``text`` are left out."""
+        """Add text with logprobs in OpenAI's shape. Tokens that do not match ``text`` are ignored."""
         entries = logprobs.get("content") if isinstance(logprobs, dict) else None
         tokens = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
         before = "".join(str(each.get("token")) for each in tokens).rfind(text)
@@ -33,23 +33,23 @@ class LogprobAligner:
                 self._tokens.append((start, end, each))
         self._added += len(text)
 
-    def attach(self, event: Event, made: Sequence[JsonObject | str]) -> None:
-        """Put the tokens of ``event`` into ``made``, what the client gets of it, where that is its text as it was."""
-        shown = made[0] if len(made) == 1 and isinstance(made[0], dict) else {}
-        is_shown = shown.get("content") == event.raw and bool(event.raw)
+    def attach(self, event: Event, deltas: Sequence[JsonObject | str]) -> None:
+        """Add the tokens of ``event`` to its delta, if this is its unchanged text."""
+        delta = deltas[0] if len(deltas) == 1 and isinstance(deltas[0], dict) else {}
+        is_shown = delta.get("content") == event.raw and bool(event.raw)
         if tokens := self.take(len(event.raw), is_shown=is_shown):
-            shown["logprobs"] = tokens
+            delta["logprobs"] = tokens
 
     def take(self, size: int, *, is_shown: bool) -> list[JsonObject]:
-        """The tokens that end in these characters, where all of each is shown."""
+        """Return the tokens that end within the next ``size`` characters and are entirely content."""
         begin, self._read = self._read, self._read + size
         if not is_shown:
             self._shown_from = None
         elif self._shown_from is None:
             self._shown_from = begin
-        shown = []
+        entries = []
         while self._tokens and self._tokens[0][1] <= self._read:
             start, _, entry = self._tokens.popleft()
             if self._shown_from is not None and start >= self._shown_from:
-                shown.append(entry)
-        return shown
+                entries.append(entry)
+        return entries

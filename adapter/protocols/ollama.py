@@ -1,8 +1,8 @@
-"""Ollama's own interface (``/api/chat``) as OpenAI's, and back.
+"""Translate Ollama's API (``/api/chat``) to OpenAI's and back.
 
-Source: https://github.com/ollama/ollama/blob/main/docs/api.md and recorded exchanges.
-Differences: fields of sampling stand in ``options``, arguments are objects, results are
-named by their tool, images stand beside the text, a stream is JSON lines and is the default.
+Source: https://github.com/ollama/ollama/blob/main/docs/api.md and recorded exchanges. Differences: sampling parameters
+are in ``options``, arguments are objects, results name their tool, images are next to the text, and streams are JSON
+lines and the default.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 from adapter.conversation.message_content import image_part, image_url
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.dropped_fields import FieldHandling, dropped_fields
+from adapter.protocols.dropped_fields import FieldHandling, dropped_fields, field_table, unknown_fields
 from adapter.protocols.guarded_exchange import EXTENSION
-from adapter.protocols.openai_errors import RequestError, error_object, is_error, objects_in, require_type
+from adapter.protocols.openai_errors import RequestError, error_object, error_text, is_error, objects_in, require_type
 from adapter.protocols.sse import encode_json
 
 OPTIONS = {
@@ -37,75 +37,59 @@ OPTIONS = {
     "mirostat_eta": "mirostat_eta",
     "num_keep": "n_keep",
 }
-"""Ollama's names, and those of OpenAI's interface."""
+"""Ollama's names of sampling parameters, and OpenAI's."""
 
-FIELDS: Mapping[str, FieldHandling] = {
-    "model": "passed",
-    "messages": "mapped",
-    "tools": "mapped",
-    "stream": "taken",
-    "options": "mapped",
-    "format": "mapped",
-    "think": "mapped",
-    "keep_alive": "left out",
-    "logprobs": "left out",
-    "top_logprobs": "left out",
-    "truncate": "left out",
-    "shift": "left out",
-    EXTENSION: "taken",
-}
-"""Of ``/api/chat``, for servers that are no Ollama; what is not named here is left out as well."""
+FIELDS = field_table(
+    {
+        "passed": "model",
+        "mapped": "messages tools options format think",
+        "taken": f"stream {EXTENSION}",
+        "left out": "keep_alive logprobs top_logprobs truncate shift",
+    }
+)
+"""Fields of ``/api/chat``, for servers other than Ollama. Other fields are dropped."""
 
 GENERATE_FIELDS: Mapping[str, FieldHandling] = {
-    **{name: fate for name, fate in FIELDS.items() if name not in ("messages", "tools", EXTENSION)},
-    "prompt": "mapped",
-    "system": "mapped",
-    "images": "mapped",
-    "raw": "refused",
-    "suffix": "refused",
-    "context": "refused",
-    "template": "refused",
-    "width": "left out",
-    "height": "left out",
-    "steps": "left out",
+    **{name: handling for name, handling in FIELDS.items() if name not in ("messages", "tools", EXTENSION)},
+    **field_table(
+        {
+            "mapped": "prompt system images",
+            "refused": "raw suffix context template",
+            "left out": "width height steps",
+        }
+    ),
 }
-"""Of ``/api/generate``."""
+"""Fields of ``/api/generate``."""
 
-EMBED_FIELDS: Mapping[str, FieldHandling] = {
-    "model": "passed",
-    "input": "passed",
-    "prompt": "mapped",
-    "dimensions": "passed",
-    "truncate": "left out",
-    "options": "left out",
-    "keep_alive": "left out",
-}
-"""Of ``/api/embed`` and ``/api/embeddings``."""
+EMBED_FIELDS = field_table(
+    {"passed": "model input dimensions", "mapped": "prompt", "left out": "truncate options keep_alive"}
+)
+"""Fields of ``/api/embed`` and ``/api/embeddings``."""
 
 NATIVE = ("options", "format", "keep_alive", "think", "logprobs", "top_logprobs", "truncate", "shift")
-"""What another Ollama understands."""
+"""Fields forwarded to another Ollama."""
 
 
-def as_openai(body: JsonObject, left_out: list[str] | None = None) -> JsonObject:
-    """The request as OpenAI's, and in ``left_out`` what is lost. Raises RequestError for messages that are none."""
+def as_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
+    """Return the request as a chat completion, and add dropped fields to ``dropped``. Raises RequestError."""
     messages = objects_in(body.get("messages"), "messages")
     options = require_type(dict, body.get("options"), "options")
-    if left_out is not None:
-        left_out += unknown_fields(body, FIELDS)
-        left_out += [f"options.{name}" for name in dropped_fields(options, options.keys() - OPTIONS.keys())]
+    if dropped is not None:
+        dropped += unknown_fields(body, FIELDS)
+        dropped += [f"options.{name}" for name in dropped_fields(options, options.keys() - OPTIONS.keys())]
     request: JsonObject = {
         "model": body.get("model"),
         "messages": [_message(message, index) for index, message in enumerate(messages)],
         "stream": body.get("stream") is not False,
         **{name: options[own] for own, name in OPTIONS.items() if options.get(own) is not None},
     }
-    if isinstance(limit := request.get("max_tokens"), int) and limit < 0:  # Ollama's "without end"
+    if isinstance(limit := request.get("max_tokens"), int) and limit < 0:  # Ollama's value for no limit
         del request["max_tokens"]
     if request["stream"]:
         request["stream_options"] = {"include_usage": True}
     if body.get("tools"):
         tools = objects_in(body["tools"], "tools")
-        request["tools"] = [{**tool, "type": "function"} for tool in tools]  # there is no other kind
+        request["tools"] = [{**tool, "type": "function"} for tool in tools]  # the only type of tools
     if body.get("format") == "json":
         request["response_format"] = {"type": "json_object"}
     elif isinstance(body.get("format"), dict):
@@ -115,23 +99,18 @@ def as_openai(body: JsonObject, left_out: list[str] | None = None) -> JsonObject
     return request | extension | _thinking(body.get("think"))
 
 
-def unknown_fields(body: JsonObject, fields: Mapping[str, FieldHandling]) -> list[str]:
-    """What a request has that is left out."""
-    return dropped_fields(body, [name for name in body if fields.get(name, "left out") == "left out"])
-
-
 def _thinking(think: Json) -> JsonObject:
-    """How servers that are no Ollama are told to think, or not, or how much."""
+    """Convert to the switches for thinking of servers other than Ollama."""
     if isinstance(think, bool):
         return {"chat_template_kwargs": {"enable_thinking": think}}
     return {"reasoning_effort": think} if isinstance(think, str) and think else {}
 
 
 def generation_as_chat(body: JsonObject) -> JsonObject:
-    """A request to ``/api/generate`` as one to ``/api/chat``. Raises RequestError for what a chat cannot say."""
-    for field, fate in GENERATE_FIELDS.items():
-        if fate == "refused" and body.get(field):
-            raise RequestError(f"{field!r} needs an Ollama as model server: leave it out, or use /api/chat", field)
+    """Convert a request to ``/api/generate`` to a chat. Raises RequestError for fields that a chat does not have."""
+    for field, handling in GENERATE_FIELDS.items():
+        if handling == "refused" and body.get(field):
+            raise RequestError(f"{field!r} requires Ollama as the model server: omit it, or use /api/chat", field)
     prompt = {"role": "user", "content": require_type(str, body.get("prompt"), "prompt"), "images": body.get("images")}
     rules = require_type(str, body.get("system"), "system")
     chat = {key: value for key, value in body.items() if key not in ("prompt", "system", "images")}
@@ -139,40 +118,41 @@ def generation_as_chat(body: JsonObject) -> JsonObject:
 
 
 def embedding_request(body: JsonObject) -> JsonObject:
-    """A request to ``/api/embed``, or the older ``/api/embeddings``, as OpenAI's."""
-    asked: JsonObject = {"model": body.get("model"), "input": body.get("input", body.get("prompt"))}
-    return asked | ({"dimensions": body["dimensions"]} if body.get("dimensions") else {})
+    """Convert a request to ``/api/embed``, or to the older ``/api/embeddings``."""
+    request: JsonObject = {"model": body.get("model"), "input": body.get("input", body.get("prompt"))}
+    return request | ({"dimensions": body["dimensions"]} if body.get("dimensions") else {})
 
 
 def embedding_answer(answer: Mapping[str, Any], model: str, *, is_old: bool, elapsed_ns: int) -> JsonObject:
-    """OpenAI's answer with embeddings in Ollama's shape."""
-    found = [each.get("embedding") or [] for each in answer.get("data") or () if isinstance(each, dict)]
+    """Convert an answer with embeddings."""
+    embeddings = [each.get("embedding") or [] for each in answer.get("data") or () if isinstance(each, dict)]
     if is_old:
-        return {"embedding": next(iter(found), [])}
+        return {"embedding": next(iter(embeddings), [])}
     counted = (answer.get("usage") or {}).get("prompt_tokens") or 0
-    taken = {"total_duration": elapsed_ns, "load_duration": 0, "prompt_eval_count": counted}
-    return {"model": model, "embeddings": found, **taken}
+    stats = {"total_duration": elapsed_ns, "load_duration": 0, "prompt_eval_count": counted}
+    return {"model": model, "embeddings": embeddings, **stats}
 
 
 def _message(message: JsonObject, index: int) -> JsonObject:
-    made: JsonObject = {key: message[key] for key in ("role", "content") if key in message}
+    converted: JsonObject = {key: message[key] for key in ("role", "content") if key in message}
     if message.get("images"):
         images = require_type(list, message["images"], f"messages[{index}].images")
         texts = [require_type(str, each, f"messages[{index}].images[{number}]") for number, each in enumerate(images)]
-        text = {"type": "text", "text": made.get("content") or ""}
-        made["content"] = [text, *(image_part(f"data:{_mime(each)};base64,{each}") for each in texts)]
+        text = {"type": "text", "text": converted.get("content") or ""}
+        converted["content"] = [text, *(image_part(f"data:{_mime(each)};base64,{each}") for each in texts)]
     if message.get("tool_calls"):
-        made["tool_calls"] = [
+        converted["tool_calls"] = [
             {"id": call.get("id") or f"call_{index}_{number}", "type": "function", **call}
             for number, call in enumerate(objects_in(message["tool_calls"], f"messages[{index}].tool_calls"))
         ]
     if message.get("role") == "tool":
-        made |= {"name": message.get("tool_name") or message.get("name"), "tool_call_id": message.get("tool_call_id")}
-    return made
+        name = message.get("tool_name") or message.get("name")
+        converted |= {"name": name, "tool_call_id": message.get("tool_call_id")}
+    return converted
 
 
 def _mime(base64: str) -> str:
-    """By the first bytes; Ollama's interface does not say."""
+    """Detect the type from the first bytes, as Ollama's API does not include it."""
     return next((mime for start, mime in _IMAGES.items() if base64.startswith(start)), "image/png")
 
 
@@ -180,7 +160,8 @@ _IMAGES = {"/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp", "
 
 
 def to_ollama_request(plain: JsonObject, body: Mapping[str, Json]) -> JsonObject:
-    """A translated request for another Ollama: the fields of ``body`` with the plain messages and their constraint."""
+    """Convert a translated request for another Ollama: the fields of ``body`` with the plain messages and the
+    constraint."""
     if "own_prompt" in plain:
         return {**plain, EXTRA: {key: body[key] for key in NATIVE if key in body}}
     native: JsonObject = {key: body[key] for key in ("model", "stream", *NATIVE) if key in body}
@@ -193,11 +174,11 @@ def to_ollama_request(plain: JsonObject, body: Mapping[str, Json]) -> JsonObject
 
 
 EXTRA = "ollama"
-"""Holds, in a request with the model's own prompt, what Ollama's own clients said besides."""
+"""Field of a request with a template prompt that holds the Ollama-specific fields of the client's request."""
 
 
 def render_request(body: JsonObject) -> JsonObject:
-    """The request to ``/api/chat`` that only fills the template; see `adapter.protocols.template_prompt`."""
+    """Return the request to ``/api/chat`` that only renders the template; see `adapter.protocols.template_prompt`."""
     messages = [_with_calls(message) for message in body["messages"]]
     native = {key: value for key, value in (body.get(EXTRA) or {}).items() if key in ("think", "options", "keep_alive")}
     tools = {"tools": body["tools"]} if body.get("tools") else {}
@@ -206,11 +187,12 @@ def render_request(body: JsonObject) -> JsonObject:
 
 
 def generate_request(body: JsonObject, prompt: str) -> JsonObject:
-    """The request to ``/api/generate`` for an answer to ``prompt``, as it stands."""
+    """Return the request to ``/api/generate`` that continues ``prompt`` verbatim."""
     native = {key: value for key, value in (body.get(EXTRA) or {}).items() if key in ("keep_alive", "format")}
-    given = {own: body[name] for own, name in OPTIONS.items() if body.get(name) is not None}
+    sampling = {own: body[name] for own, name in OPTIONS.items() if body.get(name) is not None}
     limit = body.get("max_completion_tokens")
-    options = {**((body.get(EXTRA) or {}).get("options") or {}), **given, **({"num_predict": limit} if limit else {})}
+    ollama_options = (body.get(EXTRA) or {}).get("options") or {}
+    options = {**ollama_options, **sampling, **({"num_predict": limit} if limit else {})}
     if isinstance(options.get("stop"), str):
         options["stop"] = [options["stop"]]
     match body.get("response_format"):
@@ -223,18 +205,18 @@ def generate_request(body: JsonObject, prompt: str) -> JsonObject:
 
 
 def _with_calls(message: JsonObject) -> JsonObject:
-    """A message of a conversation with calls, in Ollama's shape."""
-    made = _native_message({**message, "content": message.get("content") or ""})
+    """Convert a message that may have calls."""
+    converted = _native_message({**message, "content": message.get("content") or ""})
     if message.get("reasoning_content"):
-        made["thinking"] = message["reasoning_content"]
+        converted["thinking"] = message["reasoning_content"]
     if message.get("tool_calls"):
-        made["tool_calls"] = [
+        converted["tool_calls"] = [
             {"id": call["id"], "function": {"index": number, **call["function"]}}
             for number, call in enumerate(message["tool_calls"])
         ]
     if message["role"] == "tool":
-        made |= {"tool_name": message.get("name"), "tool_call_id": message.get("tool_call_id")}
-    return made
+        converted |= {"tool_name": message.get("name"), "tool_call_id": message.get("tool_call_id")}
+    return converted
 
 
 def _native_message(message: JsonObject) -> JsonObject:
@@ -249,11 +231,11 @@ def _native_message(message: JsonObject) -> JsonObject:
 
 
 def as_chunk(line: Json) -> Json:
-    """A line of an Ollama server's stream as OpenAI's chunk; its errors in OpenAI's shape."""
+    """Convert a line of an Ollama server's stream to OpenAI's chunk, and its errors to OpenAI's shape."""
     if is_error(line):
         error = line["error"]
         return line if isinstance(error, dict) else error_object(str(error), "upstream_error")
-    if isinstance(line, dict) and isinstance(line.get("response"), str):  # of /api/generate
+    if isinstance(line, dict) and isinstance(line.get("response"), str):  # from /api/generate
         line = {**line, "message": {"content": line["response"], "thinking": line.get("thinking")}}
     if not isinstance(line, dict) or not isinstance(line.get("message"), dict):
         return line
@@ -269,7 +251,7 @@ def as_chunk(line: Json) -> Json:
 
 
 def as_completion(answer: Json) -> Json:
-    """An Ollama server's whole answer as OpenAI's completion."""
+    """Convert an Ollama server's whole answer."""
     chunk = as_chunk(answer)
     if isinstance(chunk, dict) and chunk.get("choices"):
         (choice,) = chunk["choices"]
@@ -279,15 +261,15 @@ def as_completion(answer: Json) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class OllamaResponseInfo:
-    """``created_at``: RFC 3339. ``elapsed_ns``: since the request came. ``is_generating``: for ``/api/generate``, whose
-    answers are a text."""
+    """``created_at``: RFC 3339. ``elapsed_ns``: since the request arrived. ``is_generating``: for ``/api/generate``,
+    whose answers are text."""
 
     model: str
     created_at: str
     elapsed_ns: Callable[[], int] = int
     is_generating: bool = False
 
-    def said(self, message: JsonObject) -> JsonObject:
+    def wrap(self, message: JsonObject) -> JsonObject:
         head: JsonObject = {"model": self.model, "created_at": self.created_at}
         if not self.is_generating:
             return {**head, "message": message}
@@ -296,23 +278,23 @@ class OllamaResponseInfo:
 
 
 class OllamaWriter:
-    """Chunks as Ollama's JSON lines. ``answering``: whose, and as which."""
+    """Encodes chunks as Ollama's JSON lines."""
 
     content_type = "application/x-ndjson"
 
-    def __init__(self, answering: OllamaResponseInfo) -> None:
-        self._answering = answering
+    def __init__(self, info: OllamaResponseInfo) -> None:
+        self._info = info
         self._first_ns: int | None = None
         self._last: JsonObject = {}
         self.ping = self._line({"role": "assistant", "content": ""})
 
     def write(self, chunks: list[JsonObject]) -> bytes:
-        return b"".join(map(self._written, chunks))
+        return b"".join(map(self._encode, chunks))
 
-    def _written(self, chunk: JsonObject) -> bytes:
+    def _encode(self, chunk: JsonObject) -> bytes:
         if is_error(chunk):
             return _as_line(as_error(chunk))
-        self._first_ns = self._answering.elapsed_ns() if self._first_ns is None else self._first_ns
+        self._first_ns = self._info.elapsed_ns() if self._first_ns is None else self._first_ns
         self._last |= {key: chunk[key] for key in ("usage", "durations", "timings") if chunk.get(key)}
         for choice in chunk["choices"]:
             self._last["finish_reason"] = choice["finish_reason"]
@@ -322,18 +304,18 @@ class OllamaWriter:
         return b""
 
     def end(self) -> bytes:
-        ending = _ending(self._last, self._first_ns or 0, self._answering.elapsed_ns())
-        return _as_line(self._answering.said({"role": "assistant", "content": ""}) | ending)
+        ending = _ending(self._last, self._first_ns or 0, self._info.elapsed_ns())
+        return _as_line(self._info.wrap({"role": "assistant", "content": ""}) | ending)
 
     def _line(self, message: JsonObject) -> bytes:
-        return _as_line({**self._answering.said(message), "done": False})
+        return _as_line({**self._info.wrap(message), "done": False})
 
 
-def as_answer(completion: JsonObject, answering: OllamaResponseInfo) -> JsonObject:
-    """A whole answer in Ollama's shape, from OpenAI's."""
+def as_answer(completion: JsonObject, info: OllamaResponseInfo) -> JsonObject:
+    """Convert a whole completion."""
     choice: JsonObject = next(iter(completion["choices"]), {"message": {}, "finish_reason": "stop"})
     last = {**completion, "finish_reason": choice["finish_reason"]}
-    return answering.said(as_message(choice["message"])) | _ending(last, 0, answering.elapsed_ns())
+    return info.wrap(as_message(choice["message"])) | _ending(last, 0, info.elapsed_ns())
 
 
 def as_message(delta: Mapping[str, Any]) -> JsonObject:
@@ -356,18 +338,17 @@ def as_message(delta: Mapping[str, Any]) -> JsonObject:
 
 
 def as_error(error: JsonObject, _status: int = 500) -> JsonObject:
-    """Ollama's errors are text."""
-    said = error["error"]
-    return {"error": said.get("message", "") if isinstance(said, dict) else str(said)}
+    """Ollama's errors are plain text."""
+    return {"error": error_text(error)}
 
 
 def _ending(last: Mapping[str, Any], first_ns: int, elapsed_ns: int) -> JsonObject:
-    """``first_ns``: until the answer began, where the server does not say how long it read."""
+    """``first_ns``: time until the answer began, used if the server does not report the prompt's duration."""
     measured = {
         "total_duration": elapsed_ns,
         "load_duration": 0,
-        "prompt_eval_duration": _told_ns(last, "prompt_ms", first_ns),
-        "eval_duration": _told_ns(last, "predicted_ms", elapsed_ns - first_ns),
+        "prompt_eval_duration": _timing_ns(last, "prompt_ms", first_ns),
+        "eval_duration": _timing_ns(last, "predicted_ms", elapsed_ns - first_ns),
     }
     reason, usage = last.get("finish_reason"), last.get("usage") or {}
     return {
@@ -380,11 +361,13 @@ def _ending(last: Mapping[str, Any], first_ns: int, elapsed_ns: int) -> JsonObje
     }
 
 
-def _told_ns(last: Mapping[str, Any], name: str, otherwise: int) -> int:
-    """What llama.cpp says of the time it took."""
+def _timing_ns(last: Mapping[str, Any], name: str, default: int) -> int:
+    """Return llama.cpp's own measurement in nanoseconds, or ``default``."""
     timings = last.get("timings")
-    told = timings.get(name) if isinstance(timings, dict) else None
-    return int(told * 1e6) if isinstance(told, int | float) and 0 <= told < 1e12 else otherwise
+    milliseconds = timings.get(name) if isinstance(timings, dict) else None
+    if isinstance(milliseconds, int | float) and 0 <= milliseconds < 1e12:
+        return int(milliseconds * 1e6)
+    return default
 
 
 def _as_line(value: Json) -> bytes:

@@ -1,61 +1,31 @@
-"""The fields of a chat completion, and what becomes of each in a request that is translated.
+"""The fields of a chat completion request, and how each is handled in a translated request.
 
-Source: https://platform.openai.com/docs/api-reference/chat/create. A request that needs no translation goes on whole.
+Source: https://platform.openai.com/docs/api-reference/chat/create and the types of openai-python 3.54.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from adapter.core.events import JsonObject
-from adapter.protocols.dropped_fields import FieldHandling
+from adapter.protocols.dropped_fields import field_table
 from adapter.protocols.guarded_exchange import EXTENSION
 from adapter.protocols.template_prompt import MARKS
 
-FIELDS: Mapping[str, FieldHandling] = {
-    "model": "passed",
-    "messages": "mapped",
-    "tools": "mapped",
-    "tool_choice": "taken",
-    "parallel_tool_calls": "taken",
-    "functions": "mapped",
-    "function_call": "mapped",
-    "stop": "mapped",
-    "n": "passed",
-    "stream": "passed",
-    "stream_options": "passed",
-    "logprobs": "passed",
-    "top_logprobs": "passed",
-    "response_format": "passed",
-    "reasoning_effort": "passed",
-    "max_tokens": "passed",
-    "max_completion_tokens": "passed",
-    "temperature": "passed",
-    "top_p": "passed",
-    "frequency_penalty": "passed",
-    "presence_penalty": "passed",
-    "logit_bias": "passed",
-    "seed": "passed",
-    "user": "passed",
-    "audio": "passed",
-    "metadata": "passed",
-    "modalities": "passed",
-    "moderation": "passed",
-    "prediction": "passed",
-    "prompt_cache_key": "passed",
-    "prompt_cache_options": "passed",
-    "prompt_cache_retention": "passed",
-    "safety_identifier": "passed",
-    "service_tier": "passed",
-    "store": "passed",
-    "verbosity": "passed",
-    "web_search_options": "passed",
-    EXTENSION: "taken",
-}
-"""What is not named here goes on untouched."""
+FIELDS = field_table(
+    {
+        "passed": (
+            "model n stream stream_options logprobs top_logprobs response_format reasoning_effort max_tokens "
+            "max_completion_tokens temperature top_p frequency_penalty presence_penalty logit_bias seed user "
+            "audio metadata modalities moderation prediction prompt_cache_key prompt_cache_options "
+            "prompt_cache_retention safety_identifier service_tier store verbosity web_search_options"
+        ),
+        "mapped": "messages tools functions function_call stop",
+        "taken": f"tool_choice parallel_tool_calls {EXTENSION}",
+    }
+)
+"""Other fields are forwarded unchanged."""
 
-_OURS = {name for name, fate in FIELDS.items() if fate == "taken"} | {"tools", MARKS}
-"""What a client says to us, or is not to say at all."""
+_OURS = {name for name, handling in FIELDS.items() if handling == "taken"} | {"tools", MARKS}
+"""Fields that are not forwarded."""
 
 
 def passthrough_fields(body: JsonObject) -> JsonObject:

@@ -1,8 +1,8 @@
-"""A plain-text model's answer as OpenAI's: streamed chunks, or one whole completion, with ``tool_calls``.
+"""A text model's answer as OpenAI's chat completion, streamed or buffered, with ``tool_calls``.
 
-What the openai SDK makes of each shape decides the shape (it joins every string that
-comes twice): ``role``, a call's ``id`` and ``name`` once, dense ``index`` from 0, one
-finish chunk, the same ``id``, ``created`` and ``model`` throughout.
+The shape follows the openai SDK, which concatenates repeated strings: ``role`` and a call's ``id`` and ``name`` are
+sent once, ``index`` counts from 0 without gaps, there is one finish chunk, and ``id``, ``created`` and ``model`` never
+change.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.usage import parse_usage
 
 DIED = (
-    "the model server closed the connection in the middle of its answer; "
-    "what came of a tool call is not a call. Ask again, or see its log."
+    "the model server closed the connection in the middle of its answer; an unfinished tool call was discarded. "
+    "Retry, or see its log."
 )
 
 
 class _Completion:
-    """The choices of an answer. The first one gets the attempt that began with the request, and the usage."""
+    """The choices of an answer. The first one gets the attempt that began with the request, and the token usage."""
 
     _is_whole = False
 
@@ -33,14 +33,14 @@ class _Completion:
         self._first = HeldAnswer(request)
 
     def next_request(self) -> TranslatedRequest | None:
-        """The request that follows an answer that was not the last word; at most once for each answer."""
+        """Return the follow-up request of a rejected answer, once; otherwise None."""
         for choice in self._choices.values():
             if request := choice.take_next():
                 return request
         return None
 
     def cancel(self, why: str = "") -> None:
-        """The client has gone, or has all it wants. ``why``: there was no answer."""
+        """Stop the answer: the client disconnected or is done. ``why``: the reason for a missing answer."""
         for choice in self._choices.values():
             choice.cancel()
         if not self._choices:
@@ -52,7 +52,7 @@ class _Completion:
 
     def _count(self, chunk: JsonObject) -> None:
         if (usage := parse_usage(chunk)) is not None:
-            self._request.account.count(usage)
+            self._request.stats.count(usage)
             next((choice.attempt for choice in self._choices.values()), self._first).count(usage)
 
     def _choice(self, index: Json) -> ChoiceStream:
@@ -65,17 +65,15 @@ class _Completion:
 
     def _too_many(self, index: Json) -> JsonObject:
         answers = self._request.client.answers
-        asked = f"{answers} answers were" if answers > 1 else "one answer was"
-        return error_object(
-            f"the model server sent answer number {index} (from 0 on), and {asked} asked for", "upstream_error"
-        )
+        expected = f"{answers} answers" if answers > 1 else "one answer"
+        return error_object(f"the model server sent answer {index} (0-based); expected {expected}", "upstream_error")
 
 
 class StreamedCompletion(_Completion):
-    """The answer to one request, as it streams. ``created``: seconds since 1970, for servers that do not say.
+    """The streamed answer to a request. ``created``: seconds since 1970, used if the server sends none.
 
-    `feed` takes the server's chunks, `close` says that no more come; both give the client's.
-    Nothing is raised, whatever the server sends. ``is_done``: the client has all that it asked for.
+    `feed` takes the server's chunks and `close` ends the stream; both return the client's chunks. Nothing is raised,
+    whatever the server sends. ``is_done``: the client's answer is complete.
     """
 
     def __init__(self, request: TranslatedRequest, created: int = 0) -> None:
@@ -93,11 +91,9 @@ class StreamedCompletion(_Completion):
         if self.is_done:
             return []
         if not isinstance(chunk, dict):
-            return self._failed(
-                error_object(f"the model server sent {str(chunk)[:80]!r}, not a chunk", "upstream_error")
-            )
+            return self._fail(error_object(f"the model server sent {str(chunk)[:80]!r}, not a chunk", "upstream_error"))
         if chunk.get("error"):
-            return self._failed(chunk)
+            return self._fail(chunk)
         if not self._has_head:
             self._take_head(chunk)
         self._count(chunk)
@@ -107,27 +103,27 @@ class StreamedCompletion(_Completion):
             is_ours = request.observation.counts_tokens and not request.client.wants_usage and "usage" in chunk
             return [] if is_ours else [{**chunk, **self._head, "choices": []}]
         chunks: list[JsonObject] = []
-        for given in choices if isinstance(choices, list) else ():
-            if not isinstance(given, dict):
+        for given_choice in choices if isinstance(choices, list) else ():
+            if not isinstance(given_choice, dict):
                 continue
-            index = given.get("index")
+            index = given_choice.get("index")
             if isinstance(index, int) and not 0 <= index < self._request.client.answers:
-                return chunks + self._failed(self._too_many(index))
+                return chunks + self._fail(self._too_many(index))
             choice = self._choice(index)
-            said = _object(given.get("delta") or given.get("message"))
-            deltas = choice.feed(said, given.get("finish_reason"), given.get("logprobs"))
+            delta = _object(given_choice.get("delta") or given_choice.get("message"))
+            deltas = choice.feed(delta, given_choice.get("finish_reason"), given_choice.get("logprobs"))
             chunks += self._chunks(choice, deltas, chunk)
             if choice.error:
                 return chunks
-        if chunk.get("prompt_progress"):  # llama.cpp says it before there is anything else to say
+        if chunk.get("prompt_progress"):  # from llama.cpp, before anything else
             chunks = chunks or [{**self._head, "choices": []}]
             chunks[0]["prompt_progress"] = chunk["prompt_progress"]
-        if chunks and chunk.get("usage"):  # vLLM says it in every chunk when asked to
+        if chunks and chunk.get("usage"):  # vLLM includes it in every chunk on request
             chunks[-1]["usage"] = chunk["usage"]
         return chunks
 
     def feed_text(self, index: int, text: str) -> str | list[JsonObject]:
-        """As `feed`, of text alone for a choice that has begun; returns text where the result is text alone."""
+        """Feed text of a choice that has begun, and return text if the result is only text."""
         if self.is_done:
             return []
         choice = self._choices[index]
@@ -135,19 +131,19 @@ class StreamedCompletion(_Completion):
         return deltas if isinstance(deltas, str) else self._chunks(choice, deltas, {})
 
     def text_chunk(self, index: int, text: str) -> JsonObject:
-        """The client's chunk with nothing but text."""
+        """Return a chunk with only text."""
         return self._chunk(self._choices[index], {"content": text}, {})
 
     @property
     def awaits_more(self) -> bool:
-        """Whether a follow-up is due: the rest of the server's answer is of no use."""
-        for choice in self._choices.values():  # noqa: SIM110  # each chunk asks: a generator takes three times as long
+        """True if a follow-up is due, so that the rest of the server's answer is unused."""
+        for choice in self._choices.values():  # noqa: SIM110  # called per chunk: a generator is three times slower
             if choice.follow_up:
                 return True
         return False
 
     def use_previous(self) -> list[JsonObject] | None:
-        """The client's chunks where the server refuses the follow-up: the rejected answer counts then."""
+        """Return the chunks of the rejected answer, as the server rejected the follow-up."""
         chunks: list[JsonObject] = []
         for choice in self._choices.values():
             if (deltas := choice.use_previous()) is None:
@@ -156,9 +152,10 @@ class StreamedCompletion(_Completion):
         return chunks or None
 
     def close(self, *, has_ended: bool = False) -> list[JsonObject]:
-        """The last chunks: an error where the server stopped in the middle, which a client must not take for an end.
+        """Return the last chunks: an error if the server stopped early, so that the client does not take it for the
+        end.
 
-        ``has_ended``: the server said that this is the end, if not why.
+        ``has_ended``: the server marked the end, even without a finish reason.
         """
         chunks = [] if self.is_done else self._rest(has_ended)
         self._close()
@@ -171,12 +168,12 @@ class StreamedCompletion(_Completion):
             deltas = choice.feed({}, "stop") if has_ended else choice.on_upstream_lost()
             chunks += [self._chunk(choice, delta, {}) for delta in deltas]
         if (unfinished and not has_ended) or not self._choices:
-            return chunks + self._failed(error_object(DIED, "upstream_error"))
+            return chunks + self._fail(error_object(DIED, "upstream_error"))
         self.is_done = True
         return chunks
 
-    def _failed(self, error: JsonObject) -> list[JsonObject]:
-        self._request.account.fail(error)
+    def _fail(self, error: JsonObject) -> list[JsonObject]:
+        self._request.stats.fail(error)
         self.is_done = True
         if not self._choices:
             self._first.close(error_text(error))
@@ -184,30 +181,31 @@ class StreamedCompletion(_Completion):
 
     def _take_head(self, chunk: JsonObject) -> None:
         self._has_head = True
-        self._request.account.answered(chunk)
+        self._request.stats.set_response(chunk)
         self._head |= {key: chunk[key] for key in ("id", "created", "model") if chunk.get(key)}
 
     def _chunks(self, choice: ChoiceStream, deltas: list[JsonObject | str], rest: JsonObject) -> list[JsonObject]:
         chunks = [self._chunk(choice, delta, rest) for delta in deltas]
         if choice.error:
-            return chunks + self._failed(choice.error)
+            return chunks + self._fail(choice.error)
         if not self._request.client.parallel and not self._request.client.wants_usage and not self.awaits_more:
             self.is_done = all(choice.finish_reason for choice in self._choices.values())
         return chunks
 
     def _chunk(self, choice: ChoiceStream, delta: JsonObject | str, rest: JsonObject) -> JsonObject:
-        """``delta``: what is added, or the finish reason, whose chunk has the server's further fields (timings)."""
+        """``delta``: a delta, or the finish reason, whose chunk includes the server's further fields (such as
+        timings)."""
         if isinstance(delta, str):
             further = {key: value for key, value in rest.items() if key != "usage"} | choice.retry_notice
             return {**further, **self._head, "choices": [{"index": choice.index, "delta": {}, "finish_reason": delta}]}
-        made: JsonObject = {"index": choice.index, "delta": delta, "finish_reason": None}
+        choice_chunk: JsonObject = {"index": choice.index, "delta": delta, "finish_reason": None}
         if "logprobs" in delta:
-            made["logprobs"] = {"content": delta.pop("logprobs"), "refusal": None}
-        return {**self._head, "choices": [made]}
+            choice_chunk["logprobs"] = {"content": delta.pop("logprobs"), "refusal": None}
+        return {**self._head, "choices": [choice_chunk]}
 
 
 class BufferedCompletion(_Completion):
-    """The answer to one request, from completions that come in one piece: the last with the calls as ``tool_calls``."""
+    """The answer to a request from buffered completions; the last one gets the calls as ``tool_calls``."""
 
     _is_whole = True
 
@@ -217,23 +215,23 @@ class BufferedCompletion(_Completion):
         self._last: JsonObject = {}
 
     def feed(self, completion: JsonObject) -> JsonObject | TranslatedRequest:
-        """The completion for the client, or the next request for the server."""
+        """Return the completion for the client, or the follow-up request."""
         self._last = completion
-        self._request.account.answered(completion)
-        given = [each for each in completion.get("choices") or () if isinstance(each, dict)]
-        if len(given) > self._request.client.answers:
-            return self._too_many(len(given) - 1)
+        self._request.stats.set_response(completion)
+        given_choices = [each for each in completion.get("choices") or () if isinstance(each, dict)]
+        if len(given_choices) > self._request.client.answers:
+            return self._too_many(len(given_choices) - 1)
         self._count(completion)
         choices = []
-        for each in given:
+        for each in given_choices:
             choice = self._choice(each.get("index"))
-            # A server that does not say why it ended has answered all the same.
+            # A missing finish reason does not make the answer incomplete.
             deltas = choice.feed(
                 _object(each.get("message")), each.get("finish_reason") or "stop", each.get("logprobs")
             )
-            choices.append(self._shown(each, choice, deltas))
+            choices.append(self._merge(each, choice, deltas))
         if error := next((choice.error for choice in self._choices.values() if choice.error), None):
-            self._request.account.fail(error)
+            self._request.stats.fail(error)
             return error
         if request := self.next_request():
             return request
@@ -242,31 +240,31 @@ class BufferedCompletion(_Completion):
         return {**completion, **{key: value for each in notices for key, value in each.items()}, "choices": choices}
 
     def use_previous(self) -> JsonObject | None:
-        """The completion for the client where the server refuses the follow-up; None: there was none."""
+        """Return the rejected completion, as the server rejected the follow-up. None without a follow-up."""
         choices = []
         for choice, given in zip(self._choices.values(), self._last.get("choices") or (), strict=False):
             if (deltas := choice.use_previous()) is None:
                 return None
-            choices.append(self._shown(given, choice, deltas))
+            choices.append(self._merge(given, choice, deltas))
             choice.attempt.close()
         return {**self._last, "choices": choices} if choices else None
 
-    def _shown(self, given: JsonObject, choice: ChoiceStream, new: list[JsonObject | str]) -> JsonObject:
-        """``given``, with all deltas of ``choice`` as its message. ``new``: those of this completion."""
+    def _merge(self, given: JsonObject, choice: ChoiceStream, new: list[JsonObject | str]) -> JsonObject:
+        """Replace the message of ``given`` by all deltas of ``choice``. ``new``: those of this completion."""
         deltas = self._deltas.setdefault(choice.index, [])
         deltas += new
         message = _object(given.get("message"))
-        kept = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
+        fields = {key: value for key, value in message.items() if key not in ("reasoning", "reasoning_content")}
         return {
             **given,
-            **({"logprobs": _tokens(deltas, choice)} if given.get("logprobs") else {}),
-            "message": {**kept, **_folded(deltas, choice)},
+            **({"logprobs": _content_logprobs(deltas, choice)} if given.get("logprobs") else {}),
+            "message": {**fields, **_fold_deltas(deltas, choice)},
             "finish_reason": choice.finish_reason,
         }
 
 
-def _folded(deltas: Iterable[JsonObject | str], choice: ChoiceStream) -> JsonObject:
-    """The deltas as one message, once it is known which content is reasoning and the other way round."""
+def _fold_deltas(deltas: Iterable[JsonObject | str], choice: ChoiceStream) -> JsonObject:
+    """Combine the deltas into one message, with reclassified content and reasoning in their final place."""
     content, reasoning = "", ""
     calls: list[JsonObject] = []
     legacy: Json = None
@@ -288,8 +286,8 @@ def _folded(deltas: Iterable[JsonObject | str], choice: ChoiceStream) -> JsonObj
     return message
 
 
-def _tokens(deltas: Iterable[JsonObject | str], choice: ChoiceStream) -> JsonObject | None:
-    """The log probabilities of the content's tokens; None where that turned out to be something else."""
+def _content_logprobs(deltas: Iterable[JsonObject | str], choice: ChoiceStream) -> JsonObject | None:
+    """Return the logprobs of the content's tokens, or None if content was reclassified."""
     tokens = [token for delta in deltas if isinstance(delta, dict) for token in delta.get("logprobs") or ()]
     return None if choice.was_reasoning or choice.was_content else {"content": tokens, "refusal": None}
 

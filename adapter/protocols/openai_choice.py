@@ -1,4 +1,4 @@
-"""One of the answers to a request: the model's text, as deltas in OpenAI's shape."""
+"""One choice of an answer: the model's text as deltas in OpenAI's shape."""
 
 from __future__ import annotations
 
@@ -37,29 +37,27 @@ from adapter.protocols.tool_call_deltas import ToolCallDeltas
 from adapter.protocols.translated_request import TranslatedRequest
 
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
-"""Our own finish reasons: the server broke off, the client did not wait."""
+"""Own finish reasons: the server or the client disconnected."""
 
 MAX_CHARACTERS = 8_000_000
-"""Of one answer: two million tokens. A longer one never ends."""
+"""Maximum length of one answer, in characters: two million tokens. A longer one is endless."""
 
 _TOKEN = re.compile(r"<\|\w{1,40}\|>")
-
-
 _Rest: TypeAlias = tuple[Sequence[Event], int]
-"""Events, and the position from which on they count: a copy for each event would cost the square of their number."""
+"""Events and the index of the first that counts, as copying the rest for each event would take quadratic time."""
 _NOTHING: _Rest = ((), 0)
 
 
-def _left(rest: _Rest) -> Sequence[Event]:
+def _remaining(rest: _Rest) -> Sequence[Event]:
     events, position = rest
     return events[position:]
 
 
 class ChoiceStream:
-    """One of the ``n`` answers: deltas are dicts, the finish reason is text.
+    """One of the ``n`` answers, as deltas (dicts) and a finish reason (text).
 
-    ``attempt`` is the model's present answer; where that is unusable, `follow_up` is the request for the next one, and
-    what the client has so far stays. ``is_whole``: the client sees nothing before the end.
+    ``attempt`` is the model's current answer. If it is unusable, `follow_up` is the request for the next one, and text
+    already sent to the client stays. ``is_whole``: the client gets the answer in one piece.
     """
 
     def __init__(self, index: int, attempt: HeldAnswer, *, is_whole: bool = False) -> None:
@@ -67,84 +65,84 @@ class ChoiceStream:
         self.finish_reason: str | None = None
         self.error: JsonObject | None = None
         self.was_reasoning = 0
-        """The characters at the beginning of the content that turned out to be reasoning."""
+        """Length of the beginning of the content that turned out to be reasoning."""
         self.was_content = False
         """All reasoning turned out to be content."""
         self.follow_up: TranslatedRequest | None = None
         self._is_whole = is_whole
         self._has_role = False
         self._size = 0
-        self._content, self._written = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
+        self._content, self._verbatim = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
         self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn)
-        self._may_remember = True  # all was written in one answer, and no call holds control tokens
+        self._may_remember = True  # one attempt, and no call with control tokens
         self._withheld: tuple[str, list[Event], str | None] | None = None  # the rest of a rejected answer
-        self._space = ("", -1)  # the last white space, and its place
-        self._called_at = -1  # where text that looked like a call ended
+        self._space = ("", -1)  # the last whitespace and its position
+        self._rejected_end = -1  # position after text that looked like a call
         self._logprobs: LogprobAligner | None = None
         self._begin(attempt)
 
     def _begin(self, attempt: HeldAnswer) -> None:
         self.attempt, self._request = attempt, attempt.request
         self._calls_before = len(self._calls.whole)
-        self._has_text = self._content.size > 0  # of an earlier attempt
-        watch = self._request.follow_up.watch
-        attempt.holds_text = watch is not None and (self._has_text or watch.holds_text)
+        self._has_text = self._content.size > 0  # from an earlier attempt
+        guard = self._request.follow_up.guard
+        attempt.holds_text = guard is not None and (self._has_text or guard.holds_text)
 
     def feed(self, delta: JsonObject, finish_reason: Json, logprobs: Json = None) -> list[JsonObject | str]:
-        """The client's deltas and, at the end, the finish reason. ``logprobs``: of the delta's text."""
+        """Return the client's deltas and, at the end, the finish reason. ``logprobs``: of the delta's text."""
         if self.finish_reason or self.follow_up:
             return []
-        self._withheld = None  # the server took the follow-up
+        self._withheld = None  # the server accepted the follow-up
         deltas: list[JsonObject | str] = []
         if not self._has_role:
             self._has_role = True
             deltas.append({"role": "assistant", "content": ""})
-        # llama.cpp, vLLM, SGLang and DeepSeek say reasoning_content; OpenRouter and newer vLLM reasoning.
+        # llama.cpp, vLLM, SGLang and DeepSeek send reasoning_content; OpenRouter and newer vLLM send reasoning.
         reasoning = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(reasoning, str) and reasoning:
-            self._parser("")  # the text that follows is the answer
+            self._parser("")  # parse the following text as the answer
             deltas.append({"reasoning_content": reasoning})
             self.attempt.record_reasoning(reasoning)
         if isinstance(text := delta.get("content"), str) and text:
             if logprobs and (self._logprobs or not self._size):
                 self._logprobs = self._logprobs or LogprobAligner()
                 self._logprobs.add(text, logprobs)
-            deltas += self._taken(self._parsed(text))
+            deltas += self._take(self._parse(text))
         if self._request.is_native:
             calls_before = len(self._calls)
             deltas += self._calls.forward_native(delta.get("tool_calls"))
-            self._request.account.calls += len(self._calls) - calls_before
+            self._request.stats.calls += len(self._calls) - calls_before
         if isinstance(finish_reason, str) and not self.finish_reason:
-            deltas += self._ended(finish_reason)
+            deltas += self._end(finish_reason)
         return deltas
 
     def feed_text(self, text: str) -> str | list[JsonObject | str]:
-        """As `feed`, of text alone; returns text where the result is text alone."""
+        """Feed only text, and return text if the result is only text."""
         if self.finish_reason or self.follow_up:
             return []
         self._withheld = None
-        events = self._parsed(text)
+        events = self._parse(text)
         if len(events) != 1 or not isinstance(event := events[0], TextDelta) or self.attempt.holds_text:
-            return self._taken(events)
-        self._written.add(event.raw)
+            return self._take(events)
+        self._verbatim.add(event.raw)
         self.attempt.take_text(events, event.text)
         self._content.add(event.text)
         return event.text
 
     def on_upstream_lost(self) -> list[JsonObject | str]:
-        """The remaining deltas when the server has broken off."""
-        deltas = [*self._taken(self._parser().close(INCOMPLETE), "length"), *self._released("length")]
+        """Return the remaining deltas after the server disconnected."""
+        deltas = [*self._take(self._parser().close(INCOMPLETE), "length"), *self._release("length")]
         self._record(INCOMPLETE)
         return deltas
 
     def cancel(self) -> None:
-        """The client has gone."""
+        """Record that the client disconnected."""
         if not self.attempt.has_outcome:
             self._record(ABANDONED)
         self.attempt.close()
 
-    def _ended(self, finish_reason: str) -> list[JsonObject | str]:
-        deltas = self._taken(self._parser().close(finish_reason), finish_reason)
+    def _end(self, finish_reason: str) -> list[JsonObject | str]:
+        deltas = self._take(self._parser().close(finish_reason), finish_reason)
         if self.attempt.has_repeated_call and not self._calls.whole and not self.follow_up:
             self.follow_up = self._request.without_tools()
         elif not (self.error or self.finish_reason or self.follow_up):
@@ -152,7 +150,7 @@ class ChoiceStream:
         if self.error:
             self._record(finish_reason)
         elif not self.finish_reason and not self.follow_up:
-            deltas += [*self._released(finish_reason), self._finish(finish_reason)]
+            deltas += [*self._release(finish_reason), self._finish(finish_reason)]
         return deltas
 
     def _parser(self, generation_prompt: str | None = None) -> Parser | ReplyParser:
@@ -161,7 +159,7 @@ class ChoiceStream:
             self.attempt.parser = self._request.make_parser(self.index, before, streams=not self._is_whole)
         return self.attempt.parser
 
-    def _parsed(self, text: str) -> Sequence[Event]:
+    def _parse(self, text: str) -> Sequence[Event]:
         self._size += len(text)
         if self._size > MAX_CHARACTERS:
             self.error = error_object(f"the model's answer has more than {MAX_CHARACTERS:,} characters", "model_error")
@@ -169,18 +167,18 @@ class ChoiceStream:
         self.attempt.record_text(text)
         return self._parser().feed(text)
 
-    def _taken(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
-        self._written.take(events)
+    def _take(self, events: Sequence[Event], finish_reason: str | None = None) -> list[JsonObject | str]:
+        self._verbatim.take(events)
         self.attempt.take(events)
         return self._deltas(events, finish_reason)
 
     def _deltas(self, events: Sequence[Event], finish_reason: str | None) -> list[JsonObject | str]:
         deltas: list[JsonObject | str] = []
-        for position, event in enumerate(events):
-            made = self._deltas_of(event, (events, position), finish_reason)
+        for index, event in enumerate(events):
+            event_deltas = self._deltas_of(event, (events, index), finish_reason)
             if self._logprobs is not None:
-                self._logprobs.attach(event, made)
-            deltas += made
+                self._logprobs.attach(event, event_deltas)
+            deltas += event_deltas
             if self.follow_up or self.finish_reason:
                 break
         return deltas
@@ -197,10 +195,10 @@ class ChoiceStream:
                 self.was_reasoning = self._content.size
             case ReasoningReclassified():
                 self.was_content = True
-                return self._text(str(self.attempt.reasoned))  # in a stream it comes twice, or there is no answer
+                return self._text(str(self.attempt.reasoned))  # a stream has it twice, but at least an answer
             case ToolCallDelta():
                 return self._fragment(event)
-            case ToolCall() | InvalidToolCall() if self._is_over(rest):
+            case ToolCall() | InvalidToolCall() if self._has_ended(rest):
                 return self._end_before_call()
             case ToolCall() | InvalidToolCall() if retry := self._retry(event, rest, finish_reason):
                 self.follow_up = retry
@@ -209,19 +207,19 @@ class ChoiceStream:
             case ToolCall() if self._is_repeated(event):
                 self.attempt.has_repeated_call = True
             case ToolCall() if self._is_allowed(event.name):
-                called = self._call(event)
-                return called if self._request.client.parallel else [*called, self._finish("stop")]
+                deltas = self._call(event)
+                return deltas if self._request.client.parallel else [*deltas, self._finish("stop")]
             case ToolCall(raw=raw):
                 return self._text(self._rejected_text(raw))
             case InvalidToolCall():
-                self._request.account.rejected["unreadable"] += 1
+                self._request.stats.rejected["unreadable"] += 1
                 return self._invalid_call(event, finish_reason)
             case RejectedCall(reason=reason):
-                self._request.account.rejected[reason] += 1
+                self._request.stats.rejected[reason] += 1
             case MarkupDelta(raw=raw) if not self._request.tools and raw.isspace():
-                return self._white_space(raw)
+                return self._whitespace(raw)
             case _:
-                pass  # markup and progress are not for the client
+                pass  # markup and progress are not sent to the client
         return []
 
     def _text(self, text: str) -> list[JsonObject | str]:
@@ -231,9 +229,11 @@ class ChoiceStream:
         self._content.add(text)
         return [{"content": text}] if text else []
 
-    def _released(self, finish_reason: str | None = None) -> list[JsonObject | str]:
-        """The text that was held back. A client that has text of an earlier attempt gets it only at the end, and only
-        as far as it is new."""
+    def _release(self, finish_reason: str | None = None) -> list[JsonObject | str]:
+        """Return the held text.
+
+        A client that has text of an earlier attempt gets it only at the end, and only its new part.
+        """
         if not self.attempt.holds_text:
             return []
         text = self.attempt.release()
@@ -244,29 +244,29 @@ class ChoiceStream:
             return []
         return self._text("\n\n" + text.lstrip().removeprefix(before).lstrip())
 
-    def _white_space(self, raw: str) -> list[JsonObject | str]:
-        """White space around a call is text where there are no tools, and so no call."""
-        if self._called_at == self._place():
-            made = self._text(raw)
-            self._called_at = self._place()
-            return made
-        self._space = (raw, self._place())
+    def _whitespace(self, raw: str) -> list[JsonObject | str]:
+        """Treat whitespace around a rejected call as text, as without tools nothing is a call."""
+        if self._rejected_end == self._position():
+            deltas = self._text(raw)
+            self._rejected_end = self._position()
+            return deltas
+        self._space = (raw, self._position())
         return []
 
     def _rejected_text(self, raw: str) -> str:
-        """Text that looked like a call, without the special tokens that most servers remove."""
+        """Return text that looked like a call, without the special tokens that most servers remove."""
         tokens = get_format(self._request.parsing.format).special_tokens
-        space, place = self._space
-        space = space if place == self._place() else ""
-        text = space + _TOKEN.sub(lambda found: "" if found[0] in tokens else found[0], raw)
-        self._called_at = self._place() + len(text)
+        space, position = self._space
+        space = space if position == self._position() else ""
+        text = space + _TOKEN.sub(lambda token: "" if token[0] in tokens else token[0], raw)
+        self._rejected_end = self._position() + len(text)
         return text
 
-    def _place(self) -> int:
+    def _position(self) -> int:
         return self._content.size + self.attempt.reasoned.size
 
     def _is_allowed(self, name: str) -> bool:
-        """Without tools nothing is a call; an unknown name goes to the client, which can answer it."""
+        """Without tools nothing is a call; a call of an unknown tool is sent, as the client can answer it."""
         tools = self._request.tools
         return name in tools if self._request.parsing.is_restricted else bool(tools)
 
@@ -275,7 +275,7 @@ class ChoiceStream:
         return shortlist is not None and name == shortlist.finder
 
     def _is_repeated(self, call: ToolCall) -> bool:
-        """Whether a constrained model repeats a call of this answer, or one whose result it has."""
+        """Return whether a constrained model repeats a call of this answer, or one whose result it has."""
         if self._request.parsing.reply is None:
             return False
         key, keys = call_key(call.name, map_strings(unescape_control_tokens, call.arguments)), self.attempt.call_keys
@@ -284,52 +284,54 @@ class ChoiceStream:
         return is_repeated
 
     def _fragment(self, event: ToolCallDelta) -> list[JsonObject | str]:
-        watch = self._request.follow_up.watch
-        is_held = (watch is not None and watch.holds_call(event.name)) or self._is_lookup(event.name)
-        if is_held or not self._is_allowed(event.name) or (not self._calls.is_open and self._is_over(_NOTHING)):
+        guard = self._request.follow_up.guard
+        is_held = (guard is not None and guard.holds_call(event.name)) or self._is_lookup(event.name)
+        if is_held or not self._is_allowed(event.name) or (not self._calls.is_open and self._has_ended(_NOTHING)):
             return []
-        return [*self._released(), *self._calls.fragment(event)]
+        return [*self._release(), *self._calls.add_fragment(event)]
 
     def _call(self, call: ToolCall) -> list[JsonObject | str]:
-        before, request = self._released(), self._request
-        request.account.called(call)
+        before, request = self._release(), self._request
+        request.stats.count_call(call)
         format = with_control_tokens(get_format(request.parsing.format), request.parsing.control_tokens)
         self._may_remember = self._may_remember and is_safe_to_replay(call.arguments, format, request.tools)
-        return [*before, *self._calls.call(call.id, call.name, map_strings(unescape_control_tokens, call.arguments))]
+        arguments = map_strings(unescape_control_tokens, call.arguments)
+        return [*before, *self._calls.add_call(call.id, call.name, arguments)]
 
     def _invalid_call(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject | str]:
-        """An invalid call is text; if the client has part of its arguments, the answer fails."""
+        """Send an invalid call as text; if the client has part of its arguments, fail the answer."""
         if self._request.parsing.reply is not None and finish_reason == "length":
-            return []  # the constraint made the model write this; it is for no reader
+            return []  # written only because of the constraint
         if not self._calls.is_open:
             return self._text(self._rejected_text(wrong.raw))
-        if finish_reason != "length":  # OpenAI sends cut arguments before finish_reason "length", too
-            self.error = error_object(f"the model's call of {wrong.name} came to nothing: {wrong.error}", "model_error")
+        if finish_reason != "length":  # OpenAI also sends cut arguments before finish_reason "length"
+            self.error = error_object(f"tool call {wrong.name} is incomplete: {wrong.error}", "model_error")
         return []
 
     @property
     def retry_notice(self) -> JsonObject:
         """The guardrails that caused retries, for the client."""
-        watch = self._request.follow_up.watch
-        return {EXTENSION: {"asked_again": list(watch.asked_again)}} if watch and watch.asked_again else {}
+        guard = self._request.follow_up.guard
+        return {EXTENSION: {"asked_again": list(guard.asked_again)}} if guard and guard.asked_again else {}
 
     def take_next(self) -> TranslatedRequest | None:
-        """The request whose answer continues this one."""
+        """Return the follow-up request and begin its attempt, if any."""
         request, self.follow_up = self.follow_up, None
         if request is not None:
             self._record(None)
-            self._request.account.ask_again(self.attempt.guardrail)
+            self._request.stats.count_retry(self.attempt.guardrail)
             self.attempt.close()
             self._begin(HeldAnswer(request, self.attempt.retry + 1))
             self._may_remember = False
         return request
 
     def use_previous(self) -> list[JsonObject | str] | None:
-        """The rest of the rejected answer, where the server refuses the follow-up; None if no answer was rejected."""
+        """Return the rest of the rejected answer, as the server rejected the follow-up. None if no answer was
+        rejected."""
         if self._withheld is None:
             return None
         (held, events, finish_reason), self._withheld, self.follow_up = self._withheld, None, None
-        self._request = replace(self._request, follow_up=replace(self._request.follow_up, watch=None))
+        self._request = replace(self._request, follow_up=replace(self._request.follow_up, guard=None))
         self.attempt.release()
         deltas = [*(self._text(held) if held else ()), *self._deltas(events, finish_reason)]
         return deltas if self.finish_reason else [*deltas, self._finish(finish_reason or "stop")]
@@ -337,46 +339,50 @@ class ChoiceStream:
     def _retry(
         self, event: ToolCall | InvalidToolCall | None, rest: _Rest, finish_reason: str | None
     ) -> TranslatedRequest | None:
-        """The request for a better answer if ``event``, or the whole answer at its end, is unusable.
+        """Return the request for a better answer if ``event``, or at the end the whole answer, is unusable.
 
-        None once the client has a call of it. ``rest``: the events from ``event`` on.
+        None once the client has a call of the answer. ``rest``: the events from ``event`` on.
         """
-        watch, attempt, calls = self._request.follow_up.watch, self.attempt, len(self._calls)
+        guard, attempt, calls = self._request.follow_up.guard, self.attempt, len(self._calls)
         has_call = self._calls.is_open or (calls > 0 and self._request.follow_up.constraint != "arguments")
-        if watch is None or has_call or (isinstance(event, ToolCall) and not self._is_allowed(event.name)):
+        if guard is None or has_call or (isinstance(event, ToolCall) and not self._is_allowed(event.name)):
             return None
         if event is None and calls > 0:
             return None
-        ask = watch.judge(attempt.said(event, _left(rest)), finish_reason, lambda: attempt.wrote(event))
-        if ask is None:
+        retry = guard.judge(
+            attempt.candidate(event, _remaining(rest)), finish_reason, lambda: attempt.written_text(event)
+        )
+        if retry is None:
             return None
-        attempt.guardrail = ask.guardrail
-        self._withheld = (attempt.release(), list(_left(rest)), finish_reason)
-        return self._request.with_retry(ask, attempt.wrote(event))
+        attempt.guardrail = retry.guardrail
+        self._withheld = (attempt.release(), list(_remaining(rest)), finish_reason)
+        return self._request.with_retry(retry, attempt.written_text(event))
 
     def _lookup(self, call: ToolCall) -> TranslatedRequest | None:
-        """The next request after a search among the tools; None, and the call is dropped, once the client has calls to
-        answer or after too many searches."""
+        """Return the next request after a search for tools.
+
+        None, which drops the call, once the client has calls to answer or after too many searches.
+        """
         if len(self._calls) > 0 or self._request.follow_up.lookups >= LOOKUPS:
             return None
         self._withheld = (self.attempt.release(), [], None)
-        return self._request.with_lookup(call, self.attempt.wrote(call))
+        return self._request.with_lookup(call, self.attempt.written_text(call))
 
-    def _is_over(self, rest: _Rest) -> bool:
-        """Whether the answer ended before ``rest``, and the model went on as the user."""
-        watch = self._request.follow_up.watch
-        return watch is not None and watch.is_over(self.attempt.said(rest=_left(rest)).content)
+    def _has_ended(self, rest: _Rest) -> bool:
+        """Return whether the answer ended before ``rest``, and the model continued as the user."""
+        guard = self._request.follow_up.guard
+        return guard is not None and guard.has_ended(self.attempt.candidate(rest=_remaining(rest)).content)
 
     def _end_before_call(self) -> list[JsonObject | str]:
         self._may_remember = False  # the model should not see that call again
         self.follow_up = self._retry(None, _NOTHING, "stop")
-        return [] if self.follow_up else [*self._released("stop"), self._finish("stop")]
+        return [] if self.follow_up else [*self._release("stop"), self._finish("stop")]
 
     def _finish(self, finish_reason: str) -> str:
-        """A cut answer is ``length``, whatever calls it has; else a call decides the finish reason."""
-        called = "function_call" if self._request.client.kinds.is_legacy else "tool_calls"
-        self.finish_reason = called if len(self._calls) > 0 and finish_reason == "stop" else finish_reason
-        self._request.account.finish_reasons.append(self.finish_reason)
+        """Set the finish reason: ``length`` for a cut answer, otherwise calls decide."""
+        reason = "function_call" if self._request.client.kinds.is_legacy else "tool_calls"
+        self.finish_reason = reason if len(self._calls) > 0 and finish_reason == "stop" else finish_reason
+        self._request.stats.finish_reasons.append(self.finish_reason)
         self._remember()
         self._record(finish_reason)
         return self.finish_reason
@@ -385,9 +391,9 @@ class ChoiceStream:
         self.attempt.record_outcome(self._calls.whole[self._calls_before :], finish_reason)
 
     def _remember(self) -> None:
-        content, written = str(self._content)[self.was_reasoning if self._is_whole else 0 :], self._written.text()
+        content, verbatim = str(self._content)[self.was_reasoning if self._is_whole else 0 :], self._verbatim.text()
         is_one_of_several = bool(self._calls.whole) and not self._request.client.parallel  # the others were dropped
         if self._request.is_native or is_one_of_several or not self._may_remember:
             return
-        if written != content and (content or self._calls.whole):
-            self._request.memory.remember(self._request.parsing.format, content, self._calls.whole, written)
+        if verbatim != content and (content or self._calls.whole):
+            self._request.memory.remember(self._request.parsing.format, content, self._calls.whole, verbatim)

@@ -12,8 +12,7 @@ from adapter.protocols.upstream_failures import classify_failure
 
 
 class RequestError(UsageError):
-    """A request that is not taken. ``param`` names the field at fault, ``status`` is HTTP's, ``code`` what the
-    interface calls this error."""
+    """An invalid request. ``param``: the invalid field. ``status``: the HTTP status. ``code``: the API's error code."""
 
     def __init__(self, message: str, param: str | None = None, *, status: int = 400, code: str | None = None) -> None:
         super().__init__(message)
@@ -23,23 +22,23 @@ class RequestError(UsageError):
 
 
 _Kind = TypeVar("_Kind", str, dict[str, Json], list[Json])
-_WORDS: Mapping[type, str] = {str: "text", dict: "an object", list: "a list"}
+_TYPE_NAMES: Mapping[type, str] = {str: "text", dict: "an object", list: "a list"}
 
 
 def require_type(kind: type[_Kind], value: Json, param: str) -> _Kind:
-    """``value``, which must be of this kind; empty where it is missing or null. Raises RequestError."""
+    """Return ``value``, or an empty one if it is missing or null. Raises RequestError for another type."""
     if value is None:
         return kind()
     if not isinstance(value, kind):
-        shown = json.dumps(value, ensure_ascii=False, default=str)
-        raise RequestError(f"{param!r} must be {_WORDS[kind]}, got {shown[:80]}", param)
+        excerpt = json.dumps(value, ensure_ascii=False, default=str)
+        raise RequestError(f"{param!r} must be {_TYPE_NAMES[kind]}, got {excerpt[:80]}", param)
     return value
 
 
 def objects_in(value: Json, param: str) -> list[JsonObject]:
-    """A list that must hold objects only."""
-    listed = require_type(list, value, param)
-    return [require_type(dict, each, f"{param}[{index}]") for index, each in enumerate(listed)]
+    """Return ``value``, a list of objects. Raises RequestError."""
+    items = require_type(list, value, param)
+    return [require_type(dict, each, f"{param}[{index}]") for index, each in enumerate(items)]
 
 
 def error_object(message: str, kind: str, param: str | None = None, code: str | None = None) -> JsonObject:
@@ -47,7 +46,7 @@ def error_object(message: str, kind: str, param: str | None = None, code: str | 
 
 
 def refusal(error: RequestError) -> JsonObject:
-    """What a client is told whose request is not taken; goes with the error's status."""
+    """Return the body of the response for an invalid request."""
     kind = {401: "authentication_error", 403: "permission_error"}.get(error.status, "invalid_request_error")
     return error_object(str(error), kind, error.param, error.code)
 
@@ -57,15 +56,21 @@ def is_error(value: Json) -> bool:
 
 
 def error_text(error: JsonObject) -> str:
-    """What an error says."""
-    told = error.get("error")
-    return str(told.get("message") if isinstance(told, dict) else told)
+    """Return the message of an error."""
+    detail = error.get("error")
+    return str(detail.get("message") or "" if isinstance(detail, dict) else detail)
+
+
+def error_type(error: Json) -> str:
+    """Return the type of an error, "upstream_error" if it has none."""
+    detail = error.get("error") if isinstance(error, dict) else None
+    return str((detail.get("type") if isinstance(detail, dict) else None) or "upstream_error")
 
 
 def relay_error(status: int, body: bytes) -> JsonObject:
-    """A model server's error in OpenAI's shape: untouched where it has that shape already.
+    """Convert a model server's error to OpenAI's shape, unless it has that shape.
 
-    Ollama's own interface says ``{"error": "text"}``, proxies answer in HTML or not at all.
+    Ollama sends ``{"error": "text"}``; proxies send HTML or nothing.
     """
     text = body.decode("utf-8", "replace").strip()
     try:
@@ -74,8 +79,7 @@ def relay_error(status: int, body: bytes) -> JsonObject:
         value = None
     if isinstance(value, dict) and isinstance(value.get("error"), dict):
         return value
-    said = value["error"] if isinstance(value, dict) and isinstance(value.get("error"), str) else text[:500]
-    message = (
-        f"the model server answered {status}: {said or 'nothing'}. {classify_failure(status, said).advice}".strip()
-    )
+    message = value["error"] if isinstance(value, dict) and isinstance(value.get("error"), str) else text[:500]
+    advice = classify_failure(status, message).advice
+    message = f"the model server returned {status}: {message or 'no message'}. {advice}".strip()
     return error_object(message, "upstream_error" if status >= 500 else "invalid_request_error")

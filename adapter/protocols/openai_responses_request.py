@@ -1,114 +1,89 @@
-"""OpenAI's responses (``/v1/responses``) as chat completions.
+"""Translate OpenAI's responses requests (``/v1/responses``) to chat completions.
 
-Source: https://platform.openai.com/docs/api-reference/responses. Differences: a conversation is a list of items, calls
-and results among them (`adapter.protocols.openai_responses_items`); tools are flat, and of more kinds
-(`adapter.protocols.openai_responses_tools`); what a request refers to must stand in it by now (`adapter.server.responses_request`).
+Source: https://platform.openai.com/docs/api-reference/responses. Differences: a conversation is a list of items, with
+calls and results among them (`adapter.protocols.openai_responses_items`); tools are flat and have more types
+(`adapter.protocols.openai_responses_tools`); references to stored items must have been resolved
+(`adapter.server.responses_request`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.dropped_fields import FieldHandling, dropped_fields
+from adapter.protocols.dropped_fields import dropped_fields, field_table
 from adapter.protocols.openai_errors import RequestError, require_type
 from adapter.protocols.openai_responses_items import messages_of, tools_in
 from adapter.protocols.openai_responses_tools import ResponsesTools, parse_responses_tools
 
-FIELDS: Mapping[str, FieldHandling] = {
-    "model": "passed",
-    "input": "mapped",
-    "instructions": "mapped",
-    "tools": "mapped",
-    "tool_choice": "mapped",
-    "parallel_tool_calls": "taken",
-    "max_output_tokens": "mapped",
-    "reasoning": "mapped",
-    "text": "mapped",
-    "stream": "taken",
-    "temperature": "passed",
-    "top_p": "passed",
-    "user": "passed",
-    "store": "taken",
-    "previous_response_id": "taken",
-    "conversation": "taken",
-    "metadata": "taken",
-    "prompt": "refused",
-    "include": "left out",
-    "top_logprobs": "left out",
-    "truncation": "left out",
-    "background": "left out",
-    "background_options": "left out",
-    "max_tool_calls": "left out",
-    "stream_options": "left out",
-    "service_tier": "left out",
-    "safety_identifier": "left out",
-    "prompt_cache_key": "left out",
-    "prompt_cache_options": "left out",
-    "prompt_cache_retention": "left out",
-    "context_management": "left out",
-    "client_metadata": "left out",
-    "moderation": "left out",
-    "image": "left out",
-    "access_programs": "left out",
-}
-"""What is not named here goes on untouched."""
+FIELDS = field_table(
+    {
+        "passed": "model temperature top_p user",
+        "mapped": "input instructions tools tool_choice max_output_tokens reasoning text",
+        "taken": "parallel_tool_calls stream store previous_response_id conversation metadata",
+        "left out": (
+            "include top_logprobs truncation background background_options max_tool_calls stream_options "
+            "service_tier safety_identifier prompt_cache_key prompt_cache_options prompt_cache_retention "
+            "context_management client_metadata moderation image access_programs"
+        ),
+        "refused": "prompt",
+    }
+)
+"""Other fields are forwarded unchanged."""
 
-_LEFT_OUT = [name for name, fate in FIELDS.items() if fate == "left out"]
+_LEFT_OUT = [name for name, handling in FIELDS.items() if handling == "left out"]
 
 
-def as_openai(body: JsonObject, forms: ResponsesTools | None = None, left_out: list[str] | None = None) -> JsonObject:
-    """The request as one for chat completions, and in ``left_out`` what is lost. ``forms``: of its tools.
+def as_openai(body: JsonObject, forms: ResponsesTools | None = None, dropped: list[str] | None = None) -> JsonObject:
+    """Return the request as a chat completion, and add dropped fields to ``dropped``. ``forms``: the request's tools.
 
-    Raises RequestError for what is none.
+    Raises RequestError if the request is invalid.
     """
-    left_out = [] if left_out is None else left_out
-    forms = forms_in(body, left_out) if forms is None else forms
+    dropped = [] if dropped is None else dropped
+    forms = tools_of(body, dropped) if forms is None else forms
     if body.get("prompt"):
-        raise RequestError("'prompt' names a template that OpenAI keeps: send its text as instructions", "prompt")
-    left_out += dropped_fields(body, _LEFT_OUT)
+        raise RequestError("'prompt' refers to a template stored at OpenAI: send its text as 'instructions'", "prompt")
+    dropped += dropped_fields(body, _LEFT_OUT)
     request: JsonObject = {key: body[key] for key in body if FIELDS.get(key, "passed") == "passed"}
     request |= {key: body[key] for key in ("stream", "parallel_tool_calls") if key in body}
     if body.get("max_output_tokens") is not None:
         request["max_tokens"] = body["max_output_tokens"]
-    request["messages"] = list(messages_of(body.get("input"), left_out))
+    request["messages"] = list(messages_of(body.get("input"), dropped))
     if body.get("instructions"):
         instructions = require_type(str, body["instructions"], "instructions")
         request["messages"].insert(0, {"role": "system", "content": instructions})
     if body.get("stream"):
         request["stream_options"] = {"include_usage": True}
-    request |= _thinking(require_type(dict, body.get("reasoning"), "reasoning"), left_out)
+    request |= _thinking(require_type(dict, body.get("reasoning"), "reasoning"), dropped)
     if forms.functions:
         request["tools"] = forms.functions
         request["tool_choice"] = _choice(body.get("tool_choice"), forms)
-    return request | _text(require_type(dict, body.get("text"), "text"), left_out)
+    return request | _text(require_type(dict, body.get("text"), "text"), dropped)
 
 
-def forms_in(body: JsonObject, left_out: list[str]) -> ResponsesTools:
-    """The tools of a request, and those that came up in its conversation."""
+def tools_of(body: JsonObject, dropped: list[str]) -> ResponsesTools:
+    """Return the tools of a request, including those introduced in its conversation."""
     later = tools_in(body.get("input"))
-    return parse_responses_tools(body.get("tools"), left_out, later)
+    return parse_responses_tools(body.get("tools"), dropped, later)
 
 
-def _thinking(reasoning: JsonObject, left_out: list[str]) -> JsonObject:
-    left_out += [f"reasoning.{name}" for name in dropped_fields(reasoning, ("summary", "generate_summary"))]
+def _thinking(reasoning: JsonObject, dropped: list[str]) -> JsonObject:
+    dropped += [f"reasoning.{name}" for name in dropped_fields(reasoning, ("summary", "generate_summary"))]
     return {"reasoning_effort": reasoning["effort"]} if reasoning.get("effort") else {}
 
 
 def _choice(choice: Json, forms: ResponsesTools) -> Json:
     match choice:
-        case {"type": "allowed_tools", "tools": list(listed), **rest}:
-            named = [_choice(each, forms) for each in listed]
+        case {"type": "allowed_tools", "tools": list(tools), **rest}:
+            named = [_choice(each, forms) for each in tools]
             return {"type": "allowed_tools", "allowed_tools": {"mode": rest.get("mode"), "tools": named}}
         case {"type": "function" | "custom", "name": str(name)}:
-            return {"type": "function", "function": {"name": forms.called(name)}}
+            return {"type": "function", "function": {"name": forms.model_name(name)}}
         case {"type": "shell" | "local_shell" | "apply_patch" | "tool_search" as name}:
             return {"type": "function", "function": {"name": name}}
     return choice
 
 
-def _text(text: JsonObject, left_out: list[str]) -> JsonObject:
-    left_out += [f"text.{name}" for name in dropped_fields(text, ("verbosity",))]
+def _text(text: JsonObject, dropped: list[str]) -> JsonObject:
+    dropped += [f"text.{name}" for name in dropped_fields(text, ("verbosity",))]
     match text.get("format"):
         case {"type": "json_object"} as format:
             return {"response_format": format}

@@ -1,7 +1,7 @@
-"""A chat's answer as one of OpenAI's responses: a list of items, which a stream opens, fills and closes.
+"""Translate a chat answer to an OpenAI response: a list of items, each opened, filled and closed in a stream.
 
-Source: https://platform.openai.com/docs/api-reference/responses-streaming. An error in a stream is an ``error``, which
-the openai SDK raises, and ``response.failed``, for which codex waits.
+Source: https://platform.openai.com/docs/api-reference/responses-streaming. A stream with an error contains both an
+``error`` event, which the openai SDK raises, and ``response.failed``, for which codex waits.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from adapter.protocols.sse import PING, encode_event
 
 
 def answer_head(body: Mapping[str, Json], response_id: str, created: int) -> JsonObject:
-    """What every state of an answer says of its request. ``created``: seconds since 1970."""
-    asked: JsonObject = {
+    """Return the fields of a response that depend on the request. ``created``: seconds since 1970."""
+    defaults: JsonObject = {
         "instructions": None, "max_output_tokens": None, "metadata": {}, "parallel_tool_calls": True, "reasoning": None,
         "temperature": None, "text": {"format": {"type": "text"}}, "tool_choice": "auto", "tools": [], "top_p": None,
         "previous_response_id": None, "store": True, "background": False,
@@ -27,12 +27,12 @@ def answer_head(body: Mapping[str, Json], response_id: str, created: int) -> Jso
         "object": "response",
         "created_at": created,
         "model": str(body.get("model") or ""),
-        **{key: default if body.get(key) is None else body[key] for key, default in asked.items()},
+        **{key: default if body.get(key) is None else body[key] for key, default in defaults.items()},
     }
 
 
 def _state(head: JsonObject, output: Sequence[JsonObject], reason: str | None, usage: Json) -> JsonObject:
-    """``reason``: the finish reason, None while the answer goes on."""
+    """``reason``: the finish reason; None while the answer is incomplete."""
     cut = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(reason or "")
     return {
         **head,
@@ -45,14 +45,14 @@ def _state(head: JsonObject, output: Sequence[JsonObject], reason: str | None, u
 
 
 def _usage(usage: JsonObject) -> JsonObject:
-    read, written = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
+    prompt, completion = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
     return {
-        "input_tokens": read,
+        "input_tokens": prompt,
         "input_tokens_details": {"cached_tokens": cached},
-        "output_tokens": written,
+        "output_tokens": completion,
         "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": usage.get("total_tokens") or read + written,
+        "total_tokens": usage.get("total_tokens") or prompt + completion,
     }
 
 
@@ -61,7 +61,7 @@ def _reasoning(item_id: str, text: str | None) -> JsonObject:
     return {"type": "reasoning", "id": item_id, "summary": [], "content": parts}
 
 
-def _said(item_id: str, text: str | None) -> JsonObject:
+def _message(item_id: str, text: str | None) -> JsonObject:
     return {
         "type": "message",
         "id": item_id,
@@ -75,9 +75,9 @@ def _text_part(text: str) -> JsonObject:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-def as_answer(completion: JsonObject, head: JsonObject, forms: ResponsesTools | None = None) -> JsonObject:
-    """A whole answer as a response, from a chat completion: that with which its stream would end."""
-    writer = ResponsesWriter(head, forms)
+def as_answer(completion: JsonObject, head: JsonObject, tools: ResponsesTools | None = None) -> JsonObject:
+    """Convert a whole completion: the response with which its stream would end."""
+    writer = ResponsesWriter(head, tools)
     choices = [{"delta": each["message"], "finish_reason": each["finish_reason"]} for each in completion["choices"][:1]]
     writer.write([{"choices": choices, "usage": completion.get("usage")}])
     writer.end()
@@ -85,28 +85,28 @@ def as_answer(completion: JsonObject, head: JsonObject, forms: ResponsesTools | 
 
 
 class ResponsesWriter:
-    """Chunks as the events of a response."""
+    """Encodes chunks as events of a response."""
 
     content_type = "text/event-stream; charset=utf-8"
     ping = PING
 
     def __init__(
-        self, head: JsonObject, forms: ResponsesTools | None = None, keep: Callable[[JsonObject], None] | None = None
+        self, head: JsonObject, tools: ResponsesTools | None = None, store: Callable[[JsonObject], None] | None = None
     ) -> None:
-        """``forms``: of the tools that the client has. ``keep`` is given the whole response when it is over."""
-        self._head, self._forms, self._keep = head, forms or ResponsesTools(), keep
+        """``tools``: those of the request. ``store`` is called with the whole response at the end."""
+        self._head, self._tools, self._store = head, tools or ResponsesTools(), store
         self._suffix = str(head["id"]).partition("_")[2]
         self._numbers = count()
-        self._output: list[JsonObject] = []  # the items that are done
-        self._open: str | None = None  # the kind of the open item
+        self._output: list[JsonObject] = []  # completed items
+        self._open: str | None = None  # type of the open item
         self._id = ""
         self._text: list[str] = []
         self._call: JsonObject = {}
-        self._form = ResponsesTool("function", "")  # of the open call
+        self._tool = ResponsesTool("function", "")  # of the open call
         self._has_begun = False
         self._reason: str | None = None
         self.response: JsonObject = {}
-        """The whole response, once it is over."""
+        """The whole response, once complete."""
         self._usage: Json = None
 
     def write(self, chunks: list[JsonObject]) -> bytes:
@@ -116,15 +116,14 @@ class ResponsesWriter:
         reason = self._reason or "stop"
         events = [*self._begin(), *self._close_item()]
         self.response = _state(self._head, self._output, reason, self._usage)
-        if self._keep is not None:
-            self._keep(self.response)
+        if self._store is not None:
+            self._store(self.response)
         return b"".join([*events, self._event(f"response.{self.response['status']}", response=self.response)])
 
     def _events(self, chunk: JsonObject) -> Iterator[bytes]:
         if is_error(chunk):
-            yield from self._fail(
-                chunk["error"] if isinstance(chunk["error"], dict) else {"message": str(chunk["error"])}
-            )
+            error = chunk["error"]
+            yield from self._fail(error if isinstance(error, dict) else {"message": str(error)})
             return
         yield from self._begin()
         self._usage = chunk.get("usage") or self._usage
@@ -136,25 +135,25 @@ class ResponsesWriter:
             if delta.get("content"):
                 yield from self._add("message", delta["content"])
             for call in delta.get("tool_calls") or ():
-                yield from self._calling(call)
+                yield from self._add_call(call)
 
-    def _calling(self, call: JsonObject) -> Iterator[bytes]:
+    def _add_call(self, call: JsonObject) -> Iterator[bytes]:
         if "id" in call:
             yield from self._close_item()
-            self._call, self._form = call, self._forms.of(call["function"]["name"])
-            yield from self._open_item(self._form.kind)
+            self._call, self._tool = call, self._tools.find(call["function"]["name"])
+            yield from self._open_item(self._tool.kind)
         arguments = call["function"]["arguments"]
-        if arguments and self._form.kind == "function":
+        if arguments and self._tool.kind == "function":
             yield from self._add("function", arguments)
         else:
             self._text.append(arguments)
 
     def _fail(self, error: JsonObject) -> Iterator[bytes]:
         yield from self._begin()
-        said = {"message": error.get("message"), "code": error.get("code"), "param": error.get("param")}
-        yield self._event("error", **said, error=error)
-        why = {"code": str(error.get("code") or "server_error"), "message": str(error.get("message") or "")}
-        state = _state(self._head, self._output, "stop", self._usage) | {"status": "failed", "error": why}
+        fields = {"message": error.get("message"), "code": error.get("code"), "param": error.get("param")}
+        yield self._event("error", **fields, error=error)
+        detail = {"code": str(error.get("code") or "server_error"), "message": str(error.get("message") or "")}
+        state = _state(self._head, self._output, "stop", self._usage) | {"status": "failed", "error": detail}
         yield self._event("response.failed", response=state)
 
     def _begin(self) -> Iterator[bytes]:
@@ -169,55 +168,55 @@ class ResponsesWriter:
             yield from self._close_item()
             yield from self._open_item(kind)
         self._text.append(text)
-        yield self._about_item(f"response.{_DELTAS[kind]}.delta", delta=text)
+        yield self._item_event(f"response.{_DELTAS[kind]}.delta", delta=text)
 
     def _open_item(self, kind: str) -> Iterator[bytes]:
         self._open, self._text = kind, []
         self._id = f"{_IDS[kind]}_{self._suffix}{len(self._output)}"
-        if kind in _AT_ONCE:
+        if kind in _BUFFERED:
             return
         yield self._event("response.output_item.added", output_index=len(self._output), item=self._item(None))
         if kind == "message":
-            yield self._about_item("response.content_part.added", part=_text_part(""))
+            yield self._item_event("response.content_part.added", part=_text_part(""))
 
     def _close_item(self) -> Iterator[bytes]:
         kind, text = self._open, "".join(self._text)
         if kind is None:
             return
         item = self._item(text)
-        if kind in _AT_ONCE:
-            begun = {**item, "status": "in_progress"}
-            yield self._event("response.output_item.added", output_index=len(self._output), item=begun)
+        if kind in _BUFFERED:
+            opened = {**item, "status": "in_progress"}
+            yield self._event("response.output_item.added", output_index=len(self._output), item=opened)
         match kind:
             case "function":
-                yield self._about_item("response.function_call_arguments.done", name=self._form.name, arguments=text)
+                yield self._item_event("response.function_call_arguments.done", name=self._tool.name, arguments=text)
             case "custom":
-                yield self._about_item("response.custom_tool_call_input.delta", delta=item["input"])
-                yield self._about_item("response.custom_tool_call_input.done", input=item["input"])
+                yield self._item_event("response.custom_tool_call_input.delta", delta=item["input"])
+                yield self._item_event("response.custom_tool_call_input.done", input=item["input"])
             case "message" | "reasoning":
-                yield self._about_item(f"response.{_DELTAS[kind]}.done", text=text)
+                yield self._item_event(f"response.{_DELTAS[kind]}.done", text=text)
         if kind == "message":
-            yield self._about_item("response.content_part.done", part=_text_part(text))
+            yield self._item_event("response.content_part.done", part=_text_part(text))
         yield self._event("response.output_item.done", output_index=len(self._output), item=item)
         self._output.append(item)
         self._open, self._text = None, []
 
     def _item(self, text: str | None) -> JsonObject:
-        """The open item with all its text, None while it goes on."""
+        """Return the open item with all of its text; None while it is incomplete."""
         if self._open == "message":
-            return _said(self._id, text)
+            return _message(self._id, text)
         if self._open == "reasoning":
             return _reasoning(self._id, text)
         status = "in_progress" if text is None else "completed"
-        return call_item(self._form, self._id, self._call["id"], text or "", status)
+        return call_item(self._tool, self._id, self._call["id"], text or "", status)
 
-    def _about_item(self, kind: str, **fields: Json) -> bytes:
-        place: JsonObject = {"item_id": self._id, "output_index": len(self._output)}
+    def _item_event(self, kind: str, **fields: Json) -> bytes:
+        location: JsonObject = {"item_id": self._id, "output_index": len(self._output)}
         if self._open in ("message", "reasoning"):
-            place["content_index"] = 0
+            location["content_index"] = 0
         if self._open == "message" and "part" not in fields:
-            place["logprobs"] = []
-        return self._event(kind, **place, **fields)
+            location["logprobs"] = []
+        return self._event(kind, **location, **fields)
 
     def _event(self, kind: str, **fields: Json) -> bytes:
         event = {"type": kind, "sequence_number": next(self._numbers), **fields}
@@ -226,5 +225,5 @@ class ResponsesWriter:
 
 _DELTAS = {"message": "output_text", "reasoning": "reasoning_text", "function": "function_call_arguments"}
 _IDS = {"message": "msg", "reasoning": "rs", **IDS}
-_AT_ONCE = ("custom", "shell", "local_shell", "apply_patch", "tool_search")
-"""Calls whose items hold what stands in their arguments, which must be whole for that."""
+_BUFFERED = ("custom", "shell", "local_shell", "apply_patch", "tool_search")
+"""Calls whose items contain their parsed arguments, which must be complete first."""

@@ -1,10 +1,9 @@
-"""A conversation with tool calls as one without: calls and results as the text that the model was trained on.
+"""Convert a conversation with tool calls to plain text: calls and results in the format the model was trained on.
 
-Everything a template might refuse is evened out: calls and results become text of the
-assistant and of the user, messages of the user that follow one another become one,
-``developer`` is ``system``, whose messages are one at the beginning, later ones the user's. Parts that are no text
-(images) stay as they are. What tools and users say, and the arguments of past calls, is neutralised: nothing in it is a
-token or a call (`adapter.prompting.escaping`).
+Everything that a template might reject is normalized: calls and results become text of the assistant and of the user,
+consecutive user messages are merged, ``developer`` becomes ``system``, and system messages are merged at the beginning
+(later ones become the user's). Parts that are not text (images) stay. Control tokens and calls are escaped in users'
+texts, tool results and the arguments of earlier calls (`adapter.prompting.escaping`).
 """
 
 from __future__ import annotations
@@ -26,70 +25,75 @@ from adapter.tools.tool import ToolSet
 def plain_messages(
     messages: Json, format: Format, system: str, closing: str, tools: ToolSet, memory: VerbatimCallCache | None = None
 ) -> list[JsonObject]:
-    """``messages`` for a model that reads plain text.
+    """Return ``messages`` for a model that reads plain text.
 
-    ``tools``: those of the request. ``system`` follows the conversation's own system message, ``closing`` its last
-    words. Calls that ``memory`` has are shown as the model wrote them, others in its format.
-    Raises RequestError for what is no conversation.
+    ``tools``: those of the request. ``system`` is added to the conversation's own system message, ``closing`` at the
+    end. Calls in ``memory`` are shown as the model wrote them, others in the format. Raises RequestError.
     """
-    if not isinstance(messages, list) or not messages:
-        raise RequestError(
-            f"'messages' must be a list with at least one message, got {truncate_repr(messages)}", "messages"
-        )
-    evened = list(with_system(list(_plain(messages, format, tools, memory or VerbatimCallCache())), "first"))
+    normalized = list(with_system(list(_plain(messages, format, tools, memory or VerbatimCallCache())), "first"))
     if closing:
-        evened.append({"role": "user", "content": closing})
-    if system and evened and evened[0]["role"] == "system":
-        evened[0] = {**evened[0], "content": concat_content(evened[0]["content"], system, "\n\n")}
+        normalized.append({"role": "user", "content": closing})
+    if system and normalized and normalized[0]["role"] == "system":
+        normalized[0] = {**normalized[0], "content": concat_content(normalized[0]["content"], system, "\n\n")}
     elif system:
-        evened.insert(0, {"role": "system", "content": system})
-    return list(_joined(evened))
+        normalized.insert(0, {"role": "system", "content": system})
+    return list(_merge_user_messages(normalized))
 
 
-def _plain(messages: Sequence[Json], format: Format, tools: ToolSet, memory: VerbatimCallCache) -> Iterator[JsonObject]:
+def _plain(messages: Json, format: Format, tools: ToolSet, memory: VerbatimCallCache) -> Iterator[JsonObject]:
     names: dict[str, str] = {}
 
-    def neutral(text: str) -> str:
+    def escape(text: str) -> str:
         return escape_control_tokens(text, format, tools)
 
-    def again(text: str) -> str:
-        return neutral(unescape_control_tokens(text))
+    def escape_again(text: str) -> str:
+        return escape(unescape_control_tokens(text))
 
-    for index, message in enumerate(messages):
-        place = f"messages[{index}]"
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise RequestError(f'{place} must be an object with a "role", got {truncate_repr(message)}', place)
-        role, content = message["role"], content_of(message.get("content"), place)
+    for path, message, content in read_messages(messages):
+        role = message["role"]
         if role == "assistant" and message.get("tool_calls"):
-            calls = calls_of(message["tool_calls"], f"{place}.tool_calls")
+            calls = calls_of(message["tool_calls"], f"{path}.tool_calls")
             names |= {call_id: name for call_id, name, _ in calls}
-            written = memory.recall(format.name, content, calls) if isinstance(content, str) else None
-            encoded = format.encode_calls([(name, map_strings(again, arguments)) for _, name, arguments in calls])
-            yield {"role": "assistant", "content": written or concat_content(content, encoded, "\n")}
+            verbatim = memory.recall(format.name, content, calls) if isinstance(content, str) else None
+            pairs = [(name, map_strings(escape_again, arguments)) for _, name, arguments in calls]
+            encoded = format.encode_calls(pairs)
+            yield {"role": "assistant", "content": verbatim or concat_content(content, encoded, "\n")}
         elif role in ("tool", "function"):
             call_id = str(message.get("tool_call_id") or "")
             name = names.get(call_id) or str(message.get("name") or "tool")
             text, others = split_texts(content)
-            result: Content = format.encode_result(name, neutral(text), call_id)
+            result: Content = format.encode_result(name, escape(text), call_id)
             yield {"role": "user", "content": concat_content(result, others, "\n") if others else result}
         else:
-            # A field such as `name` goes along; past reasoning does not: no template shows it to the model.
-            kept = {key: value for key, value in message.items() if key not in _DROPPED}
+            # Keep fields such as `name`, but not past reasoning, which no template shows to the model.
+            fields = {key: value for key, value in message.items() if key not in _DROPPED}
             if role == "assistant" and isinstance(content, str):
                 content = memory.recall(format.name, content, []) or content
             if role == "user":
-                content = with_texts(neutral, content)
-            yield {**kept, "role": "system" if role == "developer" else role, "content": content}
+                content = with_texts(escape, content)
+            yield {**fields, "role": "system" if role == "developer" else role, "content": content}
+
+
+def read_messages(messages: Json) -> Iterator[tuple[str, JsonObject, Content]]:
+    """Yield each message with its path and content. Raises RequestError for an invalid one, or none at all."""
+    if not isinstance(messages, list) or not messages:
+        error = f"'messages' must be a list with at least one message, got {truncate_repr(messages)}"
+        raise RequestError(error, "messages")
+    for index, message in enumerate(messages):
+        path = f"messages[{index}]"
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+            raise RequestError(f'{path} must be an object with a "role", got {truncate_repr(message)}', path)
+        yield path, message, content_of(message.get("content"), path)
 
 
 def has_misplaced_system(messages: Sequence[Json]) -> bool:
-    """Whether a message of the system stands where a template may refuse it, or is the developer's."""
+    """Return whether a system message is where a template may reject it, or is the developer's."""
     roles = [message.get("role") if isinstance(message, dict) else None for message in messages]
     return "developer" in roles or "system" in roles[1:]
 
 
 def last_request(messages: Json) -> tuple[str, bool]:
-    """What the user said last, and whether a tool's result came after it."""
+    """Return the user's last message, and whether a tool result follows it."""
     has_result = False
     for message in reversed(messages) if isinstance(messages, list) else ():
         role = message.get("role") if isinstance(message, dict) else None
@@ -101,7 +105,7 @@ def last_request(messages: Json) -> tuple[str, bool]:
 
 
 def last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
-    """(name, arguments) of the calls whose results end the conversation; none where something else does."""
+    """Return (name, arguments) of the calls whose results end the conversation, if it ends with results."""
     for index in reversed(range(len(messages))):
         message = messages[index]
         if message["role"] not in ("tool", "function"):
@@ -114,7 +118,7 @@ def last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
 _DROPPED = frozenset({"tool_calls", "reasoning_content", "reasoning", "refusal", "audio", "annotations"})
 
 
-def content_of(content: Json, place: str) -> Content:
+def content_of(content: Json, path: str) -> Content:
     if content is None:
         return ""
     if isinstance(content, str):
@@ -123,11 +127,11 @@ def content_of(content: Json, place: str) -> Content:
         parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in content]
         text, others = split_texts(parts)
         return parts if others else text
-    raise RequestError(f"{place}.content must be text, a list of parts or null, got {truncate_repr(content)}", place)
+    raise RequestError(f"{path}.content must be text, a list of parts or null, got {truncate_repr(content)}", path)
 
 
 def split_texts(content: Content) -> tuple[str, list[Json]]:
-    """The text, and the parts that are none."""
+    """Return the text, and the other parts."""
     if isinstance(content, str):
         return content, []
     is_text = [isinstance(part.get("text"), str) for part in content]
@@ -136,69 +140,68 @@ def split_texts(content: Content) -> tuple[str, list[Json]]:
 
 
 def with_texts(change: Callable[[str], str], content: Content) -> Content:
-    """``content`` with ``change`` made in its texts."""
+    """Apply ``change`` to all texts in ``content``."""
     if isinstance(content, str):
         return change(content)
     return [{**part, "text": change(part["text"])} if isinstance(part.get("text"), str) else part for part in content]
 
 
-def calls_of(calls: Json, place: str) -> list[Call]:
-    found = []
+def calls_of(calls: Json, path: str) -> list[Call]:
+    parsed = []
     for index, call in enumerate(calls if isinstance(calls, list) else [calls]):
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             raise RequestError(
-                f'{place}[{index}] must be {{"id", "type": "function", "function": {{"name", "arguments"}}}}, '
+                f'{path}[{index}] must be {{"id", "type": "function", "function": {{"name", "arguments"}}}}, '
                 f"got {truncate_repr(call)}",
-                f"{place}[{index}]",
+                f"{path}[{index}]",
             )
-        found.append((str(call.get("id") or ""), function["name"], _arguments(function.get("arguments"))))
-    return found
+        parsed.append((str(call.get("id") or ""), function["name"], _arguments(function.get("arguments"))))
+    return parsed
 
 
-def _arguments(written: Json) -> JsonObject:
-    """A past call's arguments. What is no JSON object is shown as it was written, under a name of its own."""
-    if isinstance(written, Mapping):
-        return dict(written)
+def _arguments(value: Json) -> JsonObject:
+    """Parse the arguments of an earlier call; if they are not a JSON object, keep them as one argument."""
+    if isinstance(value, Mapping):
+        return dict(value)
     try:
-        arguments = json.loads(written) if written else {}
+        arguments = json.loads(value) if value else {}
     except (TypeError, ValueError):
-        arguments = written
+        arguments = value
     return arguments if isinstance(arguments, dict) else {"arguments": arguments}
 
 
-def with_system(messages: Sequence[JsonObject], where: System) -> Iterator[JsonObject]:
-    """The system's messages where a template has a place for them, those at the beginning as one; the others as the
-    user's, in their order."""
-    if where == "anywhere":
+def with_system(messages: Sequence[JsonObject], support: System) -> Iterator[JsonObject]:
+    """Merge the system messages at the beginning, and make others the user's, as far as the template requires it."""
+    if support == "anywhere":
         yield from messages
         return
     leading = 0
     while leading < len(messages) and messages[leading]["role"] == "system":
         leading += 1
-    said: Content = ""
+    pending: Content = ""
     for message in messages[:leading]:
-        said = concat_content(said, message["content"], "\n\n")
-    if said and where == "first":
-        yield {**messages[0], "content": said}
-        said = ""
+        pending = concat_content(pending, message["content"], "\n\n")
+    if pending and support == "first":
+        yield {**messages[0], "content": pending}
+        pending = ""
     for message in messages[leading:]:
         if message["role"] == "system":
-            said = concat_content(said, message["content"], "\n\n")
+            pending = concat_content(pending, message["content"], "\n\n")
         elif message["role"] == "user":
-            yield {**message, "content": concat_content(said, message["content"], "\n\n")}
-            said = ""
+            yield {**message, "content": concat_content(pending, message["content"], "\n\n")}
+            pending = ""
         else:
-            if said:
-                yield {"role": "user", "content": said}
-                said = ""
+            if pending:
+                yield {"role": "user", "content": pending}
+                pending = ""
             yield message
-    if said:
-        yield {"role": "user", "content": said}
+    if pending:
+        yield {"role": "user", "content": pending}
 
 
-def _joined(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
-    """The templates of Gemma and Mistral refuse two messages of the user in a row."""
+def _merge_user_messages(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
+    """Merge consecutive user messages, which the templates of Gemma and Mistral reject."""
     for role, group in groupby(messages, key=lambda message: message["role"]):
         first, *rest = group
         if role != "user":

@@ -1,4 +1,4 @@
-r"""Exchanges with a model as lines of JSON: what it was sent, what it wrote, and which calls the client got of that.
+r"""Exchanges with a model, recorded as JSON lines: the request, the model's text and the calls sent to the client.
 
 ::
 
@@ -6,8 +6,8 @@ r"""Exchanges with a model as lines of JSON: what it was sent, what it wrote, an
      "tools": [...], "text": "<tool_call>...", "finish_reason": "stop", "calls": [{"name": ..., "arguments": ...}],
      "first_s": 0.8, "duration_s": 2.1, "prompt_tokens": 912, "written_tokens": 45}
 
-`adapter serve --record` and ``wrap(client, record=...)`` write them, `adapter parse --exchange` shows what became of
-one and why, and `adapter replay` reads them all again.
+Written by `adapter serve --record` and ``wrap(client, record=...)``, explained by `adapter parse --exchange`, and
+parsed again by `adapter replay`.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class RecordedCall(BaseModel):
 
 
 class RecordedExchange(BaseModel):
-    """One request to the model's server and its answer. ``sent``: the body, at ``time``. ``tools``: those that may be
+    """One request to the model server and its answer. ``sent``: the body, at ``time``. ``tools``: those that may be
     called.
 
-    ``text``: what the model wrote, and ``reasoning`` what the server had taken out of that. ``finish_reason``: the
-    server's, or ``incomplete`` where it broke off, or ``abandoned`` where the client did. ``asked_again``: a next
-    request was to bring something better, because of ``guardrail`` where one found a fault.
+    ``text``: the model's text; ``reasoning``: text that the server had split off. ``finish_reason``: the server's, or
+    ``incomplete`` if it disconnected, or ``abandoned`` if the client did. ``asked_again``: the answer was retried,
+    because of ``guardrail`` if one rejected it.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -52,21 +52,21 @@ class RecordedExchange(BaseModel):
     time: str = ""
     model: str = ""
     format: str
-    """How the prompt says that calls are written; they are read in any."""
+    """The format of calls in the prompt; calls in other formats are parsed as well."""
     policy: str
     generation_prompt: str | None = None
-    """As of `Parser`."""
+    """See `Parser`."""
     sent: JsonObject
     messages: tuple[JsonObject, ...] | None = None
-    """As the client sent them; None where ``sent`` has the same."""
+    """As the client sent them; None if equal to those in ``sent``."""
     conversation: str = ""
-    """Which one this belongs to, where who records it knows."""
+    """Id of the conversation, if the recorder knows it."""
     tools: tuple[JsonObject, ...]
     is_restricted: bool = False
-    """More were described than may be called."""
+    """Only some of the described tools may be called."""
     is_parallel: bool = True
     has_reply: bool = False
-    """The model was held to calls, of which one says something."""
+    """The model was constrained to calls, one of which replies in words."""
     text: str
     reasoning: str = ""
     finish_reason: str | None = None
@@ -74,18 +74,17 @@ class RecordedExchange(BaseModel):
     asked_again: bool = False
     guardrail: str = ""
     retry: int = 0
-    """Answers of the client's request that were asked again before this one."""
+    """Number of retries of the client's request before this answer."""
     first_s: float | None = None
     """Seconds from the request to the first piece of the answer."""
     duration_s: float | None = None
     """Seconds from the request to the end of the answer."""
     prompt_tokens: int | None = None
-    """As the server counted; None where it did not say."""
+    """As counted by the server; None if it reports none."""
     written_tokens: int | None = None
 
     def turn(self, format: Format | None = None, policy: str | None = None) -> Turn:
-        """The text as the parser reads it, with each piece and why it was taken for what; with ``format`` and
-        ``policy`` in the place of those that were recorded."""
+        """Parse the text, with ``format`` and ``policy`` instead of the recorded ones."""
         tools = ToolSet(self.tools)
         return parse(
             self.text,
@@ -98,9 +97,8 @@ class RecordedExchange(BaseModel):
 
 
 class ExchangeListener(Protocol):
-    """Looks on while one answer comes. `take`: what its pieces were read as; reasoning that the server had taken out
-    of the text is among it, without ``raw``. `end`: no more comes; without an exchange there was no answer, and ``why``
-    says so."""
+    """Observes one answer. `take`: its events, including reasoning that the server had split off, without ``raw``.
+    `end`: the answer is complete; ``exchange`` is None if it never began, for the reason ``why``."""
 
     def take(self, events: Sequence[Event]) -> None: ...
 
@@ -108,20 +106,19 @@ class ExchangeListener(Protocol):
 
 
 Listen: TypeAlias = Callable[[RecordedExchange], ExchangeListener]
-"""Called with what is asked, when it is."""
+"""Called with each request when it is sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Callbacks that see each exchange with the model server. ``clock``: seconds; by default time does not pass."""
+    """Callbacks for each exchange with the model server."""
 
     observe: Callable[[RecordedExchange], object] | None = None
     """Called with each finished exchange."""
     listen: Listen | None = None
-    """Called when an exchange begins; the listener then sees its events."""
-    clock: Callable[[], float] = float
+    """Called when an exchange begins; the listener then gets its events."""
     counts_tokens: bool = False
-    """Ask the server for a stream's usage even if the client does not."""
+    """Request the token usage of a stream even if the client does not."""
 
     @property
     def is_active(self) -> bool:
@@ -129,12 +126,12 @@ class Observation:
 
 
 def holds_exchanges(text: str) -> bool:
-    """Whether a file's ``text`` is one of exchanges: it says so at its beginning."""
+    """Return whether the ``text`` of a file begins with an exchange."""
     return text.lstrip().startswith('{"kind": "exchange"')
 
 
 def read_exchanges(text: str, name: str) -> list[RecordedExchange]:
-    """The exchanges of a file called ``name``. Raises UsageError naming the line that is none."""
+    """Return the exchanges in a file called ``name``. Raises UsageError with the number of an invalid line."""
     exchanges = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():

@@ -1,7 +1,7 @@
-"""Server-sent events, as far as chat completions use them: the ``data`` of each event.
+"""Parse and encode server-sent events, as far as chat completions use them: the ``data`` of each event.
 
-Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream;
-lines that end in a lone carriage return, which no model server writes, are not split.
+Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream. Lines that end in a lone
+carriage return, which no model server sends, are not split.
 """
 
 from __future__ import annotations
@@ -14,25 +14,21 @@ from adapter.core.events import Json
 
 DONE = b"data: [DONE]\n\n"
 PING = b": ping\n\n"
-"""A comment: clients skip it, and proxies between see that the connection lives."""
-
-
+"""A comment as a keepalive: clients ignore it, and proxies see that the connection is alive."""
 MAX_EVENT_BYTES = 8_000_000
-"""Of one event, or of an answer that is no stream: more is not a model's answer."""
-
-
+"""Maximum size of one event, or of an answer that is not a stream; larger ones are not a model's answer."""
 MAX_STRAY = 100
-"""Bytes of an answer without events that are told."""
+"""Number of bytes reported of an answer without events."""
 _OTHER_FIELDS = (b":", b"event:", b"id:", b"retry:")
 
 
 class _LineSplitter:
-    """Bytes in any pieces as whole lines; a line that comes in many pieces is put together once."""
+    """Splits bytes in any chunks into lines; a line in many chunks is joined once."""
 
     def __init__(self) -> None:
         self._held: list[bytes] = []
         self.waiting = 0
-        """Bytes that no line end has followed yet."""
+        """Number of bytes after the last line end."""
 
     def feed(self, piece: bytes) -> list[bytes]:
         if b"\n" not in piece:
@@ -50,11 +46,10 @@ class _LineSplitter:
 
 
 class EventReader:
-    """Takes bytes in any pieces and gives the data of the events that they complete.
+    """Takes bytes in any chunks and returns the data of the events that they complete.
 
-    An answer that is no stream of events but one JSON object, as from servers that
-    ignore ``stream``, is one event at its end; so is the first line of one in which
-    nothing is an event, such as a page of HTML.
+    An answer that is one JSON object, as from servers that ignore ``stream``, is one event at its end; so is the first
+    line of an answer without events, such as an HTML page.
     """
 
     def __init__(self) -> None:
@@ -63,11 +58,11 @@ class EventReader:
         self._body: list[bytes] | None = None
         self._has_begun = False
         self._stray: bytes | None = b""
-        """A line that is no field of an event; None once there was an event."""
+        """The first line that is not an event field; None once there was an event."""
 
     @property
     def waiting(self) -> int:
-        """Bytes that have come and make no event yet."""
+        """Number of received bytes that do not form an event yet."""
         held = self._data if self._body is None else self._body
         return self._lines.waiting + sum(map(len, held)) if held else self._lines.waiting
 
@@ -94,12 +89,13 @@ class EventReader:
         return events
 
     def _is_one(self, piece: bytes) -> bool:
-        """Whether a piece is one whole event, as nearly all come: that is a third of the time of a chunk."""
+        """Return whether a piece is exactly one event, the usual case; this check saves a third of the time per
+        chunk."""
         is_event = piece.startswith(b"data: ") and piece.endswith(b"\n\n") and piece.find(b"\n") == len(piece) - 2
         return is_event and not (self._data or self._body or self._lines.waiting)
 
     def close(self) -> list[bytes]:
-        """The event that the end of the stream completes: some servers leave out the last empty line."""
+        """Return the event completed by the end of the stream, as some servers omit the last empty line."""
         if self._body is not None:
             body, self._body = b"".join(self._body), None
             return [body]
@@ -108,7 +104,7 @@ class EventReader:
 
 
 class LineReader:
-    """The same for JSON lines, which Ollama's own interface streams."""
+    """Splits JSON lines, as in Ollama's streams, in the same way."""
 
     def __init__(self) -> None:
         self._lines = _LineSplitter()
@@ -129,7 +125,7 @@ def encode_event(value: Json) -> bytes:
 
 
 def encode_json(value: Json) -> bytes:
-    """``value`` in UTF-8; half a surrogate pair, which UTF-8 cannot say, becomes ``?``."""
+    """Encode ``value`` in UTF-8; lone surrogates, which UTF-8 cannot represent, become ``?``."""
     try:
         return to_json(value)  # a sixth of the time of json.dumps for a chunk
     except ValueError:
@@ -137,7 +133,7 @@ def encode_json(value: Json) -> bytes:
 
 
 def read_json(data: bytes) -> Json:
-    """Raises ValueError for what is not JSON."""
+    """Decode JSON. Raises ValueError."""
     try:
         return from_json(data)
     except ValueError:

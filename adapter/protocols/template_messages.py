@@ -1,9 +1,9 @@
-"""A conversation with tool calls as a chat template takes it: calls as calls, results as results.
+"""Convert a conversation with tool calls to messages for a chat template, with structured calls and results.
 
-What the template at hand refuses, or would leave out without a word, is evened out by its `TemplateCapabilities`, and nothing is
-lost: messages of the system that it has no place for go to the user's, messages that must not follow one another become
-one, calls that it takes one at a time are put one at a time, results follow their calls in order. What tools and users
-say, and the arguments of past calls, is neutralised, as in `adapter.protocols.plain_messages`.
+Input that the template would reject or silently drop is adapted according to its `TemplateCapabilities`, without losing
+content: unsupported system messages become the user's, messages that must not be consecutive are merged, parallel calls
+are sent one at a time, and results follow their calls in order. Users' texts, tool results and the arguments of earlier
+calls are escaped, as in `adapter.protocols.plain_messages`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, map_strings, unescape_control_tokens
 from adapter.prompting.template_capabilities import TemplateCapabilities, is_mistral_call_id
-from adapter.protocols.openai_errors import RequestError
-from adapter.protocols.plain_messages import calls_of, content_of, split_texts, truncate_repr, with_system, with_texts
+from adapter.protocols.plain_messages import calls_of, read_messages, split_texts, with_system, with_texts
 from adapter.protocols.tool_definitions import CACHE_SIZE, MAX_CACHED_CHARACTERS
 from adapter.protocols.verbatim_calls import Call, VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
@@ -30,8 +29,8 @@ from adapter.tools.tool import Tool, ToolSet
 
 @dataclass(frozen=True, slots=True)
 class TemplateMessages:
-    """``messages``: for the template. ``written``: what the model wrote, by the words that stand for it in them and are
-    to be replaced in the prompt."""
+    """``messages``: for the template. ``written``: the model's own text by its placeholder, to be replaced in the
+    prompt."""
 
     messages: list[JsonObject]
     written: Mapping[str, str] = field(default_factory=dict)
@@ -46,37 +45,31 @@ def template_messages(
     closing: str = "",
     memory: VerbatimCallCache | None = None,
     written: Mapping[int, str] | None = None,
-    is_neutral: bool = False,
+    is_escaped: bool = False,
 ) -> TemplateMessages:
-    """``messages`` for the model's own template. ``closing``: the user's last words.
+    """Return ``messages`` for the chat template. ``closing``: an additional last message of the user.
 
-    Calls that ``memory`` has, or whose message's place ``written`` has, are what the model wrote, where the template
-    puts that as it puts a text. ``is_neutral``: nothing in the messages acts any more.
-    Raises RequestError for what is no conversation.
+    Calls in ``memory``, or whose message's index is in ``written``, are the model's own text if the template inserts
+    text unchanged. ``is_escaped``: the messages are already escaped. Raises RequestError.
     """
-    if not isinstance(messages, list) or not messages:
-        raise RequestError(
-            f"'messages' must be a list with at least one message, got {truncate_repr(messages)}", "messages"
-        )
-    reader = _MessageReader(traits, format, tools, memory or VerbatimCallCache(), written or {}, is_neutral)
-    read = list(reader.read(messages))
+    reader = _MessageReader(traits, format, tools, memory or VerbatimCallCache(), written or {}, is_escaped)
+    converted = list(reader.read(messages))
     if closing:
-        read.append({"role": "user", "content": closing})
-    read = list(_in_order(read, reader.order))
+        converted.append({"role": "user", "content": closing})
+    converted = list(_in_call_order(converted, reader.order))
     if not traits.parallel_calls:
-        read = list(_one_by_one(read, traits))
-    read = list(with_system(read, traits.system))
+        converted = list(_one_by_one(converted, traits))
+    converted = list(with_system(converted, traits.system))
     if not traits.users:
-        read = list(_alternating(read))
+        converted = list(_alternating(converted))
     if traits.between is not None:
-        read = list(_with_answers(read, traits.between))
-    return TemplateMessages(read, reader.written)
+        converted = list(_with_answers(converted, traits.between))
+    return TemplateMessages(converted, reader.written)
 
 
-def template_tool_definitions(given: Json, shown: ToolSet, format: Format) -> list[Json]:
-    """The tools as the client has them, but that nothing in them acts on the model; and those of ``shown`` that are
-    ours."""
-    functions = ((each["function"]["name"], each) for each in map(_as_function, given or ()))
+def template_tool_definitions(definitions_json: Json, shown: ToolSet, format: Format) -> list[Json]:
+    """Escape the client's tool definitions, and add the tools of ``shown`` that are not the client's."""
+    functions = ((each["function"]["name"], each) for each in map(_as_function, definitions_json or ()))
     definitions = {name: each for name, each in functions if name in shown}
     definitions |= {name: tool.to_openai() for name, tool in shown.items() if name not in definitions}
 
@@ -87,23 +80,23 @@ def template_tool_definitions(given: Json, shown: ToolSet, format: Format) -> li
 
 @lru_cache(CACHE_SIZE)
 def _escape_definitions(definitions: str, shown: ToolSet, format: Format) -> list[Json]:
-    def neutral(text: str) -> str:
+    def escape(text: str) -> str:
         return escape_control_tokens(text, format, shown)
 
-    return [_neutral_definition(definition, neutral) for definition in json.loads(definitions)]
+    return [_escape_definition(definition, escape) for definition in json.loads(definitions)]
 
 
 def _as_function(definition: JsonObject) -> JsonObject:
-    """In OpenAI's nested shape, which templates know."""
+    """Return the definition in OpenAI's nested shape, which templates expect."""
     if isinstance(definition.get("function"), dict):
         return definition
     return Tool.from_definition(definition).to_openai()
 
 
-def _neutral_definition(definition: JsonObject, neutral: Callable[[str], str]) -> JsonObject:
-    """All but the name: what a server says of its tools is foreign text."""
+def _escape_definition(definition: JsonObject, escape: Callable[[str], str]) -> JsonObject:
+    """Escape all but the name: descriptions are untrusted text."""
     function = {
-        key: value if key == "name" else map_strings(neutral, value) for key, value in definition["function"].items()
+        key: value if key == "name" else map_strings(escape, value) for key, value in definition["function"].items()
     }
     return {**definition, "function": function}
 
@@ -114,111 +107,105 @@ class _MessageReader:
     format: Format
     tools: ToolSet
     memory: VerbatimCallCache
-    known: Mapping[int, str]
-    is_neutral: bool
+    verbatim: Mapping[int, str]
+    is_escaped: bool
     written: dict[str, str] = field(default_factory=dict)
     order: dict[str, int] = field(default_factory=dict)  # of the calls, by the template's ids
-    _called: dict[str, tuple[str, str]] = field(default_factory=dict)  # by the client's id: the template's, the name
+    _calls: dict[str, tuple[str, str]] = field(default_factory=dict)  # (template's id, name) by client's id
 
-    def read(self, messages: Sequence[Json]) -> Iterator[JsonObject]:
-        for index, message in enumerate(messages):
-            place = f"messages[{index}]"
-            if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-                raise RequestError(f'{place} must be an object with a "role", got {truncate_repr(message)}', place)
-            role, content = message["role"], content_of(message.get("content"), place)
+    def read(self, messages: Json) -> Iterator[JsonObject]:
+        for index, (path, message, content) in enumerate(read_messages(messages)):
+            role = message["role"]
             if role == "assistant":
-                yield self._answer(message, content, index)
+                yield self._answer(message, content, index, path)
             elif role in ("tool", "function"):
                 yield self._result(message, content)
             else:
-                kept = {key: value for key, value in message.items() if key == "name"}
+                fields = {key: value for key, value in message.items() if key == "name"}
                 if role == "user":
-                    content = with_texts(self._neutral, content)
-                yield {**kept, "role": "system" if role == "developer" else role, "content": content}
+                    content = with_texts(self._escape, content)
+                yield {**fields, "role": "system" if role == "developer" else role, "content": content}
 
-    def _answer(self, message: JsonObject, content: Content, index: int) -> JsonObject:
-        place = f"messages[{index}].tool_calls"
-        calls = calls_of(message["tool_calls"], place) if message.get("tool_calls") else []
-        made: JsonObject = {"role": "assistant", "content": content or (self.traits.empty_content if calls else "")}
+    def _answer(self, message: JsonObject, content: Content, index: int, path: str) -> JsonObject:
+        calls = calls_of(message["tool_calls"], f"{path}.tool_calls") if message.get("tool_calls") else []
+        answer: JsonObject = {"role": "assistant", "content": content or (self.traits.empty_content if calls else "")}
         reasoning = message.get("reasoning_content") or message.get("reasoning")
         if isinstance(reasoning, str) and reasoning:
-            made["reasoning_content"] = self._again(reasoning)
+            answer["reasoning_content"] = self._escape_again(reasoning)
         ids = [self._take_id(call) for call in calls]
         if not calls:
-            return made
+            return answer
         if self.traits.as_text and isinstance(content, str):
-            written = self.known.get(index) or self.memory.recall(self.format.name, content, calls)
-            if written is not None:
-                return {**made, "content": self._standing_for(written)}
+            verbatim = self.verbatim.get(index) or self.memory.recall(self.format.name, content, calls)
+            if verbatim is not None:
+                return {**answer, "content": self._placeholder(verbatim)}
         if self.traits.only_text:
-            pairs = [(name, map_strings(self._again, arguments)) for _, name, arguments in calls]
-            return {**made, "content": concat_content(content, self.format.encode_calls(pairs), "\n")}
-        made["tool_calls"] = [
+            pairs = [(name, map_strings(self._escape_again, arguments)) for _, name, arguments in calls]
+            return {**answer, "content": concat_content(content, self.format.encode_calls(pairs), "\n")}
+        answer["tool_calls"] = [
             {"id": call_id, "type": "function", "function": {"name": name, "arguments": self._arguments(arguments)}}
             for call_id, (_, name, arguments) in zip(ids, calls, strict=True)
         ]
-        return made
+        return answer
 
-    def _standing_for(self, written: str) -> str:
-        """A word that stands nowhere else and that nobody can guess, who might foresee what the model writes."""
+    def _placeholder(self, verbatim: str) -> str:
+        """Return an unguessable word for the text, which neither the messages nor the model can contain."""
         word = f"answer-{len(self.written)}-{token_hex(10)}"
-        self.written[word] = written
+        self.written[word] = verbatim
         return word
 
     def _take_id(self, call: Call) -> str:
-        given, name, _ = call
+        client_id, name, _ = call
         number = len(self.order)
         match self.traits.ids:
             case "named":
-                made = f"functions.{name}:{number}"
-            case "nine" if not is_mistral_call_id(given):
-                made = sha256(f"{given}:{number}".encode("utf-8", "replace")).hexdigest()[:9]
+                template_id = f"functions.{name}:{number}"
+            case "nine" if not is_mistral_call_id(client_id):
+                template_id = sha256(f"{client_id}:{number}".encode("utf-8", "replace")).hexdigest()[:9]
             case _:
-                made = given
-        self._called[given] = (made, name)
-        self.order[made] = number
-        return made
+                template_id = client_id
+        self._calls[client_id] = (template_id, name)
+        self.order[template_id] = number
+        return template_id
 
     def _arguments(self, arguments: JsonObject) -> Json:
-        neutral = map_strings(self._again, arguments)
-        return neutral if self.traits.arguments == "object" else json.dumps(neutral, ensure_ascii=False)
+        escaped = map_strings(self._escape_again, arguments)
+        return escaped if self.traits.arguments == "object" else json.dumps(escaped, ensure_ascii=False)
 
     def _result(self, message: JsonObject, content: Content) -> JsonObject:
-        given = str(message.get("tool_call_id") or "")
-        text, others = split_texts(content)
-        neutral = self._neutral(text)
-        if given not in self._called and not self._is_next(message):
-            result: Content = self.format.encode_result(str(message.get("name") or "tool"), neutral, given)
-            return {"role": "user", "content": concat_content(result, others, "\n") if others else result}
-        made, name = self._called.get(given, (given, str(message.get("name") or "")))
-        shown: Content = [{"type": "text", "text": neutral}, *others] if others else neutral
-        return {"role": "tool", "tool_call_id": made, "name": name, "content": shown}
+        client_id = str(message.get("tool_call_id") or "")
+        text, other_parts = split_texts(content)
+        escaped = self._escape(text)
+        if client_id not in self._calls and not self._is_next_result(message):
+            result: Content = self.format.encode_result(str(message.get("name") or "tool"), escaped, client_id)
+            return {"role": "user", "content": concat_content(result, other_parts, "\n") if other_parts else result}
+        template_id, name = self._calls.get(client_id, (client_id, str(message.get("name") or "")))
+        parts: Content = [{"type": "text", "text": escaped}, *other_parts] if other_parts else escaped
+        return {"role": "tool", "tool_call_id": template_id, "name": name, "content": parts}
 
-    def _is_next(self, message: JsonObject) -> bool:
-        """Whether a result without an id, as Ollama's clients send them, is that of a call by its name."""
+    def _is_next_result(self, message: JsonObject) -> bool:
+        """Match a result without an id, as sent by Ollama's clients, to a call by its name."""
         name = message.get("name")
-        return not message.get("tool_call_id") and any(name == called for _, called in self._called.values())
+        return not message.get("tool_call_id") and any(name == call_name for _, call_name in self._calls.values())
 
-    def _neutral(self, text: str) -> str:
-        return (
-            text
-            if self.is_neutral
-            else escape_control_tokens(text, _closed_by(self.format, self.traits.closers), self.tools)
-        )
+    def _escape(self, text: str) -> str:
+        if self.is_escaped:
+            return text
+        return escape_control_tokens(text, _closed_by(self.format, self.traits.closers), self.tools)
 
-    def _again(self, text: str) -> str:
-        return text if self.is_neutral else self._neutral(unescape_control_tokens(text))
+    def _escape_again(self, text: str) -> str:
+        return text if self.is_escaped else self._escape(unescape_control_tokens(text))
 
 
 @lru_cache(maxsize=64)
 def _closed_by(format: Format, closers: tuple[str, ...]) -> Format:
-    """The format with results that end as the template ends them, for `neutralise`."""
+    """Return the format with results that end as in the template, for `escape_control_tokens`."""
     end = "".join(closers)
     return replace(format, encode_result=lambda _name, content, _id: content + end)
 
 
-def _in_order(messages: Sequence[JsonObject], order: Mapping[str, int]) -> Iterator[JsonObject]:
-    """Results in the order of their calls, by which some templates tell them apart."""
+def _in_call_order(messages: Sequence[JsonObject], order: Mapping[str, int]) -> Iterator[JsonObject]:
+    """Sort results by their calls, as some templates match them by position."""
     for is_result, group in groupby(messages, key=lambda message: message["role"] == "tool"):
         if is_result:
             yield from sorted(group, key=lambda result: order.get(result["tool_call_id"], len(order)))
@@ -227,29 +214,29 @@ def _in_order(messages: Sequence[JsonObject], order: Mapping[str, int]) -> Itera
 
 
 def _one_by_one(messages: Sequence[JsonObject], traits: TemplateCapabilities) -> Iterator[JsonObject]:
-    """Each call as an answer of its own, its result behind it."""
-    waiting: list[JsonObject] = []
+    """Send each call as a message of its own, followed by its result."""
+    pending: list[JsonObject] = []
     for message in (*messages, {"role": ""}):
-        if message["role"] == "tool" and waiting:
-            call = next((each for each in waiting if each["tool_calls"][0]["id"] == message["tool_call_id"]), None)
+        if message["role"] == "tool" and pending:
+            call = next((each for each in pending if each["tool_calls"][0]["id"] == message["tool_call_id"]), None)
             if call is not None:
-                waiting.remove(call)
+                pending.remove(call)
                 yield call
             yield message
             continue
-        yield from waiting
-        waiting = []
+        yield from pending
+        pending = []
         calls = message.get("tool_calls") or ()
         if len(calls) > 1:
             silent = {"role": "assistant", "content": traits.empty_content}
-            waiting = [{**silent, "tool_calls": [each]} for each in calls]
-            waiting[0] = {**message, "tool_calls": calls[:1]}
+            pending = [{**silent, "tool_calls": [each]} for each in calls]
+            pending[0] = {**message, "tool_calls": calls[:1]}
         elif message["role"]:
             yield message
 
 
 def _alternating(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
-    """Messages of the user that follow one another as one, and answers in words, too."""
+    """Merge consecutive messages of the user, and of the assistant."""
     before: JsonObject | None = None
     for message in messages:
         if before is not None and _may_join(before, message):
@@ -272,11 +259,11 @@ def _may_join(first: JsonObject, second: JsonObject) -> bool:
     )
 
 
-def _with_answers(messages: Sequence[JsonObject], said: str) -> Iterator[JsonObject]:
-    """``said`` by the model between a result and what the user says next."""
+def _with_answers(messages: Sequence[JsonObject], answer: str) -> Iterator[JsonObject]:
+    """Insert the assistant's ``answer`` between a tool result and a user message."""
     before = ""
     for message in messages:
         if before == "tool" and message["role"] == "user":
-            yield {"role": "assistant", "content": said}
+            yield {"role": "assistant", "content": answer}
         before = message["role"]
         yield message

@@ -1,14 +1,14 @@
-"""How a request goes to a server with the prompt that the model's own template makes: step by step, without I/O.
+"""Send a request with a prompt rendered by the model's chat template, in steps without I/O.
 
-``own_prompt`` in a translated request says that it is to be sent so, and by which way::
+``own_prompt`` in a translated request selects the way::
 
     llama.cpp   /apply-template with the tools, then /completion          (recorded from b11549)
     ollama      /api/chat with _debug_render_only, then /api/generate raw (seen in 0.32 and 0.33)
-    vllm        the chat itself with tool_choice "none", which puts the tools into the prompt and reads no calls
+    vllm        the chat itself with tool_choice "none", which renders the tools but parses no calls
                 (since 0.10; not with --exclude-tools-when-tool-choice-none)
-    template    a template that the user names, filled here, then a completion of text
+    template    the user's template, rendered here, then a text completion
 
-What comes back is text in each of them, and ours to read.
+Each returns the model's raw text, which is parsed by this library.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Way: TypeAlias = Literal["llama.cpp", "vllm", "ollama", "template"]
 MARKS = "own_prompt"
 
 PROMPT_MODES = ("auto", "own", "words")
-"""own: the prompt that the model's template makes, or none; words: tools and calls described by us; auto: own where
-that can be had."""
+"""own: the prompt of the model's chat template, or an error; words: tools and calls in a text prompt; auto: own if
+possible."""
 
 
 @dataclass(frozen=True, slots=True)
 class TemplatePrompt:
-    """What is known of a model's own template. ``bos``: with which its prompts begin, and which servers put there, too.
-    ``server``: which kind takes the completion, for ``template``."""
+    """A chat template that can be used. ``bos``: the beginning of its prompts, which servers also add. ``server``: the
+    kind of server that completes the prompt, for ``template``."""
 
     transport: Way
     traits: TemplateCapabilities
@@ -44,13 +44,13 @@ class TemplatePrompt:
 
 
 NOT_OWN = (
-    "the model's own prompt cannot be had for this request, and --prompt own takes no other: the server or the "
-    "template does not allow it (see what was said at the start), or it has images, several answers (n) or logprobs"
+    "the chat template cannot be used for this request, and --prompt own forbids falling back to text: the server or "
+    "the template does not support it (see the log), or the request has images, several answers (n) or logprobs"
 )
 
 
 def template_prompt_for(body: JsonObject, own: TemplatePrompt) -> TemplatePrompt | None:
-    """``own`` for a client's request; None for one that has what only a chat takes."""
+    """Return ``own`` if it can be used for the request: not for one with features only of a chat."""
     if own.transport == "vllm":
         return own
     messages = body.get("messages")
@@ -67,7 +67,7 @@ def _is_text(part: Json) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class HttpPost:
-    """A request to the server, whose answer is JSON unless it is the last step."""
+    """A request to the server. The answer is JSON unless this is the last step."""
 
     path: str
     body: JsonObject
@@ -75,7 +75,7 @@ class HttpPost:
 
 @dataclass(frozen=True, slots=True)
 class RenderTemplate:
-    """To be filled into the template here. The answer is the prompt."""
+    """A request to render the template locally. The answer is the prompt."""
 
     messages: Sequence[JsonObject]
     tools: Sequence[Json]
@@ -86,54 +86,52 @@ Steps: TypeAlias = Generator[HttpPost | RenderTemplate, Json, HttpPost]
 
 
 class TemplatePromptError(Exception):
-    """The template, or who fills it, takes the conversation not as it is; ``str(fault)`` has its words."""
+    """The template, or the server that renders it, rejects the conversation; ``str(error)`` is its message."""
 
 
 def with_template_marks(body: JsonObject, own: TemplatePrompt, written: Mapping[str, str]) -> JsonObject:
-    """A translated request that is to be sent with the model's own prompt. ``written``: of `own_messages`."""
+    """Mark a translated request to be sent with the template prompt. ``written``: see `TemplateMessages`."""
     return {**body, MARKS: {"way": own.transport, "written": dict(written), "bos": own.bos, "server": own.server}}
 
 
 def transport_of(body: JsonObject) -> Way | None:
-    """How a request gets the model's own prompt; None where it does not."""
+    """Return the way of a request's template prompt, or None."""
     marks = body.get(MARKS)
     return marks["way"] if isinstance(marks, dict) else None
 
 
 def streams_lines(body: JsonObject) -> bool:
-    """Whether the answer will stream as lines of JSON: only Ollama's own completions do."""
+    """Return whether the answer streams as JSON lines, as only Ollama's own completions do."""
     return transport_of(body) == "ollama" or (transport_of(body) == "template" and body[MARKS]["server"] == "ollama")
 
 
 def prompt_steps(path: str, body: JsonObject) -> Steps:
-    """The steps by which a translated request is sent to ``path``, or elsewhere; the last is returned.
+    """Yield the steps that build the prompt, and return the final request; it may go to another path.
 
-    Raises PromptFault where the prompt cannot be had.
+    Raises TemplatePromptError if the prompt cannot be built.
     """
     match transport_of(body):
-        case "llama.cpp":
+        case "llama.cpp" | "ollama" | "template" as way:
             rest, marks = _without_marks(body)
-            prompt = _prompt_in((yield HttpPost("/apply-template", template_request(rest))), "prompt")
-            return HttpPost("/completion", completion_request(rest, _finished(prompt, marks, rest)))
-        case "ollama":
-            rest, marks = _without_marks(body)
-            answer = yield HttpPost("/api/chat", ollama.render_request(rest))
-            info = answer.get("_debug_info") if isinstance(answer, dict) else None
-            prompt = _prompt_in(info if isinstance(info, dict) else answer, "rendered_template")
-            return HttpPost("/api/generate", ollama.generate_request(rest, _finished(prompt, marks, rest)))
-        case "template":
-            rest, marks = _without_marks(body)
-            variables = rest.get("chat_template_kwargs") or {}
-            filled = yield RenderTemplate(rest["messages"], rest.get("tools") or (), variables)
-            return _completion(rest, _finished(str(filled), marks, rest), marks)
+            if way == "llama.cpp":
+                prompt = _prompt_in((yield HttpPost("/apply-template", template_request(rest))), "prompt")
+            elif way == "ollama":
+                answer = yield HttpPost("/api/chat", ollama.render_request(rest))
+                info = answer.get("_debug_info") if isinstance(answer, dict) else None
+                prompt = _prompt_in(info if isinstance(info, dict) else answer, "rendered_template")
+            else:
+                variables = rest.get("chat_template_kwargs") or {}
+                prompt = str((yield RenderTemplate(rest["messages"], rest.get("tools") or (), variables)))
+            server = marks["server"] if way == "template" else way
+            return _completion(rest, _finish_prompt(prompt, marks, rest), server)
         case "vllm":
             rest, _ = _without_marks(body)
             return HttpPost(path, rest | {"tool_choice": "none", "skip_special_tokens": False})
     if has_lazy_grammar(body):
         answer = yield HttpPost("/apply-template", template_request(body))
-        said = answer.get("prompt") if isinstance(answer, dict) else None
-        if isinstance(said, str):
-            return HttpPost("/completion", completion_request(body, said))
+        prompt_text = answer.get("prompt") if isinstance(answer, dict) else None
+        if isinstance(prompt_text, str):
+            return HttpPost("/completion", completion_request(body, prompt_text))
         body = without_grammar(body)
     return HttpPost(path, body)
 
@@ -148,13 +146,13 @@ def _prompt_in(answer: Json, key: str) -> str:
     if isinstance(prompt, str):
         return prompt
     error = answer.get("error") if isinstance(answer, dict) else None
-    said = error.get("message") if isinstance(error, dict) else error
-    raise TemplatePromptError(str(said or f"the server answered {str(answer)[:80]!r}, not a prompt"))
+    message = error.get("message") if isinstance(error, dict) else error
+    raise TemplatePromptError(str(message or f"the server answered {str(answer)[:80]!r}, not a prompt"))
 
 
-def _finished(prompt: str, marks: JsonObject, body: JsonObject) -> str:
-    """The prompt with what the model wrote in the place of the words that stand for it, without what servers put
-    before every prompt, and out of reasoning where the answer has to begin with a call."""
+def _finish_prompt(prompt: str, marks: JsonObject, body: JsonObject) -> str:
+    """Insert the model's own text for its placeholders, remove the bos that servers add, and close reasoning if the
+    answer must begin with a call."""
     for word, written in marks["written"].items():
         prompt = prompt.replace(word, written)
     prompt = prompt.removeprefix(marks["bos"])
@@ -166,7 +164,7 @@ def _finished(prompt: str, marks: JsonObject, body: JsonObject) -> str:
 
 
 def is_fully_constrained(body: JsonObject) -> bool:
-    """Whether the server enforces the answer from its first character on."""
+    """Return whether the answer is constrained from its first character."""
     fields = ("grammar", "grammar_string", "json_schema", "response_format")
     return any(body.get(name) for name in fields) and not has_lazy_grammar(body)
 
@@ -179,30 +177,30 @@ _CHAT_ONLY = frozenset(
 )  # fmt: skip
 
 
-def _completion(body: JsonObject, prompt: str, marks: JsonObject) -> HttpPost:
-    """A completion of text, as the server at hand takes it."""
-    if marks["server"] == "llama.cpp":
+def _completion(body: JsonObject, prompt: str, server: str) -> HttpPost:
+    """Return the text completion request for the server."""
+    if server == "llama.cpp":
         return HttpPost("/completion", completion_request(body, prompt))
-    if marks["server"] == "ollama":
+    if server == "ollama":
         return HttpPost("/api/generate", ollama.generate_request(body, prompt))
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
     request: JsonObject = {key: value for key, value in body.items() if key not in _CHAT_ONLY}
     request |= {"prompt": prompt} | ({"max_tokens": limit} if limit else {})
-    if marks["server"] in ("vllm", "sglang"):
+    if server in ("vllm", "sglang"):
         request["skip_special_tokens"] = False
     return HttpPost("/v1/completions", request)
 
 
 def as_chat(answer: Json) -> Json:
-    """An event, or the whole, of whatever completes text as that of a chat; anything else as it is."""
+    """Convert an answer, or an event, of a text completion to that of a chat; return anything else unchanged."""
     if not isinstance(answer, dict):
         return answer
     if isinstance(answer.get("response"), str) and "done" in answer:
         return ollama.as_completion(answer)
     match answer:
         case {"choices": [{"text": str(text), **choice}]}:
-            said = {"role": "assistant", "content": text}
-            made = {"index": choice.get("index") or 0, "delta": said, "message": said}
-            return {**answer, "choices": [{**made, "finish_reason": choice.get("finish_reason")}]}
+            message = {"role": "assistant", "content": text}
+            converted = {"index": choice.get("index") or 0, "delta": message, "message": message}
+            return {**answer, "choices": [{**converted, "finish_reason": choice.get("finish_reason")}]}
         case _:
             return llama_cpp.as_chat(answer)

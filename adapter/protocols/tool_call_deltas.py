@@ -1,4 +1,4 @@
-"""The calls of one answer as its client is told of them: whole, in fragments, or as the server has read them."""
+"""The tool call deltas of one choice: whole calls, streamed fragments, or calls forwarded from the server."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from adapter.protocols.verbatim_calls import Call
 
 
 class ToolCallDeltas:
-    """``kinds``: in which of OpenAI's shapes each is. ``turn``: what ids begin with where a server gives none.
+    """``kinds``: types of the client's tools. ``turn``: prefix of generated call ids.
 
-    ``whole`` are those that the client has with all of their arguments.
+    ``whole`` are the calls that the client has with all arguments.
     """
 
     def __init__(self, kinds: ToolTypes, turn: str) -> None:
@@ -22,27 +22,27 @@ class ToolCallDeltas:
         self._turn = turn
         self._ids: list[str] = []
         self._open: str | None = None
-        self._restoring = StreamingUnescaper()
-        self._native: dict[int, int] = {}  # the server's index -> ours
+        self._unescaper = StreamingUnescaper()
+        self._native: dict[int, int] = {}  # the server's index -> the client's
 
     def __len__(self) -> int:
-        """Those that the client has at least the beginning of."""
+        """Number of calls that the client has at least the beginning of."""
         return len(self._ids)
 
     @property
     def is_open(self) -> bool:
-        """Whether the client waits for more of the last one's arguments."""
+        """True if the client expects more arguments of the last call."""
         return self._open is not None
 
-    def fragment(self, event: ToolCallDelta) -> list[JsonObject]:
-        begun: list[JsonObject] = []
+    def add_fragment(self, event: ToolCallDelta) -> list[JsonObject]:
+        deltas: list[JsonObject] = []
         if event.id != self._open:
-            self._open, self._restoring = event.id, StreamingUnescaper()
-            begun.append(self._header(event.id, event.name, ""))
-        return [*begun, _arguments(len(self._ids) - 1, self._restoring.feed(event.arguments))]
+            self._open, self._unescaper = event.id, StreamingUnescaper()
+            deltas.append(self._header(event.id, event.name, ""))
+        return [*deltas, _arguments(len(self._ids) - 1, self._unescaper.feed(event.arguments))]
 
-    def call(self, call_id: str, name: str, arguments: JsonObject) -> list[JsonObject]:
-        """Nothing where the client has it in fragments already."""
+    def add_call(self, call_id: str, name: str, arguments: JsonObject) -> list[JsonObject]:
+        """Return the deltas of a call, unless the client has its fragments."""
         self.whole.append((call_id, name, arguments))
         if call_id == self._open:
             self._open = None
@@ -50,22 +50,23 @@ class ToolCallDeltas:
         return [self._header(call_id, name, json.dumps(arguments, ensure_ascii=False))]
 
     def forward_native(self, calls: Json) -> list[JsonObject]:
-        """Calls, or pieces of them, that the server has read, under our numbers: there may be calls of ours before."""
-        told: list[JsonObject] = []
+        """Forward calls, or fragments of them, parsed by the server. Their indexes are renumbered, as other calls may
+        precede."""
+        deltas: list[JsonObject] = []
         for position, call in enumerate(calls if isinstance(calls, list) else ()):
             if not isinstance(call, dict) or not isinstance(function := call.get("function"), dict):
                 continue
-            given = call.get("index")
-            index = given if isinstance(given, int) else position
+            given_index = call.get("index")
+            index = given_index if isinstance(given_index, int) else position
             arguments = function.get("arguments")
             text = arguments or "" if isinstance(arguments, str | None) else json.dumps(arguments, ensure_ascii=False)
             if index in self._native:
-                told.append(_arguments(self._native[index], text))
+                deltas.append(_arguments(self._native[index], text))
                 continue
             self._native[index] = len(self._ids)
             call_id = str(call.get("id") or f"call_{self._turn[:23]}{len(self._ids)}")
-            told.append(self._header(call_id, str(function.get("name") or ""), text))
-        return told
+            deltas.append(self._header(call_id, str(function.get("name") or ""), text))
+        return deltas
 
     def _header(self, call_id: str, name: str, arguments: str) -> JsonObject:
         self._ids.append(call_id)

@@ -1,7 +1,7 @@
-"""Tool definitions as clients send them, checked as far as everything after relies on it.
+"""Parse and validate the tool definitions that clients send, as far as later code relies on them.
 
-Not by the metaschema: clients send ``"type": "any"`` and ``"required": true``, which
-model servers let pass, and which do no harm.
+They are not checked against the JSON Schema metaschema: clients send ``"type": "any"`` and ``"required": true``, which
+model servers accept and which are harmless.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from adapter.tools.schema_refs import SCHEMA, SCHEMAS, SCHEMAS_BY_NAME, derefere
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_TOOLS = 4_096
-"""In one request: their definitions alone are more than any model of today reads."""
+"""Maximum number of tools in a request; their definitions alone exceed every model's context."""
 
 CACHE_SIZE = 32
-"""Sets of tools whose checked definitions and prompts are cached: they come with every request of a conversation."""
+"""Number of tool sets whose validated definitions and prompts are cached, as each request of a conversation repeats
+them."""
 MAX_CACHED_CHARACTERS = 250_000
-"""Of definitions; longer ones are checked again in each request, so that the cache stays within 8 MB."""
+"""Maximum length of cached definitions, in characters, which limits the cache to 8 MB."""
 
 
 def parse_tool_set(definitions: Json) -> ToolSet:
-    """The tools of a request. Raises RequestError for what describes none, with the place at fault."""
-    listed = objects_in(definitions, "tools")
-    if len(listed) > MAX_TOOLS:
-        raise RequestError(f"'tools' has {len(listed):,} tools; at most {MAX_TOOLS:,} are taken: send fewer", "tools")
-    text = json.dumps(listed, ensure_ascii=False)
+    """Return the tools of a request. Raises RequestError with the path of an invalid definition."""
+    tools = objects_in(definitions, "tools")
+    if len(tools) > MAX_TOOLS:
+        raise RequestError(f"'tools' has {len(tools):,} tools; the maximum is {MAX_TOOLS:,}: send fewer", "tools")
+    text = json.dumps(tools, ensure_ascii=False)
     check = _check_tools if len(text) <= MAX_CACHED_CHARACTERS else _check_tools.__wrapped__
     return check(text)
 
@@ -41,63 +42,65 @@ def _check_tools(definitions: str) -> ToolSet:
     return ToolSet(_tool(each, f"tools[{index}]") for index, each in enumerate(json.loads(definitions)))
 
 
-def _tool(definition: JsonObject, place: str) -> Tool:
+def _tool(definition: JsonObject, path: str) -> Tool:
     inner = definition.get("function", definition)
     if isinstance(inner, dict):
         for key in ("parameters", "input_schema", "inputSchema"):
             if inner.get(key) is not None:
-                inner[key] = with_types(
-                    checked_schema(require_type(dict, inner[key], f"{place}.{key}"), f"{place}.{key}")
-                )
-        require_type(str, inner.get("description"), f"{place}.description")
-    require_type(dict, definition.get("annotations"), f"{place}.annotations")
+                schema = checked_schema(require_type(dict, inner[key], f"{path}.{key}"), f"{path}.{key}")
+                inner[key] = with_types(schema)
+        require_type(str, inner.get("description"), f"{path}.description")
+    require_type(dict, definition.get("annotations"), f"{path}.annotations")
     try:
         return Tool.from_definition(definition)
     except UsageError as error:
-        raise RequestError(f"{place}: {error}", "tools") from error
+        raise RequestError(f"{path}: {error}", "tools") from error
 
 
 def with_types(schema: JsonObject) -> JsonObject:
-    """``schema`` with the types of its parameters beside the references that hide them: chat templates show them."""
+    """Copy the types of parameters next to the ``$ref`` that hides them, as chat templates show only ``type``."""
     named = {key: schema[key] for key in ("$defs", "definitions") if isinstance(schema.get(key), dict)}
     properties = dereference(schema).get("properties") or {} if named else {}
-    for name, found in properties.items():
-        each, types = schema["properties"][name], sorted(schema_types(found))
+    for name, resolved in properties.items():
+        each, types = schema["properties"][name], sorted(schema_types(resolved))
         if "type" not in each and types:
             each["type"] = types if len(types) > 1 else types[0]
     return schema
 
 
-def checked_schema(schema: JsonObject, place: str) -> JsonObject:
-    """``schema`` with schemas where schemas belong, those that say nothing being ``{}``. Raises RequestError."""
-    made = {key: value for key, value in schema.items() if value is not None or key == "const"}
+def checked_schema(schema: JsonObject, path: str) -> JsonObject:
+    """Return a copy of ``schema`` with a valid structure; empty subschemas become ``{}``. Raises RequestError."""
+    checked = {key: value for key, value in schema.items() if value is not None or key == "const"}
     for key in SCHEMAS_BY_NAME:
-        if key in made:
-            named = require_type(dict, made[key], f"{place}.{key}")
-            made[key] = {name: _schema(each, f"{place}.{key}.{name}") for name, each in named.items()}
+        if key in checked:
+            named = require_type(dict, checked[key], f"{path}.{key}")
+            checked[key] = {name: _schema(each, f"{path}.{key}.{name}") for name, each in named.items()}
     for key in SCHEMAS:
-        if key in made:
-            made[key] = [_schema(each, f"{place}.{key}") for each in require_type(list, made[key], f"{place}.{key}")]
+        if key in checked:
+            checked[key] = [
+                _schema(each, f"{path}.{key}") for each in require_type(list, checked[key], f"{path}.{key}")
+            ]
     for key in SCHEMA:
-        if key in made and not isinstance(made[key], bool):
-            value: Any = made[key]
-            if isinstance(value, list):  # how tuples were written before prefixItems
-                made[key] = [_schema(each, f"{place}.{key}") for each in value]
+        if key in checked and not isinstance(checked[key], bool):
+            value: Any = checked[key]
+            if isinstance(value, list):  # tuples, before prefixItems
+                checked[key] = [_schema(each, f"{path}.{key}") for each in value]
             else:
-                made[key] = checked_schema(require_type(dict, value, f"{place}.{key}"), f"{place}.{key}")
-    if isinstance(made.get("required"), bool):  # how a property said it of itself before 2013
-        del made["required"]
+                checked[key] = checked_schema(require_type(dict, value, f"{path}.{key}"), f"{path}.{key}")
+    if isinstance(checked.get("required"), bool):  # a property's own flag, before 2013
+        del checked["required"]
     for key in ("required", "type"):
-        if key in made and not isinstance(made[key], str if key == "type" else list):
-            require_type(list, made[key], f"{place}.{key}")
-        if isinstance(made.get(key), list):
-            made[key] = [require_type(str, each, f"{place}.{key}") for each in made[key]]
-    require_type(list, made.get("enum"), f"{place}.enum")
+        if key in checked and not isinstance(checked[key], str if key == "type" else list):
+            require_type(list, checked[key], f"{path}.{key}")
+        if isinstance(checked.get(key), list):
+            checked[key] = [require_type(str, each, f"{path}.{key}") for each in checked[key]]
+    require_type(list, checked.get("enum"), f"{path}.enum")
     for key in ("description", "title", "pattern", "format", "$ref"):
-        require_type(str, made.get(key), f"{place}.{key}")
-    return made
+        require_type(str, checked.get(key), f"{path}.{key}")
+    return checked
 
 
-def _schema(value: Json, place: str) -> JsonObject:
-    """``true`` allows everything; ``false``, which allows nothing, is not worth a special case."""
-    return {} if isinstance(value, bool) else checked_schema(require_type(dict, value, place), place)
+def _schema(value: Json, path: str) -> JsonObject:
+    """Treat ``true`` and ``false`` as an empty schema: ``false``, which allows nothing, is too rare for a special
+    case."""
+    return {} if isinstance(value, bool) else checked_schema(require_type(dict, value, path), path)

@@ -1,4 +1,4 @@
-"""What a client asks for: which tools there are, which of them may or must be called, how the model writes calls."""
+"""Parse a request's tools, its tool choice and the format of its calls."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from adapter.protocols.translation_options import TranslationOptions
 from adapter.tools.tool import ToolSet
 
 MAX_MODEL = 200
-"""Characters of a model's name by which its format is known."""
+"""Maximum length of the part of a model's name that is used to guess its format, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """What a client wants. ``described``: all its tools; ``allowed``: those that may be called, of which one must be
-    where ``must_call`` says so."""
+    """A request with tools. ``described``: all tools; ``allowed``: those that may be called; ``must_call``: one must
+    be."""
 
     body: JsonObject
     kinds: ToolTypes
@@ -33,7 +33,7 @@ class ToolRequest:
     must_call: bool
     format: Format
     shortlist: ToolShortlist | None = None
-    """Of many tools, those that are described."""
+    """The described tools, if only some of many are."""
 
     @property
     def messages(self) -> Json:
@@ -45,12 +45,12 @@ class ToolRequest:
 
     @property
     def is_single_choice(self) -> bool:
-        """Whether one answer is wanted. Of several none is asked for again."""
+        """True if one answer is requested. Requests for several are not retried."""
         return self.body.get("n") in (None, 1)
 
     @property
-    def offered(self) -> ToolSet:
-        """Those of the allowed ones that the model is told of."""
+    def prompted_tools(self) -> ToolSet:
+        """The allowed tools that are in the prompt."""
         return self.allowed if self.shortlist is None else self.shortlist.shown
 
     @property
@@ -68,33 +68,35 @@ def parse_tool_request(body: JsonObject, kinds: ToolTypes, options: TranslationO
 
 
 def request_format(body: JsonObject, options: TranslationOptions) -> str | None:
-    """What is known of it by the user, the template or the model's name."""
+    """Return the format selected by the user, detected from the template, or guessed from the model's name."""
     model = str(body.get("model") or "")[:MAX_MODEL]
-    guessed = _guessed(options.prompt.model or model, options.prompt.template) or _guessed(model, None)
+    guessed = _guess_format(options.prompt.model or model, options.prompt.template) or _guess_format(model, None)
     return options.prompt.format or options.prompt.recognised or guessed
 
 
-_guessed = lru_cache(maxsize=256)(guess_format)
+_guess_format = lru_cache(maxsize=256)(guess_format)
 
 
-def apply_shortlist(asked: ToolRequest, options: TranslationOptions) -> ToolRequest:
-    """With few of many tools, where so many are described only."""
-    if not asked.allowed or asked.is_restricted:
-        return asked
-    few = shortlist_of(asked.body, asked.described, options.prompt.max_tools)
-    return asked if few is None else replace(asked, described=few.shown, allowed=few.all, shortlist=few)
+def apply_shortlist(tool_request: ToolRequest, options: TranslationOptions) -> ToolRequest:
+    """Describe only a shortlist if there are more tools than may be described."""
+    if not tool_request.allowed or tool_request.is_restricted:
+        return tool_request
+    shortlist = shortlist_of(tool_request.body, tool_request.described, options.prompt.max_tools)
+    if shortlist is None:
+        return tool_request
+    return replace(tool_request, described=shortlist.shown, allowed=shortlist.all, shortlist=shortlist)
 
 
-def shortlist_of(body: JsonObject, tools: ToolSet, most: int | None) -> ToolShortlist | None:
-    """By what the user said last, and which tools the conversation has used."""
-    if most is None or len(tools) <= most:
+def shortlist_of(body: JsonObject, tools: ToolSet, limit: int | None) -> ToolShortlist | None:
+    """Select tools by the user's last message and the conversation's earlier calls."""
+    if limit is None or len(tools) <= limit:
         return None
     past = call_history_of(body.get("messages"))
-    return shortlist_tools(tools, past.request, most, {made.name for made in past.calls})
+    return shortlist_tools(tools, past.request, limit, {call.name for call in past.calls})
 
 
 def _choice(choice: Json, tools: ToolSet) -> tuple[ToolSet, bool]:
-    """The tools that may be called, and whether one must be."""
+    """Return the tools that may be called, and whether one must be."""
     match choice:
         case None | "auto":
             return tools, False
@@ -104,8 +106,8 @@ def _choice(choice: Json, tools: ToolSet) -> tuple[ToolSet, bool]:
             return _some(tools, list(tools)), True
         case {"type": "function", "function": {"name": str(name)}} | {"type": "function", "name": str(name)}:
             return _some(tools, [name]), True
-        case {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": list(listed)}}:
-            return _some(tools, list(parse_tool_set(listed))), mode == "required"
+        case {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": list(tool_list)}}:
+            return _some(tools, list(parse_tool_set(tool_list))), mode == "required"
         case _:
             raise RequestError(
                 f"tool_choice must be 'auto', 'none', 'required' or "
@@ -116,7 +118,7 @@ def _choice(choice: Json, tools: ToolSet) -> tuple[ToolSet, bool]:
 
 def _some(tools: ToolSet, names: list[str]) -> ToolSet:
     if not names:
-        raise RequestError("tool_choice asks for a call, but 'tools' is empty", "tool_choice")
+        raise RequestError("tool_choice requires a call, but 'tools' is empty", "tool_choice")
     for name in names:
         if name not in tools:
             raise RequestError(f"tool_choice: {tools.explain_unknown(name)}", "tool_choice")

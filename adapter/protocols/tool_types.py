@@ -1,7 +1,8 @@
-"""Tools of a chat that are no functions, or functions as chats had them before 2023-11, as functions of today.
+"""Convert custom tools and the ``functions`` of before 2023-11 to function tools, and calls back to the client's type.
 
-A ``custom`` tool takes one text, so it is a function of one string; ``functions`` and ``function_call`` are tools of
-which an answer calls one. What comes back is put in the form in which it was asked for (`adapter.protocols.openai_choice`).
+A ``custom`` tool takes one text, so it becomes a function with one string parameter. ``functions`` and
+``function_call`` become tools of which an answer calls one. Calls are converted back in
+`adapter.protocols.openai_choice`.
 
 Source: https://platform.openai.com/docs/api-reference/chat/create, ``tools`` and the deprecated fields.
 """
@@ -19,18 +20,22 @@ INPUT = "input"
 
 @dataclass(frozen=True, slots=True)
 class ToolTypes:
-    """``custom``: names of the tools that take a text. ``is_legacy``: calls are ``function_call``."""
+    """The types of a request's tools. ``custom``: names of custom tools. ``is_legacy``: calls are ``function_call``."""
 
     custom: frozenset[str] = frozenset()
     is_legacy: bool = False
 
     def call(self, index: int, call_id: str, name: str, arguments: str) -> JsonObject:
-        """The delta that hands on a call, whose ``arguments`` are JSON."""
+        """Return the delta for a call with JSON ``arguments``."""
         if self.is_legacy:
             return {"function_call": {"name": name, "arguments": arguments}}
         call: JsonObject = {"index": index, "id": call_id, "type": "function"}
         if name in self.custom:
-            return {"tool_calls": [{**call, "type": "custom", "custom": {"name": name, INPUT: _text(arguments)}}]}
+            return {
+                "tool_calls": [
+                    {**call, "type": "custom", "custom": {"name": name, INPUT: text_argument(arguments, INPUT)}}
+                ]
+            }
         return {"tool_calls": [{**call, "function": {"name": name, "arguments": arguments}}]}
 
 
@@ -38,39 +43,40 @@ FUNCTIONS = ToolTypes()
 
 
 def tools_as_functions(body: JsonObject) -> tuple[JsonObject, ToolTypes]:
-    """The request with functions alone. Raises RequestError for definitions that are none."""
+    """Return the request with function tools only, and the original types. Raises RequestError."""
     is_legacy = bool(body.get("functions")) and not body.get("tools")
     custom = frozenset(_custom_names(body.get("tools")))
-    if not is_legacy and not custom and not _speaks_of_others(body.get("messages")):
+    if not is_legacy and not custom and not _has_other_calls(body.get("messages")):
         return body, FUNCTIONS
-    made = {key: value for key, value in body.items() if key not in ("functions", "function_call")}
+    request = {key: value for key, value in body.items() if key not in ("functions", "function_call")}
     if is_legacy:
-        made["tools"] = [{"type": "function", "function": each} for each in objects_in(body["functions"], "functions")]
-        made["tool_choice"] = _legacy_choice(body.get("function_call"))
-        made["parallel_tool_calls"] = False
+        functions = objects_in(body["functions"], "functions")
+        request["tools"] = [{"type": "function", "function": each} for each in functions]
+        request["tool_choice"] = _legacy_choice(body.get("function_call"))
+        request["parallel_tool_calls"] = False
     elif custom:
-        made["tools"] = [_as_function(each) for each in made["tools"]]
+        request["tools"] = [_as_function(each) for each in request["tools"]]
         match body.get("tool_choice"):
             case {"type": "custom", "custom": {"name": name}}:
-                made["tool_choice"] = {"type": "function", "function": {"name": name}}
-            case {"type": "allowed_tools", "allowed_tools": {"tools": list(listed)} as allowed}:
-                shown = [_as_function(each) if isinstance(each, dict) else each for each in listed]
-                made["tool_choice"] = {"type": "allowed_tools", "allowed_tools": {**allowed, "tools": shown}}
+                request["tool_choice"] = {"type": "function", "function": {"name": name}}
+            case {"type": "allowed_tools", "allowed_tools": {"tools": list(tools)} as allowed}:
+                converted = [_as_function(each) if isinstance(each, dict) else each for each in tools]
+                request["tool_choice"] = {"type": "allowed_tools", "allowed_tools": {**allowed, "tools": converted}}
     if isinstance(body.get("messages"), list):
-        made["messages"] = _today(body["messages"])
-    return made, ToolTypes(custom, is_legacy)
+        request["messages"] = _current_messages(body["messages"])
+    return request, ToolTypes(custom, is_legacy)
 
 
 def _custom_names(tools: Json) -> list[str]:
-    listed = tools if isinstance(tools, list) else []
-    found = [each.get("custom") for each in listed if isinstance(each, dict) and each.get("type") == "custom"]
-    return [require_type(str, each.get("name"), "tools.custom.name") for each in found if isinstance(each, dict)]
+    definitions = [each for each in tools if isinstance(each, dict)] if isinstance(tools, list) else []
+    custom = [each.get("custom") for each in definitions if each.get("type") == "custom"]
+    return [require_type(str, each.get("name"), "tools.custom.name") for each in custom if isinstance(each, dict)]
 
 
-def _speaks_of_others(messages: Json) -> bool:
-    said = [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
-    calls = [call for each in said if isinstance(made := each.get("tool_calls"), list) for call in made]
-    return any(each.get("function_call") for each in said) or any(
+def _has_other_calls(messages: Json) -> bool:
+    found = [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
+    calls = [call for each in found if isinstance(listed := each.get("tool_calls"), list) for call in listed]
+    return any(each.get("function_call") for each in found) or any(
         isinstance(call, dict) and "custom" in call for call in calls
     )
 
@@ -79,22 +85,26 @@ def _as_function(tool: JsonObject) -> JsonObject:
     about = tool.get("custom")
     if tool.get("type") != "custom" or not isinstance(about, dict):
         return tool
-    described = require_type(str, about.get("description"), "tools.custom.description")
-    function = text_function(about.get("name"), described, INPUT, _form(about.get("format")))
+    description = require_type(str, about.get("description"), "tools.custom.description")
+    function = text_function(about.get("name"), description, INPUT, describe_text(about.get("format")))
     return {"type": "function", "function": function}
 
 
-def text_function(name: Json, description: str, parameter: str, said: str) -> JsonObject:
-    """A function of one text, of which ``said`` tells what it is."""
-    properties = {parameter: {"type": "string", "description": said}}
+def text_function(name: Json, description: str, parameter: str, text_description: str) -> JsonObject:
+    """Return a function with one string parameter."""
+    properties = {parameter: {"type": "string", "description": text_description}}
     parameters = {"type": "object", "properties": properties, "required": [parameter]}
     return {"name": name, "description": description, "parameters": parameters}
 
 
-def _form(form: Json) -> str:
-    """What the text must look like, in words: no server here holds a model to a grammar of this kind."""
-    match form:
-        case {"type": "grammar", "grammar": {"syntax": syntax, "definition": definition}}:
+def describe_text(format: Json) -> str:
+    """Describe the text of a custom tool. Its grammar is only described, as no server here enforces this kind."""
+    match format:
+        case {"type": "grammar", "grammar": {"syntax": syntax, "definition": definition}} | {
+            "type": "grammar",
+            "syntax": syntax,
+            "definition": definition,
+        }:
             return f"The text itself. It must follow this grammar ({syntax}):\n{definition}"
     return "The text itself."
 
@@ -108,26 +118,26 @@ def _legacy_choice(choice: Json) -> Json:
     raise RequestError(f'function_call must be "auto", "none" or {{"name": ...}}, got {str(choice)[:80]!r}')
 
 
-def _today(messages: list[Json]) -> list[Json]:
-    """Messages with calls as today's. A result is that of the function's last call; ids tell calls apart."""
-    made: list[Json] = []
+def _current_messages(messages: list[Json]) -> list[Json]:
+    """Convert calls and results of functions to today's. A result belongs to the function's last call."""
+    converted: list[Json] = []
     last: dict[Json, str] = {}
     for index, message in enumerate(messages):
         match message:
             case {"function_call": dict(call), **rest}:
                 call_id = last[str(call.get("name"))] = f"call_{index}_{call.get('name')}"
-                made.append({**rest, "tool_calls": [{"id": call_id, "type": "function", "function": call}]})
+                converted.append({**rest, "tool_calls": [{"id": call_id, "type": "function", "function": call}]})
             case {"role": "function"}:
                 name = str(message.get("name"))
-                made.append({**message, "role": "tool", "tool_call_id": last.get(name, f"call_{name}")})
+                converted.append({**message, "role": "tool", "tool_call_id": last.get(name, f"call_{name}")})
             case {"tool_calls": list(calls)}:
-                made.append({**message, "tool_calls": [_called(each) for each in calls]})
+                converted.append({**message, "tool_calls": [_as_function_call(each) for each in calls]})
             case _:
-                made.append(message)
-    return made
+                converted.append(message)
+    return converted
 
 
-def _called(call: Json) -> Json:
+def _as_function_call(call: Json) -> Json:
     about = call.get("custom") if isinstance(call, dict) else None
     if not isinstance(about, dict):
         return call
@@ -135,8 +145,16 @@ def _called(call: Json) -> Json:
     return {"id": call.get("id"), "type": "function", "function": {"name": about.get("name"), "arguments": arguments}}
 
 
-def _text(arguments: str) -> str:
-    """The one text of a call; of a call that has none what it has."""
-    read = json.loads(arguments)
-    text = read.get(INPUT) if isinstance(read, dict) else None
+def text_argument(arguments: str, name: str) -> str:
+    """Return the call's text parameter, or all of its arguments if they have none."""
+    text = read_object(arguments).get(name)
     return text if isinstance(text, str) else arguments
+
+
+def read_object(arguments: str) -> JsonObject:
+    """Return the JSON object in ``arguments``, or an empty one."""
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""An OpenAI chat request with tools as one that any server takes: the tools in the prompt, nothing else changed."""
+"""Translate an OpenAI chat request with tools into one that any server accepts, with the tools in the prompt."""
 
 from __future__ import annotations
 
@@ -37,15 +37,17 @@ from adapter.protocols.translation_options import CLIENTS_TOOLS, CONSTRAINTS, Tr
 from adapter.tools.tool import Tool, ToolSet
 
 SESSION = new_prompt_session()
-"""One for all requests: what a conversation's prompt begins with stays the same."""
+"""The prompt session of all requests: a conversation's prompt must always begin with the same text."""
 
 MAX_ANSWERS = 128
-"""That one request may ask for (``n``), as at OpenAI."""
+"""Maximum number of answers in one request (``n``), as at OpenAI."""
 
 
 def needs_translation(body: Json) -> bool:
-    """Whether a request needs translating at all: it offers tools, speaks of calls made before, or has more to say by
-    the system than a template may take."""
+    """Return whether a request needs translation.
+
+    That is, if it offers tools, contains earlier calls, or has system messages that a template may reject.
+    """
     if not isinstance(body, dict):
         return False
     messages = body["messages"] if isinstance(body.get("messages"), list) else []
@@ -64,26 +66,28 @@ def needs_translation(body: Json) -> bool:
 
 
 def needs_reading(body: JsonObject, options: TranslationOptions, *, splits: bool) -> bool:
-    """Whether the answer to a request that goes on as it is may hold what is not for the client: reasoning of a model
-    whose family is known by its name, unless its server ``splits`` that off; gpt-oss' channels in any case, for some
-    servers leave them in."""
+    """Return whether the answer to an untranslated request must be parsed.
+
+    Servers that do not split off reasoning (``splits``) leave it in the text, for models of a known family. gpt-oss'
+    channels are always parsed, as some servers leave them in.
+    """
     format = request_format(body, options)
     return format == "harmony" or (format is not None and not splits)
 
 
 def passthrough_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
-    """The request as it came, of which the answer is read. Raises RequestError as `translate` does."""
-    asked = ToolRequest(
+    """Return an untranslated request whose answer is parsed. Raises RequestError like `translate_chat_request`."""
+    request = ToolRequest(
         body, FUNCTIONS, ToolSet(), ToolSet(), False, get_format(request_format(body, options) or DEFAULT_FORMAT)
     )
-    request = _as_request(asked, options)
-    before = options.prompt.generation_prompt
-    parsing = replace(request.parsing, format=asked.format.name, generation_prompt=before)
-    return replace(request, turn=_turn(asked.messages), parsing=parsing)
+    translated = _as_request(request, options)
+    generation_prompt = options.prompt.generation_prompt
+    parsing = replace(translated.parsing, format=request.format.name, generation_prompt=generation_prompt)
+    return replace(translated, turn=_turn(request.messages), parsing=parsing)
 
 
 def translate_chat_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
-    """The request as it goes to the server. Raises RequestError for one that OpenAI would refuse as well."""
+    """Translate a chat request. Raises RequestError if OpenAI would also reject it."""
     check_size(body)
     functions, kinds = tools_as_functions(body)
     options = options.for_model(str(body.get("model") or ""))
@@ -94,8 +98,8 @@ def translate_chat_request(body: JsonObject, options: TranslationOptions) -> Tra
 
 @dataclass(frozen=True, slots=True)
 class _Enforcement:
-    """How far the model is held to calls. ``fields`` enforce one now. ``reply``: the tool that says something;
-    ``may_reply``: it may be called now."""
+    """The constraints of a request. ``fields`` enforce a call. ``reply``: the tool for answers in words; ``may_reply``:
+    it may be called now."""
 
     constraint: Constraint
     choices: Choices
@@ -106,43 +110,43 @@ class _Enforcement:
 
 @dataclass(frozen=True, slots=True)
 class _PromptedRequest:
-    """What the server is sent: ``body``, with ``messages`` in it. ``own``: how the model's own template makes a prompt;
-    None where it is words."""
+    """The request with its prompt: ``body`` contains ``messages``. ``own``: the template prompt; None for a text
+    prompt."""
 
     body: JsonObject
     messages: list[JsonObject]
     own: TemplatePrompt | None
 
 
-def _translate(asked: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
+def _translate(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
     if options.native:
-        return _native(asked, options)
-    if options.assists is not None and asked.allowed and options.helps_with(asked.body):
-        return _assisted(asked, options, options.assists)
-    as_text = partial(_translate, asked, options.with_prompt(own=None))
-    asked = apply_shortlist(asked, options)
-    held = _held(asked, options)
-    told = _told(asked, options, held)
-    body = told.body | held.fields
-    is_plain = told.own is not None or all(isinstance(each["content"], str) for each in told.messages)
-    if held.constraint == "arguments" and options.constraints.waits_for_calls and is_plain:
-        body |= _waiting_fields(asked, options, held)
-    request = _as_request(asked, options)
+        return _native(request, options)
+    if options.assists is not None and request.allowed and options.may_assist(request.body):
+        return _assisted(request, options, options.assists)
+    as_text = partial(_translate, request, options.with_prompt(own=None))
+    request = apply_shortlist(request, options)
+    enforcement = _build_enforcement(request, options)
+    prompted = _build_prompt(request, options, enforcement)
+    body = prompted.body | enforcement.fields
+    is_plain = prompted.own is not None or all(isinstance(each["content"], str) for each in prompted.messages)
+    if enforcement.constraint == "arguments" and options.constraints.waits_for_calls and is_plain:
+        body |= _lazy_constraint_fields(request, options, enforcement)
+    translated = _as_request(request, options)
     return replace(
-        request,
+        translated,
         body=body,
-        turn=_turn(told.messages),
+        turn=_turn(prompted.messages),
         parsing=replace(
-            request.parsing,
-            policy=APPROVED.name if held.fields else options.policy,  # what is enforced may be a call without markers
-            generation_prompt=_generation_prompt(body, options, told.own),
-            reply=held.reply if held.may_reply else None,
-            format=asked.format.name,
+            translated.parsing,
+            policy=APPROVED.name if enforcement.fields else options.policy,  # enforced calls may have no markers
+            generation_prompt=_generation_prompt(body, options, prompted.own),
+            reply=enforcement.reply if enforcement.may_reply else None,
+            format=request.format.name,
             control_tokens=options.prompt.control_tokens,
         ),
-        follow_up=_follow_up(asked, options, held),
+        follow_up=_follow_up(request, options, enforcement),
         memory=options.memory,
-        as_text=as_text if told.own and options.prompt.mode == "auto" else None,
+        as_text=as_text if prompted.own and options.prompt.mode == "auto" else None,
     )
 
 
@@ -154,161 +158,184 @@ def _generation_prompt(body: JsonObject, options: TranslationOptions, own: Templ
     return own.traits.generation_prompt
 
 
-def _follow_up(asked: ToolRequest, options: TranslationOptions, held: _Enforcement) -> FollowUp:
+def _follow_up(request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement) -> FollowUp:
     return FollowUp(
-        watch=_watch(asked, options, held),
-        constraint=held.constraint if asked.is_single_choice else "off",
+        guard=_response_guard(request, options, enforcement),
+        constraint=enforcement.constraint if request.is_single_choice else "off",
         enforce=options.constraints.enforce,
-        choices=held.choices,
+        choices=enforcement.choices,
         previous_calls=(
-            frozenset(call_key(*call) for call in last_calls(asked.messages)) if asked.is_single_choice else frozenset()
+            frozenset(call_key(*call) for call in last_calls(request.messages))
+            if request.is_single_choice
+            else frozenset()
         ),
-        shortlist=asked.shortlist,
+        shortlist=request.shortlist,
     )
 
 
-def _watch(asked: ToolRequest, options: TranslationOptions, held: _Enforcement) -> ResponseGuard | None:
+def _response_guard(
+    request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement
+) -> ResponseGuard | None:
     enforces = options.constraints.enforce is not None
-    return options.retry_policy.watch(
-        asked.body,
-        asked.allowed,
-        asked.described,
-        asked.format.encode_calls,
-        is_held=enforces and held.constraint in ("prefer", "required"),
-        may_hold=enforces and options.constraints.mode != "off" and not asked.body.keys() & CONSTRAINTS,
-        must_mend=enforces and held.constraint == "arguments",
+    return options.retry_policy.make_guard(
+        request.body,
+        request.allowed,
+        request.described,
+        request.format.encode_calls,
+        is_enforced=enforces and enforcement.constraint in ("prefer", "required"),
+        may_enforce=enforces and options.constraints.mode != "off" and not request.body.keys() & CONSTRAINTS,
+        requires_valid_calls=enforces and enforcement.constraint == "arguments",
     )
 
 
-def _as_request(asked: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
-    """The request as it came, with the client's wishes for its answer."""
-    body = asked.body
+def _as_request(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
+    """Return the unchanged request with the client's settings for its answer."""
+    body = request.body
     stream_options = body.get("stream_options")
     return TranslatedRequest(
         body={key: value for key, value in body.items() if key != EXTENSION},
-        tools=asked.allowed,
+        tools=request.allowed,
         client=ClientSettings(
-            messages=asked.messages,
+            messages=request.messages,
             stream=body.get("stream") is True,
             wants_usage=isinstance(stream_options, dict) and stream_options.get("include_usage") is True,
-            parallel=asked.is_parallel,
+            parallel=request.is_parallel,
             answers=_answers(body),
-            kinds=asked.kinds,
+            kinds=request.kinds,
         ),
         parsing=ParserSettings(
-            policy=options.policy, stream_arguments=options.stream_arguments, is_restricted=asked.is_restricted
+            policy=options.policy, stream_arguments=options.stream_arguments, is_restricted=request.is_restricted
         ),
-        observation=replace(options.observation, clock=options.retry_policy.clock),
+        observation=options.observation,
+        clock=options.retry_policy.clock,
     )
 
 
-def _native(asked: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
-    """The request as it came: the server describes the tools and reads the calls."""
-    watch = options.retry_policy.watch(
-        asked.body, asked.allowed, asked.described, encode_calls, is_held=False, may_hold=False, must_mend=False
+def _native(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
+    """Return the unchanged request: the server describes the tools and parses the calls."""
+    guard = options.retry_policy.make_guard(
+        request.body,
+        request.allowed,
+        request.described,
+        encode_calls,
     )
     return replace(
-        _as_request(asked, options),
-        turn=_turn(asked.messages),
+        _as_request(request, options),
+        turn=_turn(request.messages),
         is_native=True,
-        follow_up=FollowUp(watch=watch),
-        as_text=partial(_translate, asked, replace(options, native=False)),
+        follow_up=FollowUp(guard=guard),
+        as_text=partial(_translate, request, replace(options, native=False)),
     )
 
 
-def _assisted(asked: ToolRequest, options: TranslationOptions, settings: AssistSettings) -> TranslatedRequest:
-    """Build the request for a model that is too small to choose: an answer in words, or a call of the nearest tool."""
+def _assisted(request: ToolRequest, options: TranslationOptions, settings: AssistSettings) -> TranslatedRequest:
+    """Build the request for a model that is too small to choose a tool: an answer in words, or a call of the best
+    match."""
     options = replace(options, assists=None)
-    request, has_result = last_request(asked.messages)
+    user_text, has_result = last_request(request.messages)
     assist = Assist()
-    if asked.must_call or not has_result:
-        assist = plan_assist(request, asked.allowed, settings, must_call=asked.must_call)
+    if request.must_call or not has_result:
+        assist = plan_assist(user_text, request.allowed, settings, must_call=request.must_call)
     if not assist.tools:
-        return _translate(replace(asked, allowed=ToolSet(), must_call=False), options)
-    held = replace(
+        return _translate(replace(request, allowed=ToolSet(), must_call=False), options)
+    constrained = replace(
         options.with_prompt(style="small").with_constraints(mode="required", choices=assist.choices),
         fields={"temperature": 0, **options.fields},
     )
     tools = [tool.to_openai() for tool in assist.tools.values()]
-    only = {**asked.body, "tools": tools, "tool_choice": "required"}
+    only = {**request.body, "tools": tools, "tool_choice": "required"}
     try:
-        return _translate(parse_tool_request(only, asked.kinds, held), held)
+        return _translate(parse_tool_request(only, request.kinds, constrained), constrained)
     except RequestError:  # no grammar for these tools
-        return _translate(asked, options)
+        return _translate(request, options)
 
 
-def _held(asked: ToolRequest, options: TranslationOptions) -> _Enforcement:
-    allowed = asked.allowed
-    constraint = _constraint(asked.body, options, asked.must_call) if allowed else "off"
+def _build_enforcement(request: ToolRequest, options: TranslationOptions) -> _Enforcement:
+    allowed = request.allowed
+    constraint = _constraint(request.body, options, request.must_call) if allowed else "off"
     settings = options.constraints
-    reply = add_reply_tool(asked.described)[1] if settings.mode == "prefer" and settings.enforce else None
+    reply = add_reply_tool(request.described)[1] if settings.mode == "prefer" and settings.enforce else None
     may_reply = reply is not None and constraint == "prefer"
     choices: Choices = {}
     if constraint != "off" and (settings.grounded or settings.ground):
         try:
-            choices = ground_conversation(allowed, asked.messages or [], settings.ground)
-        except UsageError as error:  # of ``ground``
+            choices = ground_conversation(allowed, request.messages or [], settings.ground)
+        except UsageError as error:  # raised by ``ground``
             raise RequestError(str(error)) from error
     choices = {**choices, **(settings.choices or {})}
     fields: JsonObject = {}
     if settings.enforce and constraint in ("prefer", "required"):
-        # One call an answer is enough for a loop; small models that may make several do not stop.
-        several = may_reply and asked.body.get("parallel_tool_calls") is True
-        may_say, format = reply if may_reply else None, asked.format.name
+        # Allow only one call per answer, which is enough in a loop: small models that may make several do not stop.
+        several = may_reply and request.body.get("parallel_tool_calls") is True
+        reply_tool, format = reply if may_reply else None, request.format.name
         try:
-            fields = settings.enforce(asked.offered, choices, format=format, reply=may_say, several=several)
+            fields = settings.enforce(request.prompted_tools, choices, format=format, reply=reply_tool, several=several)
         except UsageError as error:
             raise RequestError(str(error), "tools") from error
     return _Enforcement(constraint, choices, fields, reply, may_reply)
 
 
-def _waiting_fields(asked: ToolRequest, options: TranslationOptions, held: _Enforcement) -> JsonObject:
-    """What holds the model to valid calls once it has begun one."""
+def _lazy_constraint_fields(request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement) -> JsonObject:
+    """Return the fields that constrain a call once the model has begun one."""
     if options.constraints.enforce is not None:
-        with suppress(UsageError):  # too large, or nothing left to choose: then it is free
-            return options.constraints.enforce(asked.offered, held.choices, format=asked.format.name, waits=True)
+        with suppress(UsageError):  # too large, or no value left: then the call is free
+            return options.constraints.enforce(
+                request.prompted_tools, enforcement.choices, format=request.format.name, waits=True
+            )
     return {}
 
 
-def _told(asked: ToolRequest, options: TranslationOptions, held: _Enforcement) -> _PromptedRequest:
-    """The tools and the conversation: by the model's own template, or in words."""
-    # All tools are described although only some may be called now: a beginning that stays the same is cached.
-    shown = ToolSet([*asked.described.values(), held.reply]) if held.reply else asked.described
-    # The request itself is to stand before the answer.
-    order = "" if options.constraints.choices is not None else _order(asked)
-    known = options.prompt.own if options.prompt.may_be_own else None
-    own = template_prompt_for(asked.body, known) if known is not None else None
+def _build_prompt(request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement) -> _PromptedRequest:
+    """Add the tools and the conversation, by the chat template or as text."""
+    # Describe all tools even if only some may be called now: an unchanged prompt prefix is cached.
+    shown = ToolSet([*request.described.values(), enforcement.reply]) if enforcement.reply else request.described
+    # The request itself must directly precede the answer if values are taken from it.
+    instruction = "" if options.constraints.choices is not None else _instruction(request)
+    template = options.prompt.own if options.prompt.may_be_own else None
+    own = template_prompt_for(request.body, template) if template is not None else None
     if own is not None:
-        told = _told_by_template(asked, options, held, own, shown, order)
+        prompted = _build_template_prompt(request, options, enforcement, own, shown, instruction)
     elif options.prompt.mode == "own":
         raise RequestError(NOT_OWN, "tools")
     else:
-        system = _prompt(shown, asked.format, options.style_used, options.prompt.prompts) if asked.allowed else ""
-        messages = plain_messages(asked.messages, asked.format, system, order, asked.described, options.memory)
-        told = _PromptedRequest(
-            {**options.fields, **passthrough_fields(asked.body), "messages": messages}, messages, None
+        system = _prompt(shown, request.format, options.style_used, options.prompt.prompts) if request.allowed else ""
+        messages = plain_messages(
+            request.messages, request.format, system, instruction, request.described, options.memory
         )
-    if asked.allowed and asked.format.stop_sequences:
-        told.body["stop"] = _stops(asked.body.get("stop"), asked.format.stop_sequences)
-    return told
+        prompted = _PromptedRequest(
+            {**options.fields, **passthrough_fields(request.body), "messages": messages}, messages, None
+        )
+    if request.allowed and request.format.stop_sequences:
+        prompted.body["stop"] = _merge_stops(request.body.get("stop"), request.format.stop_sequences)
+    return prompted
 
 
-def _told_by_template(
-    asked: ToolRequest, options: TranslationOptions, held: _Enforcement, own: TemplatePrompt, shown: ToolSet, order: str
+def _build_template_prompt(
+    request: ToolRequest,
+    options: TranslationOptions,
+    enforcement: _Enforcement,
+    own: TemplatePrompt,
+    shown: ToolSet,
+    instruction: str,
 ) -> _PromptedRequest:
-    # Words that are none of the template's only where nothing else holds the model to what was asked for.
-    is_free = not asked.must_call and not asked.is_restricted
-    closing = "" if is_free or (held.fields and held.constraint == "required") else order
-    told = template_messages(
-        asked.messages, own.traits, asked.format, asked.described, closing=closing, memory=options.memory
+    # Add an instruction that is not part of the template only if the call is not enforced anyway.
+    is_free = not request.must_call and not request.is_restricted
+    closing = "" if is_free or (enforcement.fields and enforcement.constraint == "required") else instruction
+    rendered = template_messages(
+        request.messages,
+        own.traits,
+        request.format,
+        request.described,
+        closing=closing,
+        memory=options.memory,
     )
-    plain = passthrough_fields(asked.body)
-    if asked.allowed:
-        plain["tools"] = template_tool_definitions(asked.body.get("tools"), shown, asked.format)
+    plain = passthrough_fields(request.body)
+    if request.allowed:
+        plain["tools"] = template_tool_definitions(request.body.get("tools"), shown, request.format)
     if "llama.cpp" in (own.transport, own.server):
-        plain["preserved_tokens"] = list(asked.format.special_tokens)
-    body = with_template_marks({**options.fields, **plain, "messages": told.messages}, own, told.written)
-    return _PromptedRequest(body, told.messages, own)
+        plain["preserved_tokens"] = list(request.format.special_tokens)
+    body = with_template_marks({**options.fields, **plain, "messages": rendered.messages}, own, rendered.written)
+    return _PromptedRequest(body, rendered.messages, own)
 
 
 def _answers(body: JsonObject) -> int:
@@ -316,7 +343,7 @@ def _answers(body: JsonObject) -> int:
     if number is None:
         return 1
     if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= MAX_ANSWERS:
-        raise RequestError(f"'n' must be a number from 1 to {MAX_ANSWERS}, got {str(number)[:40]!r}", "n")
+        raise RequestError(f"'n' must be between 1 and {MAX_ANSWERS}, got {str(number)[:40]!r}", "n")
     return number
 
 
@@ -325,29 +352,29 @@ def _turn(messages: Json) -> str:
 
 
 def _constraint(body: JsonObject, options: TranslationOptions, must_call: bool) -> Constraint:
-    """What holds for this request: a constraint of the client's own excludes ours."""
+    """Return the constraint of a request; the client's own constraint precedes ours."""
     if options.constraints.mode == "off" or body.keys() & CONSTRAINTS:
         return "off"
     return "required" if must_call else options.constraints.mode or "off"
 
 
-def _order(asked: ToolRequest) -> str:
-    """What the request demands beyond the usual. At the end, where it leaves the prompt's beginning as it was."""
-    which = " or ".join(asked.allowed) if asked.is_restricted else "one of the tools"
-    one = "" if asked.is_parallel else " Make one call only."
-    if asked.must_call:
+def _instruction(request: ToolRequest) -> str:
+    """State the request's demands on calls. It goes last, so that the prompt's prefix stays unchanged."""
+    which = " or ".join(request.allowed) if request.is_restricted else "one of the tools"
+    one = "" if request.is_parallel else " Make one call only."
+    if request.must_call:
         return f"Answer with a tool call of {which}.{one}"
-    if asked.allowed and asked.is_restricted:
+    if request.allowed and request.is_restricted:
         return f"You may call {which} now, no other tool.{one}"
-    return one.strip() if asked.allowed else ""
+    return one.strip() if request.allowed else ""
 
 
-def _stops(stop: Json, formats: tuple[str, ...]) -> list[str]:
+def _merge_stops(stop: Json, formats: tuple[str, ...]) -> list[str]:
     own = [stop] if isinstance(stop, str) else require_type(list, stop, "stop")
     return own + [each for each in formats if each not in own]
 
 
 @lru_cache(CACHE_SIZE)
 def _prompt(tools: ToolSet, format: Format, style: str, prompts: str | None) -> str:
-    """One text per set of tools: byte for byte the same each time, as the server's cache needs it."""
+    """Build the text prompt, byte for byte the same for the same tools, as the server's cache requires."""
     return system_prompt(CLIENTS_TOOLS, format, style, tools=tools, prompts=prompts, session=SESSION).strip()

@@ -1,4 +1,4 @@
-"""A request as it goes to the model server, with the settings for reading its answer."""
+"""A request translated for the model server, with the settings for parsing its answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from adapter.protocols.tool_types import FUNCTIONS, ToolTypes
 from adapter.protocols.verbatim_calls import VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
 
-if TYPE_CHECKING:  # reading a recording again needs none of these
+if TYPE_CHECKING:  # not needed for replaying a recording
     from adapter.conversation.guardrails.engine import Retry
     from adapter.grammars.constraint_mode import Constraint
     from adapter.grammars.schema_ir import Choices
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # reading a recording again needs none of these
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """The client's own wishes for its answer. ``messages``: as it sent them. ``answers``: its ``n``."""
+    """The client's settings for its answer. ``messages``: unchanged. ``answers``: its ``n``."""
 
     messages: list[JsonObject] | None = None
     stream: bool = False
@@ -45,7 +45,7 @@ class ClientSettings:
 
 @dataclass(frozen=True, slots=True)
 class ParserSettings:
-    """How the model's text is read. ``generation_prompt``: of `PromptSettings`; "" where a call is enforced."""
+    """Settings for parsing the model's text. ``generation_prompt``: see `PromptSettings`; "" if a call is enforced."""
 
     format: str = DEFAULT_FORMAT
     policy: str = "safe"
@@ -58,8 +58,8 @@ class ParserSettings:
     """The tool by which a constrained model answers in words."""
 
     @classmethod
-    def of(cls, exchange: RecordedExchange) -> ParserSettings:
-        """How a recorded text was read for the client."""
+    def from_recording(cls, exchange: RecordedExchange) -> ParserSettings:
+        """Return the settings with which a recorded text was parsed."""
         return cls(
             format=exchange.format,
             policy=exchange.policy,
@@ -71,24 +71,27 @@ class ParserSettings:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """How an unusable answer is followed by another request. ``watch``: decides on that; None accepts any answer."""
+    """Settings for retries and other follow-up requests. ``guard``: requests retries; None accepts any answer."""
 
-    watch: ResponseGuard | None = None
+    guard: ResponseGuard | None = None
     constraint: Constraint = "off"
     enforce: ConstraintBuilder | None = None
     choices: Choices = field(default_factory=dict)
     previous_calls: frozenset[str] = frozenset()
-    """The calls, as `key_of` writes them, whose results end the conversation."""
+    """The calls, as `call_key` writes them, whose results end the conversation."""
     shortlist: ToolShortlist | None = None
-    """The tools that are described, of many."""
+    """The tools that are described, if there are many."""
     lookups: int = 0
-    """How often the model has searched the other tools."""
+    """Number of the model's searches for other tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class TranslatedRequest:
-    """``body`` goes to the model server; the rest is for reading its answer. ``tools``: those that may be called, none
-    with ``tool_choice: "none"``. ``turn``: identifies this turn of the conversation in the ids of its calls."""
+    """``body`` is sent to the model server; the rest is for its answer.
+
+    ``tools``: those that may be called, none with ``tool_choice: "none"``. ``turn``: identifies the turn in the ids of
+    its calls. ``clock``: in seconds.
+    """
 
     body: JsonObject
     tools: ToolSet
@@ -98,54 +101,57 @@ class TranslatedRequest:
     follow_up: FollowUp = field(default_factory=FollowUp)
     observation: Observation = field(default_factory=Observation)
     memory: VerbatimCallCache = field(default_factory=VerbatimCallCache)
-    account: RequestStats = field(default_factory=RequestStats)
+    stats: RequestStats = field(default_factory=RequestStats)
     is_native: bool = False
     """The server parses calls as well; its calls are forwarded."""
     as_text: Callable[[], TranslatedRequest] | None = None
-    """The same request for a server that refuses the tools that it was given."""
+    """The same request for a server that rejects its tools or its template prompt."""
+    clock: Callable[[], float] = float
 
     def make_parser(self, index: int, generation_prompt: str | None, *, streams: bool) -> Parser | ReplyParser:
-        """The parser for answer ``index``, whose text continues ``generation_prompt``."""
-        how, turn = self.parsing, f"{self.turn}{index or ''}"
-        format, streams = resolve_format(how.format), how.stream_arguments and streams
-        if how.reply is not None:
-            return ReplyParser(self.tools, how.reply, turn=turn, stream_arguments=streams, format=format)
+        """Return the parser for choice ``index``, whose text continues ``generation_prompt``."""
+        settings, turn = self.parsing, f"{self.turn}{index or ''}"
+        format, streams = resolve_format(settings.format), settings.stream_arguments and streams
+        if settings.reply is not None:
+            return ReplyParser(self.tools, settings.reply, turn=turn, stream_arguments=streams, format=format)
         return Parser(
-            format, tools=self.tools, generation_prompt=generation_prompt, turn=turn, policy=how.policy,
+            format, tools=self.tools, generation_prompt=generation_prompt, turn=turn, policy=settings.policy,
             stream_arguments=streams,
         )  # fmt: skip
 
-    def with_lookup(self, call: ToolCall, wrote: str) -> TranslatedRequest:
-        """The next request after ``call`` searched the tools that are not described."""
+    def with_lookup(self, call: ToolCall, written_text: str) -> TranslatedRequest:
+        """Return the next request after ``call`` searched the tools that are not described."""
         follow_up = self.follow_up
         assert follow_up.shortlist is not None
-        found = follow_up.shortlist.found(call.arguments.get("query"))
-        result = get_format(self.parsing.format).encode_result(call.name, found, call.id)
+        matches = follow_up.shortlist.found(call.arguments.get("query"))
+        result = get_format(self.parsing.format).encode_result(call.name, matches, call.id)
         next_up = replace(follow_up, lookups=follow_up.lookups + 1)
-        return replace(self, turn=f"{self.turn}+", follow_up=next_up)._saying(wrote, result)
+        return replace(self, turn=f"{self.turn}+", follow_up=next_up)._with_exchange(written_text, result)
 
-    def with_retry(self, ask: Retry, wrote: str) -> TranslatedRequest:
-        """The next request after an unusable answer, which reads ``wrote``.
+    def with_retry(self, retry: Retry, written_text: str) -> TranslatedRequest:
+        """Return the next request after the unusable answer ``written_text``.
 
-        A call is enforced where one is to be repeated and the server supports that; servers do not always comply.
+        Enforce a call if one must be repeated and the server supports it; servers do not always comply.
         """
-        watch = self.follow_up.watch
-        tools = ToolSet([self.tools[name] for name in ask.held_to if name in self.tools])
-        held = self._enforcing(tools) if tools and watch and watch.may_hold else None
-        return (held or replace(self, turn=f"{self.turn}+"))._saying(wrote, ask.message)
+        guard = self.follow_up.guard
+        tools = ToolSet([self.tools[name] for name in retry.held_to if name in self.tools])
+        enforced = self._with_enforced_call(tools) if tools and guard and guard.may_enforce else None
+        return (enforced or replace(self, turn=f"{self.turn}+"))._with_exchange(written_text, retry.message)
 
     def without_tools(self) -> TranslatedRequest | None:
-        """The next request after a constrained model only repeated calls: it has to reply in words."""
-        return self._enforcing(ToolSet([self.parsing.reply])) if self.parsing.reply else None
+        """Return the next request after a constrained model only repeated calls: it must reply in words."""
+        return self._with_enforced_call(ToolSet([self.parsing.reply])) if self.parsing.reply else None
 
-    def _saying(self, wrote: str, message: str) -> TranslatedRequest:
-        return replace(self, body=self.body | {"messages": with_retry_message(self.body["messages"], wrote, message)})
+    def _with_exchange(self, written_text: str, message: str) -> TranslatedRequest:
+        return replace(
+            self, body=self.body | {"messages": with_retry_message(self.body["messages"], written_text, message)}
+        )
 
-    def _enforcing(self, tools: ToolSet) -> TranslatedRequest | None:
-        how, fields = self.follow_up, JsonObject()
-        if how.enforce is not None:
-            with suppress(UsageError):  # too large, or nothing left to choose
-                fields = how.enforce(tools, how.choices, format=self.parsing.format)
+    def _with_enforced_call(self, tools: ToolSet) -> TranslatedRequest | None:
+        follow_up, fields = self.follow_up, JsonObject()
+        if follow_up.enforce is not None:
+            with suppress(UsageError):  # too large, or no value left
+                fields = follow_up.enforce(tools, follow_up.choices, format=self.parsing.format)
         if not fields:
             return None
         return replace(
@@ -153,5 +159,5 @@ class TranslatedRequest:
             body=without_grammar(self.body) | fields,
             turn=f"{self.turn}+",  # its calls need ids of their own
             parsing=replace(self.parsing, policy=APPROVED.name, generation_prompt=""),
-            follow_up=replace(how, constraint="required"),
+            follow_up=replace(follow_up, constraint="required"),
         )

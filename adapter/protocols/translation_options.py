@@ -1,4 +1,4 @@
-"""How requests are translated: what a user chose, and what is known of the model."""
+"""Settings for translating requests: the user's choices and the model's properties."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from adapter.protocols.verbatim_calls import VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
-"""What prompts say about tools that are none of ours: nothing but their definitions."""
+"""Prompts describe a client's tools only by their definitions."""
 
 CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
-"""Fields by which a client or we make a server write one thing and nothing else."""
+"""Request fields that constrain the whole answer."""
 
 
 class ConstraintBuilder(Protocol):
-    """The request fields by which a server enforces a call of one of ``tools``, or of ``reply``; none where it cannot.
+    """Builds the request fields that make a server enforce a call of ``tools`` or ``reply``; empty if it cannot.
 
-    ``format``: how it is written. ``several``: more than one call may be made. ``waits``: only once the model has
-    begun one.
+    ``format``: of the call. ``several``: allow more than one call. ``waits``: constrain only once the model begins a
+    call.
     """
 
     def __call__(
@@ -53,24 +53,24 @@ class ConstraintBuilder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PromptSettings:
-    """How the model is told of its tools, and in which format it calls them.
+    """Settings for describing tools to the model, and the format of its calls.
 
-    ``mode``: one of `PROMPT_MODES`. A ``style`` or ``prompts`` (both of `system_prompt`) mean a prompt in words; a
-    style of None is ``bare`` where calls are enforced, else ``trained``. ``own``: how a prompt is made by the model's
-    chat template; None where it cannot be. ``format``: how the model writes calls; None detects it by ``template``
-    (its chat template), then by its name; `FROM_TEMPLATE` is resolved by `checked`.
+    ``mode``: one of `PROMPT_MODES`. ``style`` or ``prompts`` (see `system_prompt`) select a text prompt; the default
+    style is ``bare`` if calls are enforced, otherwise ``trained``. ``own``: the model's chat template; None if it
+    cannot be used. ``format``: of the model's calls; None detects it from ``template`` (the chat template), then from
+    the model's name; `validate_options` resolves `FROM_TEMPLATE`.
     """
 
     format: str | None = None
     template: str | None = None
     recognised: str | None = None
-    """The format that was detected by probing the template; it precedes a guess from the template's text."""
+    """The format detected by probing the template; it precedes a guess from the template's text."""
     from_template: bool = False
-    """Use the format derived from the template even if a table knows the model."""
+    """Use the format derived from the template even if the model is known by name."""
     model: str | None = None
-    """The model's real name, where requests may use any."""
+    """The model's real name, if requests may use any name."""
     control_tokens: tuple[str, ...] = ()
-    """Control tokens that the server reports; they are escaped in messages and results."""
+    """Control tokens reported by the server; they are escaped in messages and results."""
     style: str | None = None
     prompts: str | None = None
     mode: str = "auto"
@@ -78,21 +78,21 @@ class PromptSettings:
     generation_prompt: str | None = None
     """The end of the chat template's prompt, which may open reasoning. None: unknown."""
     max_tools: int | None = None
-    """Describe at most this many tools of a request; see `adapter.prompting.shortlist`. None: all."""
+    """Maximum number of described tools; see `adapter.prompting.intent.tool_shortlist`. None: all."""
 
     @property
     def may_be_own(self) -> bool:
-        """Whether the chat template may be used: no setting asks for words."""
+        """True if the chat template may be used: no setting requires a text prompt."""
         return self.mode != "words" and not self.style and not self.prompts
 
 
 @dataclass(frozen=True, slots=True)
 class ConstraintSettings:
-    """How far the model is held to valid calls.
+    """Settings for constraining the model to valid calls.
 
-    ``mode``: see `adapter.grammars.constraint_mode`; None enforces a call where the request demands one. ``enforce``: builds
-    the request fields for the server. ``grounded``: an enforced call has only values that the conversation mentions,
-    where an argument's name tells what it is; ``ground``: values known otherwise (see that module).
+    ``mode``: see `adapter.grammars.constraint_mode`; None enforces a call if the request requires one. ``enforce``:
+    builds the request fields for the server. ``grounded``: limit an enforced call to values from the conversation where
+    the parameter's name identifies them; ``ground``: values from elsewhere (see `adapter.prompting.intent.grounding`).
     """
 
     mode: Constraint | None = None
@@ -102,16 +102,16 @@ class ConstraintSettings:
     grounded: bool = False
     ground: Ground | None = None
     choices: Choices | None = None
-    """The only values of parameters, where they were found already."""
+    """The only values of parameters, if already determined."""
 
 
 @dataclass(frozen=True, slots=True)
 class TranslationOptions:
-    """How requests are translated.
+    """Settings for translating requests.
 
-    ``policy``: of `Parser`. ``stream_arguments``: forward arguments while the model writes them. ``native``: pass tools
-    to the server, which parses calls; calls that it leaves in the text are parsed here. ``setup_of``: the best known
-    setup for the model that a request names. ``memory``: the model's own text of calls that clients send back.
+    ``policy``: see `Parser`. ``stream_arguments``: forward arguments while the model writes them. ``native``: pass
+    tools to the server, which parses calls; calls left in the text are parsed here. ``setup_of``: returns the best
+    known setup of a model. ``memory``: the model's own text of calls that clients send back.
     """
 
     prompt: PromptSettings = field(default_factory=PromptSettings)
@@ -126,25 +126,25 @@ class TranslationOptions:
     memory: VerbatimCallCache = field(default_factory=VerbatimCallCache)
     setup_of: Callable[[str], CallingSetup | None] | None = None
     guide: str = "auto"
-    """Which models are helped to choose, one of `GUIDE_MODES`."""
+    """When small models get help with choosing tools, one of `GUIDE_MODES`."""
     assists: AssistSettings | None = None
     """The assistance for a model that is too small to choose a tool; see `adapter.prompting.intent.assist`."""
 
     @property
     def style_used(self) -> str:
-        """The style of a prompt in words."""
-        is_held = self.constraints.enforce is not None and self.constraints.mode in ("prefer", "required")
-        return self.prompt.style or ("bare" if is_held else "trained")
+        """The style of a text prompt."""
+        is_enforced = self.constraints.enforce is not None and self.constraints.mode in ("prefer", "required")
+        return self.prompt.style or ("bare" if is_enforced else "trained")
 
-    def helps_with(self, body: JsonObject) -> bool:
-        """Whether a small model is helped with this request: nothing was said that means another way."""
+    def may_assist(self, body: JsonObject) -> bool:
+        """Return whether a small model may be assisted with this request: no setting or field selects another way."""
         prompt, constraints = self.prompt, self.constraints
-        is_left = constraints.mode is None and prompt.may_be_own and prompt.own is None and not constraints.grounded
+        is_unset = constraints.mode is None and prompt.may_be_own and prompt.own is None and not constraints.grounded
         is_plain = not body.keys() & CONSTRAINTS and body.get("n") in (None, 1)
-        return is_left and is_plain and constraints.ground is None and constraints.enforce is not None
+        return is_unset and is_plain and constraints.ground is None and constraints.enforce is not None
 
     def for_model(self, model: str) -> TranslationOptions:
-        """Fill settings that were not chosen from the model's known setup."""
+        """Complete settings that were not chosen with the model's known setup."""
         setup = self.setup_of(model) if self.setup_of else None
         if setup is None:
             return self
@@ -158,22 +158,22 @@ class TranslationOptions:
         )
 
     def with_prompt(self, **changes: Any) -> TranslationOptions:
-        """A copy with other fields of `PromptSettings`."""
+        """Return a copy with other fields of `PromptSettings`."""
         return replace(self, prompt=replace(self.prompt, **changes))
 
     def with_constraints(self, **changes: Any) -> TranslationOptions:
-        """A copy with other fields of `ConstraintSettings`."""
+        """Return a copy with other fields of `ConstraintSettings`."""
         return replace(self, constraints=replace(self.constraints, **changes))
 
 
 def validate_options(options: TranslationOptions) -> TranslationOptions:
-    """Validate ``options`` once, at the start. Raises UsageError."""
+    """Validate the options once, at the start. Raises UsageError."""
     prompt = options.prompt
     get_policy(options.policy)
     parse_constraint_mode(options.constraints.mode)
     validate_guide_mode(options.guide)
     if prompt.max_tools is not None and (not isinstance(prompt.max_tools, int) or prompt.max_tools < 1):
-        raise UsageError(f"max_tools cannot be {prompt.max_tools!r}; give a number from 1 on")
+        raise UsageError(f"max_tools must be at least 1, got {prompt.max_tools!r}")
     validate_retries(options.retry_policy.retries)
     if options.constraints.ground is not None:
         require_sync(options.constraints.ground, "ground")
@@ -182,10 +182,10 @@ def validate_options(options: TranslationOptions) -> TranslationOptions:
     if prompt.mode not in PROMPT_MODES:
         raise UsageError(f"unknown prompt {prompt.mode!r}; expected {', '.join(PROMPT_MODES)}")
     if prompt.mode == "own" and (prompt.style or prompt.prompts):
-        raise UsageError("a style, or prompts of your own, describe tools in words; leave them out, or prompt 'own'")
+        raise UsageError("a style or custom prompts require a text prompt: omit them, or omit prompt 'own'")
     if prompt.format == FROM_TEMPLATE:
         options = options.with_prompt(format=None, from_template=True)
-    chosen = options.prompt.format
-    format = get_format(chosen or DEFAULT_FORMAT).name
+    chosen_format = options.prompt.format
+    format = get_format(chosen_format or DEFAULT_FORMAT).name
     system_prompt(CLIENTS_TOOLS, format, options.style_used, tools=[{"name": "any"}], prompts=prompt.prompts)
-    return options.with_prompt(format=format) if chosen else options
+    return options.with_prompt(format=format) if chosen_format else options

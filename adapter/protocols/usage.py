@@ -1,4 +1,4 @@
-"""What a model server counted in a request and its answer, in whichever of their ways it says so."""
+"""Token usage reported by a model server, in any of the servers' formats."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from adapter.core.events import Json, JsonObject
 
 MAX_TOKENS = 1_000_000_000
-"""Of one answer, as its server says it; more is no number of tokens."""
+"""Maximum plausible number of tokens of one answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """In tokens. ``reused``: of the prompt, those that the server had read before; None: unsaid."""
+    """Token counts. ``reused``: prompt tokens from the server's cache; None if not reported."""
 
     prompt: int
     written: int = 0
@@ -20,8 +20,8 @@ class Usage:
 
 
 def parse_usage(chunk: JsonObject) -> Usage | None:
-    """Of an event of a stream or a whole completion; None where it says nothing."""
-    usage, timings = chunk.get("usage"), chunk.get("timings")  # llama.cpp says timings without being asked
+    """Read the usage of a stream event or of a completion, if included."""
+    usage, timings = chunk.get("usage"), chunk.get("timings")  # llama.cpp always sends timings
     if isinstance(timings, dict) and (read := _count(timings.get("prompt_n"))) is not None:
         reused = _count(timings.get("cache_n"))
         return Usage(read + (reused or 0), _count(timings.get("predicted_n")) or 0, reused)

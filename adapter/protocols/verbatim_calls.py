@@ -1,4 +1,4 @@
-"""What the model wrote for the calls that a client sends back, so that it is shown the same bytes again."""
+"""The model's own text of the calls that clients send back, so that the model sees the same bytes again."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Call: TypeAlias = tuple[str, str, JsonObject]
 """(id, name, arguments)."""
 
 MAX_CHARACTERS = 16_000_000
-"""Of the answers that are kept, keys included: some thousand conversations."""
+"""Maximum size of the cached answers and their keys, in characters: some thousand conversations."""
 
 
 class VerbatimCallCache:
-    """Answers with calls, by what the client was given of them and the format; the oldest go first.
+    """A cache of answers with calls, keyed by the client's version and the format; the oldest are evicted first.
 
-    What is not exactly what the client was given, or is not known any more, is not recalled.
+    Only answers that the client returns unchanged are found.
     """
 
     def __init__(self, max_characters: int = MAX_CHARACTERS) -> None:
@@ -29,7 +29,7 @@ class VerbatimCallCache:
         self._max = max_characters
 
     def remember(self, format: str, content: str, calls: Sequence[Call], text: str) -> None:
-        """``content`` and ``calls`` are what the client gets, ``text`` is what the model wrote."""
+        """Store ``text``, the model's own text, for the ``content`` and ``calls`` sent to the client."""
         for key in _keys(format, content, calls):
             if (before := self._texts.pop(key, None)) is not None:
                 self._size -= len(key) + len(before)
@@ -40,17 +40,17 @@ class VerbatimCallCache:
             self._size -= len(key) + len(text)
 
     def recall(self, format: str, content: str, calls: Sequence[Call]) -> str | None:
-        """What the model wrote, where this is an answer that was remembered."""
+        """Return the model's own text if the answer is cached."""
         for key in _keys(format, content, calls):
             if (text := self._texts.get(key)) is not None:
-                with suppress(KeyError):  # another thread's answer has just taken its place
+                with suppress(KeyError):  # evicted by another thread
                     self._texts.move_to_end(key)
                 return text
         return None
 
 
 def _keys(format: str, content: str, calls: Sequence[Call]) -> list[str]:
-    """With ids, which tell answers apart, and without, for Ollama's clients lose them."""
+    """Build keys with call ids, which distinguish answers, and without, as Ollama's clients drop them."""
     bare = [[name, arguments] for _, name, arguments in calls]
     return [
         json.dumps([format, content.strip(), ids, bare], sort_keys=True)

@@ -135,7 +135,7 @@ def _answered(exchange: RecordedExchange) -> tuple[tuple[RecordedCall, ...], lis
         body=exchange.sent,
         tools=tools,
         client=ClientSettings(parallel=exchange.is_parallel),
-        parsing=ParserSettings.of(exchange),
+        parsing=ParserSettings.from_recording(exchange),
         observation=Observation(observe=heard.append, listen=lambda _: kept),
     )
     answer = StreamedCompletion(request)

@@ -1,7 +1,7 @@
-"""`adapter serve`: an OpenAI-compatible server that gives tool calls to a model server which only knows text.
+"""`adapter serve`: an OpenAI-compatible server that adds tool calls to model servers without them.
 
-One process and one event loop for all streams. The model server is asked with raw
-bytes (aiohttp), its answers go through `adapter.protocols`; the openai SDK is not involved.
+One process and one event loop for all streams. Requests to the model server and its answers are raw bytes (aiohttp),
+translated by `adapter.protocols`; the openai SDK is not involved.
 """
 
 __all__ = ["app", "request_body", "response_store", "responses_request"]

@@ -1,7 +1,7 @@
-"""Keeps out whom a server on this machine must not trust: web pages, and those without its key.
+"""Reject cross-site and unauthenticated requests.
 
-A page may send requests to 127.0.0.1 (its browser then says so in ``Origin`` or ``Sec-Fetch-Site``), or make its own
-name point there (it then stands in ``Host``). Only pages that the user allows may, and read the answers.
+A web page may send requests to 127.0.0.1 (its browser then sends ``Origin`` or ``Sec-Fetch-Site``), or resolve its own
+name to that address (the name is then in ``Host``). Only pages that the user allows may send requests and read answers.
 """
 
 from __future__ import annotations
@@ -15,24 +15,28 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adapter.protocols.openai_errors import RequestError, refusal
 from adapter.server.error_formats import error_format_for
-from adapter.server.streaming_responses import send_json
+from adapter.server.streaming_responses import send_json, send_start
 
 ONCE = (
     "host", "origin", "content-length", "content-type", "content-encoding", "transfer-encoding", "authorization",
     "sec-fetch-site",
 )  # fmt: skip
-"""Headers that two readers would take differently when they come twice."""
+"""Headers that must not be repeated, as parsers disagree on which value counts."""
 
 _HERE = re.compile(r"(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d{1,5})?", re.IGNORECASE)
-"""How ``Host`` names this machine. Not by a name below localhost: some resolvers ask the net for those."""
+"""Names of this machine in ``Host``. Names below localhost are excluded, as some resolvers look them up on the
+network."""
 
 _KEYS = ("x-api-key", "api-key", "x-goog-api-key")
 
 
 class AccessControl:
-    """``is_loopback``: the server listens on this machine alone, so every ``Host`` must be this machine.
-    ``api_key``: what clients must show, as OpenAI's or as Anthropic's do. ``origins``: of pages that may ask. ``form``:
-    a path below which others ask for a key; empty where there is none."""
+    """ASGI middleware that checks hosts, origins and API keys.
+
+    ``is_loopback``: the server listens on this machine only, so every ``Host`` must name it. ``api_key``: required in
+    OpenAI's or Anthropic's headers. ``origins``: of allowed pages. ``form``: a path that handles its own
+    authentication.
+    """
 
     def __init__(
         self, app: ASGIApp, is_loopback: bool, api_key: str | None, origins: Collection[str] = (), form: str = ""
@@ -49,11 +53,11 @@ class AccessControl:
         headers = Headers(scope=scope)
         origin = headers.get("origin")
         if origin is not None and origin in self._origins:
-            send = _readable(send, origin)
+            send = _with_cors_headers(send, origin)
         try:
             self._check_page(headers)
             if origin in self._origins and scope["method"] == "OPTIONS":
-                await _allow(send, headers)
+                await _answer_preflight(send, headers)
                 return
             self._check_key(scope["path"], headers)
         except RequestError as error:
@@ -62,20 +66,24 @@ class AccessControl:
         await self._app(scope, receive, send)
 
     def _check_page(self, headers: Headers) -> None:
-        """Raises RequestError for a page that may not ask."""
+        """Raise RequestError for a web page that may not send requests."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if twice := [name for name in ONCE if len(headers.getlist(name)) > 1]:
-            raise RequestError(f"the header {twice[0]} came twice")
+            raise RequestError(f"the header {twice[0]} is repeated; send it once")
         if self._is_loopback and not _HERE.fullmatch(host):
-            message = f"this server is for this machine alone, not for {host!r}: use 127.0.0.1, or start it with --host"
+            message = (
+                f"invalid host {host!r}: this server only serves this machine. Use 127.0.0.1, or start it with --host"
+            )
             raise RequestError(message, status=421)
         if origin in self._origins:
             return
         if origin is not None and origin.partition("://")[2] != host:
-            message = f"pages of {origin!r} may not use this server; --allow-origin {origin} lets them"
+            message = f"web pages of {origin!r} may not use this server; start it with --allow-origin {origin}"
             raise RequestError(message, status=403)
         if headers.get("sec-fetch-site") in ("cross-site", "same-site"):
-            message = "pages of other sites may not use this server; --allow-origin lets those of one"
+            message = (
+                "web pages of other sites may not use this server; start it with --allow-origin ORIGIN to allow one"
+            )
             raise RequestError(message, status=403)
 
     def _check_key(self, path: str, headers: Headers) -> None:
@@ -84,31 +92,29 @@ class AccessControl:
         if self._form and (path == self._form or path.startswith(f"{self._form}/")):
             return
         if not hmac.compare_digest(key_of(headers).encode("utf-8"), self._api_key.encode("utf-8")):
-            raise RequestError("the key is wrong or missing: send the one that --api-key says", status=401)
+            raise RequestError("the API key is wrong or missing: send the key passed as --api-key", status=401)
 
 
 def key_of(headers: Headers) -> str:
-    """The key that a program shows; empty where it shows none."""
+    """Return the API key in a program's headers, or ""."""
     bearer = headers.get("authorization", "").removeprefix("Bearer ")
     return next((headers[name] for name in _KEYS if headers.get(name)), bearer)
 
 
-def _readable(send: Send, origin: str) -> Send:
-    """``send`` with what makes a browser show the answer to a page of ``origin``."""
+def _with_cors_headers(send: Send, origin: str) -> Send:
+    """Add headers that let a browser show the response to a page of ``origin``."""
 
-    async def sending(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            shown = [(b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"Origin")]
-            message = {**message, "headers": [*message["headers"], *shown]}
+            cors_headers = [(b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"Origin")]
+            message = {**message, "headers": [*message["headers"], *cors_headers]}
         await send(message)
 
-    return sending
+    return send_with_headers
 
 
-async def _allow(send: Send, headers: Headers) -> None:
-    """The answer to a browser that asks before it sends a page's request."""
-    asked = headers.get("access-control-request-headers", "")
-    said = {"access-control-allow-methods": "GET, POST, DELETE", "access-control-allow-headers": asked}
-    pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in said.items()]
-    await send({"type": "http.response.start", "status": 204, "headers": pairs})
+async def _answer_preflight(send: Send, headers: Headers) -> None:
+    requested = headers.get("access-control-request-headers", "")
+    allowed = {"access-control-allow-methods": "GET, POST, DELETE", "access-control-allow-headers": requested}
+    await send_start(send, 204, allowed)
     await send({"type": "http.response.body", "body": b""})

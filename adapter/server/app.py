@@ -1,4 +1,4 @@
-"""The server's routes: what is ours is translated, all else is the model server's."""
+"""Assemble the ASGI application: translated routes, and passthrough to the model server for the rest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from adapter.core.callbacks import require_sync
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.text.redaction import Redactor
 from adapter.prompting.chat_template import ChatTemplate
-from adapter.protocols.exchange import BufferedExchange, OpenAIWriter, StreamedExchange
+from adapter.protocols.exchange import OpenAIWriter
 from adapter.protocols.openai_errors import RequestError, error_object, refusal
 from adapter.protocols.translate import needs_translation, passthrough_request, translate_chat_request
 from adapter.protocols.translation_options import TranslationOptions
@@ -43,7 +43,7 @@ from adapter.server.passthrough import PassedThrough
 from adapter.server.passthrough_rules import METHOD_NOT_ALLOWED, check_passing, without_keys
 from adapter.server.request_body import read_content, read_json_body, with_memory_budget
 from adapter.server.response_store import ResponseStore
-from adapter.server.streaming_responses import TranslatedResponse, TranslatedStream, identity
+from adapter.server.streaming_responses import CHAT, identity, respond
 from adapter.server.telemetry.logs import RequestLogger, log_message, use_json_logs
 from adapter.server.telemetry.middleware import TelemetryMiddleware
 from adapter.server.telemetry.request_info import RequestObserver
@@ -58,85 +58,91 @@ if TYPE_CHECKING:
     from adapter.server.live_view import LiveView
     from adapter.server.telemetry.metrics import Metrics
 
-CHAT = "/v1/chat/completions"
-
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """``upstream``: base URL of the model server. ``port``: 0 takes a free one. ``api_key``: what clients must show;
-    beyond this machine one is made where none is given."""
+    """The command line of `adapter serve`, as values.
+
+    ``upstream``: base URL of the model server. ``port``: 0 picks a free one. ``api_key``: required from clients;
+    generated when left out and the address is reachable from other machines.
+    """
 
     upstream: str
     host: str = "127.0.0.1"
     port: int = 8090
     keep_alive_s: float = 5.0
-    """The longest silence of ours."""
+    """Maximum silence towards a client, in seconds; then a keepalive is sent."""
     patience_s: float = SILENCE_S
-    """The longest silence of the model server."""
+    """Maximum silence of the model server, in seconds."""
     api_key: str | None = None
     options: TranslationOptions = field(default_factory=TranslationOptions)
     profile: str = "none"
     max_streams: int = MAX_STREAMS
-    """Requests that the model server is given at a time."""
+    """Maximum number of requests that the model server works on at a time."""
     max_waiting: int = MAX_WAITING
-    """Requests that wait for their turn; one more is refused."""
+    """Maximum number of queued requests; one more is refused."""
     stall_s: float = 60.0
-    """How long a client may take nothing of its answer."""
+    """Seconds that a client may read nothing before it is disconnected."""
     template: ChatTemplate | None = None
-    """The chat template that the user names."""
+    """The user's chat template, used instead of the model's."""
     origins: tuple[str, ...] = ()
-    """Of pages that may ask, ``http://localhost:3000`` say."""
+    """Origins of web pages that may send requests, such as ``http://localhost:3000``."""
     retry_s: float = RETRY_S
-    """How long a model server that is loading or busy is asked again."""
+    """Seconds during which requests to a loading or busy model server are retried."""
     store: Path | None = None
-    """The file of the answers that clients come back to; None keeps them in memory."""
+    """File of the stored responses; None keeps them in memory."""
     pass_admin: bool = False
-    """Pass on whatever is not ours, and not only requests to the server's models."""
+    """Pass every other request on, not only requests to models."""
     workers: int = 1
-    """Processes that share the address; each has ``max_streams`` and ``max_waiting`` of its own."""
+    """Number of processes that share the address; ``max_streams`` and ``max_waiting`` apply to each."""
     drain_s: float = DRAIN_S
-    """How long answers may go on after SIGTERM."""
+    """Seconds that open requests may continue after SIGTERM."""
     metrics: bool = False
-    """Answer ``/metrics``."""
+    """Serve ``/metrics``."""
     traces: bool = False
-    """Send a span for each request where the ``OTEL_*`` variables say."""
+    """Send a span per request to the endpoint in the ``OTEL_*`` variables."""
     log_json: bool = False
-    """Say everything in lines of JSON, and one for each request."""
+    """Log JSON lines, one per request."""
     view: bool = False
-    """Show exchanges on a page at ``/view/``."""
+    """Serve the live view at ``/view/``."""
     view_key: str | None = None
-    """What that page asks for where clients need no key; made up when left out."""
+    """The key of the live view where clients need none; generated when left out."""
 
 
 def _store(settings: ServerSettings) -> ResponseStore:
     if settings.workers > 1 and settings.store is None:
-        return ResponseStore(max_bytes=1)  # keeps nothing: what one worker keeps the others would not find
+        return ResponseStore(max_bytes=1)  # stores nothing: the other workers would not find it
     return ResponseStore(settings.store, Redactor(os.environ, [settings.api_key]))
 
 
 UPSTREAM_CHECK_S = 1.0
-"""How long the start waits for the model server, to report one that does not answer."""
+"""Seconds that the start waits for the model server, to warn if it does not answer."""
 
 
 def serve(settings: ServerSettings) -> None:
-    """Serve until interrupted. Raises UsageError where the address cannot be had."""
+    """Serve until interrupted. Raises UsageError if the address is not available."""
     import uvicorn
 
     require_packages(settings.metrics, settings.traces)
     if settings.view and settings.workers > 1:
         raise UsageError(
-            "each of several workers would show its own exchanges: leave out --workers, or take --record FILE, "
-            "in which all of them write, and `adapter view FILE`"
+            "--view does not work with several workers, as each would show only its own exchanges: leave out "
+            "--workers, or record with --record FILE and open it with `adapter view FILE`"
         )
     if not settings.host:
-        raise UsageError("--host is empty; expected a name or an address: 127.0.0.1, or 0.0.0.0 for all of a network")
+        raise UsageError(
+            "--host is empty: expected a name or an address, such as 127.0.0.1, or 0.0.0.0 for all networks"
+        )
     try:
-        listener = socket.create_server((settings.host, settings.port), backlog=1024, family=_family(settings.host))
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        listener = socket.create_server((settings.host, settings.port), backlog=1024, family=family)
     except OSError as error:
         is_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
-        choose = "--port (0: any)" if is_port else "--host (127.0.0.1: this machine alone, 0.0.0.0: all of a network)"
-        said = f"cannot listen on {settings.host}:{settings.port}: {error.strerror}"
-        raise UsageError(f"{said}. Choose another {choose}.") from error
+        choose = (
+            "--port (0 picks a free one)" if is_port else "--host (127.0.0.1: this machine only; 0.0.0.0: all networks)"
+        )
+        message = f"cannot listen on {settings.host}:{settings.port}: {error.strerror}"
+        raise UsageError(f"{message}. Choose another {choose}.") from error
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     own = f"http://{host}:{listener.getsockname()[1]}/v1"
     if settings.log_json:
@@ -144,15 +150,15 @@ def serve(settings: ServerSettings) -> None:
     log_message(f"serving {own}, from {without_password(settings.upstream)}")
     if get_json(f"{settings.upstream}/models", UPSTREAM_CHECK_S) is None:
         log_message(
-            f"warning: no HTTP server answers at {without_password(settings.upstream)}; requests fail until one does. "
-            "Start it, or choose another --upstream"
+            f"warning: no HTTP server answers at {without_password(settings.upstream)}, so requests will fail. "
+            "Start the model server, or choose another --upstream"
         )
     if settings.api_key is None and not is_loopback_host(settings.host):
         settings = replace(settings, api_key=secrets.token_urlsafe(24))
-        log_message(f"others can reach this address; clients need this key: {settings.api_key}")
+        log_message(f"this address is reachable from other machines; clients need this API key: {settings.api_key}")
     if settings.view:
         settings = replace(settings, view_key=settings.view_key or secrets.token_urlsafe(16))
-        log_message(f"to see: {own.removesuffix('/v1')}{_view_of(settings)}")
+        log_message(f"live view: {own.removesuffix('/v1')}{_view_of(settings)}")
     with listener:
         if settings.workers > 1:
             _serve_with_workers(settings, listener)
@@ -161,7 +167,7 @@ def serve(settings: ServerSettings) -> None:
 
 
 def _view_of(settings: ServerSettings) -> str:
-    """The path of the page; with its key where that is none of the clients'."""
+    """Return the path of the live view, with its key unless clients have one."""
     return "/view/" if settings.api_key else f"/view/?key={settings.view_key}"
 
 
@@ -169,12 +175,10 @@ def _serve_with_workers(settings: ServerSettings, listener: socket.socket) -> No
     from uvicorn.supervisors import Multiprocess
 
     if settings.store is None:
-        log_message(
-            "answers of /v1/responses are not kept, for each worker would have its own: --store FILE keeps them"
-        )
-    _store(settings).close()  # its tables are made once, and what is wrong with the file is said here
+        log_message("responses are not stored, as several workers cannot share memory: pass --store FILE to store them")
+    _store(settings).close()  # create its tables once, and report an unusable file now
     with TemporaryDirectory(prefix="adapter-metrics-") as folder:
-        os.environ.setdefault("MALLOC_ARENA_MAX", "1")  # as the command does for itself
+        os.environ.setdefault("MALLOC_ARENA_MAX", "1")  # as `adapter.cli` does for its own process
         if settings.metrics:
             os.environ[WORKERS_DIR] = folder
         Multiprocess(uvicorn_config(settings), sockets=[listener]).run()
@@ -199,9 +203,9 @@ def uvicorn_config(settings: ServerSettings) -> uvicorn.Config:
 
 
 def _worker(settings: ServerSettings) -> ASGIApp:
-    """`application`, in the process that serves it."""
+    """Build the application in a worker process."""
     sys.setswitchinterval(SWITCH_S)
-    gc.freeze()  # a collection of all that is loaded keeps everybody waiting, and finds nothing
+    gc.freeze()  # a collection of everything that is loaded stops all requests and finds nothing
     gc.set_threshold(*COLLECTED)
     if settings.log_json:
         use_json_logs()
@@ -209,19 +213,15 @@ def _worker(settings: ServerSettings) -> ASGIApp:
 
 
 def is_loopback_host(host: str) -> bool:
-    """Whether only this machine reaches the address."""
+    """Return whether only this machine can reach ``host``."""
     return Endpoint(f"http://[{host}]" if ":" in host else f"http://{host}").is_local
 
 
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
-
-
 def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp:
-    """The server as an ASGI application. ``observers``: of requests, besides those that ``settings`` asks for."""
+    """Build the ASGI application. ``observers`` are called in addition to those in ``settings``."""
     for each in observers:
-        require_sync(each.begun, "the observer")
-        require_sync(each.ended, "the observer")
+        require_sync(each.on_start, "the observer")
+        require_sync(each.on_end, "the observer")
     metrics = make_metrics(settings.metrics)
     traces = make_traces(settings.traces, settings.upstream)
     observers = (
@@ -229,7 +229,7 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
         *(each for each in (metrics, traces) if each),
         *([RequestLogger()] if settings.log_json else []),
     )
-    places = ConcurrencyLimit(settings.max_streams, settings.max_waiting, *([metrics.places] if metrics else []))
+    limit = ConcurrencyLimit(settings.max_streams, settings.max_waiting, *([metrics.set_queue] if metrics else []))
     viewing = _viewing(settings, lambda: drain.has_begun)
     observation = replace(
         settings.options.observation,
@@ -243,7 +243,7 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
         options,
         settings.patience_s,
         settings.profile,
-        places,
+        limit,
         template,
         retry_s=settings.retry_s,
         store=_store(settings),
@@ -253,11 +253,11 @@ def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp
 
     @asynccontextmanager
     async def life(_: ASGIApp) -> AsyncIterator[None]:
-        drain.watch()
+        drain.install()
         await upstream.open()
-        saying = asyncio.create_task(asyncio.to_thread(upstream.log_prompt_mode))
+        startup_log = asyncio.create_task(asyncio.to_thread(upstream.log_prompt_mode))
         yield
-        saying.cancel()
+        startup_log.cancel()
         await upstream.close()
         if traces:
             traces.close()
@@ -315,10 +315,7 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
             return PassedThrough(upstream, "POST", CHAT, content, http.headers, identity, keep_alive_s, writer)
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
-    if request.client.stream:
-        streamed = StreamedExchange(request, int(time.time()))
-        return TranslatedStream(upstream, CHAT, request, streamed, identity, keep_alive_s)
-    return TranslatedResponse(upstream, CHAT, request, BufferedExchange(request))
+    return respond(upstream, request, keep_alive_s, created=int(time.time()))
 
 
 async def _pass(upstream: ModelServer, admin: bool, http: HttpRequest) -> ASGIApp:
@@ -335,9 +332,9 @@ async def _pass(upstream: ModelServer, admin: bool, http: HttpRequest) -> ASGIAp
 
 
 async def _health(upstream: ModelServer, _: HttpRequest) -> JSONResponse:
-    """200 as long as this process answers."""
+    """Return 200 as long as this process answers."""
     return JSONResponse(
-        {"status": "ok", "upstream": upstream.endpoint.display_url, "left_out": dict(upstream.left_out.counts)}
+        {"status": "ok", "upstream": upstream.endpoint.display_url, "left_out": dict(upstream.dropped.counts)}
     )
 
 
@@ -346,15 +343,17 @@ async def _metrics(metrics: Metrics, _: HttpRequest) -> Response:
 
 
 async def _ready(upstream: ModelServer, is_draining: Callable[[], bool], _: HttpRequest) -> JSONResponse:
-    """200 only where a chat can be had here."""
+    """Return 200 only if the model server answers."""
     if is_draining():
-        return JSONResponse({"status": "draining", **error_object("this server stops", "overloaded_error")}, 503)
+        return JSONResponse(
+            {"status": "draining", **error_object("this server is shutting down", "overloaded_error")}, 503
+        )
     try:
         response = await upstream.send("GET", "/v1/models", b"", {})
     except TransportError as error:
         return JSONResponse({"status": "no model server", **error_object(str(error), "upstream_error")}, 503)
     response.close()
     if response.status != 200:
-        message = f"the model server answers {response.status}"
+        message = f"the model server returned {response.status}"
         return JSONResponse({"status": "not ready", **error_object(message, "upstream_error")}, 503)
     return JSONResponse({"status": "ready", "upstream": upstream.endpoint.display_url})

@@ -1,4 +1,4 @@
-"""How many requests the model server is given at a time; the others wait in order."""
+"""Limit the number of concurrent requests to the model server, and queue the others."""
 
 from __future__ import annotations
 
@@ -9,41 +9,43 @@ from contextlib import asynccontextmanager
 from adapter.core.errors import TransportError
 
 MAX_STREAMS = 256
-"""Requests that the model server answers at a time: as many as vLLM does by itself."""
+"""Maximum number of requests that the model server works on at a time: vLLM's default."""
 
 MAX_WAITING = 1_024
-"""Requests that wait for their turn; one more is refused."""
+"""Maximum number of queued requests; one more is refused."""
 
 RETRY_AFTER_S = 5
-"""When who was refused should try again."""
+"""Value of ``Retry-After`` for refused requests, in seconds."""
 
 
 class QueueFullError(TransportError):
-    """As many requests wait as may."""
+    """The queue is full."""
 
 
 class ConcurrencyLimit:
-    """``streams`` places, and ``waiting`` requests at most that wait for one: first come, first served. ``told`` of how
-    many are taken and waited for."""
+    """A limit of ``streams`` concurrent requests, and a queue of at most ``waiting``, first come, first served.
+
+    ``on_change`` is called with the number of running and queued requests.
+    """
 
     def __init__(
         self,
         streams: int = MAX_STREAMS,
         waiting: int = MAX_WAITING,
-        told: Callable[[int, int], object] = lambda _taken, _waiting: None,
+        on_change: Callable[[int, int], object] = lambda _running, _waiting: None,
     ) -> None:
-        self._told, self._taken = told, 0
+        self._on_change, self._running = on_change, 0
         self._streams, self._max_waiting = streams, waiting
         self._free = asyncio.Semaphore(streams)
         self._waiting = 0
 
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[None]:
-        """A place as long as the block lasts. Raises Busy; whoever is cancelled leaves the queue."""
+        """Hold a slot during the block. Raises QueueFullError; a cancelled request leaves the queue."""
         if self._free.locked() and self._waiting >= self._max_waiting:
             raise QueueFullError(
-                f"the model server is busy (requests at work: {self._streams}, waiting: {self._waiting}). Try again "
-                "later; --max-streams and --max-waiting say how many there may be."
+                f"the model server is busy ({self._streams} requests running, {self._waiting} queued). Try again "
+                "later; --max-streams and --max-waiting set the limits."
             )
         self._count(0, 1)
         try:
@@ -57,7 +59,7 @@ class ConcurrencyLimit:
             self._free.release()
             self._count(-1, 0)
 
-    def _count(self, taken: int, waiting: int) -> None:
-        self._taken += taken
+    def _count(self, running: int, waiting: int) -> None:
+        self._running += running
         self._waiting += waiting
-        self._told(self._taken, self._waiting)
+        self._on_change(self._running, self._waiting)

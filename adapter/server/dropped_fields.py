@@ -1,4 +1,4 @@
-"""Whoever drops something says so: in a header of the answer, once on stderr, and as a number."""
+"""Report dropped request fields: in a response header, once on stderr, and as a metric."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from adapter.protocols.dropped_fields import HEADER, as_header, header_safe
 from adapter.server.telemetry.logs import log_message
 from adapter.server.telemetry.request_info import current_request
 
-MAX_TOLD = 1_000
-"""Names that are counted. Clients make them up."""
+MAX_NAMES = 1_000
+"""Maximum number of names counted, as clients can make up any."""
 
 
 class DroppedFields:
-    """What has been left out of requests so far, by name."""
+    """Counts of the request fields dropped so far, by route and name."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
-    def with_header(self, answer: ASGIApp, route: str, left_out: Sequence[str]) -> ASGIApp:
-        """``answer`` with a header that names what was left out of its request."""
-        if not left_out:
+    def with_header(self, answer: ASGIApp, route: str, dropped: Sequence[str]) -> ASGIApp:
+        """Add a header that names the fields dropped from the request."""
+        if not dropped:
             return answer
-        current_request().left_out += left_out
-        for name in dict.fromkeys(map(header_safe, left_out)):
+        current_request().dropped += dropped
+        for name in dict.fromkeys(map(header_safe, dropped)):
             self._count(f"{route}: {name}")
-        named = (HEADER.encode("ascii"), as_header(left_out).encode("ascii"))
+        named = (HEADER.encode("ascii"), as_header(dropped).encode("ascii"))
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             async def sending(message: Message) -> None:
@@ -42,7 +42,7 @@ class DroppedFields:
 
     def _count(self, name: str) -> None:
         if name not in self.counts:
-            if len(self.counts) >= MAX_TOLD:
+            if len(self.counts) >= MAX_NAMES:
                 return
-            log_message(f"left out of a request to {name}")
+            log_message(f"dropped from a request to {name}")
         self.counts[name] += 1

@@ -1,4 +1,4 @@
-"""In which shape a client takes an error, by the path that it asked for: OpenAI's, Anthropic's or Ollama's."""
+"""Error bodies in the API that the client uses: OpenAI's, Anthropic's or Ollama's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from adapter.server.streaming_responses import AsError, identity
 
 
 def error_format_for(path: str) -> AsError:
-    """Takes an error in OpenAI's shape and its status."""
+    """Return the function that converts OpenAI's error object and a status for clients of ``path``."""
     if path.startswith("/api/"):
         return ollama.as_error
     return anthropic_response.as_error if path.startswith("/v1/messages") else identity

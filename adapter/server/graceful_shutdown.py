@@ -1,7 +1,7 @@
-"""SIGTERM lets answers end: who asks meanwhile is sent elsewhere, and the server stops when the last has gone.
+"""Graceful shutdown: after SIGTERM, open requests may finish, and new ones are refused with 503.
 
-A second SIGTERM, or Ctrl-C, stops it at once: what a model works on is cancelled, and its client is told. What would
-go on as long as the server does looks at `GracefulShutdown.has_begun`.
+A second SIGTERM, or Ctrl-C, stops the server at once: running requests are cancelled and their clients get an error.
+Endless responses must check `GracefulShutdown.has_begun`.
 """
 
 from __future__ import annotations
@@ -21,62 +21,62 @@ from adapter.server.error_formats import error_format_for
 from adapter.server.streaming_responses import send_json
 
 DRAIN_S = 25.0
-"""How long answers may go on after SIGTERM: less than the 30 seconds that Kubernetes waits before it kills."""
+"""Seconds that open requests may take after SIGTERM: less than the 30 seconds after which Kubernetes kills."""
 
 OPEN = ("/health", "/ready", "/metrics")
-"""Paths that are answered to the end."""
+"""Paths that are served until the end."""
 
 
 class GracefulShutdown:
-    """``limit_s``: how long it may take. ``told`` when it begins."""
+    """ASGI middleware that drains requests. ``limit_s``: maximum duration. ``on_begin`` is called when it begins."""
 
-    def __init__(self, app: ASGIApp, limit_s: float, told: Callable[[], object] = lambda: None) -> None:
-        self._app, self._limit_s, self._told = app, limit_s, told
+    def __init__(self, app: ASGIApp, limit_s: float, on_begin: Callable[[], object] = lambda: None) -> None:
+        self._app, self._limit_s, self._on_begin = app, limit_s, on_begin
         self.has_begun = False
-        self._at_work: dict[asyncio.Task[object], str] = {}
-        """By task, the method of its request."""
+        self._running: dict[asyncio.Task[object], str] = {}
+        """The method of each running request, by task."""
         self._is_empty = asyncio.Event()
         self._stopping: asyncio.Task[None] | None = None
 
-    def watch(self) -> None:
-        """Take SIGTERM from whoever has it, uvicorn that is, and hand it on at the end. Only in a main thread."""
+    def install(self) -> None:
+        """Take over SIGTERM from uvicorn, and pass it on at the end. Works only in the main thread."""
         if threading.current_thread() is not threading.main_thread():
             return
-        before, loop = signal.getsignal(signal.SIGTERM), asyncio.get_running_loop()
-        interrupted = signal.getsignal(signal.SIGINT)
+        previous, loop = signal.getsignal(signal.SIGTERM), asyncio.get_running_loop()
+        previous_interrupt = signal.getsignal(signal.SIGINT)
 
         def stop() -> None:
-            self._break_off()
-            if callable(before):
-                before(signal.SIGTERM, None)
+            self._cancel_requests()
+            if callable(previous):
+                previous(signal.SIGTERM, None)
 
         def begin(_signal: int, _frame: FrameType | None) -> None:
-            loop.call_soon_threadsafe(self._asked_to, stop)
+            loop.call_soon_threadsafe(self._begin, stop)
 
         def interrupt(number: int, frame: FrameType | None) -> None:
             self.has_begun = True
-            loop.call_soon_threadsafe(self._break_off)
-            if callable(interrupted):
-                interrupted(number, frame)
+            loop.call_soon_threadsafe(self._cancel_requests)
+            if callable(previous_interrupt):
+                previous_interrupt(number, frame)
 
         signal.signal(signal.SIGTERM, begin)
         signal.signal(signal.SIGINT, interrupt)
 
-    def _asked_to(self, stop: Callable[[], None]) -> None:
+    def _begin(self, stop: Callable[[], None]) -> None:
         if self.has_begun:
             stop()
             return
         self.has_begun = True
-        self._told()
+        self._on_begin()
         self._stopping = asyncio.create_task(self._wait(stop))
 
-    def _break_off(self) -> None:
-        for task, method in self._at_work.items():
+    def _cancel_requests(self) -> None:
+        for task, method in self._running.items():
             if method == "POST":
                 task.cancel()
 
     async def _wait(self, stop: Callable[[], None]) -> None:
-        if self._at_work:
+        if self._running:
             self._is_empty.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._is_empty.wait(), self._limit_s)
@@ -86,16 +86,16 @@ class GracefulShutdown:
         if scope["type"] != "http" or scope["path"] in OPEN:
             await self._app(scope, receive, send)
         elif self.has_begun:
-            error = error_object("this server stops: ask again, another one may be there", "overloaded_error")
+            error = error_object("this server is shutting down; please retry", "overloaded_error")
             error = error_format_for(scope["path"])(error, 503)
             await send_json(send, 503, error, {"retry-after": str(RETRY_AFTER_S), "connection": "close"})
         else:
             task = asyncio.current_task()
             assert task is not None
-            self._at_work[task] = scope["method"]
+            self._running[task] = scope["method"]
             try:
                 await self._app(scope, receive, send)
             finally:
-                del self._at_work[task]
-                if not self._at_work:
+                del self._running[task]
+                if not self._running:
                     self._is_empty.set()

@@ -1,4 +1,4 @@
-"""The model server behind ours, and what is known of its model."""
+"""The model server and the prompt, format and constraints detected for its model."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from adapter.server.upstream_retry import RETRY_S
 from adapter.server.work_queue import WorkQueue
 
 KNOWN_FOR_S = 60.0
-"""How long what llama.cpp or Ollama said about its models holds."""
+"""Lifetime of the information about llama.cpp's or Ollama's models, in seconds."""
 
 MAX_PROMPTS = 64
-"""Ways of thinking, and models, that are remembered."""
+"""Maximum number of models, and of reasoning settings, with a cached prompt."""
 
 MAX_TOOLLESS = 1_000
-"""Models of which it is remembered that their server takes no tools for them."""
+"""Maximum number of models remembered to have no tool calling of their own."""
 
 _QUESTION = "generation prompt?"
 _SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
-"""Fields of a request by which llama.cpp's templates open reasoning, or not."""
+"""Request fields that decide whether llama.cpp's templates open reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class ServerInfo:
 
 
 class ModelServer(UpstreamConnection):
-    """``options``: what the user chose. ``profile``: of `in_force`. ``places``: for requests that make the model work.
-    ``store``: of answers that clients come back to; by itself in memory. The others: of `UpstreamConnection`."""
+    """``options``: the user's. ``profile``: see `setup_lookup`. ``limit``: for requests that make the model work.
+    ``store``: in memory by default. For the others see `UpstreamConnection`."""
 
     def __init__(
         self,
@@ -65,29 +65,27 @@ class ModelServer(UpstreamConnection):
         options: TranslationOptions,
         patience_s: float = SILENCE_S,
         profile: str = "none",
-        places: ConcurrencyLimit | None = None,
+        limit: ConcurrencyLimit | None = None,
         template: TemplateWorker | None = None,
         retry_s: float = RETRY_S,
         store: ResponseStore | None = None,
     ) -> None:
         super().__init__(base_url, patience_s, template, retry_s)
         self.store = store or ResponseStore()
-        self.left_out = DroppedFields()
+        self.dropped = DroppedFields()
         self._own = PromptDiscoverer(self.endpoint, template)
-        self._prompt_cache: dict[
-            str, tuple[PromptDiscovery, AssistSettings | None]
-        ] = {}  # what needs no thread, for nobody is asked
-        self.places = places or ConcurrencyLimit()
+        self._prompt_cache: dict[str, tuple[PromptDiscovery, AssistSettings | None]] = {}  # saves starting a thread
+        self.limit = limit or ConcurrencyLimit()
         self.work = WorkQueue()
         self.options = options
         self._profile = profile
-        self._guides: SmallModelCheck | None = None
-        self._told: list[str] = []
-        self._said: set[str] = set()
-        self._toolless: set[Json] = set()  # models whose server refused the tools that a profile meant for it
-        self._known: ServerInfo | None = None
-        self._known_until = 0.0
-        self._asking = asyncio.Lock()
+        self._model_check: SmallModelCheck | None = None
+        self._setup_notes: list[str] = []
+        self._logged: set[str] = set()
+        self._toolless: set[Json] = set()  # models whose server rejected the tools that a profile sends
+        self._server_info: ServerInfo | None = None
+        self._expires_at = 0.0
+        self._detecting = asyncio.Lock()
         self._prompts: dict[bytes, str | None] = {}
 
     async def close(self) -> None:
@@ -96,104 +94,110 @@ class ModelServer(UpstreamConnection):
         self.store.close()
 
     async def options_for(self, body: Json) -> TranslationOptions:
-        """How to translate this request: what the user chose, and what is known of the model."""
-        known = await self.known()
-        options = known.options
+        """Return the options for a request: the user's, completed by those detected for the model."""
+        info = await self.server_info()
+        options = info.options
         model = body.get("model") if isinstance(body, dict) else None
-        if options.prompt.may_be_own and known.kind is not None:
+        if options.prompt.may_be_own and info.kind is not None:
             name = str(model or "")
-            settled = self._prompt_cache.get(name)
-            found, small = await asyncio.to_thread(self._found, name) if settled is None else settled
-            told = self._preferred_format(found.recognised)
-            recognised = (told.certain if told is not None else None) or options.prompt.recognised
+            cached = self._prompt_cache.get(name)
+            found, small = await asyncio.to_thread(self._discover, name) if cached is None else cached
+            detected = self._preferred_format(found.recognised)
+            recognised = (detected.certain if detected is not None else None) or options.prompt.recognised
             template = options.prompt.template or found.template
             options = replace(
                 options.with_prompt(own=found.own, template=template, recognised=recognised), assists=small
             )
         if model in self._toolless:
             options = replace(options.for_model(str(model)), native=False, setup_of=None)
-        chosen = options.prompt
-        if chosen.generation_prompt is None and chosen.template is not None and known.kind == "llama.cpp":
+        prompt_settings = options.prompt
+        if (
+            prompt_settings.generation_prompt is None
+            and prompt_settings.template is not None
+            and info.kind == "llama.cpp"
+        ):
             prompt = await self._generation_prompt(body)
-            # Raw text, to be read by us: else llama.cpp splits off reasoning by rules of its own, or not.
+            # request raw text: otherwise llama.cpp may split off reasoning by its own rules
             options = replace(options.with_prompt(generation_prompt=prompt), fields={"reasoning_format": "none"})
         return options
 
     async def leaves_markup(self, body: JsonObject) -> bool:
-        """Whether an answer to a request that goes on as it is has to be read; see `needs_reading`."""
+        """Return whether an answer to an untranslated request must be parsed; see `needs_reading`."""
         if not needs_reading(body, self.options, splits=False):
             return False
-        splits = (await self.known()).kind in ("llama.cpp", "ollama")
+        splits = (await self.server_info()).kind in ("llama.cpp", "ollama")
         return needs_reading(body, self.options, splits=splits)
 
-    def _found(self, model: str) -> tuple[PromptDiscovery, AssistSettings | None]:
-        """How ``model`` gets its own prompt, and the help to choose where it gets none; said when it is new."""
+    def _discover(self, model: str) -> tuple[PromptDiscovery, AssistSettings | None]:
+        """Return the prompt of ``model`` and, without a template prompt, its assistance; log both once."""
         found = self._own.discover(model)
         of_model = f" of {model}" if model and self._own.endpoint.kind == "ollama" else ""
-        self._tell_once(f"prompt{of_model}: {found.explanation}")
-        self._tell_format(self._preferred_format(found.recognised), of_model)
-        small = self._guided(self._own.endpoint, model, found)
+        self._log_once(f"prompt{of_model}: {found.explanation}")
+        self._log_format(self._preferred_format(found.recognised), of_model)
+        small = self._assists_for(self._own.endpoint, model, found)
         if found.is_final:
             if len(self._prompt_cache) >= MAX_PROMPTS:
                 self._prompt_cache.clear()
             self._prompt_cache[model] = (found, small)
         return found, small
 
-    def _preferred_format(self, told: DetectedFormat | None) -> DetectedFormat | None:
-        return told.from_template() if told is not None and self.options.prompt.from_template else told
+    def _preferred_format(self, detected: DetectedFormat | None) -> DetectedFormat | None:
+        return detected.from_template() if detected is not None and self.options.prompt.from_template else detected
 
-    def _tell_format(self, told: DetectedFormat | None, of_model: str = "") -> None:
-        """What was derived, for nobody chose it; a table's name says nothing new."""
-        if told is not None and (told.by == "template" or self.options.prompt.from_template):
-            self._tell_once(f"format{of_model}: {told}")
+    def _log_format(self, detected: DetectedFormat | None, of_model: str = "") -> None:
+        """Log a format inferred from a template; formats known by name are not worth a line."""
+        if detected is not None and (detected.by == "template" or self.options.prompt.from_template):
+            self._log_once(f"format{of_model}: {detected}")
 
-    def _guided(self, endpoint: Endpoint, model: str, found: PromptDiscovery) -> AssistSettings | None:
+    def _assists_for(self, endpoint: Endpoint, model: str, found: PromptDiscovery) -> AssistSettings | None:
         if found.own is not None or self.options.constraints.mode is not None:
             return None
-        guides = self._guides = self._guides or SmallModelCheck(endpoint, self.options.guide)
-        small = guides.assists_for(model)
+        check = self._model_check = self._model_check or SmallModelCheck(endpoint, self.options.guide)
+        small = check.assists_for(model)
         if small is not None:
-            self._tell_once(guides.explanation(model if endpoint.kind == "ollama" else ""))
+            self._log_once(check.explanation(model if endpoint.kind == "ollama" else ""))
         return small
 
     def log_prompt_mode(self) -> None:
-        """Say at the start who will describe the tools, as far as nothing has to be loaded to know that."""
+        """Log at the start how tools are described, if that is known without loading a model."""
         if not self.options.prompt.may_be_own:
-            self._tell_once("prompt: in words, as asked for")
+            self._log_once("prompt: plain text (requested)")
             return
         kind = detect_server_kind(self.endpoint.base_url)
         if kind is not None and (kind != "ollama" or self._template is not None):
             endpoint = Endpoint(self.endpoint.base_url, kind)
             found = PromptDiscoverer(endpoint, self._template).discover(first_model(endpoint))
-            self._tell_once(f"prompt: {found.explanation}")
-            self._guided(endpoint, "", found)
+            self._log_once(f"prompt: {found.explanation}")
+            self._assists_for(endpoint, "", found)
 
-    def _tell_once(self, note: str) -> None:
-        if note not in self._said:
-            if len(self._said) >= MAX_TOOLLESS:
-                self._said.clear()
-            self._said.add(note)
+    def _log_once(self, note: str) -> None:
+        if note not in self._logged:
+            if len(self._logged) >= MAX_TOOLLESS:
+                self._logged.clear()
+            self._logged.add(note)
             log_message(note)
 
-    def log_prompt_fallback(self, fault: TemplatePromptError, body: JsonObject) -> None:
-        """Say that a request goes in words, because its own prompt could not be had."""
-        self._tell_once(f"a prompt of the model's own ({transport_of(body)}) was refused, so it went in words: {fault}")
+    def log_prompt_fallback(self, error: TemplatePromptError, body: JsonObject) -> None:
+        """Log that a request is sent as plain text, as its template prompt failed."""
+        self._log_once(
+            f"the template prompt ({transport_of(body)}) was rejected, so the request was sent as text: {error}"
+        )
 
-    def refuses_tools(self, status: int, said: bytes, model: Json) -> bool:
-        """Whether the server has no tool calling of its own for ``model``: then its tools go as text from now on."""
-        if not refuses_tools(status, said.decode("utf-8", "replace")):
+    def refuses_tools(self, status: int, content: bytes, model: Json) -> bool:
+        """Return whether the server rejected the tools for ``model``; from then on they are described in the prompt."""
+        if not refuses_tools(status, content.decode("utf-8", "replace")):
             return False
         if model not in self._toolless:
             if len(self._toolless) >= MAX_TOOLLESS:
                 self._toolless.clear()
             self._toolless.add(model)
-            log_message(f"the model server takes no tools for {model}: they are described in the prompt")
+            log_message(f"the model server does not support tools for {model}: they are now described in the prompt")
         return True
 
     async def _generation_prompt(self, body: Json) -> str | None:
-        """The end of llama.cpp's prompt; None where it does not say. Asked once for each way of thinking."""
-        given = {key: body[key] for key in _SHAPES_PROMPT if key in body} if isinstance(body, dict) else {}
-        content = encode_json({"messages": [{"role": "user", "content": _QUESTION}], **given})
+        """Return the end of llama.cpp's prompt, or None if unavailable. Cached for each reasoning setting."""
+        settings = {key: body[key] for key in _SHAPES_PROMPT if key in body} if isinstance(body, dict) else {}
+        content = encode_json({"messages": [{"role": "user", "content": _QUESTION}], **settings})
         if content not in self._prompts:
             if len(self._prompts) >= MAX_PROMPTS:
                 self._prompts.clear()
@@ -205,17 +209,17 @@ class ModelServer(UpstreamConnection):
                     self._prompts[content] = prompt.rpartition(_QUESTION)[2]
         return self._prompts[content]
 
-    async def known(self) -> ServerInfo:
-        """What the server is and how its model writes calls. Asks it, but not each time."""
-        async with self._asking:
+    async def server_info(self) -> ServerInfo:
+        """Return the server's kind and its model's settings, detected again when they expire."""
+        async with self._detecting:
             now = asyncio.get_running_loop().time()
-            if self._known is None or now > self._known_until:
-                self._known = await asyncio.to_thread(self._ask_about, self._known)
+            if self._server_info is None or now > self._expires_at:
+                self._server_info = await asyncio.to_thread(self._detect, self._server_info)
                 self._prompts.clear()
-                self._known_until = now + self._holds_for_s(self._known)
-            return self._known
+                self._expires_at = now + self._lifetime_s(self._server_info)
+            return self._server_info
 
-    def _ask_about(self, before: ServerInfo | None) -> ServerInfo:
+    def _detect(self, before: ServerInfo | None) -> ServerInfo:
         kind = (before.kind if before else None) or detect_server_kind(self.endpoint.base_url)
         options, props = self.options, None
         if kind is not None:
@@ -224,45 +228,46 @@ class ModelServer(UpstreamConnection):
         if kind == "llama.cpp":
             answer = get_json(f"{self.endpoint.root}/props", timeout_s=2.0)
             if before is not None and (answer is None or answer.status != 200):
-                return before  # too busy to say
+                return before  # too busy to answer
             props = answer.body if answer is not None and isinstance(answer.body, dict) else {}
             options = _with_props(options, props)
             prompt = options.prompt
             if prompt.template is not None and prompt.format is None:
-                told = self._preferred_format(detect_format(prompt.template, prompt.model))
-                options = options.with_prompt(recognised=told.certain if told is not None else None)
-                self._tell_format(told)
+                detected = self._preferred_format(detect_format(prompt.template, prompt.model))
+                options = options.with_prompt(recognised=detected.certain if detected is not None else None)
+                self._log_format(detected)
             if before is not None and before.options.prompt.template != prompt.template:
                 self._own.forget()
                 self._prompt_cache.clear()
-                self._guides = None
+                self._model_check = None
         if kind is not None:
             endpoint = self._own.endpoint = Endpoint(self.endpoint.base_url, kind)
             setup_of, notes = setup_lookup(self._profile, endpoint)
             tokens = discover_control_tokens(endpoint, self._template, props)
             options = replace(options.with_prompt(control_tokens=tokens), setup_of=setup_of)
             advice = query_context_size(endpoint).advice
-            self._tell([*notes, advice] if advice else notes)
+            self._log_new([*notes, advice] if advice else notes)
         return ServerInfo(kind, options)
 
-    def _tell(self, notes: list[str]) -> None:
-        """What is new among ``notes``, on stderr."""
+    def _log_new(self, notes: list[str]) -> None:
+        """Log the notes that were not logged last time."""
         for note in notes:
-            if note not in self._told:
+            if note not in self._setup_notes:
                 log_message(note)
-        self._told = notes
+        self._setup_notes = notes
 
-    def _holds_for_s(self, known: ServerInfo) -> float:
-        """Somebody may restart llama.cpp with another model; what is not up yet is asked again at once."""
-        if known.kind == "llama.cpp":
-            return KNOWN_FOR_S if known.options.prompt.template else 0.0
-        if known.kind == "ollama":
-            return KNOWN_FOR_S  # which model it has loaded, and with what context, changes
-        return math.inf if known.kind else 0.0
+    def _lifetime_s(self, info: ServerInfo) -> float:
+        """Return the lifetime of ``info`` in seconds: 0 while the server is not ready, as its model is still
+        unknown."""
+        if info.kind == "llama.cpp":
+            return KNOWN_FOR_S if info.options.prompt.template else 0.0
+        if info.kind == "ollama":
+            return KNOWN_FOR_S  # its loaded models and their context size change
+        return math.inf if info.kind else 0.0
 
 
 def _with_props(options: TranslationOptions, props: JsonObject) -> TranslationOptions:
-    """llama.cpp has one model, whatever requests call it: its template and file name tell."""
+    """Take the template and file name of llama.cpp's only model, which requests may call by any name."""
     template, path = props.get("chat_template"), props.get("model_path")
     return options.with_prompt(
         template=template if isinstance(template, str) else None,

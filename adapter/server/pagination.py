@@ -1,4 +1,4 @@
-"""Items that were kept, page by page, as OpenAI's interface lists them."""
+"""Paginated lists of stored items, as in OpenAI's API."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from adapter.core.events import JsonObject
 from adapter.protocols.openai_errors import RequestError, refusal
 
 MAX_PAGE = 100
-"""Items in one page, as at OpenAI."""
+"""Maximum number of items per page, as at OpenAI."""
 
 
 def paginate(items: Sequence[JsonObject], http: HttpRequest) -> JSONResponse:
-    """The page that the query asks for: ``order`` (the newest first by itself), ``limit``, and ``after`` which item."""
+    """Return the page that the query selects by ``order`` (newest first by default), ``limit`` and ``after`` (an item
+    id)."""
     query = http.query_params
     order, limit, after = query.get("order", "desc"), query.get("limit", "20"), query.get("after")
     if order not in ("asc", "desc") or not limit.isascii() or not limit.isdigit() or not 1 <= int(limit) <= MAX_PAGE:
-        error = RequestError(f"order must be asc or desc, and limit from 1 to {MAX_PAGE}", "limit")
+        error = RequestError(f"order must be asc or desc, and limit between 1 and {MAX_PAGE}", "limit")
         return JSONResponse(refusal(error), error.status)
-    listed = list(items) if order == "asc" else list(reversed(items))
+    ordered = list(items) if order == "asc" else list(reversed(items))
     if after is not None:
-        listed = listed[next((place + 1 for place, item in enumerate(listed) if item["id"] == after), len(listed)) :]
-    page, has_more = listed[: int(limit)], len(listed) > int(limit)
+        ordered = ordered[
+            next((index + 1 for index, item in enumerate(ordered) if item["id"] == after), len(ordered)) :
+        ]
+    page, has_more = ordered[: int(limit)], len(ordered) > int(limit)
     return JSONResponse(list_object(page, has_more=has_more))
 
 

@@ -1,4 +1,4 @@
-"""Answers of the model server that go to a client as they are, byte by byte."""
+"""Pass the model server's answers through byte for byte."""
 
 from __future__ import annotations
 
@@ -21,20 +21,23 @@ HOP_BY_HOP = frozenset(
         "upgrade", "content-length", "host",
     }
 )  # fmt: skip
-"""RFC 9110, 7.6.1, and what each side of a proxy says for itself."""
+"""Headers that a proxy does not forward (RFC 9110, 7.6.1), and those that it sets itself."""
 
 WORK = (
     "/completions", "/completion", "/infill", "/embeddings", "/embedding", "/embed", "/rerank", "/chat", "/generate",
 )  # fmt: skip
-"""How the paths end on which the model works. Others (lists of models, tokenizers) need no place in the queue."""
+"""Ends of paths that make the model work. Other requests (model lists, tokenizers) take no slot in the queue."""
 
 END_BYTES = 4_096
-"""Of an answer, in which its server says how many tokens it took."""
+"""Size of an answer's end that is searched for token usage, in bytes."""
 
 
 class PassedThrough(StreamingProxy):
-    """The model server's own answer, byte by byte, but for our key. ``writer``: for signs of life until that begins.
-    ``instead``: from the status and body of an error to the answer that takes its place, None to hand it on."""
+    """Send the model server's own answer, with its API key redacted.
+
+    ``writer``: for keepalives before the answer begins. ``instead``: returns a response that replaces an error with
+    this status and body, or None to pass it on.
+    """
 
     def __init__(
         self,
@@ -54,7 +57,7 @@ class PassedThrough(StreamingProxy):
         self._headers = {name: value for name, value in passed.items() if not is_private(name)}
         self._is_work = method == "POST" and path.partition("?")[0].endswith(WORK)
         if upstream.has_key:
-            self._headers["accept-encoding"] = "identity"  # or nobody could see the key in it
+            self._headers["accept-encoding"] = "identity"  # the key cannot be redacted in a compressed body
         self._find_instead = instead
         self._instead: ProxiedResponse | None = None
 
@@ -65,16 +68,16 @@ class PassedThrough(StreamingProxy):
                 self._instead._has_begun = self._has_begun
             await self._instead.run(send)
 
-    def leave(self, why: str = "") -> None:
+    def on_disconnect(self, why: str = "") -> None:
         if self._instead is not None:
             self._instead.on_disconnect(why)
 
-    def place(self) -> AbstractAsyncContextManager[None]:
-        return super().place() if self._is_work else nullcontext()
+    def acquire_slot(self) -> AbstractAsyncContextManager[None]:
+        return super().acquire_slot() if self._is_work else nullcontext()
 
     async def relay(self, send: Send) -> None:
         response = await self._upstream.send(
-            self._method, self._path, self._content, self._headers, is_watched=True, is_patient=self._is_work
+            self._method, self._path, self._content, self._headers, has_own_timeout=True, retries=self._is_work
         )
         try:
             if response.status >= 400:
@@ -84,13 +87,13 @@ class PassedThrough(StreamingProxy):
             remover = self._upstream.key_remover()
             end = b""
             while piece := await response.content.readany():
-                if self._seen.is_observed and self._is_work:
+                if self._request_info.is_observed and self._is_work:
                     end = (end + piece)[-END_BYTES:]
                 await self.write(send, remover.feed(piece))
-            self._seen.account.count_in(end)
+            self._request_info.stats.count_in(end)
             await self.write(send, remover.close(), more=False)
         except aiohttp.ClientError:
-            pass  # an answer without its end is broken off: that is how the client learns of it
+            pass  # the client sees the missing end of the body
         finally:
             response.close()
 
@@ -106,11 +109,11 @@ class PassedThrough(StreamingProxy):
             await self.write(send, content, more=False)
 
     async def _begin_as(self, send: Send, response: aiohttp.ClientResponse) -> None:
-        """From here on it is the model server's own answer."""
+        """Send the model server's status and headers."""
         async with self._beginning:
             self._writer = None
             if not self._has_begun:
-                # Whom this server talks to in a browser is not for the model server to say (llama.cpp: everybody).
+                # this server decides on CORS, not the model server (llama.cpp allows every origin)
                 headers = {
                     name.lower(): value
                     for name, value in response.headers.items()

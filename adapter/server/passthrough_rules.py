@@ -1,7 +1,7 @@
-"""What is passed on to the model server as it came: requests to its models, no administration, and nobody's key.
+"""Decide which requests are passed on to the model server, and strip API keys from them.
 
-The list is of what may pass, for a server can be made to do more than anybody knows here: Ollama pulls and deletes
-models, llama.cpp saves slots and loads adapters.
+An allowlist, as servers have endpoints unknown here: Ollama pulls and deletes models, llama.cpp saves slots and loads
+adapters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _READS = re.compile(rf"/|{_MODELS}|/props|/version|/v1/health|/ping|/metrics|/ap
 _ASKS = re.compile(rf"(?:/v1|/v2|/api/v0)?/(?:{'|'.join(_WORK)})|/api/(?:chat|generate|embed|embeddings|show)")
 
 _OURS = re.compile(r"(?:/v1)?/(?:messages|responses|conversations)|/v1/responses/input_tokens")
-"""What is answered here, and like `_ASKS` takes a POST alone."""
+"""Endpoints of this server, which, like `_ASKS`, accept only POST."""
 METHOD_NOT_ALLOWED = 405
 
 _KEY = re.compile(
@@ -31,28 +31,30 @@ _KEY = re.compile(
 
 
 def check_passing(method: str, path: str, *, admin: bool) -> None:
-    """Raises RequestError for what is not passed on. ``path``: decoded, without the query. ``admin``: all that is one
-    address may pass."""
+    """Check a request that no route handles. Raises RequestError if it must not be passed on.
+
+    ``path``: decoded, without the query. ``admin``: allow all requests with a well-formed path.
+    """
     if "\\" in path or any(part in (".", "..") for part in path.split("/")):
-        raise RequestError(f"{path[:80]!r} is no plain path: without '..' and backslashes, please")
+        raise RequestError(f"invalid path {path[:80]!r}: remove '..' segments and backslashes")
     is_reading = method in ("GET", "HEAD")
     known = _READS if is_reading else _ASKS if method == "POST" else None
     if admin or (known is not None and known.fullmatch(path)):
         return
     if method != "POST" and (_ASKS.fullmatch(path) or _OURS.fullmatch(path)):
-        raise RequestError(f"{path[:80]} takes POST, got {method}", status=METHOD_NOT_ALLOWED)
+        raise RequestError(f"{path[:80]} only accepts POST, got {method}", status=METHOD_NOT_ALLOWED)
     raise RequestError(
-        f"{method} {path[:80]} is not passed on to the model server, for it is none of the requests to its models; "
-        "--pass-admin passes everything on",
+        f"{method} {path[:80]} is not passed on to the model server: only requests to its models are. "
+        "Start with --pass-admin to pass everything on",
         status=404 if is_reading else 403,
     )
 
 
 def is_private(name: str) -> bool:
-    """Whether a header or a field of a query is by its name a key, which is for nobody behind us."""
+    """Return whether a header or query field contains credentials, judging by its name."""
     return name.lower() == "origin" or _KEY.search(name) is not None
 
 
 def without_keys(query: str) -> str:
-    """The query of an address without its keys."""
+    """Remove fields with credentials from a query string."""
     return "&".join(part for part in query.split("&") if not is_private(part.partition("=")[0]))

@@ -1,4 +1,4 @@
-"""What a client posts, within bounds of size and time."""
+"""Read request bodies within limits of size and time."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ from adapter.server.telemetry.request_info import current_request
 from adapter.server.work_queue import WorkQueue
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
-"""A conversation with some twenty screenshots. It is held several times over while it is translated."""
+"""Maximum size of a request body, in bytes: a conversation with some twenty screenshots. Translation takes several
+copies."""
 
 BODY_S = 10.0
-"""How long the body of a request may take."""
+"""Seconds in which the body of a request must arrive."""
 
 Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
 
 
 def with_memory_budget(work: WorkQueue, endpoint: Endpoint) -> Endpoint:
-    """``endpoint`` that reads and translates a large request only when there is room for it."""
+    """Delay ``endpoint`` until there is memory for the request's body."""
 
-    async def waiting(http: HttpRequest) -> ASGIApp:
+    async def wait_for_memory(http: HttpRequest) -> ASGIApp:
         announced = http.headers.get("content-length", str(MAX_BODY_BYTES))
-        async with work.reserve(min(int(announced[:12]), MAX_BODY_BYTES)):  # llhttp has seen that it is digits
+        async with work.reserve(min(int(announced[:12]), MAX_BODY_BYTES)):  # llhttp has checked that it is digits
             return await endpoint(http)
 
-    return waiting
+    return wait_for_memory
 
 
 async def read_content(http: HttpRequest) -> bytes:
-    """The body, whatever it is. Raises RequestError for one that is too large or too slow."""
+    """Return the body. Raises RequestError if it is too large or too slow."""
     pieces: list[bytes] = []
     size = 0
     announced = http.headers.get("content-length", "0")
-    if len(announced) > 12 or int(announced) > MAX_BODY_BYTES:  # llhttp has seen that it is digits
+    if len(announced) > 12 or int(announced) > MAX_BODY_BYTES:  # llhttp has checked that it is digits
         raise _too_large()
     try:
         async with asyncio.timeout(BODY_S):
@@ -52,32 +53,30 @@ async def read_content(http: HttpRequest) -> bytes:
                 if size > MAX_BODY_BYTES:
                     raise _too_large()
     except TimeoutError as error:
-        message = f"the request's body was not there after {BODY_S:g} seconds; {size:,} bytes came"
+        message = f"the request body did not arrive within {BODY_S:g} seconds; received {size:,} bytes"
         raise RequestError(message, status=408) from error
     except ClientDisconnect as error:
-        raise RequestError("the client went before its request was there") from error
+        raise RequestError("the client disconnected before its request was complete") from error
     return b"".join(pieces)
 
 
 def _too_large() -> RequestError:
-    message = (
-        f"the request's body is larger than {MAX_BODY_BYTES} bytes: shorten the conversation, or send fewer images"
-    )
-    return RequestError(message, status=413)
+    advice = "shorten the conversation, or send fewer images"
+    return RequestError(f"the request body is larger than {MAX_BODY_BYTES} bytes: {advice}", status=413)
 
 
 async def read_json_body(http: HttpRequest, work: WorkQueue) -> tuple[bytes, JsonObject]:
-    """The body, and the JSON object that it is.
+    """Return the body and its JSON object.
 
-    A page can post anything but ``application/json`` without asking first: from pages nothing else is taken. Others may
-    say what they like, or nothing, as litellm and curl do.
+    Requests from web pages must be ``application/json``, which browsers send only after a CORS preflight. Other clients
+    may send any Content-Type or none, as litellm and curl do.
     """
     kind, encoding = http.headers.get("content-type", ""), http.headers.get("content-encoding", "identity")
     if "origin" in http.headers and kind.partition(";")[0].strip().lower() != "application/json":
-        raise RequestError(f"Content-Type must be application/json from a page, got {kind[:80]!r}", status=415)
+        raise RequestError(f"json from a page/json from a page, got {kind[:80]!r}", status=415)
     if encoding != "identity":
-        raise RequestError(f"the request's body must not be encoded, got {encoding[:80]!r}", status=415)
+        raise RequestError(f"Content-Encoding is not supported, got {encoding[:80]!r}", status=415)
     content = await read_content(http)
     body = await work.run(len(content), partial(read_body, content))
-    current_request().asks_for(body)
+    current_request().set_model(body)
     return content, body

@@ -1,6 +1,6 @@
-"""Answers and conversations that clients come back to: in memory, or in a file that outlives the server.
+"""Store responses and conversations in SQLite, in memory or in a file that outlives the server.
 
-SQLite holds both. What is too old goes, and the oldest where there is too much.
+Expired entries are deleted, and the least recently used ones when the store is full.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from adapter.core.text.redaction import Redactor
 _log = logging.getLogger("adapter")
 
 MAX_MEMORY_BYTES = 64_000_000
-"""Of what is kept without a file: some thousand answers with the conversations before them."""
+"""Maximum size of a store in memory, in bytes: some thousand responses with the conversations before them."""
 
 MAX_FILE_BYTES = 1_000_000_000
-"""Of what is kept in a file."""
+"""Maximum size of a store in a file, in bytes."""
 
 MAX_AGE_S = 30 * 24 * 3600.0
-"""How long something is kept that nobody used: as long as at OpenAI."""
+"""Lifetime of entries that are not used, in seconds: as long as at OpenAI."""
 
 _VERSION = 1
-"""Of the tables, as the file says it."""
+"""Schema version, stored in the file."""
 
 _TABLES = f"""
 PRAGMA user_version = {_VERSION};
@@ -48,14 +48,14 @@ CREATE TABLE items (
 CREATE INDEX items_by_holder ON items (holder);
 CREATE INDEX items_by_id ON items (id);
 """
-"""A holder is an answer, or a conversation; an answer's items are what it was given and what it says."""
+"""A holder is a response or a conversation; a response's items are its new input and its output."""
 
 
 class ResponseStore:
-    """``file``: None keeps it in memory. ``secrets``: credentials that are not written to a file. ``now``: seconds.
+    """``file``: None keeps everything in memory. ``secrets``: redacts credentials before they are written to a file.
+    ``now``: seconds.
 
-    For any number of threads; what is read is read after what was kept before. Raises UsageError where the file cannot
-    be used.
+    Thread-safe; reads wait for earlier writes. Raises UsageError if the file cannot be used.
     """
 
     def __init__(
@@ -71,62 +71,62 @@ class ResponseStore:
         self._max_bytes = max_bytes or (MAX_MEMORY_BYTES if file is None else MAX_FILE_BYTES)
         self._max_age_s, self._now = max_age_s, now
         self._lock = threading.Lock()
-        self._keeping = ThreadPoolExecutor(1, "store")
+        self._writer = ThreadPoolExecutor(1, "store")
         self._last: Future[None] | None = None
-        self._grown = self._max_bytes  # since it was looked how much there is
+        self._grown_bytes = self._max_bytes  # since the size was last checked
         try:
             if file is not None:
                 os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
-            self._tables = _opened(file)
+            self._tables = _open(file)
         except (OSError, sqlite3.Error) as error:
-            raise UsageError(f"cannot keep answers in {str(file)!r}: {error}. Choose another --store.") from error
+            raise UsageError(f"cannot store responses in {str(file)!r}: {error}. Choose another --store.") from error
 
     def close(self) -> None:
-        self._keeping.shutdown()
+        self._writer.shutdown()
         with self._lock:
             self._tables.close()
 
     @contextmanager
-    def _using(self) -> Iterator[None]:
+    def _transaction(self) -> Iterator[None]:
         if self._last is not None:
             self._last.result()
         with self._lock, self._tables:
             yield
 
-    def keep_soon(self, response: JsonObject, given: Iterable[JsonObject], conversation: str | None = None) -> None:
-        """`keep`, without waiting for it. What goes wrong is logged: no answer fails for that."""
-        self._last = self._keeping.submit(self._kept, response, given, conversation)
+    def save_soon(self, response: JsonObject, inputs: Iterable[JsonObject], conversation: str | None = None) -> None:
+        """Save in the background. Errors are logged, so that no answer fails because of them."""
+        self._last = self._writer.submit(self._save_or_log, response, inputs, conversation)
 
-    def _kept(self, response: JsonObject, given: Iterable[JsonObject], conversation: str | None) -> None:
+    def _save_or_log(self, response: JsonObject, inputs: Iterable[JsonObject], conversation: str | None) -> None:
         try:
-            self.keep(response, given, conversation)
+            self.save(response, inputs, conversation)
         except sqlite3.Error as error:
-            _log.warning("the answer %s was not kept: %s", response["id"], error)
+            _log.warning("the response %s was not stored: %s", response["id"], error)
 
-    def keep(self, response: JsonObject, given: Iterable[JsonObject], conversation: str | None = None) -> None:
-        """An answer, and the items that were new in its request; in ``conversation``, too, where there is one."""
+    def save(self, response: JsonObject, inputs: Iterable[JsonObject], conversation: str | None = None) -> None:
+        """Save a response with its new input items, and add both to ``conversation``, if any."""
         about = {key: value for key, value in response.items() if key != "output"}
-        items = [(item, False) for item in map(_named, given)] + [(item, True) for item in response["output"]]
+        items = [(item, False) for item in map(_with_id, inputs)] + [(item, True) for item in response["output"]]
         with self._lock, self._tables:
             self._add(str(response["id"]), response.get("previous_response_id"), about, items)
             if conversation is not None and self._about(conversation) is not None:
-                self._fill(conversation, items)
-            self._forget()
+                self._add_items(conversation, items)
+            self._evict()
 
     def response(self, response_id: str) -> JsonObject | None:
-        with self._using():
+        with self._transaction():
             about = self._about(response_id) if response_id.startswith("resp_") else None
             return None if about is None else {**about, "output": self._items(response_id, outputs=True)}
 
-    def given(self, response_id: str) -> list[JsonObject] | None:
-        """The items that were new in the request for an answer."""
-        with self._using():
+    def input_items(self, response_id: str) -> list[JsonObject] | None:
+        """Return the input items that were new in the request for a response."""
+        with self._transaction():
             return None if self._about(response_id) is None else self._items(response_id, outputs=False)
 
     def history(self, response_id: str) -> list[JsonObject] | None:
-        """All that was said up to an answer and in it; None where something of that is not here any more."""
-        said: list[list[JsonObject]] = []
-        with self._using():
+        """Return all items up to and including a response; None if a previous response is missing."""
+        turns: list[list[JsonObject]] = []
+        with self._transaction():
             holder: str | None = response_id
             seen = set()
             while holder is not None and holder not in seen:
@@ -134,42 +134,41 @@ class ResponseStore:
                 row = self._execute("SELECT previous FROM holders WHERE id = ?", (holder,)).fetchone()
                 if row is None:
                     return None
-                said.append(self._items(holder))
+                turns.append(self._items(holder))
                 self._execute("UPDATE holders SET used = ? WHERE id = ?", (self._now(), holder))
                 holder = row[0]
-        return [item for items in reversed(said) for item in items]
+        return [item for items in reversed(turns) for item in items]
 
     def item(self, item_id: str) -> JsonObject | None:
-        """An item of an answer, else one that a client sent."""
+        """Return an output item with this id, otherwise an input item."""
         query = "SELECT value FROM items WHERE id = ? ORDER BY is_output DESC, number DESC LIMIT 1"
-        with self._using():
+        with self._transaction():
             row = self._execute(query, (item_id,)).fetchone()
         return None if row is None else json.loads(row[0])
 
-    def forget(self, holder: str, kind: str) -> bool:
-        """Whether there was such a ``resp_`` or ``conv_``."""
+    def delete(self, holder: str, kind: str) -> bool:
+        """Delete a ``resp_`` or ``conv_``, and return whether it existed."""
         if not holder.startswith(kind):
             return False
-        with self._using():
+        with self._transaction():
             return self._execute("DELETE FROM holders WHERE id = ?", (holder,)).rowcount > 0
 
-    def begin(self, metadata: Json, items: Sequence[JsonObject]) -> JsonObject:
-        """A new conversation."""
+    def create_conversation(self, metadata: Json, items: Sequence[JsonObject]) -> JsonObject:
         conversation_id = f"conv_{token_hex(16)}"
         about = {"id": conversation_id, "object": "conversation", "created_at": int(self._now())}
         about["metadata"] = metadata or {}
-        with self._using():
-            self._add(conversation_id, None, about, [(_named(item), False) for item in items])
-            self._forget()
+        with self._transaction():
+            self._add(conversation_id, None, about, [(_with_id(item), False) for item in items])
+            self._evict()
         return about
 
     def conversation(self, conversation_id: str) -> JsonObject | None:
-        with self._using():
+        with self._transaction():
             return self._about(conversation_id) if conversation_id.startswith("conv_") else None
 
-    def describe(self, conversation_id: str, metadata: Json) -> JsonObject | None:
-        """The conversation with other metadata."""
-        with self._using():
+    def set_metadata(self, conversation_id: str, metadata: Json) -> JsonObject | None:
+        """Replace the metadata of a conversation."""
+        with self._transaction():
             about = self._about(conversation_id)
             if about is None:
                 return None
@@ -177,29 +176,29 @@ class ResponseStore:
             self._execute("UPDATE holders SET about = ? WHERE id = ?", (self._text(about), conversation_id))
             return about
 
-    def add(self, conversation_id: str, items: Sequence[JsonObject]) -> list[JsonObject] | None:
-        """The items as they are in the conversation, with ids."""
-        named = [_named(item) for item in items]
-        with self._using():
+    def add_items(self, conversation_id: str, items: Sequence[JsonObject]) -> list[JsonObject] | None:
+        """Add items to a conversation, and return them with their ids."""
+        with_ids = [_with_id(item) for item in items]
+        with self._transaction():
             if self._about(conversation_id) is None:
                 return None
-            self._fill(conversation_id, [(item, False) for item in named])
-            self._forget()
-        return named
+            self._add_items(conversation_id, [(item, False) for item in with_ids])
+            self._evict()
+        return with_ids
 
     def items(self, conversation_id: str) -> list[JsonObject] | None:
-        with self._using():
+        with self._transaction():
             return None if self._about(conversation_id) is None else self._items(conversation_id)
 
-    def remove(self, conversation_id: str, item_id: str) -> bool:
-        """Whether there was such an item."""
+    def delete_item(self, conversation_id: str, item_id: str) -> bool:
+        """Delete an item, and return whether it existed."""
         query = "DELETE FROM items WHERE holder = ? AND id = ?"
-        with self._using():
+        with self._transaction():
             return self._execute(query, (conversation_id, item_id)).rowcount > 0
 
     def _execute(self, query: str, values: Sequence[str | float | None] = ()) -> sqlite3.Cursor:
-        """Ids are what clients say: half a surrogate pair in one becomes ``?``."""
-        return self._tables.execute(query, [_sayable(value) if isinstance(value, str) else value for value in values])
+        """Run a query; lone surrogates in ids that clients send become ``?``."""
+        return self._tables.execute(query, [_as_utf8(value) if isinstance(value, str) else value for value in values])
 
     def _about(self, holder: str) -> JsonObject | None:
         row = self._execute("SELECT about FROM holders WHERE id = ?", (holder,)).fetchone()
@@ -214,21 +213,21 @@ class ResponseStore:
     def _add(self, holder: str, previous: Json, about: JsonObject, items: Sequence[tuple[JsonObject, bool]]) -> None:
         row = (holder, previous or None, self._now(), 0, self._text(about))
         self._execute("INSERT OR REPLACE INTO holders VALUES (?, ?, ?, ?, ?)", row)
-        self._fill(holder, items)
+        self._add_items(holder, items)
 
-    def _fill(self, holder: str, items: Sequence[tuple[JsonObject, bool]]) -> None:
-        rows = [(holder, _sayable(item["id"]), is_output, self._text(item)) for item, is_output in items]
+    def _add_items(self, holder: str, items: Sequence[tuple[JsonObject, bool]]) -> None:
+        rows = [(holder, _as_utf8(item["id"]), is_output, self._text(item)) for item, is_output in items]
         self._tables.executemany("INSERT INTO items (holder, id, is_output, value) VALUES (?, ?, ?, ?)", rows)
-        size = sum(len(value) for *_, value in rows) + 1_000  # with what the tables take
-        self._grown += size
+        size = sum(len(value) for *_, value in rows) + 1_000  # with the overhead of the tables
+        self._grown_bytes += size
         self._execute("UPDATE holders SET size = size + ?, used = ? WHERE id = ?", (size, self._now(), holder))
 
-    def _forget(self) -> None:
-        """What is too old, and the oldest of what is too much."""
+    def _evict(self) -> None:
+        """Delete expired entries, and the least recently used ones above the size limit."""
         self._execute("DELETE FROM holders WHERE used < ?", (self._now() - self._max_age_s,))
-        if self._grown < self._max_bytes // 64:
+        if self._grown_bytes < self._max_bytes // 64:
             return
-        self._grown = 0
+        self._grown_bytes = 0
         (size,) = self._execute("SELECT coalesce(sum(size), 0) FROM holders").fetchone()
         while size > self._max_bytes:
             oldest = "SELECT id, size FROM holders ORDER BY used, rowid LIMIT 1"
@@ -237,16 +236,16 @@ class ResponseStore:
             size -= freed
 
     def _text(self, value: Mapping[str, Json]) -> str:
-        shown = self._secrets.redact(dict(value)) if self._secrets is not None else value
-        return json.dumps(shown)
+        redacted = self._secrets.redact(dict(value)) if self._secrets is not None else value
+        return json.dumps(redacted)
 
 
-def _opened(file: Path | None) -> sqlite3.Connection:
+def _open(file: Path | None) -> sqlite3.Connection:
     tables = sqlite3.connect(file or ":memory:", check_same_thread=False)
     (version,) = tables.execute("PRAGMA user_version").fetchone()
     if version not in (0, _VERSION):
         tables.close()
-        raise sqlite3.DatabaseError(f"it is of version {version}, and this program knows {_VERSION}")
+        raise sqlite3.DatabaseError(f"its version is {version}, expected {_VERSION}")
     tables.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON;")
     if not version:
         tables.executescript(_TABLES)
@@ -254,12 +253,12 @@ def _opened(file: Path | None) -> sqlite3.Connection:
     return tables
 
 
-def _sayable(text: str) -> str:
+def _as_utf8(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _named(item: JsonObject) -> JsonObject:
-    """With an id, by which it can be asked for, and a type."""
+def _with_id(item: JsonObject) -> JsonObject:
+    """Add an id, unless there is one, and a type."""
     kind = str(item.get("type") or "message")
     return {"type": kind, **item, "id": str(item.get("id") or f"{_IDS.get(kind, 'item')}_{token_hex(16)}")}
 

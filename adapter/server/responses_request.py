@@ -1,4 +1,4 @@
-"""A request for a response with all that it refers to: earlier answers, their items, conversations."""
+"""Resolve a responses request's references to stored responses, items and conversations."""
 
 from __future__ import annotations
 
@@ -15,106 +15,108 @@ from adapter.server.response_store import ResponseStore
 
 
 class ResponsesRequest:
-    """A request for a response, and its answer. ``size``: bytes of the request; with what it refers to.
+    """A request for a response, and its answer. ``size``: bytes of the request, including the items that it references.
 
-    Raises RequestError where something of that is not here, or not any more.
+    Raises RequestError if a referenced item is not stored.
     """
 
     def __init__(self, body: JsonObject, store: ResponseStore, size: int) -> None:
         self._body, self._store, self.size = body, store, size
-        self._is_kept = body.get("store") is not False
-        self._conversation = _conversation(body.get("conversation"))
-        self._given = _items(body.get("input")) if self._is_kept or references_stored_items(body) else []
+        self._stores_response = body.get("store") is not False
+        self._conversation = _conversation_id(body.get("conversation"))
+        self._input_items = _items(body.get("input")) if self._stores_response or references_stored_items(body) else []
         if references_stored_items(body):
-            self._recall()
-        # Nobody can guess the id, for who knows it may read the answer.
+            self._resolve_references()
+        # unguessable, as the id is enough to read the response
         self._head = answer_head(body, f"resp_{token_hex(16)}", int(time.time()))
-        self._forms = ResponsesTools()
+        self._tools = ResponsesTools()
 
-    def _recall(self) -> None:
-        """Put into the request what it refers to."""
+    def _resolve_references(self) -> None:
         previous = self._body.get("previous_response_id")
         if previous and self._conversation is not None:
-            raise RequestError("'previous_response_id' and 'conversation' exclude one another", "conversation")
-        given = enumerate(self._given)
-        self._given = [_referred(item, f"input[{index}]", self._store) for index, item in given]
-        before = _before(str(previous), self._store) if previous else _spoken(self._conversation, self._store)
-        self._body = {**self._body, "input": [*before, *self._given]}
+            raise RequestError("'previous_response_id' and 'conversation' cannot be combined", "conversation")
+        self._input_items = [
+            _resolve_item(item, f"input[{index}]", self._store) for index, item in enumerate(self._input_items)
+        ]
+        before = (
+            _history(str(previous), self._store) if previous else _conversation_items(self._conversation, self._store)
+        )
+        self._body = {**self._body, "input": [*before, *self._input_items]}
         self.size = len(encode_json(self._body))
 
-    def asked(self, left_out: list[str]) -> JsonObject:
-        """The request as a chat; in ``left_out`` what is lost."""
-        self._forms = openai_responses_request.forms_in(self._body, left_out)
-        return openai_responses_request.as_openai(self._body, self._forms, left_out)
+    def to_chat_request(self, dropped: list[str]) -> JsonObject:
+        """Return the request as a chat completion, and add dropped fields to ``dropped``."""
+        self._tools = openai_responses_request.tools_of(self._body, dropped)
+        return openai_responses_request.as_openai(self._body, self._tools, dropped)
 
     def writer(self) -> ResponsesWriter:
-        return ResponsesWriter(self._head, self._forms, self._keep)
+        return ResponsesWriter(self._head, self._tools, self._keep)
 
     def answer(self, completion: JsonObject) -> JsonObject:
-        response = as_answer(completion, self._head, self._forms)
+        response = as_answer(completion, self._head, self._tools)
         self._keep(response)
         return response
 
     def _keep(self, response: JsonObject) -> None:
-        if self._is_kept:
-            self._store.keep_soon(response, self._given, self._conversation)
+        if self._stores_response:
+            self._store.save_soon(response, self._input_items, self._conversation)
 
 
 def references_stored_items(body: JsonObject) -> bool:
-    """Whether a request speaks of what is not in it."""
-    given = body.get("input")
-    items = given if isinstance(given, list) else []
+    """Return whether a request refers to stored items."""
+    value = body.get("input")
+    items = value if isinstance(value, list) else []
     return bool(body.get("previous_response_id") or body.get("conversation")) or any(
         isinstance(item, dict) and _is_reference(item) for item in items
     )
 
 
-def _items(given: Json) -> list[JsonObject]:
-    if isinstance(given, str):
-        return [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": given}]}]
-    return objects_in(given, "input")
+def _items(value: Json) -> list[JsonObject]:
+    if isinstance(value, str):
+        return [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": value}]}]
+    return objects_in(value, "input")
 
 
 def _is_reference(item: JsonObject) -> bool:
-    """The type may be left out, as the interface has it."""
+    """The type is optional in OpenAI's API."""
     return item.get("type") == "item_reference" or (item.keys() == {"id"} and isinstance(item["id"], str))
 
 
-def _referred(item: JsonObject, place: str, store: ResponseStore) -> JsonObject:
+def _resolve_item(item: JsonObject, path: str, store: ResponseStore) -> JsonObject:
     if not _is_reference(item):
         return item
     found = store.item(str(item.get("id")))
     if found is None:
-        raise RequestError(f"Item with id {_shown(item.get('id'))} not found: {_GONE}", place)
+        raise RequestError(f"Item with id {_quote(item.get('id'))} not found: {_GONE}", path)
     return found
 
 
-def _before(response_id: str, store: ResponseStore) -> list[JsonObject]:
-    said = store.history(response_id)
-    if said is None:
-        message = f"Previous response with id {_shown(response_id)} not found: {_GONE}"
+def _history(response_id: str, store: ResponseStore) -> list[JsonObject]:
+    items = store.history(response_id)
+    if items is None:
+        message = f"Previous response with id {_quote(response_id)} not found: {_GONE}"
         raise RequestError(message, "previous_response_id", code="previous_response_not_found")
-    return said
+    return items
 
 
-def _conversation(given: Json) -> str | None:
-    if isinstance(given, str) or not given:
-        return given or None
-    return str(require_type(dict, given, "conversation").get("id"))
+def _conversation_id(value: Json) -> str | None:
+    if isinstance(value, str) or not value:
+        return value or None
+    return str(require_type(dict, value, "conversation").get("id"))
 
 
-def _spoken(conversation: str | None, store: ResponseStore) -> list[JsonObject]:
+def _conversation_items(conversation: str | None, store: ResponseStore) -> list[JsonObject]:
     if conversation is None:
         return []
     items = store.items(conversation)
     if items is None:
-        message = f"Conversation with id {_shown(conversation)} not found: {_GONE}"
+        message = f"Conversation with id {_quote(conversation)} not found: {_GONE}"
         raise RequestError(message, "conversation", status=404)
     return items
 
 
-_GONE = "it was not kept (store: false), or is not kept any more. Send the whole input"
+_GONE = "it was not stored (store: false) or has expired. Send the whole input"
 
 
-def _shown(given: Json) -> str:
-    return repr(str(given)[:80])
+def _quote(value: Json) -> str:
+    return repr(str(value)[:80])

@@ -1,4 +1,4 @@
-"""OpenAI's conversations: lists of items that requests for a response add to."""
+"""OpenAI's conversations API: lists of items that requests for a response append to."""
 
 from __future__ import annotations
 
@@ -20,71 +20,76 @@ from adapter.server.pagination import list_object, paginate
 from adapter.server.request_body import read_json_body
 from adapter.server.response_store import ResponseStore
 
-Act: TypeAlias = Callable[[ResponseStore, HttpRequest, JsonObject], JSONResponse]
-"""From the store, the request and its body to the answer; beside the event loop."""
+Action: TypeAlias = Callable[[ResponseStore, HttpRequest, JsonObject], JSONResponse]
+"""Answers a request with this body from the store. Runs in a thread."""
 
 MAX_ITEMS = 20
-"""That may be added at a time, as at OpenAI."""
+"""Maximum number of items that can be added at a time, as at OpenAI."""
 
 
 def routes(upstream: ModelServer) -> list[Route]:
     base = "/v1/conversations"
-    acts: list[tuple[str, str, Act]] = [
-        (base, "POST", _begin),
+    actions: list[tuple[str, str, Action]] = [
+        (base, "POST", _create),
         (f"{base}/{{id}}", "GET", _read),
-        (f"{base}/{{id}}", "POST", _describe),
-        (f"{base}/{{id}}", "DELETE", _forget),
-        (f"{base}/{{id}}/items", "POST", _add),
-        (f"{base}/{{id}}/items", "GET", _list),
-        (f"{base}/{{id}}/items/{{item}}", "GET", _item),
-        (f"{base}/{{id}}/items/{{item}}", "DELETE", _remove),
+        (f"{base}/{{id}}", "POST", _update),
+        (f"{base}/{{id}}", "DELETE", _delete),
+        (f"{base}/{{id}}/items", "POST", _add_items),
+        (f"{base}/{{id}}/items", "GET", _list_items),
+        (f"{base}/{{id}}/items/{{item}}", "GET", _get_item),
+        (f"{base}/{{id}}/items/{{item}}", "DELETE", _delete_item),
     ]
-    return [Route(path, partial(_acting, act, upstream), methods=[method]) for path, method, act in acts]
+    return [store_route(upstream, path, method, action) for path, method, action in actions]
 
 
-async def _acting(act: Act, upstream: ModelServer, http: HttpRequest) -> ASGIApp:
+def store_route(upstream: ModelServer, path: str, method: str, action: Action) -> Route:
+    """Return the route of an action on the response store."""
+    return Route(path, partial(_answer, action, upstream), methods=[method])
+
+
+async def _answer(action: Action, upstream: ModelServer, http: HttpRequest) -> ASGIApp:
     try:
         body = (await read_json_body(http, upstream.work))[1] if http.method == "POST" else {}
-        return await asyncio.to_thread(act, upstream.store, http, body)
+        return await asyncio.to_thread(action, upstream.store, http, body)
     except RequestError as error:
         return JSONResponse(refusal(error), error.status)
 
 
-def _begin(store: ResponseStore, _: HttpRequest, body: JsonObject) -> JSONResponse:
-    return JSONResponse(store.begin(_metadata(body), _checked(body)))
+def _create(store: ResponseStore, _: HttpRequest, body: JsonObject) -> JSONResponse:
+    return JSONResponse(store.create_conversation(_metadata(body), _items(body)))
 
 
 def _read(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
-    return JSONResponse(_found(store.conversation(http.path_params["id"]), http))
+    return JSONResponse(_require(store.conversation(http.path_params["id"]), http))
 
 
-def _describe(store: ResponseStore, http: HttpRequest, body: JsonObject) -> JSONResponse:
-    return JSONResponse(_found(store.describe(http.path_params["id"], _metadata(body)), http))
+def _update(store: ResponseStore, http: HttpRequest, body: JsonObject) -> JSONResponse:
+    return JSONResponse(_require(store.set_metadata(http.path_params["id"], _metadata(body)), http))
 
 
-def _forget(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
+def _delete(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
     conversation_id = http.path_params["id"]
-    _found(store.forget(conversation_id, "conv_") or None, http)
+    _require(store.delete(conversation_id, "conv_") or None, http)
     return JSONResponse({"id": conversation_id, "object": "conversation.deleted", "deleted": True})
 
 
-def _add(store: ResponseStore, http: HttpRequest, body: JsonObject) -> JSONResponse:
-    return JSONResponse(list_object(_found(store.add(http.path_params["id"], _checked(body)), http)))
+def _add_items(store: ResponseStore, http: HttpRequest, body: JsonObject) -> JSONResponse:
+    return JSONResponse(list_object(_require(store.add_items(http.path_params["id"], _items(body)), http)))
 
 
-def _list(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
-    return paginate(_found(store.items(http.path_params["id"]), http), http)
+def _list_items(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
+    return paginate(_require(store.items(http.path_params["id"]), http), http)
 
 
-def _item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
-    items = _found(store.items(http.path_params["id"]), http)
+def _get_item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
+    items = _require(store.items(http.path_params["id"]), http)
     found = next((item for item in items if item["id"] == http.path_params["item"]), None)
-    return JSONResponse(_found(found, http))
+    return JSONResponse(_require(found, http))
 
 
-def _remove(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
-    conversation = _found(store.conversation(http.path_params["id"]), http)
-    _found(store.remove(conversation["id"], http.path_params["item"]) or None, http)
+def _delete_item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JSONResponse:
+    conversation = _require(store.conversation(http.path_params["id"]), http)
+    _require(store.delete_item(conversation["id"], http.path_params["item"]) or None, http)
     return JSONResponse(conversation)
 
 
@@ -92,7 +97,7 @@ def _metadata(body: JsonObject) -> JsonObject:
     return require_type(dict, body.get("metadata"), "metadata")
 
 
-def _checked(body: JsonObject) -> list[JsonObject]:
+def _items(body: JsonObject) -> list[JsonObject]:
     items = objects_in(body.get("items"), "items")
     if len(items) > MAX_ITEMS:
         raise RequestError(f"'items' has {len(items)} items; at most {MAX_ITEMS} can be added at a time", "items")
@@ -100,8 +105,12 @@ def _checked(body: JsonObject) -> list[JsonObject]:
     return items
 
 
-def _found(value: object, http: HttpRequest) -> Any:
-    """``value``, unless it is None: that raises RequestError."""
+def _require(value: object, http: HttpRequest) -> Any:
+    return require_stored(value, http.url.path[:120], "conversation_id")
+
+
+def require_stored(value: object, name: str, param: str) -> Any:
+    """Return ``value``. Raises RequestError if the store does not have it."""
     if value is None:
-        raise RequestError(f"{http.url.path[:120]} not found.", "conversation_id", status=404)
+        raise RequestError(f"{name} not found.", param, status=404)
     return value

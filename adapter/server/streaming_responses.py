@@ -1,4 +1,4 @@
-"""Answers as they go to a client: translated, or bytes passed through; over when the client goes."""
+"""Send translated or passed-through responses, and cancel them when the client disconnects."""
 
 from __future__ import annotations
 
@@ -26,80 +26,79 @@ from adapter.server.telemetry.request_info import current_request
 from adapter.server.upstream_connection import UpstreamError
 from adapter.server.work_queue import QUICK_BYTES
 
+CHAT = "/v1/chat/completions"
+
 AsError: TypeAlias = Callable[[JsonObject, int], JsonObject]
-"""From OpenAI's shape of an error, and its status, to the shape of the client's dialect."""
-
-
+"""Converts an error in OpenAI's shape and its status to the client's API."""
 AsAnswer: TypeAlias = Callable[[JsonObject], JsonObject]
-"""From OpenAI's completion to the answer in the client's dialect."""
+"""Converts OpenAI's completion to the client's API."""
 
 
 def identity(value: JsonObject, _status: int = 200) -> JsonObject:
-    """For clients of OpenAI's own interfaces."""
+    """Return ``value`` unchanged, for OpenAI's API."""
     return value
 
 
-STOPPED = "this server was stopped in the middle of its answer: ask again, another one may be there"
+SHUT_DOWN = "server shut down mid-response; please retry"
 
 
 class ProxiedResponse:
-    """An ASGI answer that waits for its place at the model server, and stops that as soon as the client has gone."""
+    """An ASGI response that waits for a slot at the model server, and is cancelled when the client disconnects."""
 
     def __init__(self, upstream: ModelServer, as_error: AsError) -> None:
         self._upstream, self._as_error = upstream, as_error
-        self._seen = current_request()
+        self._request_info = current_request()
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await cancel_on_disconnect(receive, self.run(send))
-        except asyncio.CancelledError:  # this server stops
-            await self.fail(send, 503, error_object(STOPPED, "overloaded_error"))
+        except asyncio.CancelledError:  # this server shuts down
+            await self.fail(send, 503, error_object(SHUT_DOWN, "overloaded_error"))
         finally:
             self.on_disconnect()
 
     def on_disconnect(self, why: str = "") -> None:
-        """It is over. ``why``: where there was no answer, for whoever looks on."""
+        """Report the end of the exchange. ``why``: the reason for a missing answer."""
 
     async def run(self, send: Send) -> None:
         try:
-            async with self.place():
+            async with self.acquire_slot():
                 await self.exchange(send)
         except QueueFullError as error:
             await self.fail(send, 503, error_object(str(error), "overloaded_error"))
         except UpstreamError as error:
             await self.fail(send, error.status, error_object(str(error), "upstream_error"))
 
-    def place(self) -> AbstractAsyncContextManager[None]:
-        return self._upstream.places.acquire()
+    def acquire_slot(self) -> AbstractAsyncContextManager[None]:
+        return self._upstream.limit.acquire()
 
     async def exchange(self, send: Send) -> None:
-        """Ask the model server and answer the client."""
+        """Send the request to the model server, and the answer to the client."""
         raise NotImplementedError
 
-    async def _in_words(
-        self, send: Send, instead: JsonObject | None, body: JsonObject, fault: TemplatePromptError
+    async def _fall_back_to_text(
+        self, send: Send, instead: JsonObject | None, body: JsonObject, error: TemplatePromptError
     ) -> JsonObject | None:
-        """What is asked where the model's own prompt cannot be had; where that is nothing the client hears why."""
+        """Return the request with a text prompt, or send the client the error."""
         if instead is None:
-            message = f"the model's chat template does not take this conversation: {fault}"
+            message = f"the model's chat template rejects this conversation: {error}"
             await self.fail(send, 400, error_object(message, "invalid_request_error"))
         else:
-            self._upstream.log_prompt_fallback(fault, body)
+            self._upstream.log_prompt_fallback(error, body)
         return instead
 
     async def fail(self, send: Send, status: int, error: JsonObject, retry_after: str | None = None) -> None:
-        """``retry_after``: when the model server wants to be asked again, in its words."""
-        self._seen.failed(error)
+        """Send an error. ``retry_after``: the model server's header."""
+        self._request_info.record_error(error)
         self.on_disconnect(f"{status}: {error_text(error)}")
         when = retry_after or (str(RETRY_AFTER_S) if status == 503 else None)
         await send_json(send, status, self._as_error(error, status), {"retry-after": when} if when else {})
 
 
 class StreamingProxy(ProxiedResponse):
-    """One that may take long. ``keep_alive_s``: the longest silence; ``writer`` puts the signs of life, None has none.
+    """A response that may take long, and sends keepalives through ``writer`` after ``keep_alive_s`` of silence.
 
-    When the model server takes longer for its first word the answer begins without it, and an error becomes
-    an event of the stream.
+    The first keepalive starts the response; later errors are events of the stream.
     """
 
     def __init__(
@@ -107,39 +106,39 @@ class StreamingProxy(ProxiedResponse):
     ) -> None:
         super().__init__(upstream, as_error)
         self._keep_alive_s, self._writer = keep_alive_s, writer
-        self._seen.is_stream = writer is not None
+        self._request_info.is_stream = writer is not None
         self._has_begun = False
         self._beginning = asyncio.Lock()
-        self._patience = asyncio.timeout(None)
+        self._timeout = asyncio.timeout(None)
         self._now = asyncio.get_running_loop().time
         self._written_at = self._now()
-        self._listening_since = math.inf  # not while a client takes its time
+        self._listening_since = math.inf  # infinite while a client reads slowly
 
     async def run(self, send: Send) -> None:
-        watching = asyncio.create_task(self._watch(send))
+        keepalives = asyncio.create_task(self._watch_silence(send))
         try:
             await super().run(send)
         finally:
-            watching.cancel()
+            keepalives.cancel()
 
     async def exchange(self, send: Send) -> None:
         try:
-            async with self._patience:
+            async with self._timeout:
                 self._listening_since = self._now()
                 await self.relay(send)
         except TimeoutError as error:
             raise self._upstream.silence() from error
 
     async def relay(self, send: Send) -> None:
-        """What `exchange` does, within the patience with the model server."""
+        """Do the work of `exchange`, within the model server's timeout."""
         raise NotImplementedError
 
     async def write(self, send: Send, body: bytes, *, more: bool = True) -> None:
         if not self._has_begun:
             async with self._beginning:
                 await self._begin(send)
-        if self._seen.first_s is None:
-            self._seen.answers()
+        if self._request_info.first_s is None:
+            self._request_info.mark_first_piece()
         self._listening_since = math.inf
         await send({"type": "http.response.body", "body": body, "more_body": more})
         self._written_at = self._listening_since = self._now()
@@ -147,18 +146,18 @@ class StreamingProxy(ProxiedResponse):
     async def fail(self, send: Send, status: int, error: JsonObject, retry_after: str | None = None) -> None:
         if not self._has_begun:
             await super().fail(send, status, error, retry_after)
-        elif self._writer:  # else the answer stays without its end, which tells the client
+        elif self._writer:  # without a writer, the missing end of the body reports the error
             await self.write(send, self.as_event(self._writer, error), more=False)
 
     def as_event(self, writer: StreamWriter, error: JsonObject) -> bytes:
         return writer.write([error])
 
-    async def _watch(self, send: Send) -> None:
-        """Both silences, ours and the model server's. One task: a timer per chunk costs more."""
-        while True:  # until it is cancelled
+    async def _watch_silence(self, send: Send) -> None:
+        """Send keepalives and time out a silent model server, in one task: a timer per chunk costs more."""
+        while True:  # until cancelled
             now, patience_s = self._now(), self._upstream.patience_s
             if now - self._listening_since >= patience_s:
-                self._patience.reschedule(now)
+                self._timeout.reschedule(now)
                 return
             if self._writer and now - self._written_at >= self._keep_alive_s:
                 await self._ping(send)
@@ -181,22 +180,22 @@ class StreamingProxy(ProxiedResponse):
 
 
 class _Translated(ProxiedResponse):
-    """An answer that is read here: requests go to the model server until it is complete."""
+    """A response translated here: requests follow one another until the answer is complete."""
 
     _path: str
     _request: TranslatedRequest
     _exchange: StreamedExchange | BufferedExchange
 
     async def converse(self, send: Send) -> bool:
-        """Send the request, and what follows from its answers. False: the client was told of an error."""
+        """Send the request and its follow-ups. Return False if the client got an error."""
         body: JsonObject | None = self._request.body
         while body is not None:
             try:
                 response = await self.ask(body)
-            except TemplatePromptError as fault:
+            except TemplatePromptError as error:
                 if await self._uses_previous(send):
                     return True
-                body = await self._in_words(send, self._exchange.as_text(), body, fault)
+                body = await self._fall_back_to_text(send, self._exchange.as_text(), body, error)
                 if body is None:
                     return False
                 continue
@@ -204,16 +203,16 @@ class _Translated(ProxiedResponse):
                 if response.status == 200:
                     body = await self.take(send, response)
                     continue
-                said = await self._upstream.body_of(response)
+                content = await self._upstream.body_of(response)
             finally:
                 response.close()
             if await self._uses_previous(send):
                 return True
-            is_refused = self._upstream.refuses_tools(response.status, said, body.get("model"))
+            is_refused = self._upstream.refuses_tools(response.status, content, body.get("model"))
             body = self._exchange.as_text() if is_refused else None
             if body is None:
                 when = response.headers.get("Retry-After")
-                await self.fail(send, response.status, relay_error(response.status, said), when)
+                await self.fail(send, response.status, relay_error(response.status, content), when)
                 return False
         return True
 
@@ -225,30 +224,30 @@ class _Translated(ProxiedResponse):
         raise NotImplementedError
 
     async def deliver(self, send: Send, answer: Any) -> None:
-        """Send the client an answer, as the exchange has it."""
+        """Send the client an answer from the exchange."""
         raise NotImplementedError
 
     async def _uses_previous(self, send: Send) -> bool:
-        """Answer with what was rejected, as the server refused a better answer. False: nothing was."""
+        """Send the rejected answer, as the server refused the follow-up. Return False without one."""
         if (previous := self._exchange.give_up()) is None:
             return False
         await self.deliver(send, previous)
         return True
 
-    def leave(self, why: str = "") -> None:
-        self._exchange.leave(why)
+    def on_disconnect(self, why: str = "") -> None:
+        self._exchange.cancel(why)
 
 
 class TranslatedStream(_Translated, StreamingProxy):
     def __init__(
-        self, upstream: ModelServer, path: str, request: TranslatedRequest, streamed: StreamedExchange, as_error: AsError,
-        keep_alive_s: float,
+        self, upstream: ModelServer, path: str, request: TranslatedRequest, streamed: StreamedExchange,
+        as_error: AsError, keep_alive_s: float,
     ) -> None:  # fmt: skip
         super().__init__(upstream, as_error, keep_alive_s, streamed.writer)
         self._path, self._request, self._exchange = path, request, streamed
         self._streamed = streamed
         self._counts = request.observation.counts_tokens and path.endswith("/chat/completions")
-        self._seen.reads(request)
+        self._request_info.set_translation(request)
 
     async def relay(self, send: Send) -> None:
         if await self.converse(send):
@@ -256,7 +255,7 @@ class TranslatedStream(_Translated, StreamingProxy):
             await self.write(send, last, more=False)
 
     async def ask(self, body: JsonObject) -> aiohttp.ClientResponse:
-        return await self._upstream.ask(self._path, with_usage(body) if self._counts else body, is_watched=True)
+        return await self._upstream.ask(self._path, with_usage(body) if self._counts else body, has_own_timeout=True)
 
     async def deliver(self, send: Send, answer: bytes) -> None:
         await self.write(send, answer)
@@ -267,20 +266,20 @@ class TranslatedStream(_Translated, StreamingProxy):
             try:
                 piece = await response.content.readany()
             except aiohttp.ClientError:
-                break  # the end of the stream says what that means
+                break  # `StreamedExchange.close` reports it
             if not piece:
                 break
-            shown, size = remover.feed(piece), streamed.waiting + len(piece)
+            text, size = remover.feed(piece), streamed.waiting + len(piece)
             if size <= QUICK_BYTES:
-                out = streamed.feed(shown)
+                out = streamed.feed(text)
             else:
-                self._listening_since = math.inf  # the model server has no part in what takes us long
-                out = await self._upstream.work.run(size, partial(streamed.feed, shown))
+                self._listening_since = math.inf  # the translation must not count as the model server's silence
+                out = await self._upstream.work.run(size, partial(streamed.feed, text))
             self._listening_since = self._now()
             if out:
                 await self.write(send, out)
-        if held := remover.close():
-            await self.write(send, streamed.feed(held))
+        if rest := remover.close():
+            await self.write(send, streamed.feed(rest))
         return streamed.next_body()
 
     def as_event(self, _writer: StreamWriter, error: JsonObject) -> bytes:
@@ -289,13 +288,13 @@ class TranslatedStream(_Translated, StreamingProxy):
 
 class TranslatedResponse(_Translated):
     def __init__(
-        self, upstream: ModelServer, path: str, request: TranslatedRequest, completed: BufferedExchange, as_error: AsError = identity,
-        as_answer: AsAnswer = identity,
+        self, upstream: ModelServer, path: str, request: TranslatedRequest, completed: BufferedExchange,
+        as_error: AsError = identity, as_answer: AsAnswer = identity,
     ) -> None:  # fmt: skip
         super().__init__(upstream, as_error)
         self._path, self._request, self._exchange = path, request, completed
         self._completed, self._as_answer = completed, as_answer
-        self._seen.reads(request)
+        self._request_info.set_translation(request)
 
     async def exchange(self, send: Send) -> None:
         await self.converse(send)
@@ -304,9 +303,9 @@ class TranslatedResponse(_Translated):
         await self._answer(send, 200, answer)
 
     async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
-        said = await self._upstream.body_of(response)
+        content = await self._upstream.body_of(response)
         response.close()
-        answer = await self._upstream.work.run(len(said), partial(self._completed.feed, said))
+        answer = await self._upstream.work.run(len(content), partial(self._completed.feed, content))
         if not isinstance(answer, tuple):
             return answer
         await self._answer(send, *answer)
@@ -314,9 +313,20 @@ class TranslatedResponse(_Translated):
 
     async def _answer(self, send: Send, status: int, completion: JsonObject) -> None:
         if status != 200:
-            self.leave(error_text(completion))
-        shown = self._as_answer(completion) if status == 200 else self._as_error(completion, status)
-        await send_json(send, status, shown, asked_again_header(completion))
+            self.on_disconnect(error_text(completion))
+        answer = self._as_answer(completion) if status == 200 else self._as_error(completion, status)
+        await send_json(send, status, answer, asked_again_header(completion))
+
+
+def respond(
+    upstream: ModelServer, request: TranslatedRequest, keep_alive_s: float, writer: StreamWriter | None = None,
+    as_error: AsError = identity, as_answer: AsAnswer = identity, created: int = 0,
+) -> ProxiedResponse:  # fmt: skip
+    """Return the response to a request for a chat completion, streamed if the client requests it."""
+    if request.client.stream:
+        streamed = StreamedExchange(request, created, writer)
+        return TranslatedStream(upstream, CHAT, request, streamed, as_error, keep_alive_s)
+    return TranslatedResponse(upstream, CHAT, request, BufferedExchange(request), as_error, as_answer)
 
 
 async def send_json(send: Send, status: int, value: JsonObject, headers: Mapping[str, str] | None = None) -> None:
@@ -332,20 +342,20 @@ async def send_start(send: Send, status: int, headers: Mapping[str, str]) -> Non
 
 
 async def cancel_on_disconnect(receive: Receive, work: Coroutine[None, None, None]) -> None:
-    """Do ``work`` until it is done or the client has gone, whose request has been read."""
+    """Run ``work`` until it is done or the client disconnects. The request must have been read."""
     working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_gone(receive))
+    disconnected = asyncio.ensure_future(_wait_for_disconnect(receive))
     try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({working, disconnected}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        leaving.cancel()
+        disconnected.cancel()
         if not working.done():
             working.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)
+        await asyncio.gather(working, disconnected, return_exceptions=True)
     if not working.cancelled():
         working.result()
 
 
-async def _gone(receive: Callable[[], Awaitable[Mapping[str, object]]]) -> None:
+async def _wait_for_disconnect(receive: Callable[[], Awaitable[Mapping[str, object]]]) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

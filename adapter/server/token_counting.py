@@ -1,4 +1,4 @@
-"""How many tokens a request's prompt has, as it would really be sent: by the model server's own tokenizer."""
+"""Count the tokens of a request's final prompt, with the model server's tokenizer if possible."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from adapter.core.events import Json, JsonObject
 from adapter.protocols.llama_cpp import template_request
 from adapter.protocols.template_prompt import HttpPost, TemplatePromptError
 from adapter.protocols.translated_request import TranslatedRequest
+from adapter.server.streaming_responses import CHAT
 from adapter.server.upstream_connection import UpstreamConnection
-
-CHAT = "/v1/chat/completions"
 
 _SHOWN = ("model", "messages", "tools", "chat_template_kwargs", "prompt")
 
 
 async def prompt_tokens(connection: UpstreamConnection, kind: Kind | None, request: TranslatedRequest) -> int:
-    """Exactly where llama.cpp or vLLM counts, else about."""
+    """Return the exact count of llama.cpp or vLLM, otherwise an estimate."""
     try:
-        last = await connection.prepared(CHAT, request.body)
+        last = await connection.prepare(CHAT, request.body)
     except TemplatePromptError:
         if request.as_text is not None:
             return await prompt_tokens(connection, kind, request.as_text())
@@ -32,15 +31,15 @@ async def prompt_tokens(connection: UpstreamConnection, kind: Kind | None, reque
         if kind == "llama.cpp":
             counted = await _by_llama_cpp(connection, last.body)
         elif kind == "vllm":
-            shown = {key: last.body[key] for key in _SHOWN if key in last.body}
-            counted = _field(await connection.asked(HttpPost("/tokenize", shown)), "count")
+            fields = {key: last.body[key] for key in _SHOWN if key in last.body}
+            counted = _field(await connection.post_json(HttpPost("/tokenize", fields)), "count")
     except TransportError:
-        pass  # whoever asks for an answer next hears of it
-    return counted if isinstance(counted, int) else about(last.body)
+        pass  # the actual request will report the error
+    return counted if isinstance(counted, int) else estimate_prompt_tokens(last.body)
 
 
-def about(body: JsonObject) -> int:
-    """The same without asking anybody, by what the first `SAMPLE` characters take."""
+def estimate_prompt_tokens(body: JsonObject) -> int:
+    """Estimate the tokens of a request from its first `SAMPLE` characters."""
     messages = body.get("messages") or ()
     texts = [_text(message.get("content")) for message in messages]
     texts += [json.dumps(message["tool_calls"]) for message in messages if message.get("tool_calls")]
@@ -52,22 +51,22 @@ def about(body: JsonObject) -> int:
 
 
 SAMPLE = 20_000
-"""Characters whose tokens are told apart: a few milliseconds, which a client waits for."""
+"""Characters that are tokenized for an estimate: a few milliseconds, as a client is waiting."""
 
 _FRAME = 5
-"""Tokens that a template puts around a message."""
+"""Tokens that a template adds to each message."""
 
 
 async def _by_llama_cpp(connection: UpstreamConnection, body: JsonObject) -> Json:
     prompt = body.get("prompt")
     if prompt is None:
-        prompt = _field(await connection.asked(HttpPost("/apply-template", template_request(body))), "prompt")
+        prompt = _field(await connection.post_json(HttpPost("/apply-template", template_request(body))), "prompt")
     if not isinstance(prompt, str):
         return None
-    said = await connection.asked(
+    answer = await connection.post_json(
         HttpPost("/tokenize", {"content": prompt, "add_special": True, "parse_special": True})
     )
-    tokens = _field(said, "tokens")
+    tokens = _field(answer, "tokens")
     return len(tokens) if isinstance(tokens, list) else None
 
 

@@ -1,4 +1,4 @@
-"""The way to the model server: what goes there, what comes back, and what it means when nothing does."""
+"""HTTP requests to the model server, and the errors that clients get when they fail."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from adapter.server.telemetry.request_info import current_request
 from adapter.server.upstream_retry import RETRY_S, retry_until_ready
 
 SILENCE_S = 600.0
-"""How long a model server may stay silent; reading a long prompt takes a slow machine minutes."""
+"""Seconds that a model server may be silent; reading a long prompt takes a slow machine minutes."""
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
-"""Of an answer that has to be whole before it is translated."""
+"""Maximum size of an answer that is translated as a whole, in bytes."""
 
 _JSON = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
 class UpstreamError(TransportError):
-    """``status``: what a proxy says then, 502 or 504."""
+    """``status``: of a proxy's answer, 502 or 504."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -38,30 +38,30 @@ class UpstreamError(TransportError):
 
 
 class KeyRedactor:
-    """Takes text in any pieces and gives it with ``key`` made unreadable; what may be its beginning is held back."""
+    """Replace ``key`` in streamed text; a possible beginning of it is held back."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._held = b""
+        self._buffered = b""
 
     def feed(self, piece: bytes) -> bytes:
         if not self._key:
             return piece
-        text = (self._held + piece).replace(self._key, f"{REDACTED}]".encode())
+        text = (self._buffered + piece).replace(self._key, f"{REDACTED}]".encode())
         ends = range(min(len(self._key) - 1, len(text)), 0, -1)
-        held = next((size for size in ends if text.endswith(self._key[:size])), 0)
-        self._held = text[len(text) - held :]
-        return text[: len(text) - held]
+        size_held = next((size for size in ends if text.endswith(self._key[:size])), 0)
+        self._buffered = text[len(text) - size_held :]
+        return text[: len(text) - size_held]
 
     def close(self) -> bytes:
-        return self._held
+        return self._buffered
 
 
 class UpstreamConnection:
-    """``base_url``: of its OpenAI-compatible interface. ``patience_s``: how long it may say nothing. ``retry_s``: as of
-    `patiently`. ``template``: the user's, for the model's own prompt.
+    """The model server at ``base_url``, its OpenAI-compatible interface.
 
-    Its key is ``OPENAI_API_KEY``, unless it is on this machine; that of a client is never handed on.
+    ``patience_s``: maximum silence in seconds. ``retry_s``: see `retry_until_ready`. ``template``: the user's chat
+    template. The server's key is ``OPENAI_API_KEY`` unless it runs on this machine; a client's key is never passed on.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class UpstreamConnection:
     async def open(self) -> None:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
-            auto_decompress=False,  # what passes through keeps its encoding
+            auto_decompress=False,  # passed-through bodies keep their encoding
             trust_env=not self.endpoint.is_local,  # HTTP_PROXY is not meant for this machine
             cookie_jar=aiohttp.DummyCookieJar(),
         )
@@ -94,7 +94,7 @@ class UpstreamConnection:
             self._template.close()
 
     def url(self, path: str) -> str:
-        """Where the model server has what our clients call ``path``."""
+        """Return the model server's URL for a path of this server."""
         return self.endpoint.base_url + path[3:] if path.startswith("/v1/") else self.endpoint.root + path
 
     @property
@@ -102,36 +102,39 @@ class UpstreamConnection:
         return self._key is not None
 
     def without_key(self, content: bytes) -> bytes:
-        """What the server said, for clients: it may repeat the key that it was sent."""
+        """Redact the API key in the server's answer, which may repeat it."""
         remover = self.key_remover()
         return remover.feed(content) + remover.close()
 
     def key_remover(self) -> KeyRedactor:
-        """The same for what comes in pieces."""
+        """Return a redactor for a streamed answer."""
         return KeyRedactor((self._key or "").encode())
 
-    async def ask(self, path: str, body: JsonObject, *, is_watched: bool = False) -> aiohttp.ClientResponse:
-        """Post ``body``; the response's head has come, its content has not. ``is_watched``: as of `send`.
+    async def ask(self, path: str, body: JsonObject, *, has_own_timeout: bool = False) -> aiohttp.ClientResponse:
+        """Send a request and return its response as soon as the headers have arrived. ``has_own_timeout``: see `send`.
 
-        Raises PromptFault where the model's own prompt cannot be had.
+        Raises TemplatePromptError if the template prompt cannot be built.
         """
-        last = await self.prepared(path, body)
+        last = await self.prepare(path, body)
         content = encode_json(last.body)
-        return await self.send("POST", last.path, content, _JSON, is_watched=is_watched, is_patient=True)
+        return await self.send("POST", last.path, content, _JSON, has_own_timeout=has_own_timeout, retries=True)
 
-    async def prepared(self, path: str, body: JsonObject) -> HttpPost:
-        """What would be posted at last, after all that has to be asked before. Raises PromptFault as `ask` does."""
+    async def prepare(self, path: str, body: JsonObject) -> HttpPost:
+        """Return the last request, after those that build its prompt. Raises TemplatePromptError."""
         steps = prompt_steps(path, body)
         try:
             step = next(steps)
             while True:
-                step = steps.send(await self._performed(step))
+                if isinstance(step, RenderTemplate):
+                    step = steps.send(await asyncio.to_thread(self._render, step))
+                else:
+                    step = steps.send(await self.post_json(step))
         except StopIteration as stop:
             last: HttpPost = stop.value
         return last
 
-    async def asked(self, post: HttpPost) -> Json:
-        """The server's answer; None where that is no JSON."""
+    async def post_json(self, post: HttpPost) -> Json:
+        """Return the server's answer, or None if it is not JSON."""
         response = await self.send("POST", post.path, encode_json(post.body), _JSON)
         try:
             return read_json(await self.body_of(response))
@@ -140,19 +143,13 @@ class UpstreamConnection:
         finally:
             response.close()
 
-    async def _performed(self, step: HttpPost | RenderTemplate) -> Json:
-        """What a step on the way to an answer gives; None where that is no JSON."""
-        if isinstance(step, RenderTemplate):
-            return await asyncio.to_thread(self._rendered, step)
-        return await self.asked(step)
-
-    def _rendered(self, step: RenderTemplate) -> str:
+    def _render(self, step: RenderTemplate) -> str:
         if self._template is None:
-            raise TemplatePromptError("no template was named")
+            raise TemplatePromptError("no chat template was given")
         try:
             return self._template.render(step.messages, step.tools, step.variables)
-        except ChatTemplateError as fault:
-            raise TemplatePromptError(str(fault)) from fault
+        except ChatTemplateError as error:
+            raise TemplatePromptError(str(error)) from error
 
     async def send(
         self,
@@ -161,46 +158,51 @@ class UpstreamConnection:
         content: bytes,
         headers: Mapping[str, str],
         *,
-        is_watched: bool = False,
-        is_patient: bool = False,
+        has_own_timeout: bool = False,
+        retries: bool = False,
     ) -> aiohttp.ClientResponse:
-        """Raises UpstreamError where nothing answers. ``is_watched``: the caller has an eye on its silence.
-        ``is_patient``: a server that starts, loads or is busy is asked again."""
+        """Send a request. Raises UpstreamError if the server cannot be reached.
+
+        ``has_own_timeout``: the caller limits the silence. ``retries``: retry while the server starts, loads or is
+        busy.
+        """
 
         async def once() -> aiohttp.ClientResponse:
             try:
-                return await self._request(method, path, content, headers, is_watched)
+                return await self._request(method, path, content, headers, has_own_timeout)
             except aiohttp.ClientOSError as error:
                 if isinstance(error, aiohttp.ClientConnectorError):
                     raise
-                # llama.cpp closes a connection after its hundredth request, without a word.
-                return await self._request(method, path, content, headers, is_watched)
+                # llama.cpp silently closes a connection after its hundredth request
+                return await self._request(method, path, content, headers, has_own_timeout)
 
         try:
-            return await (retry_until_ready(once, self._retry_s) if is_patient else once())
+            return await (retry_until_ready(once, self._retry_s) if retries else once())
         except (aiohttp.ClientError, OSError) as error:
             raise self.failure(error, has_begun=False) from error
 
     def failure(self, error: Exception, *, has_begun: bool) -> UpstreamError:
-        """What it means for a client that the connection failed."""
+        """Return the error for a client when the connection failed."""
         if isinstance(error, aiohttp.SocketTimeoutError):
             return self.silence()
         if has_begun:
             return UpstreamError(DIED, 502)
         reason = str(error) or type(error).__name__
         if not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ServerTimeoutError):
-            said = f"The model server at {self.endpoint.display_url} took the request and gave no answer ({reason})"
-            return UpstreamError(f"{said}. Ask again, or see its log.", 502)
-        return UpstreamError(f"Nothing answers at {self.endpoint.display_url} ({reason}). {START_ONE}.", 502)
+            message = (
+                f"The model server at {self.endpoint.display_url} accepted the request but sent no answer ({reason})"
+            )
+            return UpstreamError(f"{message}. Retry, or see its log.", 502)
+        return UpstreamError(f"No server answers at {self.endpoint.display_url} ({reason}). {START_ONE}.", 502)
 
     def silence(self) -> UpstreamError:
-        advice = "Give it more time (--patience), or send a shorter prompt."
-        said = f"the model server at {self.endpoint.display_url} said nothing for {self.patience_s:g} s"
-        return UpstreamError(f"{said}. {advice}", 504)
+        advice = "Increase --patience, or send a shorter prompt."
+        message = f"the model server at {self.endpoint.display_url} sent nothing for {self.patience_s:g} s"
+        return UpstreamError(f"{message}. {advice}", 504)
 
     async def body_of(self, response: aiohttp.ClientResponse) -> bytes:
-        """All of it, or what came before it was too much to be an answer; our key, which it may repeat, made
-        unreadable. Raises UpstreamError when the connection breaks in the middle."""
+        """Return the body, up to `MAX_ANSWER_BYTES`, with the API key redacted. Raises UpstreamError if the connection
+        breaks."""
         pieces, size = [], 0
         try:
             while size < MAX_ANSWER_BYTES and (piece := await response.content.readany()):
@@ -211,17 +213,17 @@ class UpstreamConnection:
         return self.without_key(b"".join(pieces))
 
     async def _request(
-        self, method: str, path: str, content: bytes, headers: Mapping[str, str], is_watched: bool
+        self, method: str, path: str, content: bytes, headers: Mapping[str, str], has_own_timeout: bool
     ) -> aiohttp.ClientResponse:
         assert self._session is not None
         return await self._session.request(
             method,
             yarl.URL(self.url(path), encoded=True),
             data=content or None,
-            headers={**headers, **current_request().handed_on, **self._own_headers},
+            headers={**headers, **current_request().upstream_headers, **self._own_headers},
             allow_redirects=False,
-            # Of aiohttp's timers the one for silence would start anew with every chunk of a stream.
+            # aiohttp's timer for silence would restart with every chunk of a stream
             timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=5.0, sock_read=None if is_watched else self.patience_s
+                total=None, sock_connect=5.0, sock_read=None if has_own_timeout else self.patience_s
             ),
         )

@@ -1,7 +1,6 @@
-"""Room and time for requests, so that a large one keeps nobody waiting but others like it.
+"""Run slow translations in threads, so that a large request delays only other large ones.
 
-What takes long is done in threads beside the event loop, which goes on answering: one for requests of usual size, one
-for large ones. Of those only so many bytes are read before some are translated.
+One thread handles requests of usual size, another large ones. The total size of large bodies in memory is limited.
 """
 
 from __future__ import annotations
@@ -15,30 +14,30 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 QUICK_BYTES = 8_192
-"""Of a request that takes less time to translate than to hand over: a few milliseconds at worst."""
+"""Size up to which a request is translated in the event loop, in bytes: a few milliseconds at most."""
 
 USUAL_BYTES = 1024 * 1024
-"""Of a request that does not wait for larger ones: an agent's conversation with all its tools."""
+"""Size up to which a request does not wait for larger ones, in bytes: an agent's conversation with all its tools."""
 
 ROOM_BYTES = 32 * 1024 * 1024
-"""Of the larger requests that are read and translated at a time. Each is held several times over meanwhile."""
+"""Total size of the larger bodies that are in memory at a time, in bytes. Translation takes several copies of each."""
 
 SWITCH_S = 0.001
-"""After which a thread at work lets the event loop go on. Python's own 5 ms add up at every step of an answer."""
+"""Thread switch interval, in seconds. Python's default of 5 ms adds up over the chunks of a stream."""
 
 COLLECTED = (20_000, 50, 100)
-"""Python's garbage collection for a server with large requests: each is some hundred thousand objects that go with it,
-and a collection that looks at them in vain stops all threads for a tenth of a second."""
+"""Garbage collection thresholds. Each large request allocates some hundred thousand objects that die with it; fruitless
+collections over them stop all threads for a tenth of a second."""
 
 
 class WorkQueue:
     def __init__(self, room_bytes: int = ROOM_BYTES) -> None:
         self._usual, self._large = (ThreadPoolExecutor(1, f"translate-{size}") for size in ("usual", "large"))
         self._free_bytes = room_bytes
-        self._turn, self._freed = asyncio.Lock(), asyncio.Event()
+        self._order, self._freed = asyncio.Lock(), asyncio.Event()
 
     async def run(self, size: int, work: Callable[[], Result]) -> Result:
-        """What ``work`` gives or raises, for a request of ``size`` bytes."""
+        """Return the result of ``work`` for a request of ``size`` bytes, in a thread unless it is quick."""
         if size <= QUICK_BYTES:
             return work()
         lane = self._usual if size <= USUAL_BYTES else self._large
@@ -46,12 +45,11 @@ class WorkQueue:
 
     @asynccontextmanager
     async def reserve(self, size: int) -> AsyncIterator[None]:
-        """Room for the body of a request, as long as the block lasts: first come, first served. None is too large for
-        it that fits by itself."""
+        """Reserve memory for the body of a request during the block, first come, first served."""
         if size <= USUAL_BYTES:
             yield
             return
-        async with self._turn:
+        async with self._order:
             while self._free_bytes < size:
                 self._freed.clear()
                 await self._freed.wait()

@@ -191,7 +191,7 @@ def test_an_error_inside_the_stream_is_raised_after_what_came_before(scripted):
 )
 def test_what_is_no_chat_stream_is_said_to_be_none(scripted, reply):
     scripted.on(CHAT, reply)
-    assert "not what an OpenAI-compatible server answers" in failure(scripted)
+    assert "not the answer of an OpenAI-compatible server" in failure(scripted)
 
 
 def test_events_that_say_nothing_leave_an_incomplete_answer(scripted):

@@ -77,8 +77,8 @@ def test_serve_tells_of_the_small_context(small_ollama, capsys):
 
     async def ask() -> None:
         upstream = ModelServer(f"{small_ollama.url}/v1", TranslationOptions())
-        await upstream.known()
-        await upstream.known()
+        await upstream.server_info()
+        await upstream.server_info()
 
     asyncio.run(ask())
     assert capsys.readouterr().err.count("Ollama holds 4,096 tokens") == 1

@@ -62,7 +62,7 @@ def test_a_prompt_beyond_the_context_is_explained(random_engine):
 
 
 def test_a_bad_grammar_is_explained(random_engine):
-    with ChatClient(random_engine.endpoint) as client, pytest.raises(TransportError, match="refuses the constraint"):
+    with ChatClient(random_engine.endpoint) as client, pytest.raises(TransportError, match="rejects the constraint"):
         next(client.stream([{"role": "user", "content": "hi"}], extra={"grammar": "root ::= nothing"}))
 
 

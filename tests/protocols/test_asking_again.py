@@ -1,4 +1,4 @@
-"""Within one exchange the model is asked again, and the client sees one answer."""
+"""Retries within one exchange, of which the client sees only the final answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def request(asking: RetryPolicy = RetryPolicy(), **fields: Any) -> TranslatedReq
 
 
 def streamed(asked: TranslatedRequest, *answers: str) -> tuple[str, list[tuple[str, str]], list[str], list[Any]]:
-    """Content, calls, what was asked again, and the bodies of further requests, when the server says ``answers``."""
+    """Return content, calls, retries and the bodies of follow-up requests if the server sends ``answers``."""
     exchange, waiting, bodies, sent = StreamedExchange(asked, 0), list(answers), [], b""
     while True:
         sent += exchange.feed(stream_of(waiting.pop(0)))
@@ -91,8 +91,8 @@ MENDED = [
 
 @BOTH
 @pytest.mark.parametrize(("wrong", "guardrail", "kept"), MENDED)
-def test_the_better_answer_is_the_clients(exchanged, wrong, guardrail, kept):
-    """One answer, streamed and whole alike: what was said before the call once, the call of the second answer."""
+def test_retry_replaces_unusable_answer(exchanged, wrong, guardrail, kept):
+    """The text before the call is sent once, followed by the call of the second answer, streamed or buffered."""
     content, calls, told, bodies = exchanged(request(), wrong, f"I read it now.\n{CALL}")
     assert (content.strip(), calls, told) == (kept or "I read it now.", [CALLED], [guardrail])
     (body,) = bodies
@@ -102,7 +102,7 @@ def test_the_better_answer_is_the_clients(exchanged, wrong, guardrail, kept):
 
 
 @BOTH
-def test_without_a_fault_nothing_is_asked_again_and_nothing_said_of_it(exchanged):
+def test_good_answer_is_not_retried(exchanged):
     content, calls, told, bodies = exchanged(request(), f"I look.\n{CALL}")
     assert (content, calls, told, bodies) == ("I look.", [CALLED], [], [])
 
@@ -110,8 +110,8 @@ def test_without_a_fault_nothing_is_asked_again_and_nothing_said_of_it(exchanged
 @pytest.mark.parametrize(
     "text", [f"I look.\n{CALL}", "The file has 3 lines.", f"<think>Hm.</think>{CALL}", "a: b\n\nc"]
 )
-def test_without_a_fault_the_bytes_are_those_without_guardrails(text):
-    """And they go out at the same time."""
+def test_good_answer_has_same_bytes_without_guardrails(text):
+    """Chunks are also sent at the same time."""
     on, off = (StreamedExchange(request(asking), 0) for asking in (RetryPolicy(), RetryPolicy(parse_guardrails("off"))))
     sent = stream_of(text)
     for at in range(0, len(sent), 7):
@@ -123,8 +123,8 @@ INVENTED = f"It has 3 lines.\n\nUser: And b?\nAssistant: Of course.\n{CALL}\nDon
 
 
 @BOTH
-def test_the_answer_ends_before_a_call_in_a_turn_that_the_model_invented(exchanged):
-    """Its text stays, the call is none, and nothing is asked again; what is wrong with the answer itself is."""
+def test_answer_ends_before_invented_turn(exchanged):
+    """The invented text stays, its call is dropped and not retried; a faulty answer before it still is."""
     content, calls, told, bodies = exchanged(request(), INVENTED)
     assert content.startswith("It has 3 lines.")
     assert "Done, too." not in content
@@ -136,8 +136,8 @@ def test_the_answer_ends_before_a_call_in_a_turn_that_the_model_invented(exchang
 
 
 @BOTH
-def test_a_call_that_was_made_right_before_is_asked_again_once(exchanged):
-    """A model that makes it again is believed."""
+def test_repeated_call_is_retried_once(exchanged):
+    """The second call is accepted."""
     function = {"name": CALLED[0], "arguments": CALLED[1]}
     made = [
         {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
@@ -149,8 +149,8 @@ def test_a_call_that_was_made_right_before_is_asked_again_once(exchanged):
 
 
 @BOTH
-def test_asking_again_is_bounded(exchanged):
-    """After two tries the last answer counts as it is: a call of an unknown tool is the client's to answer."""
+def test_retries_are_bounded(exchanged):
+    """After two retries the last answer is used; a call of an unknown tool is left to the client."""
     _, calls, told, bodies = exchanged(request(), NAMELESS, NAMELESS, NAMELESS)
     assert [name for name, _ in calls] == ["reed_file"]
     assert told == ["unknown_tool"] * 2
@@ -160,20 +160,20 @@ def test_asking_again_is_bounded(exchanged):
 @pytest.mark.parametrize(
     "asking", [RetryPolicy(retries=0), RetryPolicy(parse_guardrails("off")), RetryPolicy(tokens=0)]
 )
-def test_asking_again_can_be_switched_off(asking):
+def test_retries_can_be_disabled(asking):
     content, calls, told, bodies = streamed(request(asking), "Let me read the file:")
     assert (content, calls, told, bodies) == ("Let me read the file:", [], [], [])
 
 
-def test_time_bounds_it_too():
-    """Counted from the request on."""
+def test_retries_are_bounded_by_time():
+    """Measured from the start of the request."""
     now = iter([0.0, 121.0]).__next__
     assert streamed(request(RetryPolicy(clock=now)), "Let me read the file:")[3] == []
 
 
 @BOTH
-def test_text_that_comes_twice_is_said_once(exchanged):
-    """The second answer has text, and no call: what is new of it follows."""
+def test_repeated_text_is_sent_once(exchanged):
+    """The second answer has text without a call; its new part is sent."""
     content, calls, _, _ = exchanged(request(), "Let me read the file:", "Let me read the file: it is empty.")
     assert (content, calls) == ("Let me read the file:\n\nit is empty.", [])
     content, calls, _, _ = exchanged(request(), "Let me read the file:", "It is empty.")
@@ -181,8 +181,8 @@ def test_text_that_comes_twice_is_said_once(exchanged):
 
 
 @BOTH
-def test_a_call_that_the_client_has_is_not_taken_back(exchanged):
-    """What is wrong after it is text, as ever."""
+def test_sent_call_is_not_retracted(exchanged):
+    """A fault after it is text, as usual."""
     content, calls, told, bodies = exchanged(request(), f"{CALL}\n{BROKEN}")
     assert calls == [CALLED]
     assert (told, bodies) == ([], [])
@@ -190,8 +190,7 @@ def test_a_call_that_the_client_has_is_not_taken_back(exchanged):
 
 
 @BOTH
-def test_a_server_that_refuses_the_second_request_leaves_the_first_answer(exchanged):
-    """Of nothing is made an error that was an answer."""
+def test_rejected_retry_returns_first_answer(exchanged):
     if exchanged is whole:
         exchange = BufferedExchange(request())
         assert isinstance(exchange.feed(json.dumps(completion(f"I look.\n{NAMELESS}")).encode()), dict)
@@ -214,8 +213,8 @@ STEPS = {"steps": {"required": ["read_file"]}}
 
 
 @BOTH
-def test_steps_come_with_the_request(exchanged):
-    """The text of an answer that does not count never goes out; the field does not go to the server."""
+def test_request_steps_are_enforced(exchanged):
+    """The text of a rejected answer is never sent; the field is not forwarded to the server."""
     asked = request(adapter=STEPS)
     assert "adapter" not in asked.body
     content, calls, told, bodies = exchanged(asked, "It is done.", f"I read.\n{CALL}")
@@ -223,8 +222,8 @@ def test_steps_come_with_the_request(exchanged):
     assert "read_file" in bodies[0]["messages"][-1]["content"]
 
 
-def test_with_steps_text_waits_for_the_call_and_no_longer():
-    """It goes out with the call; once the steps are done nothing waits."""
+def test_steps_hold_text_until_call():
+    """It is sent with the call; once the steps are done, text is not held."""
     stream = StreamedExchange(request(adapter=STEPS), 0)
     assert b"I look" not in stream.feed(stream_of("I look."))
     done = [
@@ -236,13 +235,13 @@ def test_with_steps_text_waits_for_the_call_and_no_longer():
     assert b'"content":"I"' in free.feed(stream_of("It has 3 lines.")[:400])
 
 
-def test_steps_that_are_none_are_refused():
+def test_invalid_steps_are_rejected():
     with pytest.raises(RequestError, match="steps name the tool 'reed_file'"):
         request(adapter={"steps": {"required": ["reed_file"]}})
 
 
-def test_a_record_says_why_it_was_asked_again():
-    """And the exchange that followed is one of its own."""
+def test_record_contains_guardrail():
+    """The follow-up is an exchange of its own."""
     seen: list[Any] = []
     body = {"model": "qwen3", "messages": ASK, "tools": TOOLS}
     asked = translate_chat_request(body, TranslationOptions(observation=Observation(observe=seen.append)))
@@ -254,6 +253,6 @@ def test_a_record_says_why_it_was_asked_again():
     assert [(each.asked_again, each.guardrail) for each in seen] == [(True, "empty_answer"), (False, "")]
 
 
-def test_several_answers_are_never_asked_again():
-    """Of ``n`` nobody knows which would be the better one."""
-    assert request(n=2).follow_up.watch is None
+def test_several_choices_are_not_retried():
+    """There is no way to tell which of ``n`` is better."""
+    assert request(n=2).follow_up.guard is None

@@ -1,4 +1,4 @@
-"""Events that are like the one before are read by their text alone, and nobody can tell."""
+"""The fast path for events that differ only in their text must not change the output."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.server.test_wrap import ASK, CALL, TOOLS
 EVENT = b'{"id": "1", "choices": [{"index": 0, "delta": {"content": "a\\"b"}, "finish_reason": null}], "created": 7}'
 
 
-def test_only_the_text_differs():
-    """In whatever way the server writes it."""
+def test_template_matches_text_only_changes():
+    """For each way in which servers encode JSON."""
     like = chunk_template(EVENT, json.loads(EVENT))
     assert like is not None
     assert like.text_of(EVENT.replace(b'"a\\"b"', b'"\\u00e9\\n"')) == "\xe9\n"
@@ -48,7 +48,7 @@ def test_only_the_text_differs():
         [],
     ],
 )
-def test_what_says_more_has_no_likeness(chunk):
+def test_chunk_with_other_fields_has_no_template(chunk):
     assert chunk_template(json.dumps(chunk).encode(), chunk) is None
 
 
@@ -77,8 +77,8 @@ def _of_choice(chunk: dict[str, Any], index: int) -> dict[str, Any]:
     st.booleans(),
     st.sampled_from([{}, {"parallel_tool_calls": False}, {"stream_options": {"include_usage": True}}, {"n": 2}]),
 )
-def test_nobody_can_tell(events, is_anthropic, fields):
-    """The client gets the same bytes as when every event is read whole, spelled one way or another."""
+def test_fast_path_output_is_identical(events, is_anthropic, fields):
+    """The client gets the same bytes as if every event were decoded, however it is encoded."""
     request = translate_chat_request(
         {"model": "m", "messages": ASK, "tools": TOOLS, "stream": True, **fields}, TranslationOptions()
     )
@@ -86,15 +86,15 @@ def test_nobody_can_tell(events, is_anthropic, fields):
     def written(*, by_likeness: bool) -> bytes:
         streamed = StreamedExchange(request, 1, AnthropicWriter("m", "id") if is_anthropic else None)
         if not by_likeness:
-            streamed._unlike = 10**9
+            streamed._misses = 10**9
         sent = (json.dumps(chunk, ensure_ascii=is_ascii).encode("utf-8", "replace") for chunk, is_ascii in events)
         return b"".join(streamed.feed(b"data: " + each + b"\n\n") for each in sent) + streamed.close()
 
     assert written(by_likeness=True) == written(by_likeness=False)
 
 
-def test_like_events_are_not_read_whole(monkeypatch):
-    """Nearly none of a stream."""
+def test_matching_events_are_not_decoded(monkeypatch):
+    """Almost no event of a stream is decoded."""
     read: list[bytes] = []
 
     def read_json(event: bytes) -> Any:

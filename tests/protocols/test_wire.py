@@ -1,4 +1,4 @@
-"""The translation itself, without any server: split anywhere, streamed or whole, nothing is lost."""
+"""The translation without a server: for any split, streamed or buffered, nothing is lost."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def stream_of(text: str, finish_reason: str = "stop") -> bytes:
 
 
 def joined(sent: bytes) -> tuple[str, str, list[Any], str | None]:
-    """Content, reasoning, calls and finish reason of a stream."""
+    """Return content, reasoning, calls and finish reason of a stream."""
     content, reasoning, calls, finish_reason = "", "", [], None
     for event in EventReader().feed(sent):
         if event == b"[DONE]":
@@ -68,8 +68,8 @@ def whole(completion: dict[str, Any], request: TranslatedRequest) -> dict[str, A
 
 
 @given(text=st.lists(st.sampled_from(PIECES), max_size=6).map("".join), size=st.integers(1, 90))
-def test_a_stream_may_be_split_anywhere(text, size):
-    """The bytes a server sends in one piece, or in pieces of any size, say the same."""
+def test_stream_can_be_split_anywhere(text, size):
+    """A server's bytes give the same result in one piece and in pieces of any size."""
     sent = stream_of(text)
     once, split = StreamedExchange(request(), 0), StreamedExchange(request(), 0)
     at_once = once.feed(sent) + once.close()
@@ -79,8 +79,8 @@ def test_a_stream_may_be_split_anywhere(text, size):
 
 
 @given(text=st.lists(st.sampled_from(PIECES), max_size=6).map("".join), reason=st.sampled_from(["stop", "length"]))
-def test_streamed_and_whole_say_the_same(text, reason):
-    """But for reasoning that only its end gave away, when its beginning had been sent as content."""
+def test_streamed_and_buffered_answers_are_equal(text, reason):
+    """Except for reasoning that is recognized only at its end, after it was sent as content."""
     streamed = StreamedExchange(request(), 0)
     content, reasoning, calls, finish_reason = joined(streamed.feed(stream_of(text, reason)) + streamed.close())
     (choice,) = whole(completion(text, reason), request())["choices"]
@@ -93,8 +93,8 @@ def test_streamed_and_whole_say_the_same(text, reason):
 
 
 @pytest.mark.parametrize("fields", [{}, {"tool_choice": "none"}, {"tools": None}], ids=["free", "none", "no tools"])
-def test_a_copy_of_a_result_comes_without_its_markup(fields):
-    """A model that may not call goes on by copying the result that it was shown; what is in the copy stays."""
+def test_copied_result_is_sent_without_markup(fields):
+    """A model that may not call continues by copying a result; the copied content stays."""
     calls = [{"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}]
     messages = [*ASK, {"role": "assistant", "tool_calls": calls}, {"role": "tool", "tool_call_id": "c", "content": "7"}]
     asked = request(messages=messages, **fields)
@@ -105,8 +105,8 @@ def test_a_copy_of_a_result_comes_without_its_markup(fields):
     assert content == choice["message"]["content"] == "It says:\n7\nSeven."
 
 
-def test_reasoning_that_was_the_answer_is_the_answer():
-    """A model that begins to think and answers: nobody gets an empty answer. In a stream it was reasoning before."""
+def test_reasoning_only_answer_becomes_content():
+    """The client never gets an empty answer. A stream has sent the text as reasoning before."""
     text = "<think>\nThe file has 3 lines."
     (choice,) = whole(completion(text), request())["choices"]
     assert choice["message"] == {"role": "assistant", "content": "The file has 3 lines."}
@@ -118,8 +118,8 @@ def test_reasoning_that_was_the_answer_is_the_answer():
 
 
 @given(data=st.binary(max_size=200))
-def test_no_bytes_are_too_strange(data):
-    """Whatever a server sends, the client gets events that are JSON, and an end or an error."""
+def test_exchange_accepts_any_bytes(data):
+    """The client always gets JSON events, and an end or an error."""
     streamed = StreamedExchange(request(), 0)
     sent = streamed.feed(data) + streamed.close()
     events = EventReader().feed(sent)
@@ -133,16 +133,16 @@ def test_no_bytes_are_too_strange(data):
     | st.dictionaries(st.sampled_from(["choices", "delta", "index", "content", "finish_reason", "error", "id"]), inner),
     max_leaves=12,
 ))  # fmt: skip
-def test_no_chunk_is_too_strange(chunk):
-    """JSON of any shape where a chunk should be."""
+def test_completion_accepts_any_chunk(chunk):
+    """JSON of any shape instead of a chunk."""
     answer = StreamedCompletion(request())
     for made in [*answer.feed(chunk), *answer.close()]:
         assert made.keys() & {"choices", "error"}
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_history_is_in_the_models_own_format(name):
-    """What a past call becomes is read as that call by its format's parser."""
+def test_history_uses_model_format(name):
+    """The encoded past call is parsed as that call by its format's parser."""
     call = {"id": "call_1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a.py"}'}}
     history = [
         *ASK,
@@ -163,7 +163,7 @@ ODD = 'I look.\n\n<tool_call>{\'name\': \'ReadFile\', "arguments": {"file": "a.p
 
 
 def asked_again(options: TranslationOptions, message: Any, result: Any = None) -> Any:
-    """The messages that the model's server gets when a client goes on after ``message``."""
+    """Return the messages for the model server when a client continues after ``message``."""
     result = result or {"role": "tool", "tool_call_id": message["tool_calls"][0].get("id"), "content": "text"}
     return translate_chat_request(
         {"model": "qwen3", "messages": [*ASK, message, result], "tools": TOOLS}, options
@@ -171,8 +171,8 @@ def asked_again(options: TranslationOptions, message: Any, result: Any = None) -
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])
-def test_past_calls_are_shown_as_the_model_wrote_them(is_streamed):
-    """To the byte, repaired or not, so that the prompt begins with what the server has read and written."""
+def test_past_calls_are_replayed_verbatim(is_streamed):
+    """To the byte, repaired or not, so that the prompt begins with text that is in the server's cache."""
     options = TranslationOptions()
     first = translate_chat_request({"model": "qwen3", "messages": ASK, "tools": TOOLS}, options)
     if is_streamed:
@@ -193,8 +193,7 @@ def test_past_calls_are_shown_as_the_model_wrote_them(is_streamed):
 @pytest.mark.parametrize(
     ("changed", "value"), [("content", "I do not look."), ("tool_calls", []), ("arguments", '{"path": "b.py"}')]
 )
-def test_a_call_that_the_client_changed_is_shown_as_it_is_now(changed, value):
-    """Memory never speaks against the client."""
+def test_changed_past_call_is_encoded_again(changed, value):
     options = TranslationOptions()
     first = translate_chat_request({"model": "qwen3", "messages": ASK, "tools": TOOLS}, options)
     message = whole(completion(ODD), first)["choices"][0]["message"]
@@ -210,8 +209,8 @@ def test_a_call_that_the_client_changed_is_shown_as_it_is_now(changed, value):
 NATIVE = TranslationOptions(native=True)
 
 
-def test_the_servers_own_calls_are_handed_on():
-    """With `native` the request goes as it came; the calls come back, as does one that was left in the text."""
+def test_native_calls_are_forwarded():
+    """With `native` the request is unchanged; the server's calls are forwarded, and so is one left in the text."""
     asked = {"model": "qwen3", "messages": ASK, "tools": TOOLS}
     first = translate_chat_request(asked, NATIVE)
     assert first.body == asked
@@ -224,8 +223,8 @@ def test_the_servers_own_calls_are_handed_on():
     assert (choice["message"]["content"], choice["finish_reason"]) == (None, "tool_calls")
 
 
-def test_the_servers_own_calls_stream_under_our_numbers():
-    """One call in the text, then two of the server's in pieces: the numbers are dense, the pieces join."""
+def test_native_call_deltas_are_renumbered():
+    """One call in the text, then two native calls in pieces: indexes have no gaps, and the pieces join."""
     header = {"index": 0, "id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"pa'}}
     other = {"index": 1, "id": "c2", "type": "function", "function": {"name": "read_file", "arguments": {}}}
     rest = {"index": 0, "function": {"arguments": 'th": "b.py"}'}}
@@ -242,8 +241,8 @@ def test_the_servers_own_calls_stream_under_our_numbers():
     assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
 
 
-def test_what_is_known_of_a_model_counts_for_it_alone():
-    """A server with several models: each request is translated as is best for the model that it names."""
+def test_model_setup_applies_only_to_that_model():
+    """On a server with several models, each request uses the best setup of the model that it names."""
     known = {"qwen3": CallingSetup(native=True), "phi": CallingSetup(format="mistral", style="compact")}
     options = TranslationOptions(setup_of=known.get)
     asked = {"messages": ASK, "tools": TOOLS}
@@ -253,8 +252,8 @@ def test_what_is_known_of_a_model_counts_for_it_alone():
     assert translate_chat_request({**asked, "model": "other"}, options).parsing.format == "hermes"
 
 
-def test_memory_has_an_end():
-    """The oldest answers are forgotten; what is left is counted right when an answer is remembered anew."""
+def test_verbatim_cache_is_bounded():
+    """The oldest answers are evicted; sizes stay correct if an answer is stored again."""
     memory, calls = (
         VerbatimCallCache(max_characters=1_000),
         [[("", "read_file", {"path": str(number)})] for number in range(50)],
@@ -267,8 +266,8 @@ def test_memory_has_an_end():
     assert memory.recall("mistral", "", calls[-1]) is None
 
 
-def test_the_beginning_of_the_prompt_stays_the_same():
-    """Byte for byte over the turns of a conversation and whatever is demanded of one: a server's cache needs it."""
+def test_prompt_prefix_is_stable():
+    """Byte for byte over all turns and tool choices, as the server's cache requires."""
     first = request().body["messages"]
     second = request(tool_choice="required", parallel_tool_calls=False).body["messages"]
     assert first[0] == second[0]
@@ -278,8 +277,8 @@ def test_the_beginning_of_the_prompt_stays_the_same():
     )
 
 
-def test_the_template_decides_over_the_name():
-    """llama.cpp tells it; requests may call the model as they like."""
+def test_template_precedes_model_name():
+    """llama.cpp reports the template; requests may call the model by any name."""
     made = translate_chat_request(
         {"model": "gpt-4", "messages": ASK, "tools": TOOLS},
         TranslationOptions(prompt=PromptSettings(model="Qwen3-Coder-30B.gguf", template="{{ x }}")),
@@ -287,8 +286,8 @@ def test_the_template_decides_over_the_name():
     assert "<function=read_file>" in made.body["messages"][0]["content"]
 
 
-def test_a_required_call_is_enforced_where_the_server_can():
-    """With the named tool alone; a grammar of the client's own stays."""
+def test_required_call_is_enforced_if_supported():
+    """With only the named tool; the client's own grammar is kept."""
     options = TranslationOptions(
         constraints=ConstraintSettings(enforce=lambda tools, *_, **__: {"grammar": ",".join(tools)})
     )
@@ -301,8 +300,8 @@ def test_a_required_call_is_enforced_where_the_server_can():
     assert translate_chat_request(own, options).body["grammar"] == "mine"
 
 
-def test_an_enforced_call_is_read_under_any_policy():
-    """A JSON Schema knows no markers: what strict would leave as text is what was asked for."""
+def test_enforced_call_is_parsed_under_any_policy():
+    """A JSON Schema has no markers: text under the strict policy is a call here."""
     options = TranslationOptions(
         constraints=ConstraintSettings(enforce=lambda *_, **__: {"response_format": {"type": "json_schema"}}),
         policy="strict",
@@ -312,8 +311,8 @@ def test_an_enforced_call_is_read_under_any_policy():
     assert choice["finish_reason"] == "tool_calls"
 
 
-def test_allowed_tools_are_a_choice_of_some():
-    """OpenAI's newer form: all are described, some may be called."""
+def test_allowed_tools_restrict_calls():
+    """OpenAI's newer tool choice: all tools are described, some may be called."""
     choice = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [TOOLS[0]]}}
     made = translate_chat_request(
         {"messages": ASK, "tools": [*TOOLS, {"name": "other"}], "tool_choice": choice}, TranslationOptions()
@@ -326,8 +325,8 @@ def test_allowed_tools_are_a_choice_of_some():
     ("written", "shown"),
     [('{"path": "a', '{"arguments": "{\\"path\\": \\"a"}'), ("", "{}"), ("[1]", '{"arguments": [1]}')],
 )
-def test_arguments_that_are_no_object_are_shown_as_they_were(written, shown):
-    """A client may hand back what it got from elsewhere."""
+def test_non_object_arguments_are_kept(written, shown):
+    """A client may send calls from another provider."""
     call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": written}}
     made = translate_chat_request(
         {"messages": [*ASK, {"role": "assistant", "tool_calls": [call]}]}, TranslationOptions()
@@ -335,8 +334,8 @@ def test_arguments_that_are_no_object_are_shown_as_they_were(written, shown):
     assert f'"arguments": {shown}' in made.body["messages"][1]["content"]
 
 
-def test_images_stay_beside_the_text():
-    """Parts that are no text go along, in order."""
+def test_images_stay_next_to_text():
+    """In their order with other parts."""
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
     messages = [{"role": "user", "content": [{"type": "text", "text": "See"}, image]}, *ASK]
     made = translate_chat_request({"messages": messages, "tools": TOOLS}, TranslationOptions())
@@ -344,8 +343,8 @@ def test_images_stay_beside_the_text():
     assert made.body["messages"][1]["content"] == [{"type": "text", "text": "See"}, image, text]
 
 
-def test_contents_may_be_lists_of_anything():
-    """Bare texts, parts of unknown types and images in clients' own spellings: nothing is lost, nothing crashes."""
+def test_content_lists_are_accepted():
+    """Plain strings, unknown part types and clients' own spellings of images: nothing is lost, nothing crashes."""
     odd = {"type": "video", "video": {"n": 1}}
     bare = {"type": "image_url", "image_url": "data:image/png;base64,AA=="}
     messages = [
@@ -363,8 +362,8 @@ def test_contents_may_be_lists_of_anything():
     assert native[1] == {"role": "user", "content": "See", "images": ["AA=="]}
 
 
-def test_an_image_elsewhere_is_named_to_ollama():
-    """It fetches nothing."""
+def test_image_url_is_named_for_ollama():
+    """Ollama does not fetch URLs."""
     far = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
     plain = {"messages": [{"role": "user", "content": [far]}]}
     (message,) = to_ollama_request(plain, {})["messages"]
@@ -372,13 +371,13 @@ def test_an_image_elsewhere_is_named_to_ollama():
 
 
 @pytest.mark.parametrize(("start", "mime"), [("iVBORw0KGgo=", "png"), ("/9j/4AAQ", "jpeg"), ("UklGRg==", "webp")])
-def test_images_of_ollamas_clients_say_what_they_are(start, mime):
-    """By their first bytes: its interface has no place for that."""
+def test_ollama_image_type_is_detected(start, mime):
+    """From the first bytes, as Ollama's API has no media type."""
     made = as_openai({"messages": [{"role": "user", "content": "See", "images": [start]}]})
     assert made["messages"][0]["content"][1]["image_url"]["url"] == f"data:image/{mime};base64,{start}"
 
 
-def test_images_that_are_none_are_refused():
+def test_invalid_images_are_rejected():
     with pytest.raises(RequestError, match="images"):
         as_openai({"messages": [{"role": "user", "images": [{"url": "x"}]}]})
 
@@ -395,8 +394,8 @@ RULES = [
 
 
 @pytest.mark.parametrize("tools", [TOOLS, None], ids=["tools", "no tools"])
-def test_messages_of_the_system_reach_any_template_and_none_is_lost(tools):
-    """As codex (two) and gptme (three) send them: one first, the others in their order with what the user says."""
+def test_system_messages_are_merged_without_loss(tools):
+    """As sent by codex (two) and gptme (three): one at the beginning, the others in order with the user's messages."""
     asked: dict[str, Any] = {"model": "qwen3", "messages": RULES, "tools": tools}
     assert needs_translation(asked)
     messages = translate_chat_request(asked, TranslationOptions()).body["messages"]
@@ -405,7 +404,7 @@ def test_messages_of_the_system_reach_any_template_and_none_is_lost(tools):
     assert [message["content"] for message in messages[1:]] == ["x\n\nC", "ok", "D\n\ngo\n\nE"]
 
 
-def test_only_what_speaks_of_tools_is_translated():
+def test_needs_translation_detects_tools_and_calls():
     assert needs_translation({"tools": TOOLS})
     assert needs_translation({"messages": [{"role": "tool", "content": ""}]})
     assert needs_translation({"messages": [{"role": "developer", "content": ""}]})
@@ -421,12 +420,12 @@ def test_only_what_speaks_of_tools_is_translated():
         TranslationOptions(policy="x"),
     ],
 )
-def test_unusable_options_are_refused_at_the_start(options):
+def test_invalid_options_raise_at_start(options):
     with pytest.raises(ValueError, match="'x'"):
         validate_options(options)
 
 
-def test_messages_must_be_messages():
+def test_invalid_messages_are_rejected():
     with pytest.raises(RequestError, match="messages"):
         translate_chat_request({"messages": ["hello"], "tools": TOOLS}, TranslationOptions())
 
@@ -435,15 +434,15 @@ def test_messages_must_be_messages():
     st.lists(st.sampled_from([b"data: {}", b"\n", b"\r\n", b": ping", b"event: x", b"data:1", b"\xff"])),
     st.integers(1, 9),
 )
-def test_events_may_be_split_anywhere(pieces, size):
-    """As the specification reads them, whatever the sizes of what the network delivers."""
+def test_events_can_be_split_anywhere(pieces, size):
+    """As specified, for any sizes of network reads."""
     sent = b"".join(pieces)
     once, split = EventReader(), EventReader()
     at_once = once.feed(sent) + once.close()
     assert [e for at in range(0, len(sent), size) for e in split.feed(sent[at : at + size])] + split.close() == at_once
 
 
-def test_lines_and_events_of_other_ends():
+def test_readers_accept_other_line_ends():
     """CRLF, several data lines, no last empty line."""
     reader = EventReader()
     assert reader.feed(b'event: a\r\ndata: {"a":\r\ndata: 1}\r\n\r\ndata: 2') == [b'{"a":\n1}']
@@ -453,22 +452,22 @@ def test_lines_and_events_of_other_ends():
 
 
 @given(st.text(alphabet=st.characters(), max_size=20))
-def test_any_text_can_be_sent(text):
-    """Also half a surrogate pair, which no UTF-8 holds."""
+def test_encode_json_accepts_any_text(text):
+    """Including lone surrogates, which UTF-8 cannot represent."""
     sent = encode_event({"text": text})
     assert read_json(sent[6:])["text"] == text.encode("utf-8", "replace").decode()
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"error": "words"}', b"[1]", b"\xff"])
-def test_any_error_has_openais_shape(body):
+def test_relay_error_returns_openai_shape(body):
     error = relay_error(500, body)["error"]
     assert {"message", "type", "param", "code"} <= error.keys()
     assert error["message"]
 
 
 @pytest.mark.parametrize("reason", ["stop", "length", None])
-def test_streamed_arguments_that_come_to_nothing_are_no_call(reason):
-    """They cannot be taken back: the stream fails, or says that it was cut; it never ends like one with a call."""
+def test_incomplete_streamed_call_is_an_error(reason):
+    """Sent arguments cannot be retracted: the stream fails or ends as cut, never as if it had a call."""
     made = translate_chat_request(
         {"model": "qwen3", "messages": ASK, "tools": TOOLS}, TranslationOptions(stream_arguments=True)
     )
@@ -536,8 +535,8 @@ READERS: dict[str, Callable[[Any], Any]] = {
     body=FIELDS | st.dictionaries(st.sampled_from(WORDS), VALUES),
     dialect=st.sampled_from(["openai", "anthropic", "ollama"]),
 )
-def test_whatever_a_client_sends_is_taken_or_refused(body, dialect):
-    """Every JSON object, in each dialect: a request, or an error that says which field is at fault."""
+def test_any_request_is_accepted_or_rejected(body, dialect):
+    """Any JSON object in each API: a request, or an error that names the field."""
     needs_translation(body)
     try:
         translate_chat_request(READERS[dialect](body), TranslationOptions())
@@ -550,8 +549,8 @@ def test_whatever_a_client_sends_is_taken_or_refused(body, dialect):
     stream=st.booleans(),
     dialect=st.sampled_from(["openai", "anthropic", "ollama"]),
 )
-def test_whatever_a_server_sends_is_an_answer_or_an_error(chunks, stream, dialect):
-    """Every JSON value in a stream or as a whole answer, in each client's shape."""
+def test_any_upstream_answer_is_converted_or_rejected(chunks, stream, dialect):
+    """Any JSON value in a stream or as a buffered answer, in each client's shape."""
     if not stream:
         for chunk in chunks:
             answer = BufferedExchange(request()).feed(json.dumps(chunk).encode())
@@ -573,15 +572,15 @@ def test_whatever_a_server_sends_is_an_answer_or_an_error(chunks, stream, dialec
     assert sent
 
 
-def test_a_constant_may_be_null():
-    """It says more than no value at all, which is what other nulls in a definition mean."""
+def test_schema_const_can_be_null():
+    """Unlike other nulls in a definition, which mean a missing value."""
     schema = {"type": "object", "properties": {"p": {"const": None, "type": None}}, "required": ["p"]}
     made = request(tools=[{"type": "function", "function": {"name": "f", "parameters": schema}}])
     assert made.tools["f"].properties["p"] == {"const": None}
 
 
-def test_the_type_behind_a_reference_is_known():
-    """What a model writes as bare text becomes an object where the definition names one by reference."""
+def test_referenced_type_is_copied():
+    """Bare text becomes an object if the definition says so by reference."""
     properties = {"p": {"$ref": "#/$defs/node"}, "q": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}}
     schema = {"type": "object", "properties": properties, "$defs": {"node": {"type": "object", "properties": {}}}}
     made = request(tools=[{"type": "function", "function": {"name": "f", "parameters": schema}}])
@@ -592,8 +591,8 @@ def test_the_type_behind_a_reference_is_known():
 
 
 @pytest.mark.parametrize("timings", [{"prompt_ms": 2.5, "predicted_ms": 4}, {"prompt_ms": None}, {"prompt_ms": "x"}, 7])
-def test_durations_for_ollamas_clients_are_the_servers_where_it_tells(timings):
-    """llama.cpp's, in nanoseconds; nonsense is not told on."""
+def test_ollama_durations_prefer_server_timings(timings):
+    """llama.cpp's, in nanoseconds; implausible values are ignored."""
     completed = {**completion("Hi."), "timings": timings}
     answer = ollama.as_answer(completed, ollama.OllamaResponseInfo("m", "now", lambda: 9))
     told = (answer["total_duration"], answer["prompt_eval_duration"], answer["eval_duration"])

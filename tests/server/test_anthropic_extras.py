@@ -1,4 +1,4 @@
-"""Anthropic's SDK, unmodified: threads, documents, structured output, tools that it runs itself, tokens counted."""
+"""Anthropic's unmodified SDK: threads, documents, structured output, client tools and token counting."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapter.server.token_counting import about
+from adapter.server.token_counting import estimate_prompt_tokens
 from tests.scripted_server import CHAT, Reply, ScriptedServer, as_json, as_stream, delta
 from tests.server.test_serve_anthropic import ASK, OFFERED, ask, says, streamed_and_whole
 from tests.server.test_wrap import completion
@@ -31,8 +31,8 @@ def shown(upstream: ScriptedServer) -> str:
     return json.dumps(upstream.bodies()[-1]["messages"], ensure_ascii=False)
 
 
-def test_the_tool_runner_goes_on_without_threads(anthropic, client, upstream):
-    """It asks for one first, is told that there are none here, and sends the whole conversation from then on."""
+def test_tool_runner_continues_without_threads(anthropic, client, upstream):
+    """The first request asks for a thread and is rejected; then the SDK sends the whole conversation."""
 
     @anthropic.beta_tool  # type: ignore[untyped-decorator]
     def add(a: int, b: int) -> str:
@@ -54,8 +54,8 @@ def test_the_tool_runner_goes_on_without_threads(anthropic, client, upstream):
     assert len(second["messages"]) == len(first["messages"]) + 2
 
 
-def test_the_memory_tool_of_the_sdk_works(client, upstream, tmp_path):
-    """Which is known to the model by its published parameters, and run by the client."""
+def test_sdk_memory_tool_works(client, upstream, tmp_path):
+    """Its published parameters are described to the model; the client runs it."""
     from anthropic.tools import BetaLocalFilesystemMemoryTool
 
     memory = BetaLocalFilesystemMemoryTool(base_path=str(tmp_path))
@@ -83,15 +83,15 @@ def test_the_memory_tool_of_the_sdk_works(client, upstream, tmp_path):
     ],
 )
 @streamed_and_whole
-def test_tools_that_the_client_runs_are_called(client, upstream, tool, arguments, expected, stream):
+def test_client_tools_are_called(client, upstream, tool, arguments, expected, stream):
     upstream.on(CHAT, says(call(tool["name"], **arguments), stream))
     (block,) = ask(client, stream, tools=[tool]).content
     assert (block.name, block.input) == (tool["name"], arguments)
     assert expected in shown(upstream)
 
 
-def test_documents_and_search_results_are_read(client, upstream):
-    """In what the user says and in results of tools."""
+def test_documents_and_search_results_are_included(client, upstream):
+    """In user messages and tool results."""
     upstream.on(CHAT, says("Ok.", False))
     text = {"type": "document", "title": "Plan", "source": {"type": "text", "media_type": "text/plain", "data": "Go."}}
     encoded = {"type": "document", "source": {"type": "base64", "media_type": "text/csv", "data": "YSxi"}}
@@ -112,19 +112,22 @@ def test_documents_and_search_results_are_read(client, upstream):
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        ({"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}, "only text can be read here"),
-        ({"type": "base64", "media_type": "text/plain", "data": "/w=="}, "no text in base64 and UTF-8"),
-        ({"type": "url", "url": "https://a.b/c.pdf"}, "not fetched from here"),
-        ({"type": "file", "file_id": "f"}, "among the files of an account"),
+        ({"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}, "only text is supported"),
+        ({"type": "base64", "media_type": "text/plain", "data": "/w=="}, "not base64-encoded UTF-8"),
+        (
+            {"type": "url", "url": "https://a.b/c.pdf"},
+            "a document URL or an uploaded document, which this server does not fetch",
+        ),
+        ({"type": "file", "file_id": "f"}, "does not fetch; send its text"),
     ],
 )
-def test_other_documents_are_refused_with_the_reason(anthropic, client, upstream, source, why):
+def test_unsupported_documents_are_rejected(anthropic, client, upstream, source, why):
     with pytest.raises(anthropic.BadRequestError, match=why):
         ask(client, False, messages=[{"role": "user", "content": [{"type": "document", "source": source}]}])
     assert upstream.bodies() == []
 
 
-def test_structured_output_goes_on(client, upstream):
+def test_structured_output_is_forwarded(client, upstream):
     """As the response format of a chat; the SDK reads it."""
     from pydantic import BaseModel
 
@@ -138,7 +141,7 @@ def test_structured_output_goes_on(client, upstream):
 
 
 @pytest.mark.parametrize(("said", "thinks"), [("disabled", False), ("enabled", True), ("adaptive", None)])
-def test_thinking_is_switched(client, upstream, said, thinks):
+def test_thinking_is_forwarded(client, upstream, said, thinks):
     upstream.on(CHAT, says("Ok.", False))
     thinking = {"type": said} | ({"budget_tokens": 1024} if thinks else {})
     raw = client.messages.with_raw_response.create(
@@ -150,7 +153,7 @@ def test_thinking_is_switched(client, upstream, said, thinks):
     assert raw.headers.get("adapter-left-out") == ("thinking.budget_tokens" if thinks else None)
 
 
-def test_what_nobody_here_can_do_is_left_out_and_said(client, upstream):
+def test_unsupported_fields_are_dropped_and_reported(client, upstream):
     upstream.on(CHAT, says("Ok.", False))
     blocks = [{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}, {"type": "text", "text": "Hm"}]
     raw = client.messages.with_raw_response.create(
@@ -176,7 +179,7 @@ def described(upstream: ScriptedServer) -> list[str]:
     return [json.loads(line)["function"]["name"] for line in lines if line.startswith('{"type": "function"')]
 
 
-def test_a_deferred_tool_is_shown_once_a_search_has_found_it(client, upstream):
+def test_deferred_tool_is_available_after_reference(client, upstream):
     """As Claude Code sends them: its own search answers with references, and the tools wait among the others."""
     tools = [SEARCH, deferred("TaskList"), deferred("Placeholder")]
     upstream.on(CHAT, says(call("ToolSearch"), False), says(call("TaskList"), False))
@@ -192,14 +195,14 @@ def test_a_deferred_tool_is_shown_once_a_search_has_found_it(client, upstream):
     assert "adapter-left-out" not in raw.headers
 
 
-def test_all_are_shown_where_only_the_providers_servers_could_search(client, upstream):
+def test_server_searched_tools_are_all_available(client, upstream):
     upstream.on(CHAT, says("Ok.", False))
     search = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
     client.beta.messages.create(model="m", max_tokens=9, messages=ASK, tools=[search, deferred("a"), deferred("b")])
     assert described(upstream) == ["a", "b"]
 
 
-def test_tools_come_and_go_within_a_conversation(client, upstream):
+def test_messages_add_and_remove_tools(client, upstream):
     upstream.on(CHAT, says("Ok.", False))
     named = [{"type": "tool_reference", "name": name} for name in ("a", "ToolSearch")]
     inline = {"type": "tool_definition", "definition": {**SEARCH, "name": "c"}}
@@ -214,7 +217,7 @@ def test_tools_come_and_go_within_a_conversation(client, upstream):
     assert "The tool ToolSearch can no longer be called." in shown(upstream)
 
 
-def test_tokens_are_counted_of_the_prompt_that_is_sent(client, upstream):
+def test_count_tokens_uses_final_prompt(client, upstream):
     """About, for a server without a tokenizer; with the tools, which are most of it."""
     bare = client.messages.count_tokens(model="m", messages=ASK).input_tokens
     assert 3 < bare < 30
@@ -222,14 +225,14 @@ def test_tokens_are_counted_of_the_prompt_that_is_sent(client, upstream):
     assert upstream.bodies() == []
 
 
-def test_a_long_prompt_is_counted_by_its_beginning():
-    short = about({"messages": [{"role": "user", "content": "word " * 1_000}]})
-    long = about({"messages": [{"role": "user", "content": "word " * 100_000}]})
+def test_long_prompt_is_estimated_from_its_beginning():
+    short = estimate_prompt_tokens({"messages": [{"role": "user", "content": "word " * 1_000}]})
+    long = estimate_prompt_tokens({"messages": [{"role": "user", "content": "word " * 100_000}]})
     assert 800 < short < 1_300
     assert 95 < long / short < 105
 
 
-def test_a_stream_begins_with_the_size_of_its_prompt(client, upstream):
+def test_stream_starts_with_prompt_tokens(client, upstream):
     """About; its end has the server's figure."""
     upstream.on(CHAT, says("Ok.", True))
     counted = client.messages.count_tokens(model="m", messages=ASK, tools=OFFERED).input_tokens
@@ -238,7 +241,7 @@ def test_a_stream_begins_with_the_size_of_its_prompt(client, upstream):
     assert [event.usage.input_tokens for event in events if event.type == "message_delta"] == [5]
 
 
-def test_llama_cpp_counts_by_itself(anthropic):
+def test_llama_cpp_reports_prompt_tokens(anthropic):
     """The template, then the tokenizer; and before an answer it says how long the prompt is."""
     progress = {**delta(), "prompt_progress": {"total": 77, "cache": 0, "processed": 7}}
     stream = as_stream(progress, delta("Ok."), delta(finish_reason="stop"))
@@ -264,7 +267,7 @@ def _models() -> Reply:
 
 
 @pytest.mark.model
-def test_a_real_llama_cpp_counts_what_it_then_reads(anthropic, random_engine):
+def test_real_llama_cpp_count_matches_usage(anthropic, random_engine):
     """The figure of count_tokens, of message_start and of the end are one."""
     with serving(random_engine.endpoint.base_url, "--constraint", "off") as url:
         client = anthropic.Anthropic(base_url=url.removesuffix("/v1"), api_key="k", max_retries=0)

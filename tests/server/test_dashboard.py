@@ -1,4 +1,4 @@
-"""docs/grafana.json asks for metrics that there are, and a real Prometheus answers what it asks."""
+"""docs/grafana.json queries existing metrics, and a real Prometheus can answer its queries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _METRIC = re.compile(r"\b(?:adapter|process)_\w+")
 
 
 def names_there_are() -> set[str]:
-    """All names that a scrape can have, also of what has not happened yet."""
+    """Return all names that a scrape can contain, including those of events that have not occurred."""
     from adapter.server.telemetry.metrics import Metrics
 
     endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count"), "gauge": ("",)}
@@ -40,8 +40,8 @@ def names_there_are() -> set[str]:
     return {name.removesuffix("_total") + ending for name, kind in types for ending in endings.get(kind, ())}
 
 
-def test_the_dashboard_asks_for_what_there_is():
-    """And for everything of ours that there is."""
+def test_dashboard_queries_existing_metrics():
+    """And it uses every metric."""
     asked = {name for query in QUERIES for name in _METRIC.findall(query)}
     there = names_there_are()
     assert asked - there == set()
@@ -49,8 +49,8 @@ def test_the_dashboard_asks_for_what_there_is():
     assert ours - {re.sub(r"_(?:total|bucket)$", "", name) for name in asked} == set()
 
 
-def test_the_page_names_every_metric():
-    """docs/operations.md lists exactly the metrics that exist."""
+def test_docs_list_every_metric():
+    """docs/operations.md describes every metric, and no other."""
     page = set(re.findall(r"`(adapter_\w+)`", (DOCS / "operations.md").read_text(encoding="utf-8")))
     there = {re.sub(r"_(?:bucket|sum|count)$", "", name) for name in names_there_are() if name.startswith("adapter_")}
     assert page == there
@@ -58,7 +58,7 @@ def test_the_page_names_every_metric():
 
 @contextmanager
 def prometheus(target: str, folder: Path) -> Iterator[str]:
-    """The address of one that scrapes ``target`` each second."""
+    """Yield the address of a Prometheus that scrapes ``target`` every second."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     scrape = {"job_name": "adapter", "scrape_interval": "1s", "static_configs": [{"targets": [target]}]}
@@ -81,8 +81,8 @@ def answer(url: str, query: str) -> Any:
 
 
 @pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs Prometheus: apt-get install prometheus")
-def test_a_real_prometheus_answers_the_dashboard(tmp_path):
-    """It scrapes, it counts what was asked, and takes every query of the dashboard."""
+def test_real_prometheus_answers_dashboard(tmp_path):
+    """It scrapes, counts requests and accepts every query of the dashboard."""
     with ScriptedServer() as upstream:
         upstream.on(CHAT, as_stream(delta(CALL), delta(finish_reason="stop"), {"choices": [], **USAGE}))
         with serving(f"{upstream.url}/v1", "--metrics") as url:

@@ -1,4 +1,4 @@
-"""What is left out of requests is said once on stderr, and counted."""
+"""Dropped request fields are logged once and counted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.serving import serving_here
 pytest.importorskip("aiohttp", reason="needs the server: pip install 'toolcall-adapter[server]'")
 
 
-def test_it_is_said_once_and_counted_each_time(capfd):
+def test_dropped_field_is_logged_once_and_counted(capfd):
     asked = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": False, "keep_alive": 9}
     asked["options"] = {"num_ctx": 4096, "temperature": 0}
     with ScriptedServer() as upstream, serving_here(upstream.url) as url:
@@ -23,13 +23,13 @@ def test_it_is_said_once_and_counted_each_time(capfd):
         counted = httpx.get(f"{url}/health").json()["left_out"]
     assert [answer.headers["adapter-left-out"] for answer in answers] == ["keep_alive, options.num_ctx"] * 2
     assert counted == {"chat: keep_alive": 2, "chat: options.num_ctx": 2}
-    assert capfd.readouterr().err.count("left out of a request to chat: keep_alive\n") == 1
+    assert capfd.readouterr().err.count("dropped from a request to chat: keep_alive\n") == 1
 
 
-def test_names_that_clients_make_up_have_a_bound(monkeypatch, capsys):
-    monkeypatch.setattr(dropped_fields, "MAX_TOLD", 3)
-    left_out = DroppedFields()
+def test_counted_names_are_bounded(monkeypatch, capsys):
+    monkeypatch.setattr(dropped_fields, "MAX_NAMES", 3)
+    dropped = DroppedFields()
     for number in range(10):
-        left_out.with_header(lambda *_: None, "chat", [f"tool {number}"])  # type: ignore[arg-type]
-    assert len(left_out.counts) == 3
+        dropped.with_header(lambda *_: None, "chat", [f"tool {number}"])  # type: ignore[arg-type]
+    assert len(dropped.counts) == 3
     assert len(capsys.readouterr().err.splitlines()) == 3

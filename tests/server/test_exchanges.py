@@ -1,4 +1,4 @@
-"""What real servers answered (`fixtures/exchanges`), before `adapter serve`, the wrapped client and the agent."""
+"""Recorded answers of real servers (`fixtures/exchanges`), behind `adapter serve`, the wrapped client and the agent."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Exchange:
 
     @property
     def text(self) -> str:
-        """What the model wrote."""
+        """The model's text."""
         lines = [line.removeprefix("data: ") for line in self.body.splitlines()] if self.streams else [self.body]
         values = [json.loads(line) for line in lines if line and line != "[DONE]"]
         messages = [
@@ -61,7 +61,7 @@ class Exchange:
 
     @cached_property
     def words(self) -> str:
-        """Of an error."""
+        """The error's message."""
         said = json.loads(self.body)["error"]
         return str(said if isinstance(said, str) else said["message"])
 
@@ -99,7 +99,7 @@ def recorded(chosen: list[Exchange], path: str, server: str | None = None) -> An
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[dict[str, tuple[ScriptedServer, str]]]:
-    """By server: one that answers as it did, and ours in front."""
+    """Yield a server that replays recordings and ours in front of it, for each kind."""
     with ScriptedServer() as an_ollama, ScriptedServer() as llama_cpp:
         an_ollama.on("/api/version", as_json(200, {"version": "0.0.0"}))
         llama_cpp.on("/props", as_json(200, {"default_generation_settings": {"n_ctx": 4096}}, server="llama.cpp"))
@@ -109,7 +109,7 @@ def served() -> Iterator[dict[str, tuple[ScriptedServer, str]]]:
 
 @pytest.fixture
 def before(served: dict[str, tuple[ScriptedServer, str]], exchange: Exchange) -> tuple[ScriptedServer, str]:
-    """The server that gives ``exchange``, and the address of ours."""
+    """Yield the server that replays ``exchange`` and our address."""
     upstream, url = served[exchange.server]
     upstream.replies.pop(CHAT, None)
     upstream.replies.pop(NATIVE, None)
@@ -128,7 +128,7 @@ def client(request: pytest.FixtureRequest, before: tuple[ScriptedServer, str]) -
 
 
 def ask(client: openai.OpenAI, exchange: Exchange) -> Any:
-    """The choice, joined by the SDK's own helper where the server streamed."""
+    """Return the choice, assembled by the SDK's helper if streamed."""
     fields: Any = {"model": exchange.request["model"], "messages": ASK, "tools": TOOLS}
     if not exchange.streams:
         return client.chat.completions.create(**fields).choices[0]
@@ -136,8 +136,8 @@ def ask(client: openai.OpenAI, exchange: Exchange) -> Any:
         return stream.get_final_completion().choices[0]
 
 
-def test_what_was_recorded_is_there():
-    """Both servers, both of Ollama's interfaces, whole and streamed, calls and errors."""
+def test_recordings_exist():
+    """Both servers, both of Ollama's APIs, buffered and streamed, calls and errors."""
     assert {(each.server, each.path, each.streams) for each in CALLS} == {
         ("ollama", CHAT, False),
         ("ollama", CHAT, True),
@@ -155,8 +155,8 @@ def test_what_was_recorded_is_there():
 
 
 @recorded(CALLS, CHAT)
-def test_what_a_model_wrote_is_a_tool_call(client, before, exchange):
-    """Bare, fenced, with the keys sorted, in markers with and without their end."""
+def test_recorded_text_becomes_tool_call(client, before, exchange):
+    """Bare, fenced, with sorted keys, in markers with and without their end."""
     choice = ask(client, exchange)
     ((name, arguments),) = [(call.function.name, call.function.arguments) for call in choice.message.tool_calls]
     path = "string" if '"string"' in exchange.text else "src/main.rs"
@@ -166,8 +166,8 @@ def test_what_a_model_wrote_is_a_tool_call(client, before, exchange):
 
 
 @recorded(TEXTS, CHAT)
-def test_text_stays_text(client, exchange):
-    """To the letter, with the server's own reason for its end."""
+def test_recorded_text_stays_text(client, exchange):
+    """Verbatim, with the server's own finish reason."""
     choice = ask(client, exchange)
     assert choice.message.content == exchange.text
     assert choice.message.tool_calls is None
@@ -175,8 +175,8 @@ def test_text_stays_text(client, exchange):
 
 
 @recorded(ERRORS, CHAT)
-def test_an_error_is_the_sdks_own(client, exchange):
-    """By its status, in the server's words."""
+def test_recorded_error_raises_sdk_exception(client, exchange):
+    """By its status, with the server's message."""
     with pytest.raises(STATUS[exchange.status]) as caught:
         client.chat.completions.create(model="m", messages=ASK, tools=TOOLS)
     assert exchange.words in str(caught.value)
@@ -184,14 +184,14 @@ def test_an_error_is_the_sdks_own(client, exchange):
 
 @pytest.fixture
 def native(before: tuple[ScriptedServer, str]) -> Iterator[Any]:
-    """Ollama's own client, before ours."""
+    """Ollama's own client with our server."""
     client = ollama.Client(before[1].removesuffix("/v1"))
     yield client
     client.close()
 
 
 @recorded(CALLS, NATIVE)
-def test_ollamas_own_client_gets_a_call(native, before, exchange):
+def test_ollama_client_gets_call(native, before, exchange):
     given = native.chat(exchange.request["model"], messages=ASK, tools=TOOLS, stream=exchange.streams)
     parts = list(given) if exchange.streams else [given]
     path = "string" if '"string"' in exchange.text else "src/main.rs"
@@ -204,14 +204,14 @@ def test_ollamas_own_client_gets_a_call(native, before, exchange):
 
 
 @recorded(ERRORS, NATIVE, "ollama")
-def test_ollamas_own_client_gets_the_error(native, exchange):
+def test_ollama_client_gets_error(native, exchange):
     with pytest.raises(ollama.ResponseError, match=exchange.words) as caught:
         native.chat(exchange.request["model"], messages=ASK, tools=TOOLS)
     assert caught.value.status_code == exchange.status
 
 
 @recorded([each for each in CALLS if each.streams], CHAT)
-def test_the_agent_makes_the_call(before, exchange, tmp_path):
+def test_agent_makes_recorded_call(before, exchange, tmp_path):
     """Its transport always streams."""
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "main.rs").write_text("fn main() {}\n", encoding="utf-8")
@@ -227,8 +227,8 @@ def test_the_agent_makes_the_call(before, exchange, tmp_path):
 
 
 @recorded(ERRORS, CHAT)
-def test_the_agents_transport_says_what_the_server_said(before, exchange):
-    """And what to do, at once: none of these gets better by asking again."""
+def test_agent_transport_raises_server_error(before, exchange):
+    """With advice and without retries, which would not help."""
     upstream, _ = before
     with (
         ChatClient(Endpoint(f"{upstream.url}/v1"), "m") as chat,
@@ -240,7 +240,7 @@ def test_the_agents_transport_says_what_the_server_said(before, exchange):
 
 
 class RecordedOllama(ScriptedServer):
-    """Chooses by the request, as Ollama does: with tools, a model without a template for them is a 400."""
+    """Answers by the request, like Ollama: tools for a model without a tool template are a 400."""
 
     def next_reply(self, path: str, body: Any) -> Reply:
         if body is None:
@@ -257,8 +257,8 @@ def _shape(path: str, body: dict[str, Any]) -> tuple[object, ...]:
     return path, body["model"], bool(body.get("tools")), streams, form.get("type") if isinstance(form, dict) else form
 
 
-def test_a_model_that_does_not_support_tools_has_them():
-    """Plain, Ollama says 400 to any tools for SmolLM2; through ours it makes the call that its schema enforces."""
+def test_model_without_tool_support_gets_tools():
+    """Ollama itself rejects tools for SmolLM2; through our server it makes the call enforced by its schema."""
     with RecordedOllama() as upstream:
         upstream.on("/api/version", as_json(200, {"version": "0.0.0"}))
         fields: Any = {"model": "smollm2:135m", "messages": ASK, "tools": TOOLS, "tool_choice": "required"}

@@ -1,4 +1,4 @@
-"""Models that their server says are small: words choose for them, in `adapter serve`, `wrap` and the agent alike."""
+"""Assistance for small models in `adapter serve`, `wrap` and the agent."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def models(parameters: int | None) -> Any:
 
 
 def llama_cpp(server: ScriptedServer, parameters: int | None, *texts: str) -> ScriptedServer:
-    """A llama.cpp whose template has no place for tools."""
+    """A llama.cpp whose template does not support tools."""
     props = {"default_generation_settings": {}, "chat_template": "{{ messages }}", "chat_template_caps": {}}
     server.on("/props", as_json(200, props)).on(MODELS, models(parameters))
     server.on("/apply-template", as_json(200, {"prompt": "<PROMPT>"}))
@@ -55,7 +55,7 @@ def llama_cpp(server: ScriptedServer, parameters: int | None, *texts: str) -> Sc
 
 
 def asked(url: str, text: str, **fields: Any) -> Any:
-    """The calls, and the text, of an answer."""
+    """Return the calls and the text of an answer."""
     with openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client:
         return answered(client, text, **fields)
 
@@ -68,8 +68,8 @@ def answered(client: openai.OpenAI, text: str, **fields: Any) -> Any:
     return calls, "".join(each.content or "" for each in deltas)
 
 
-def test_a_small_model_is_asked_for_one_call_of_the_tool_that_is_meant(scripted):
-    """At temperature 0, held by a grammar in which the value is that of the request."""
+def test_small_model_gets_one_forced_tool(scripted):
+    """At temperature 0, constrained by a grammar with the request's value."""
     with serving(llama_cpp(scripted, 135_000_000, CALL).url) as url:
         assert asked(url, "Show a.py") == ([{"path": "a.py"}], "")
     (body,) = scripted.bodies()
@@ -81,8 +81,8 @@ def test_a_small_model_is_asked_for_one_call_of_the_tool_that_is_meant(scripted)
     assert body["temperature"] == 0
 
 
-def test_what_fits_no_tool_is_answered_in_words(scripted):
-    """As if there were no tools; so is the result of a call. What the client says of the temperature holds."""
+def test_request_without_matching_tool_is_answered_in_words(scripted):
+    """As if there were no tools, also after a tool result. The client's temperature is kept."""
     with serving(llama_cpp(scripted, 135_000_000, "Hello.").url) as url:
         assert asked(url, "Good morning!", temperature=0.7) == ([], "Hello.")
         called = {"id": "c1", "type": "function", "function": {"name": "get_rain", "arguments": '{"town": "Bern"}'}}
@@ -102,8 +102,8 @@ def test_what_fits_no_tool_is_answered_in_words(scripted):
 
 
 @pytest.mark.parametrize("parameters", [SMALL + 1, 8_000_000_000, None])
-def test_for_larger_models_nothing_changes(scripted, parameters):
-    """Byte for byte what is sent without any guide; so with a style, a constraint, or where tools have a place."""
+def test_larger_model_is_not_assisted(scripted, parameters):
+    """The bytes are the same as without assistance; so with a style, a constraint, or a tool template."""
     with serving(llama_cpp(scripted, parameters, CALL).url) as url:
         assert asked(url, "Show a.py") == ([{"path": "a.py"}], "")
     with serving(scripted.url, "--guide", "off") as url:
@@ -117,7 +117,7 @@ def test_for_larger_models_nothing_changes(scripted, parameters):
 @pytest.mark.parametrize(
     "chosen", [["--guide", "off"], ["--style", "compact"], ["--constraint", "off"], ["--grounded"]]
 )
-def test_one_flag_or_any_choice_of_the_user_leaves_the_model_alone(scripted, chosen):
+def test_user_settings_disable_assistance(scripted, chosen):
     with serving(llama_cpp(scripted, 135_000_000, CALL).url, *chosen) as url:
         asked(url, "Show a.py")
     (body,) = scripted.bodies()
@@ -125,8 +125,8 @@ def test_one_flag_or_any_choice_of_the_user_leaves_the_model_alone(scripted, cho
     assert "get_rain" in json.dumps(body)
 
 
-def test_the_same_request_in_one_process_is_the_same_bytes():
-    """With and without the knowledge that a model is large."""
+def test_equal_requests_send_equal_bytes():
+    """Whether or not the model is known to be large."""
     body = {"model": "m", "messages": [{"role": "user", "content": "Show a.py"}], "tools": TOOLS}
     enforce = partial(constraint_fields, "llama.cpp")
     plain = translate_chat_request(body, TranslationOptions(constraints=ConstraintSettings(enforce=enforce)))
@@ -144,15 +144,15 @@ def test_the_same_request_in_one_process_is_the_same_bytes():
     )
 
 
-def test_a_template_that_knows_tools_describes_them():
-    """However small the model: it was made for that."""
+def test_tool_template_replaces_assistance():
+    """Regardless of the model's size."""
     with TemplateServer("llama.cpp", CHATML, CALL) as server, serving(server.url, "--guide", "on") as url:
         assert asked(url, "Show a.py") == ([{"path": "a.py"}], "")
         assert "get_rain" in server.prompts[-1]
 
 
-def test_it_is_said_at_the_start(scripted):
-    """With the way to have it otherwise."""
+def test_assistance_is_logged_at_start(scripted):
+    """With the option that disables it."""
     command = [sys.executable, "-m", "adapter", "serve", "--port", "0", "--upstream", llama_cpp(scripted, 9).url]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as process:
         assert process.stderr is not None
@@ -163,8 +163,8 @@ def test_it_is_said_at_the_start(scripted):
     assert "--guide off" in said[2]
 
 
-def test_wrap_and_the_agent_ask_the_same(scripted, tmp_path):
-    """The messages and the grammar that `serve` sends."""
+def test_wrap_and_agent_send_same_request(scripted, tmp_path):
+    """The same messages and grammar as `serve`."""
     llama_cpp(scripted, 135_000_000, CALL)
     with serving(scripted.url) as url:
         asked(url, "Show a.py")
@@ -194,8 +194,8 @@ def test_wrap_and_the_agent_ask_the_same(scripted, tmp_path):
     assert body["grammar"] == expected.body["grammar"]
 
 
-def test_sizes_are_what_servers_say(scripted):
-    """Of llama.cpp and Ollama; what says nothing, or nonsense, is not small."""
+def test_model_size_is_read_from_server(scripted):
+    """From llama.cpp and Ollama; missing or invalid sizes do not count as small."""
     ollama = as_json(200, {"model_info": {"general.parameter_count": 135_000_000}})
     scripted.on("/api/show", ollama, as_json(404, {"error": "no such model"}))
     assert parameter_count(Endpoint(f"{scripted.url}/v1", "ollama"), "m") == 135_000_000
@@ -208,7 +208,7 @@ def test_sizes_are_what_servers_say(scripted):
     assert SmallModelCheck(endpoint, "off").assists_for("") is None
 
 
-def test_random_weights_make_the_call_that_was_meant(random_engine):
-    """The smallest model there is, through a real llama.cpp: words leave it nothing to do wrong."""
+def test_random_model_makes_expected_call(random_engine):
+    """A tiny model through a real llama.cpp: the constraint leaves it only the right call."""
     with serving(random_engine.endpoint.base_url) as url:
         assert asked(url, "Show a.py", max_tokens=200) == ([{"path": "a.py"}], "")

@@ -1,4 +1,4 @@
-"""A model server that sends what no model server should: that costs its own answer, and nothing else."""
+"""A malicious model server can spoil only its own answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def errors(sent: bytes) -> list[str]:
 
 @contextmanager
 def answering(head: bytes, pieces: Callable[[], Iterator[bytes]]) -> Iterator[str]:
-    """A server of bare bytes: to each connection the head and then the pieces, until the other side has enough."""
+    """A raw server that sends the head and then the pieces on each connection, until the client disconnects."""
 
     def serve(connection: socket.socket) -> None:
         with connection:
@@ -73,17 +73,17 @@ def answering(head: bytes, pieces: Callable[[], Iterator[bytes]]) -> Iterator[st
             accepting.join()
 
 
-def test_answers_that_nobody_asked_for_end_the_stream():
-    """Each of them would get a parser of its own."""
+def test_unrequested_choices_end_stream():
+    """Each choice would need a parser of its own."""
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
     sent = b"".join(streamed.feed(encode_event(numbered(index))) for index in range(20_000))
-    assert errors(sent) == ["the model server sent answer number 1 (from 0 on), and one answer was asked for"]
+    assert errors(sent) == ["the model server sent answer 1 (0-based); expected one answer"]
     assert streamed.is_done
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_several_answers_are_as_many_as_were_asked_for(stream):
-    """The unmodified client gets both, or hears that there was one too many."""
+def test_choices_are_limited_to_n(stream):
+    """The unmodified client gets both choices, or an error if there is one too many."""
 
     def said(asked: Any) -> Iterator[Any]:
         wanted = 2 + (asked["messages"][-1]["content"] == "More!")
@@ -106,16 +106,16 @@ def test_several_answers_are_as_many_as_were_asked_for(stream):
 
     with LiveUpstream(said) as upstream, serving(upstream.url) as url, connected(url) as client:
         assert ask(client, "Some.") == ["Hi", "Hi"]
-        with pytest.raises(openai.APIError, match=r"answer number 2 \(from 0 on\), and 2 answers were asked for"):
+        with pytest.raises(openai.APIError, match=r"answer 2 \(0-based\); expected 2 answers"):
             ask(client, "More!")
 
 
 @pytest.mark.parametrize("number", [0, MAX_ANSWERS + 1, "many", True, 1.5])
-def test_more_answers_than_may_be_asked_for_are_a_400(number):
+def test_invalid_n_returns_400(number):
     with LiveUpstream(lambda _: iter(())) as upstream, serving(upstream.url) as url:
         status, said = post(url.removesuffix("/v1"), json.dumps({**ASKING, "n": number}).encode())
     assert (status, said["error"]["param"]) == (400, "n")
-    assert said["error"]["message"].startswith("'n' must be a number from 1 to 128, got ")
+    assert said["error"]["message"].startswith("'n' must be between 1 and 128, got ")
 
 
 @pytest.mark.parametrize(
@@ -123,12 +123,12 @@ def test_more_answers_than_may_be_asked_for_are_a_400(number):
     [
         (delta("a" * 100), "the model's answer has more than 5,000 characters"),
         (delta("<tool_call>" * 10), "the model's answer has more than 5,000 characters"),
-        (delta(reasoning_content="a" * 100), "the model server sent more than 90,000 bytes, and no end"),
-        (delta(), "the model server sent more than 90,000 bytes, and no end"),
+        (delta(reasoning_content="a" * 100), "the model server sent more than 90,000 bytes without an end"),
+        (delta(), "the model server sent more than 90,000 bytes without an end"),
     ],
     ids=["text", "openings", "reasoning", "nothing"],
 )
-def test_an_answer_without_an_end_ends(monkeypatch, event, why):
+def test_endless_answer_is_stopped(monkeypatch, event, why):
     monkeypatch.setattr(openai_choice, "MAX_CHARACTERS", 5_000)
     monkeypatch.setattr(exchange, "MAX_STREAM_BYTES", 90_000)
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
@@ -140,12 +140,12 @@ def test_an_answer_without_an_end_ends(monkeypatch, event, why):
     assert errors(sent) == [why]
 
 
-def test_comments_without_an_end_end(monkeypatch):
-    """Signs of life and nothing else."""
+def test_endless_comments_are_stopped(monkeypatch):
+    """Endless comments and no data."""
     monkeypatch.setattr(exchange, "MAX_STREAM_BYTES", 90_000)
     streamed = StreamedExchange(translate_chat_request({**ASKING, "stream": True}, TranslationOptions()), 0)
     sent = b"".join(streamed.feed(b": ping\n\n" * 100) for _ in range(200))
-    assert errors(sent) == ["the model server sent more than 90,000 bytes, and no end"]
+    assert errors(sent) == ["the model server sent more than 90,000 bytes without an end"]
 
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
@@ -162,8 +162,8 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\
     ],
     ids=["body without an end", "gzip bomb", "flood of headers", "header without an end", "no HTTP"],
 )
-def test_floods_of_bytes_are_a_502(head, pieces):
-    """Also for a server that looks at what is behind it first; the next request is answered like this one."""
+def test_oversized_answer_returns_502(head, pieces):
+    """Also during server detection; the next request gets the same error."""
     with answering(head, pieces) as upstream, serving(upstream) as url:
         for _ in range(2):
             status, said = post(url.removesuffix("/v1"), json.dumps(ASKING).encode())

@@ -1,4 +1,4 @@
-"""`adapter serve --view`: who gets to see its page, and that it tells what happens while it does."""
+"""`adapter serve --view`: access to its page, and live updates."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ API_KEY = "clients-show-this-key"
 
 
 def printed(run: Running) -> tuple[str, str]:
-    """The server's own address, and that of its page."""
+    """Yield the address of the server and of its page."""
     url = run.first_line().split()[1].rstrip(",")
     until = time.monotonic() + 100
-    while not (found := re.search(r"^to see: (\S+)\n", run.stderr.read_text(encoding="utf-8"), re.MULTILINE)):
+    while not (found := re.search(r"^live view: (\S+)\n", run.stderr.read_text(encoding="utf-8"), re.MULTILINE)):
         assert time.monotonic() < until, run.stderr.read_text(encoding="utf-8")
         time.sleep(0.01)
     return url, found[1]
@@ -52,7 +52,7 @@ def printed(run: Running) -> tuple[str, str]:
 
 @contextmanager
 def viewed(*options: str) -> Iterator[tuple[Slow, str, str, Running]]:
-    """A model that ends when it is told to, a server before it with a page, the page's address, and the process."""
+    """Yield a model that ends on command, a server with a page, the page's address and the process."""
     model = Slow()
     with (
         LiveUpstream(model.answer) as upstream,
@@ -80,7 +80,7 @@ def closed_one() -> Iterator[tuple[Slow, str, str]]:
 
 @contextmanager
 def page_of(live: LiveExchanges, port: int = 0) -> Iterator[str]:
-    """The address of a server that has nothing but the page."""
+    """Yield the address of a server with only the page."""
     import uvicorn
 
     from adapter.server.http_protocol import BoundedConfig
@@ -110,7 +110,7 @@ def get(url: str, path: str, headers: dict[str, str]) -> Any:
 
 
 class Looking:
-    """A page that looks on, until the block ends."""
+    """Keep a page open during the block."""
 
     def __init__(self, url: str, headers: dict[str, str], since: str = "") -> None:
         self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
@@ -126,7 +126,7 @@ class Looking:
         self._connection.close()
 
     def next(self) -> Any:
-        """What the next event tells; None where there is none any more."""
+        """Return the next event's data, or None at the end."""
         for line in self.response:
             if line.startswith(b"id: "):
                 self.last_id = line[4:].decode().strip()
@@ -135,7 +135,7 @@ class Looking:
         return None
 
     def until(self, mark: str) -> Any:
-        """The first row with ``mark``."""
+        """Return the first row with ``mark``."""
         while changes := self.next():
             for row in changes["rows"]:
                 if mark in row["marks"]:
@@ -152,7 +152,7 @@ class Looking:
     [{}, {"Cookie": "adapter_view_0=x"}, {"Authorization": "Bearer x"}, {"X-Api-Key": "é".encode().decode("latin-1")}],
     ids=["nothing", "a cookie", "a key", "no ASCII"],
 )
-def test_without_the_key_there_is_a_form_and_nothing_else(open_one, closed_one, path, headers):
+def test_page_without_key_shows_only_form(open_one, closed_one, path, headers):
     for _, url, page in (open_one, closed_one):
         name = f"adapter_view_{urlsplit(url).port}"
         status, told, body = ask(url, path, {**headers, **({"Cookie": f"{name}=x"} if "Cookie" in headers else {})})
@@ -162,8 +162,8 @@ def test_without_the_key_there_is_a_form_and_nothing_else(open_one, closed_one, 
         assert urlsplit(page).query.partition("=")[2] not in body or not urlsplit(page).query
 
 
-def test_the_printed_address_leads_to_the_page(open_one):
-    """By way of a cookie that is none of the key; then neither address nor page has it."""
+def test_logged_address_opens_page(open_one):
+    """Through a cookie that does not contain the key; neither address nor page contains it."""
     _, url, page = open_one
     key = urlsplit(page).query.removeprefix("key=")
     assert len(key) > 20
@@ -189,7 +189,6 @@ def test_the_printed_address_leads_to_the_page(open_one):
 
 
 def sent(url: str, body: str, **headers: str) -> tuple[int, dict[str, str]]:
-    """A form."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
     connection.request("POST", "/view/", body, {"Content-Type": "application/x-www-form-urlencoded", **headers})
     response = connection.getresponse()
@@ -197,8 +196,8 @@ def sent(url: str, body: str, **headers: str) -> tuple[int, dict[str, str]]:
     return response.status, {name.lower(): value for name, value in response.getheaders()}
 
 
-def test_where_clients_need_a_key_it_is_the_pages_too(closed_one):
-    """By the form; its cookie opens nothing but the page. A program sends it as ever."""
+def test_page_uses_client_api_key(closed_one):
+    """With the form; its cookie opens only the page. Programs send the key as usual."""
     _, url, page = closed_one
     assert urlsplit(page).query == ""
     own = f"http://{urlsplit(url).netloc}"
@@ -218,7 +217,7 @@ def test_where_clients_need_a_key_it_is_the_pages_too(closed_one):
     ("body", "status"),
     [("key=" + "x" * 5_000, 413), ("", 303), ("&".join(f"a{each}=1" for each in range(99)), 303), ("key=%ff%00", 303)],
 )
-def test_a_form_is_bounded(closed_one, body, status):
+def test_form_size_is_limited(closed_one, body, status):
     found, headers = sent(closed_one[1], body)
     assert (found, "set-cookie" in headers) == (status, False)
 
@@ -234,7 +233,7 @@ def test_a_form_is_bounded(closed_one, body, status):
     ],
     ids=str,
 )
-def test_other_pages_get_nothing_whatever_they_know(open_one, headers, status):
+def test_cross_site_requests_are_rejected(open_one, headers, status):
     _, url, page = open_one
     known = cookie(url, page)
     for path in ("/view/", "/view/rows", "/view/exchanges/1", f"/view/?{urlsplit(page).query}"):
@@ -242,14 +241,14 @@ def test_other_pages_get_nothing_whatever_they_know(open_one, headers, status):
     assert sent(url, urlsplit(page).query, **headers)[0] == status
 
 
-def test_without_the_option_there_is_no_page(scripted):
+def test_page_requires_option(scripted):
     with started("serve", "--upstream", scripted.url, "--port", "0") as run:
         url = run.first_line().split()[1].rstrip(",")
         assert ask(url, "/view/")[0] == 404
 
 
-def test_no_line_of_the_log_has_the_key(scripted):
-    """Nor of JSON, whoever showed it in an address."""
+def test_log_does_not_contain_key(scripted):
+    """Not even as JSON, or when it was in an address."""
     with started(
         "serve", "--upstream", scripted.url, "--port", "0", "--view", "--log-json", "--api-key", API_KEY
     ) as run:
@@ -265,10 +264,10 @@ def test_no_line_of_the_log_has_the_key(scripted):
     assert "another-key" not in said
 
 
-def test_several_workers_are_refused():
+def test_several_workers_are_rejected():
     done = adapter("serve", "--upstream", "http://127.0.0.1:9", "--port", "0", "--view", "--workers", "2")
     assert done.returncode != 0
-    assert "each of several workers would show its own exchanges" in done.stderr
+    assert "--view does not work with several workers" in done.stderr
     assert UsageError.__name__ not in done.stderr
 
 
@@ -276,8 +275,8 @@ def test_several_workers_are_refused():
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_an_exchange_is_told_while_it_goes_on(open_one, stream):
-    """From the request on, its text so far, and its end."""
+def test_running_exchange_is_streamed(open_one, stream):
+    """From the request on, with its text so far, and its end."""
     model, url, page = open_one
     known = cookie(url, page)
     name = f"stream-{stream}"
@@ -302,7 +301,7 @@ def test_an_exchange_is_told_while_it_goes_on(open_one, stream):
     assert [each["name"] for each in again["readings"]] == ["As read then", "As read now: hermes, strict"]
 
 
-def test_a_client_that_goes_is_told(open_one):
+def test_client_disconnect_is_reported(open_one):
     model, url, page = open_one
     with Looking(url, cookie(url, page)) as looking:
         response = Client(url, "left alone", tools=TOOLS).response()
@@ -314,8 +313,8 @@ def test_a_client_that_goes_is_told(open_one):
             row = next(each for each in looking.next()["rows"] if each["number"] == row["number"])
 
 
-def test_who_comes_back_hears_what_is_new(open_one):
-    """By the id of the last event; of another server's it hears all."""
+def test_reconnected_page_gets_new_changes(open_one):
+    """From the id of the last event; after a restart it gets everything."""
     model, url, page = open_one
     known = cookie(url, page)
 
@@ -347,15 +346,15 @@ def test_who_comes_back_hears_what_is_new(open_one):
         ("rows/", 404),
     ],
 )  # fmt: skip
-def test_what_is_not_there_is_said(open_one, path, status):
+def test_invalid_path_returns_error(open_one, path, status):
     _, url, page = open_one
     found, headers, body = ask(url, f"/view/{path}", cookie(url, page))
     assert (found, headers["content-type"]) == (status, "application/json")
     assert json.loads(body)["error"]["message"]
 
 
-def test_so_many_pages_may_look_on(open_one):
-    """One that leaves makes room."""
+def test_number_of_pages_is_limited(open_one):
+    """A closed page frees its slot."""
     _, url, page = open_one
     known = cookie(url, page)
     with ExitStack() as stack:
@@ -368,8 +367,8 @@ def test_so_many_pages_may_look_on(open_one):
             assert time.monotonic() < until
 
 
-def test_one_who_does_not_read_misses_what_was_between_and_not_the_end(monkeypatch):
-    """More changes than any buffer holds; the model's stream waits for nobody who looks on."""
+def test_slow_page_skips_intermediate_states(monkeypatch):
+    """More changes than fit into buffers; the model's stream does not wait for pages."""
     monkeypatch.setattr("adapter.server.live_view.TICK_S", 0.005)
     live = LiveExchanges(Redactor({}))
     with page_of(live) as address, Looking(address, {"Authorization": "Bearer k"}) as looking:
@@ -391,7 +390,7 @@ def test_one_who_does_not_read_misses_what_was_between_and_not_the_end(monkeypat
     live.close()
 
 
-def test_it_records_besides_and_no_secret_is_in_either(scripted, tmp_path, monkeypatch):
+def test_recording_and_view_redact_secrets(scripted, tmp_path, monkeypatch):
     from tests.scripted_server import CHAT, as_json
     from tests.server.test_wrap import completion
 
@@ -413,8 +412,8 @@ def test_it_records_besides_and_no_secret_is_in_either(scripted, tmp_path, monke
 # ---------------------------------------------------------------- the end
 
 
-def test_a_page_holds_no_drain_up():
-    """Its stream ends at SIGTERM; the client's goes on to its end."""
+def test_open_page_does_not_delay_drain():
+    """Its stream ends on SIGTERM; the client's stream continues to its end."""
     with viewed() as (model, url, page, run), ThreadPoolExecutor() as threads:
         stream = threads.submit(Client(url, "a", tools=TOOLS).text)
         assert model.next() == "a"
@@ -431,8 +430,8 @@ def test_a_page_holds_no_drain_up():
             assert not run.process.is_alive()
 
 
-def test_nor_does_one_that_does_not_read():
-    """Its connection takes nothing any more."""
+def test_stalled_page_does_not_delay_drain():
+    """Its connection reads nothing."""
 
     async def looks_on() -> list[str]:
         live, stopping, sent = LiveExchanges(Redactor({})), asyncio.Event(), []
@@ -458,8 +457,8 @@ def test_nor_does_one_that_does_not_read():
     assert asyncio.run(looks_on()) == ["http.response.start", *["http.response.body"] * 2]
 
 
-def test_a_page_holds_no_end_up():
-    """Ctrl-C, while somebody looks on: the server has not to break anything off."""
+def test_open_page_does_not_delay_exit():
+    """Ctrl-C with an open page: nothing has to be cut off."""
     with viewed() as (_, url, page, run), Looking(url, cookie(url, page)) as looking:
         assert run.process.pid is not None
         os.kill(run.process.pid, signal.SIGINT)

@@ -21,8 +21,8 @@ def conversation(messages, headers=(), **body):
     return conversation_key(dict(headers), json.dumps({"model": "m", "messages": messages, **body}).encode())
 
 
-def test_a_conversation_stays_itself_while_it_grows():
-    """By the user's first words; a header, or the key for prompt caches, goes before them."""
+def test_conversation_key_is_stable_while_it_grows():
+    """The user's first words; a header or the prompt cache key takes precedence."""
     first, other = {"role": "user", "content": "Hi"}, {"role": "user", "content": "Hello"}
     system = {"role": "system", "content": "It is noon."}
     begun = conversation([first])
@@ -33,13 +33,13 @@ def test_a_conversation_stays_itself_while_it_grows():
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[" * 100_000, b"5", b"\xff", b'{"messages": 5}', b'{"messages": [5]}'])
-def test_any_body_has_a_conversation_or_none(body):
-    """Nothing is raised: what is wrong with it the server says."""
+def test_conversation_key_accepts_any_body(body):
+    """Nothing is raised: the server reports invalid bodies."""
     assert isinstance(conversation_key({}, body), str)
 
 
-def test_another_model_server_moves_few():
-    """Rendezvous hashing: only those move that the new one takes."""
+def test_added_upstream_moves_few_conversations():
+    """Rendezvous hashing: only conversations of the new upstream move."""
     two, three = dict.fromkeys("ab"), dict.fromkeys("abc")
     moved = [n for n in map(str, range(300)) if _nearest(n, two) != _nearest(n, three)]
     assert {_nearest(n, three) for n in moved} == {"c"}
@@ -55,13 +55,13 @@ def test_another_model_server_moves_few():
         ({"upstream": "http://127.0.0.1:1", "host": "models.example"}, "api_key"),
     ],
 )
-def test_wrong_arguments_are_refused_at_the_start(args, why, monkeypatch):
-    """With what there is; before any replica begins."""
+def test_invalid_arguments_raise_at_start(args, why, monkeypatch):
+    """With the available choices, before any replica starts."""
     monkeypatch.delenv("ADAPTER_API_KEY", raising=False)
     with pytest.raises(UsageError, match=why):
         app(args)
 
 
-def test_several_servers_may_be_said_in_one_word():
-    """As `serve run` gives them."""
+def test_upstreams_can_be_one_comma_separated_value():
+    """As passed by `serve run`."""
     assert RayServeConfig(upstream="http://a, http://b").upstream == ["http://a", "http://b"]  # type: ignore[arg-type]

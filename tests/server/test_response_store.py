@@ -1,4 +1,4 @@
-"""The store of answers: within its bounds of size and age, in memory and in a file."""
+"""The response store: limits of size and age, in memory and in a file."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def clock() -> list[float]:
     return [0.0]
 
 
-def test_the_oldest_go_where_there_is_too_much(clock):
-    """And whatever went on from them cannot go on any more."""
+def test_full_store_evicts_oldest(clock):
+    """Conversations that continued from evicted responses cannot be continued."""
     store = ResponseStore(max_bytes=20_000, now=lambda: clock[0])
     for number in range(40):
         clock[0] += 1
-        store.keep(answer(number, f"resp_{number - 1}" if number else None, "x" * 1_000), [])
+        store.save(answer(number, f"resp_{number - 1}" if number else None, "x" * 1_000), [])
     assert store.response("resp_0") is None
     assert store.response("resp_39") is not None
     assert store.history("resp_39") is None
@@ -38,42 +38,42 @@ def test_the_oldest_go_where_there_is_too_much(clock):
     store.close()
 
 
-def test_what_is_used_stays(clock):
+def test_used_entries_are_not_evicted(clock):
     store = ResponseStore(max_age_s=10, now=lambda: clock[0])
-    store.keep(answer(1), [])
-    store.keep(answer(2), [])
+    store.save(answer(1), [])
+    store.save(answer(2), [])
     for _ in range(4):
         clock[0] += 4
         assert store.history("resp_1")
-        store.keep(answer(3), [])
+        store.save(answer(3), [])
     assert store.response("resp_2") is None
     assert store.response("resp_1")
     store.close()
 
 
-def test_an_answer_larger_than_the_store_is_not_kept():
+def test_oversized_response_is_not_stored():
     store = ResponseStore(max_bytes=1_000)
-    store.keep(answer(1, text="x" * 2_000), [])
+    store.save(answer(1, text="x" * 2_000), [])
     assert store.response("resp_1") is None
     store.close()
 
 
-def test_a_chain_that_bites_its_tail_ends():
-    """Ids of ours are random; whoever writes the file may still make a circle."""
+def test_cyclic_history_ends():
+    """Generated ids are random, but a file may contain a cycle."""
     store = ResponseStore()
-    store.keep(answer(1, "resp_2"), [{"role": "user", "content": "a"}])
-    store.keep(answer(2, "resp_1"), [])
+    store.save(answer(1, "resp_2"), [{"role": "user", "content": "a"}])
+    store.save(answer(2, "resp_1"), [])
     assert len(store.history("resp_2") or ()) == 3
     store.close()
 
 
-def test_answers_are_kept_from_many_threads(tmp_path):
-    """What was kept soon is there for whoever reads next."""
+def test_store_is_thread_safe(tmp_path):
+    """A saved response is visible to the next reader."""
     store = ResponseStore(tmp_path / "a.db")
 
     def keep(start: int) -> None:
         for number in range(start, start + 20):
-            store.keep_soon(answer(number), [{"role": "user", "content": str(number)}])
+            store.save_soon(answer(number), [{"role": "user", "content": str(number)}])
             assert store.response(f"resp_{number}") is not None
 
     threads = [threading.Thread(target=keep, args=(100 * each,)) for each in range(4)]
@@ -85,19 +85,19 @@ def test_answers_are_kept_from_many_threads(tmp_path):
     store.close()
 
 
-def test_credentials_do_not_get_into_a_file(tmp_path):
-    """Those of the environment and whatever looks like one; in memory the conversation stays as it was."""
+def test_file_has_no_credentials(tmp_path):
+    """Credentials of the environment or with a known pattern; a store in memory is unchanged."""
     secrets = Redactor({"DEPLOY_TOKEN": "tralala-17"}, ["ours-4711"])
     for file, is_there in ((tmp_path / "a.db", False), (None, True)):
         store = ResponseStore(file, secrets)
-        store.keep(answer(1), [{"role": "user", "content": "tralala-17 and ours-4711"}])
-        assert ("tralala-17" in str(store.given("resp_1"))) is is_there
-        assert ("ours-4711" in str(store.given("resp_1"))) is is_there
+        store.save(answer(1), [{"role": "user", "content": "tralala-17 and ours-4711"}])
+        assert ("tralala-17" in str(store.input_items("resp_1"))) is is_there
+        assert ("ours-4711" in str(store.input_items("resp_1"))) is is_there
         store.close()
 
 
-def test_a_file_of_somebody_else_is_left_alone(tmp_path):
-    """No database, a database of another version, a place where nothing can be written."""
+def test_foreign_file_is_rejected(tmp_path):
+    """Not a database, a database of another version, an unwritable path."""
     text, other = tmp_path / "notes.txt", tmp_path / "other.db"
     text.write_text("Not a database, but longer than the head of one. " * 40)
     tables = sqlite3.connect(other)
@@ -109,19 +109,19 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path):
     assert text.read_text().startswith("Not a database")
 
 
-def test_an_id_that_no_file_can_hold_harms_nobody():
+def test_id_with_surrogate_is_stored():
     store = ResponseStore()
-    store.keep_soon(answer(1), [{"role": "user", "content": "\ud800", "id": "\ud800"}])
-    assert store.given("resp_1") == [{"type": "message", "role": "user", "content": "\ud800", "id": "\ud800"}]
+    store.save_soon(answer(1), [{"role": "user", "content": "\ud800", "id": "\ud800"}])
+    assert store.input_items("resp_1") == [{"type": "message", "role": "user", "content": "\ud800", "id": "\ud800"}]
     assert store.item("\ud800") == store.item("?")
     assert store.history("resp_\ud800") is None
     store.close()
 
 
-def test_a_full_disk_costs_no_answer(tmp_path, caplog):
+def test_full_disk_is_logged(tmp_path, caplog):
     store = ResponseStore(tmp_path / "a.db")
     store._tables.execute("DROP TABLE items")
-    store.keep_soon(answer(1), [])
+    store.save_soon(answer(1), [])
     assert store.conversation("conv_1") is None
-    assert "was not kept" in caplog.text
+    assert "was not stored" in caplog.text
     store.close()

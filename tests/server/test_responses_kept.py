@@ -1,4 +1,4 @@
-"""Answers that the openai SDK comes back to: the next request refers to them, or they are read and deleted."""
+"""Stored responses with the openai SDK: referenced by the next request, read and deleted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def client(shared: tuple[ScriptedServer, str]) -> Iterator[openai.OpenAI]:
 
 
 def said(upstream: ScriptedServer) -> list[tuple[str, str]]:
-    """Who said what in the last request to the model, without the tools."""
+    """Return the roles and texts of the last request to the model, without the tools."""
     return [
         (message["role"], str(message["content"]).split("\n\n# Tools")[0])
         for message in upstream.bodies()[-1]["messages"]
@@ -36,8 +36,9 @@ def said(upstream: ScriptedServer) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("way", ["served", "wrapped"])
 @streamed_and_whole
-def test_a_request_goes_on_where_an_answer_ended(client, upstream, stream, way):
-    """With ``previous_response_id`` only the result comes, and the model reads the whole conversation; three turns."""
+def test_previous_response_is_continued(client, upstream, stream, way):
+    """The client sends only the result with ``previous_response_id``, and the model gets the whole conversation; three
+    turns."""
     if way == "wrapped":
         client = wrap(openai.OpenAI(base_url=f"{upstream.url}/v1", api_key="k", max_retries=0))
     upstream.on(CHAT, *(scripted_answer(text, "stop", stream) for text in (f"I look.\n{CALL}", "It is 1.", "Bye.")))
@@ -59,8 +60,8 @@ def test_a_request_goes_on_where_an_answer_ended(client, upstream, stream, way):
 
 
 @streamed_and_whole
-def test_items_are_referred_to_by_id(client, upstream, stream):
-    """As the AI SDK does by itself."""
+def test_item_references_are_resolved(client, upstream, stream):
+    """As the AI SDK does by default."""
     upstream.on(CHAT, scripted_answer(f"I look.\n{CALL}", "stop", stream), scripted_answer("Done.", "stop", stream))
     first = ask(client, stream)
     (call,) = [item for item in first.output if item.type == "function_call"]
@@ -74,7 +75,7 @@ def test_items_are_referred_to_by_id(client, upstream, stream):
 
 
 @streamed_and_whole
-def test_an_answer_is_read_and_deleted(client, upstream, stream):
+def test_stored_response_can_be_read_and_deleted(client, upstream, stream):
     upstream.on(CHAT, scripted_answer(f"I look.\n{CALL}", "stop", stream))
     answer = ask(client, stream, metadata={"job": "7"})
     kept = client.responses.retrieve(answer.id)
@@ -93,27 +94,27 @@ def test_an_answer_is_read_and_deleted(client, upstream, stream):
 
 
 @streamed_and_whole
-def test_what_is_not_to_be_stored_is_not(client, upstream, stream):
+def test_store_false_is_honoured(client, upstream, stream):
     upstream.on(CHAT, scripted_answer("Hi.", "stop", stream))
     answer = ask(client, stream, store=False)
     with pytest.raises(openai.NotFoundError):
         client.responses.retrieve(answer.id)
 
 
-def test_tokens_are_counted_before_they_are_sent(client, upstream):
+def test_input_tokens_are_counted(client, upstream):
     bare = client.responses.input_tokens.count(model="m", input="Read a.py").input_tokens
     assert 3 < bare < 30
     assert client.responses.input_tokens.count(model="m", input="Read a.py", tools=TOOLS).input_tokens > bare + 50
     assert upstream.bodies() == []
 
 
-def test_two_equal_requests_are_two_answers(client, upstream):
+def test_equal_requests_create_two_responses(client, upstream):
     upstream.on(CHAT, scripted_answer("Hi.", "stop", False))
     assert ask(client, False).id != ask(client, False).id
 
 
-def test_a_conversation_grows_by_its_answers(client, upstream):
-    """Created, asked in, listed, changed and deleted, by the SDK."""
+def test_conversation_collects_responses(client, upstream):
+    """Create, use, list, update and delete it with the SDK."""
     upstream.on(CHAT, *(scripted_answer(text, "stop", False) for text in ("Hello Ada.", "You are Ada.")))
     begun = client.conversations.create(
         items=[{"type": "message", "role": "developer", "content": "Be kind."}], metadata={"for": "ada"}
@@ -135,18 +136,18 @@ def test_a_conversation_grows_by_its_answers(client, upstream):
         client.conversations.retrieve(begun.id)
 
 
-def test_bad_requests_about_conversations_are_refused(client):
+def test_invalid_conversation_requests_are_rejected(client):
     begun = client.conversations.create()
     with pytest.raises(openai.BadRequestError, match="at most 20"):
         client.conversations.items.create(begun.id, items=[{"role": "user", "content": "x"}] * 21)
-    with pytest.raises(openai.BadRequestError, match="of the type 'wrong'"):
+    with pytest.raises(openai.BadRequestError, match="unknown type 'wrong'"):
         client.conversations.create(items=[{"type": "wrong"}])
-    with pytest.raises(openai.BadRequestError, match="limit from 1 to 100"):
+    with pytest.raises(openai.BadRequestError, match="limit between 1 and 100"):
         client.conversations.items.list(begun.id, limit=0)
 
 
-def test_a_file_of_answers_outlives_the_server(tmp_path):
-    """Without the key that clients show, and none that a conversation holds."""
+def test_store_file_outlives_server(tmp_path):
+    """Without client keys and keys in conversations."""
     file, key = tmp_path / "answers.db", "sk-" + "a" * 40
     with ScriptedServer().on(CHAT, as_json(200, completion("Hello."))) as upstream:
         options = ("--store", str(file), "--api-key", "a-secret-of-ours")

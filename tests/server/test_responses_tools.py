@@ -1,4 +1,4 @@
-"""Tools of responses that are no plain functions, by the unmodified SDK: called, answered, sent back as their own."""
+"""Tools of the responses API other than functions, with the unmodified SDK: called, answered and sent back."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 @streamed_and_whole
-def test_a_call_is_the_clients_own_item(client, upstream, name, stream):
-    """And the same model's words when the client sends it back."""
+def test_call_becomes_client_item(client, upstream, name, stream):
+    """The model gets its own text when the client sends the item back."""
     arguments, expected = CALLS[name]
     upstream.on(CHAT, scripted_answer(call(name, **arguments), "stop", stream), scripted_answer("Ok.", "stop", False))
     answer = ask(client, stream, tools=TOOLS)
@@ -95,8 +95,8 @@ def test_a_call_is_the_clients_own_item(client, upstream, name, stream):
     assert "fine" in told["content"]
 
 
-def test_what_nobody_here_can_do_is_left_out_and_said(client, upstream):
-    """In a header of the answer."""
+def test_unsupported_tools_are_dropped_and_reported(client, upstream):
+    """In a response header."""
     upstream.on(CHAT, scripted_answer("Ok.", "stop", False))
     raw = client.responses.with_raw_response.create(
         model="m", input="Hi", tools=TOOLS, truncation="auto", text={"verbosity": "low"}
@@ -105,7 +105,7 @@ def test_what_nobody_here_can_do_is_left_out_and_said(client, upstream):
     assert "adapter-left-out" not in client.responses.with_raw_response.create(model="m", input="Hi").headers
 
 
-def test_a_tool_of_a_namespace_can_be_demanded(client, upstream):
+def test_namespaced_tool_can_be_forced(client, upstream):
     upstream.on(CHAT, scripted_answer(call("mcp__files__read", path="a"), "stop", False))
     ask(client, False, tools=TOOLS, tool_choice={"type": "function", "name": "read"})
     assert "Answer with a tool call of mcp__files__read." in upstream.bodies()[0]["messages"][-1]["content"]
@@ -114,13 +114,13 @@ def test_a_tool_of_a_namespace_can_be_demanded(client, upstream):
     assert "Answer with a tool call of shell." in upstream.bodies()[1]["messages"][-1]["content"]
 
 
-def test_a_file_that_is_written_as_it_is_becomes_a_diff(client, upstream):
+def test_plain_file_text_becomes_diff(client, upstream):
     upstream.on(CHAT, scripted_answer(call("apply_patch", type="create_file", path="a", diff="x\ny\n"), "stop", False))
     (item,) = ask(client, False, tools=TOOLS).output
     assert item.operation.diff == "+x\n+y\n"
 
 
-def test_the_text_of_a_file_is_read_and_another_refused(client, upstream):
+def test_text_file_is_included_and_others_rejected(client, upstream):
     upstream.on(CHAT, scripted_answer("Ok.", "stop", False))
     file = {"type": "input_file", "filename": "a.txt", "file_data": "data:text/plain;base64,SGVsbG8="}
     ask(client, False, input=[{"role": "user", "content": [file]}])
@@ -128,12 +128,12 @@ def test_the_text_of_a_file_is_read_and_another_refused(client, upstream):
     file = {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,SGVsbG8="}
     with pytest.raises(openai.BadRequestError, match=r"a\.pdf of the type 'application/pdf': only text"):
         ask(client, False, input=[{"role": "user", "content": [file]}])
-    with pytest.raises(openai.BadRequestError, match="not fetched from here"):
+    with pytest.raises(openai.BadRequestError, match="does not fetch"):
         ask(client, False, input=[{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}])
 
 
 def _kinds() -> list[str]:
-    """The types of all items that the SDK lets a client send."""
+    """All item types that the SDK can send."""
     found: list[str] = []
     for each in get_args(ResponseInputItemParam):
         hint = get_type_hints(each).get("type")
@@ -143,25 +143,25 @@ def _kinds() -> list[str]:
     return sorted(set(found))
 
 
-def test_the_sdk_names_its_items():
+def test_sdk_item_types_are_known():
     assert len(_kinds()) > 25
 
 
 @pytest.mark.parametrize("kind", _kinds())
-def test_every_item_that_the_sdk_knows_is_taken(kind):
-    """Said to the model, or left out by name."""
+def test_every_sdk_item_is_accepted(kind):
+    """Shown to the model or reported as dropped."""
     if kind == "item_reference":  # has been put in by then
         return
-    left_out: list[str] = []
+    dropped: list[str] = []
     item = {"type": kind, "id": "i", "call_id": "c", "role": "user", "content": "x", "name": "n", "arguments": "{}"}
     item |= {"output": "o", "input": "x", "tools": []}
-    asked = openai_responses_request.as_openai({"input": [{"role": "user", "content": "Hi"}, item]}, left_out=left_out)
-    assert len(asked["messages"]) > 1 or left_out == [f"item {kind}"] or kind == "reasoning"
+    asked = openai_responses_request.as_openai({"input": [{"role": "user", "content": "Hi"}, item]}, dropped=dropped)
+    assert len(asked["messages"]) > 1 or dropped == [f"item {kind}"] or kind == "reasoning"
     translate_chat_request(asked, TranslationOptions())
 
 
-def test_deferred_tools_come_with_the_clients_search():
-    """Not before; where OpenAI's own server would search they are all shown, since nobody searches here."""
+def test_deferred_tools_need_client_search():
+    """Not before; tools that OpenAI's server would search are all described."""
     late = {"type": "namespace", "name": "late", "tools": [{**READ, "defer_loading": True}, {**READ, "name": "now"}]}
 
     def shown(execution: str, *items: Any) -> list[str]:
@@ -178,7 +178,7 @@ def test_deferred_tools_come_with_the_clients_search():
     assert shown("server", {**found, "call_id": None}) == ["late__read", "late__now", "x"]
 
 
-def test_tools_that_come_up_later_can_be_called():
+def test_tools_introduced_later_can_be_called():
     later = {"type": "tool_search_output", "tools": [{**READ, "name": "write"}]}
     asked = openai_responses_request.as_openai({"input": [{"role": "user", "content": "Hi"}, later], "tools": [READ]})
     assert list(translate_chat_request(asked, TranslationOptions()).tools) == ["read", "write"]

@@ -1,4 +1,4 @@
-"""The openai SDK's responses, before `adapter serve` and wrapped, with a server that only knows chats."""
+"""The openai SDK's responses API, through `adapter serve` and wrapped, with a chat-only server."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def client(request: pytest.FixtureRequest, shared: tuple[ScriptedServer, str]) -
 
 
 def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> Any:
-    """The response, by the SDK's own joining of events where streamed."""
+    """Return the response, assembled by the SDK if streamed."""
     fields = {"model": "qwen3", "input": "Read a.py", "tools": TOOLS, **fields}
     if not stream:
         return client.responses.create(**fields)
@@ -64,8 +64,8 @@ streamed_and_whole = pytest.mark.parametrize("stream", [True, False], ids=["stre
 
 
 @streamed_and_whole
-def test_an_answer_has_its_items(client, upstream, stream):
-    """Reasoning, text and calls, in this order, whole and streamed alike."""
+def test_response_contains_items(client, upstream, stream):
+    """Reasoning, text and calls in this order, buffered and streamed."""
     upstream.on(CHAT, scripted_answer(f"<think>Hm.</think>I look.\n{CALL}\n{SECOND}", "stop", stream))
     answer = ask(client, stream, parallel_tool_calls=True)
     assert [item.type for item in answer.output] == ["reasoning", "message", "function_call", "function_call"]
@@ -85,8 +85,8 @@ def test_an_answer_has_its_items(client, upstream, stream):
     assert "web_search" not in body["messages"][0]["content"]
 
 
-def test_the_conversation_goes_as_messages(client, upstream):
-    """What was said and called in one go is one message; results follow."""
+def test_conversation_is_sent_as_messages(client, upstream):
+    """Text and calls of one turn become one message; results follow."""
     upstream.on(CHAT, scripted_answer("Done.", "stop", False))
     image = {"type": "input_image", "image_url": "data:image/png;base64,AA"}
     items: list[Any] = [
@@ -112,7 +112,7 @@ def test_the_conversation_goes_as_messages(client, upstream):
 
 
 @streamed_and_whole
-def test_an_answer_that_was_cut_is_incomplete(client, upstream, stream):
+def test_cut_answer_is_incomplete(client, upstream, stream):
     upstream.on(CHAT, scripted_answer(f"Far too lo{CALL[:30]}", "length", stream))
     if stream:  # the SDK's own helper knows no such end
         *_, last = client.responses.create(model="qwen3", input="Read a.py", tools=TOOLS, stream=True)
@@ -126,7 +126,7 @@ def test_an_answer_that_was_cut_is_incomplete(client, upstream, stream):
 
 
 @streamed_and_whole
-def test_a_named_tool_and_usage(client, upstream, stream):
+def test_named_tool_is_forced_and_usage_reported(client, upstream, stream):
     usage = {**delta(), "choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}}
     events = as_stream(delta(CALL), delta(finish_reason="stop"), usage)
     upstream.on(CHAT, events if stream else scripted_answer(CALL, "stop", False))
@@ -139,8 +139,8 @@ class Page(BaseModel):
     title: str
 
 
-def test_structured_output_goes_on(client, upstream):
-    """As the response format of a chat; the SDK reads it."""
+def test_structured_output_is_forwarded(client, upstream):
+    """As the chat's response format; the SDK parses the answer."""
     upstream.on(CHAT, scripted_answer('{"title": "Adapter"}', "stop", False))
     answer = client.responses.parse(model="m", input="Which title?", text_format=Page)
     assert answer.output_parsed == Page(title="Adapter")
@@ -149,13 +149,13 @@ def test_structured_output_goes_on(client, upstream):
 
 
 @streamed_and_whole
-def test_errors_are_raised(client, upstream, stream):
+def test_errors_raise_sdk_exceptions(client, upstream, stream):
     upstream.on(CHAT, as_error(404, "no model 'qwen3'"))
     with pytest.raises(openai.NotFoundError, match="no model 'qwen3'"):
         ask(client, stream)
 
 
-def test_a_server_that_dies_in_a_call_raises(client, upstream):
+def test_lost_upstream_raises(client, upstream):
     upstream.on(CHAT, as_stream(delta("I look.\n"), delta(CALL[:40]), done=False, cut=True))
     with pytest.raises(openai.APIError, match="in the middle of its answer"):
         ask(client, True)
@@ -172,14 +172,14 @@ def test_a_server_that_dies_in_a_call_raises(client, upstream):
         ({"tool_choice": {"type": "function", "name": "read_fil"}}, "tool_choice"),
     ],
 )
-def test_what_cannot_be_done_is_refused(client, upstream, fields, param):
+def test_unsupported_request_is_rejected(client, upstream, fields, param):
     with pytest.raises((openai.BadRequestError, openai.NotFoundError)) as caught:
         ask(client, False, **fields)
     assert caught.value.param == param
     assert upstream.bodies() == []
 
 
-def test_the_async_client_streams(upstream, shared):
+def test_async_client_streams(upstream, shared):
     upstream.on(CHAT, scripted_answer(f"I look.\n{CALL}", "stop", True))
 
     async def run() -> list[str]:
@@ -195,8 +195,8 @@ def test_the_async_client_streams(upstream, shared):
 
 @examples(60)
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=6), streams_arguments=st.booleans())
-def test_every_item_is_opened_filled_and_closed(pieces, streams_arguments):
-    """Whatever a model writes: numbers in order, what is done is the sum of its pieces and stands in the end."""
+def test_stream_opens_fills_and_closes_every_item(pieces, streams_arguments):
+    """For any model text: sequence numbers have no gaps, and completed items equal the sum of their deltas."""
     asked = openai_responses_request.as_openai({"model": "m", "input": "Read a.py", "tools": TOOLS, "stream": True})
     request = translate_chat_request(asked, TranslationOptions(stream_arguments=streams_arguments))
     streamed = StreamedExchange(request, 0, ResponsesWriter(answer_head({}, "resp_1", 0)))
@@ -233,14 +233,14 @@ def test_every_item_is_opened_filled_and_closed(pieces, streams_arguments):
         {}, optional=dict.fromkeys(("input", "tools", "text", "reasoning", "tool_choice"), VALUES)
     )
 )
-def test_whatever_is_asked_is_taken_or_refused(body):
+def test_any_body_is_accepted_or_rejected(body):
     try:
         translate_chat_request(openai_responses_request.as_openai(body), TranslationOptions())
     except RequestError as error:
         refusal(error)
 
 
-def test_a_stream_that_fails_says_so_in_both_shapes():
+def test_failed_stream_sends_both_error_events():
     """``error``, which the SDK raises, and ``response.failed``, for which codex waits."""
     asked = openai_responses_request.as_openai({"input": "Hi", "stream": True})
     streamed = StreamedExchange(
@@ -253,8 +253,8 @@ def test_a_stream_that_fails_says_so_in_both_shapes():
     assert last["response"]["error"] == {"code": "server_error", "message": "out of memory"}
 
 
-def test_as_json_is_not_needed_for_text_alone(client, upstream):
-    """A request without tools is a chat without tools."""
+def test_text_only_response_is_plain(client, upstream):
+    """Without tools it is a plain chat."""
     upstream.on(CHAT, as_json(200, {"choices": [{"index": 0, "message": {"content": "Hi."}, "finish_reason": "stop"}]}))
     assert client.responses.create(model="m", input="Hi").output_text == "Hi."
     assert upstream.bodies() == [{"model": "m", "messages": [{"role": "user", "content": "Hi"}]}]

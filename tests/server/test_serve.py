@@ -1,4 +1,4 @@
-"""The unmodified openai SDK against `adapter serve`, a process of its own, in front of scripted model servers."""
+"""The unmodified openai SDK with `adapter serve` as a process, in front of scripted model servers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CUT = CALL[:40]
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[tuple[ScriptedServer, str]]:
-    """A model server and ours in front of it, for all tests of this module."""
+    """Yield a model server and ours in front of it, shared by this module."""
     with ScriptedServer() as upstream, serving(upstream.url, "--keep-alive", "0.2") as url:
         yield upstream, url
 
@@ -43,7 +43,7 @@ def client(url: str) -> Iterator[openai.OpenAI]:
 
 
 def scripted_answer(text: str, finish_reason: str, stream: bool, reasoning: str = "") -> Reply:
-    """The same answer in one piece, or in characters."""
+    """The same answer in one piece, or character by character."""
     if not stream:
         whole = completion(text, finish_reason)
         whole["choices"][0]["message"] |= {"reasoning_content": reasoning} if reasoning else {}
@@ -53,7 +53,7 @@ def scripted_answer(text: str, finish_reason: str, stream: bool, reasoning: str 
 
 
 def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> tuple[Any, Any]:
-    """The message and the finish reason, by the SDK's own joining of chunks where streamed."""
+    """Return the message and the finish reason, assembled by the SDK if streamed."""
     fields = {"model": "qwen3", "messages": ASK, "tools": TOOLS, **fields}
     if not stream:
         (choice,) = client.chat.completions.create(**fields).choices
@@ -64,7 +64,7 @@ def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> tuple[Any, Any]:
 
 
 class _Joined:
-    """Chunks put together as clients do, which is a test of their shape."""
+    """Assemble chunks like clients, which tests their shape."""
 
     def __init__(self, chunks: list[Any]) -> None:
         deltas = [chunk.choices[0].delta for chunk in chunks]
@@ -106,8 +106,8 @@ streamed_and_whole = pytest.mark.parametrize("stream", [True, False], ids=["stre
     ],
     ids=["one call", "parallel", "text and call", "text", "cut text", "cut call", "call and cut call"],
 )
-def test_an_answer(client, upstream, stream, text, said, content, paths, finish_reason):
-    """Streamed or not, the client gets the same; a cut call is text."""
+def test_answer_contains_tool_call(client, upstream, stream, text, said, content, paths, finish_reason):
+    """The client gets the same streamed or not; a cut call is text."""
     upstream.on(CHAT, scripted_answer(text, said, stream))
     message, finished = ask(client, stream)
     assert (message.content or "").strip() == (content or "").strip()
@@ -118,8 +118,8 @@ def test_an_answer(client, upstream, stream, text, said, content, paths, finish_
 
 @streamed_and_whole
 @pytest.mark.parametrize("by_server", [True, False], ids=["told by the server", "in the text"])
-def test_reasoning_is_told_apart(client, upstream, stream, by_server):
-    """Both as the server's own field and as ``<think>``; no call is taken from it."""
+def test_reasoning_is_separate(client, upstream, stream, by_server):
+    """Both in the server's own field and as ``<think>``; it contains no calls."""
     thought = f"Maybe {SECOND}? No."
     reply = (
         scripted_answer(CALL, "stop", stream, reasoning=thought)
@@ -132,8 +132,8 @@ def test_reasoning_is_told_apart(client, upstream, stream, by_server):
     assert calls_of(message) == [("read_file", {"path": "a.py"})]
 
 
-def test_the_conversation_goes_as_plain_text(client, upstream):
-    """No tools, no calls, no results by role: text in the model's format; other fields untouched; no client's key."""
+def test_conversation_is_sent_as_plain_text(client, upstream):
+    """No tools, calls or tool results, but text in the model's format; other fields unchanged; no client key."""
     upstream.on(CHAT, as_json(200, completion("It is empty.")))
     call = {"id": "call_1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a.py"}'}}
     history: list[Any] = [
@@ -160,7 +160,7 @@ def test_the_conversation_goes_as_plain_text(client, upstream):
 
 @streamed_and_whole
 def test_tool_choice_none_leaves_text(client, upstream, stream):
-    """What looks like a call is not one when none was allowed."""
+    """Text that looks like a call stays text."""
     upstream.on(CHAT, scripted_answer(CALL, "stop", stream))
     message, finish_reason = ask(client, stream, tool_choice="none")
     assert (message.content, message.tool_calls or [], finish_reason) == (CALL, [], "stop")
@@ -168,8 +168,8 @@ def test_tool_choice_none_leaves_text(client, upstream, stream):
 
 
 @streamed_and_whole
-def test_a_named_tool_is_the_only_one(client, upstream, stream):
-    """The model is told so, and its call of another tool is text."""
+def test_named_tool_choice_allows_only_it(client, upstream, stream):
+    """The prompt says so, and calls of other tools are text."""
     other = {"type": "function", "function": {"name": "list_directory", "parameters": {"type": "object"}}}
     wrong = '<tool_call>\n{"name": "list_directory", "arguments": {}}\n</tool_call>'
     upstream.on(CHAT, scripted_answer(f"{wrong}\n{CALL}", "stop", stream))
@@ -181,16 +181,16 @@ def test_a_named_tool_is_the_only_one(client, upstream, stream):
 
 
 @streamed_and_whole
-def test_without_parallel_calls_there_is_one(client, upstream, stream):
-    """The first; the model's further ones are not wanted."""
+def test_disabled_parallel_calls_return_one_call(client, upstream, stream):
+    """The first; further calls are dropped."""
     upstream.on(CHAT, scripted_answer(f"{CALL}\n{SECOND}", "stop", stream))
     message, finish_reason = ask(client, stream, parallel_tool_calls=False)
     assert calls_of(message) == [("read_file", {"path": "a.py"})]
     assert finish_reason == "tool_calls"
 
 
-def test_usage_comes_when_asked_for(client, upstream):
-    """In a last chunk without choices, as OpenAI sends it."""
+def test_usage_is_sent_on_request(client, upstream):
+    """In a last chunk without choices, as from OpenAI."""
     usage = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
     last = {**delta(), "choices": [], "usage": usage}
     upstream.on(CHAT, as_stream(delta(CALL), delta(finish_reason="stop"), last))
@@ -203,8 +203,8 @@ def test_usage_comes_when_asked_for(client, upstream):
     assert upstream.bodies()[0]["stream_options"] == options
 
 
-def test_several_answers_do_not_mix(client, upstream):
-    """With ``n`` each choice has its own text and its own calls."""
+def test_choices_do_not_mix(client, upstream):
+    """With ``n`` each choice has its own text and calls."""
 
     def of(index: int, text: str | None, finish_reason: str | None = None) -> dict[str, Any]:
         event = delta(text, finish_reason)
@@ -227,15 +227,15 @@ def test_several_answers_do_not_mix(client, upstream):
     ("status", "error"),
     [(400, openai.BadRequestError), (404, openai.NotFoundError), (500, openai.InternalServerError)],
 )
-def test_the_servers_errors_pass(client, upstream, stream, status, error):
-    """With their status, and in the server's words."""
+def test_upstream_errors_are_passed_on(client, upstream, stream, status, error):
+    """With their status and message."""
     upstream.on(CHAT, as_error(status, "the model 'qwen3' has a cold"))
     with pytest.raises(error, match="has a cold"):
         ask(client, stream)
 
 
-def test_an_error_in_another_shape_is_put_into_openais(client, upstream):
-    """Ollama's own: a string."""
+def test_upstream_error_is_converted_to_openai_shape(client, upstream):
+    """Ollama's error is a string."""
     upstream.on(CHAT, as_json(400, {"error": "no such thing"}))
     with pytest.raises(openai.BadRequestError, match="no such thing") as caught:
         ask(client, False)
@@ -252,7 +252,7 @@ def test_an_error_in_another_shape_is_put_into_openais(client, upstream):
         ({"tools": [{"type": "function"}]}, "tools"),
     ],
 )
-def test_nonsense_is_refused_with_the_field_at_fault(client, upstream, fields, param):
+def test_invalid_request_names_field(client, upstream, fields, param):
     with pytest.raises(openai.BadRequestError) as caught:
         ask(client, False, **fields)
     assert caught.value.param == param
@@ -260,8 +260,8 @@ def test_nonsense_is_refused_with_the_field_at_fault(client, upstream, fields, p
 
 
 @streamed_and_whole
-def test_a_server_that_dies_in_a_call_is_an_error(client, upstream, stream):
-    """Never half a call, never an end that looks like one."""
+def test_lost_upstream_ends_stream_with_error(client, upstream, stream):
+    """Never half a call, and never a normal end."""
     upstream.on(CHAT, as_stream(delta("I look.\n"), delta(CUT), done=False, cut=True))
     with pytest.raises(openai.APIError):
         ask(client, stream)
@@ -270,27 +270,27 @@ def test_a_server_that_dies_in_a_call_is_an_error(client, upstream, stream):
 @pytest.mark.parametrize(
     "garbage", ["data: {not json", "data: [1, 2]", 'data: {"error": {"message": "out of memory"}}']
 )
-def test_garbage_is_an_error(client, upstream, garbage):
+def test_invalid_upstream_data_is_an_error(client, upstream, garbage):
     upstream.on(CHAT, as_stream(delta("Hi"), garbage, done=False))
     with pytest.raises(openai.APIError):
         ask(client, True)
 
 
-def test_no_model_server_is_a_502(upstream):
-    """With the address that was tried, and what to do."""
+def test_missing_upstream_returns_502(upstream):
+    """With the address and the next step."""
     with ScriptedServer() as gone:
         dead = gone.url
     with (
         serving(dead) as url,
         openai.OpenAI(base_url=url, api_key="k", max_retries=0) as client,
-        pytest.raises(openai.InternalServerError, match="Nothing answers at") as caught,
+        pytest.raises(openai.InternalServerError, match="No server answers at") as caught,
     ):
         ask(client, True)
     assert caught.value.status_code == 502
 
 
-def test_what_is_not_ours_passes_through(client, upstream, url):
-    """Models, chats without tools, unknown paths; health is our own and the server's."""
+def test_other_requests_pass_through(client, upstream, url):
+    """Models, chats without tools, unknown paths; /health is answered by both."""
     upstream.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
     upstream.on("/version", as_json(200, {"version": "1"}))
     upstream.on(CHAT, as_json(200, completion(CALL)))
@@ -303,7 +303,7 @@ def test_what_is_not_ours_passes_through(client, upstream, url):
     assert upstream.requests[-1][0] == "/v1/models/a%2Fb?c=%20d"
 
 
-def test_an_address_that_is_taken_says_so(url, upstream):
+def test_occupied_port_is_reported(url, upstream):
     """Exit code 2 and the next step."""
     port = str(urlsplit(url).port)
     command = [sys.executable, "-m", "adapter", "serve", "--upstream", upstream.url, "--port", port]
@@ -326,15 +326,15 @@ def test_an_address_that_is_taken_says_so(url, upstream):
         ({"Origin": "http://localhost:3000"}, 403),
     ],
 )
-def test_pages_of_other_machines_are_kept_out(upstream, url, headers, status):
-    """A page may neither send requests here nor rebind its name to this machine."""
+def test_foreign_hosts_are_rejected(upstream, url, headers, status):
+    """A web page can neither send requests nor rebind its name to this machine."""
     upstream.on(MODELS, as_json(200, {"object": "list", "data": []}))
     assert get(url, "/v1/models", headers)[0] == status
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/api/chat", "/v1/embeddings"])
-def test_bodies_without_measure_are_refused(upstream, url, path):
-    """By what they say they are, by what comes, and by what they would be in memory; the server goes on."""
+def test_oversized_bodies_are_rejected(upstream, url, path):
+    """By their announced, actual and in-memory size; the server keeps running."""
     upstream.on(MODELS, as_json(200, {"object": "list", "data": []}))
     netloc = urlsplit(url).netloc
     for body, headers, status in (
@@ -350,7 +350,7 @@ def test_bodies_without_measure_are_refused(upstream, url, path):
             headers = {"Content-Type": "application/json", **headers}
             connection.request("POST", path, body, headers, encode_chunked="Transfer-Encoding" in headers)
         response = connection.getresponse()
-        assert (response.status, b"the request's body" in response.read()) == (status, True)
+        assert (response.status, b"the request body" in response.read()) == (status, True)
         connection.close()
     assert get(url, "/v1/models")[0] == 200
 
@@ -365,8 +365,8 @@ def get(url: str, path: str, headers: dict[str, str] | None = None) -> tuple[int
         connection.close()
 
 
-def test_a_call_is_sent_when_it_is_closed_and_silence_is_filled():
-    """Text at once; while the call is written signs of life; the call before the model goes on."""
+def test_call_is_sent_on_close_with_keepalives_before():
+    """Text at once, keepalives while the call is written, and the call before the model continues."""
     close_call, end = threading.Event(), threading.Event()
 
     def answer(_: Any) -> Iterator[Any]:
@@ -398,8 +398,8 @@ def raw_stream(url: str) -> Iterator[str]:
         connection.close()
 
 
-def test_arguments_stream_when_asked_for():
-    """Fragments that join up to the call, the first while the model is still writing."""
+def test_arguments_stream_on_request():
+    """Fragments that join to the call, the first while the model is still writing."""
     go_on = threading.Event()
     start, end = CALL[: CALL.index("a.py") + 2], CALL[CALL.index("a.py") + 2 :]
 
@@ -424,8 +424,8 @@ def test_arguments_stream_when_asked_for():
     assert chunks[-1].choices[0].finish_reason == "tool_calls"
 
 
-def test_a_slow_first_word_begins_the_stream_without_it():
-    """A prompt that takes minutes to read must not look like a dead connection."""
+def test_slow_first_chunk_starts_stream_with_keepalive():
+    """A prompt that takes minutes must not look like a dead connection."""
     go_on = threading.Event()
 
     def answer(_: Any) -> Iterator[Any]:
@@ -440,8 +440,8 @@ def test_a_slow_first_word_begins_the_stream_without_it():
 
 
 @streamed_and_whole
-def test_the_model_is_stopped_when_the_client_goes(stream):
-    """The connection to it is closed, which is what stops a model server."""
+def test_client_disconnect_stops_model(stream):
+    """Its connection is closed, which stops model servers."""
     began = threading.Event()
 
     def answer(_: Any) -> Iterator[Any]:
@@ -460,8 +460,8 @@ def test_the_model_is_stopped_when_the_client_goes(stream):
         assert upstream.hung_up.wait(100)
 
 
-def test_many_streams_at_once_do_not_cross():
-    """64 clients, each with a call of its own: every one gets its own, whole."""
+def test_concurrent_streams_do_not_mix():
+    """64 clients, each with its own call."""
     together = threading.Barrier(64, timeout=60)
 
     def answer(body: Any) -> Iterator[Any]:
@@ -489,8 +489,8 @@ def test_many_streams_at_once_do_not_cross():
 
 
 @pytest.mark.model
-def test_a_real_model_makes_a_valid_call(real_weights):
-    """SmolLM2 in a real llama.cpp, which never calls a tool by itself: with a required call the grammar makes it."""
+def test_real_model_makes_valid_call(real_weights):
+    """SmolLM2 in a real llama.cpp, which never calls a tool unless required: the grammar enforces the call."""
     from adapter.backends.embedded_server import EmbeddedServer
 
     with (

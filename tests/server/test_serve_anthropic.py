@@ -1,4 +1,4 @@
-"""Anthropic's own SDK, unmodified, against `adapter serve` before a server that only knows text."""
+"""Anthropic's unmodified SDK with `adapter serve`, in front of a text-only server."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def says(text: str, stream: bool, reason: str = "stop") -> Reply:
 
 
 def ask(client: Any, stream: bool, **fields: Any) -> Any:
-    """The message; where streamed as the SDK's helper joins it."""
+    """Return the message, assembled by the SDK if streamed."""
     fields = {"model": "qwen3", "max_tokens": 99, "messages": ASK, "tools": OFFERED, **fields}
     if not stream:
         return client.messages.create(**fields)
@@ -53,8 +53,8 @@ def ask(client: Any, stream: bool, **fields: Any) -> Any:
 
 
 @streamed_and_whole
-def test_thoughts_text_and_calls_are_blocks(client, upstream, stream):
-    """In the order in which they came, with the tokens counted."""
+def test_reasoning_text_and_calls_become_blocks(client, upstream, stream):
+    """In their order, with token counts."""
     upstream.on(CHAT, says(f"<think>Hm.</think>I look.\n{CALL}\n{SECOND}", stream))
     message = ask(client, stream)
     assert [block.type for block in message.content] == ["thinking", "text", "tool_use", "tool_use"]
@@ -69,14 +69,14 @@ def test_thoughts_text_and_calls_are_blocks(client, upstream, stream):
 
 @streamed_and_whole
 @pytest.mark.parametrize(("reason", "expected"), [("stop", "end_turn"), ("length", "max_tokens")])
-def test_text_alone_says_why_it_ended(client, upstream, stream, reason, expected):
+def test_text_answer_has_stop_reason(client, upstream, stream, reason, expected):
     upstream.on(CHAT, says("Done.", stream, reason))
     message = ask(client, stream)
     assert ([block.text for block in message.content], message.stop_reason) == (["Done."], expected)
 
 
-def test_the_conversation_goes_as_plain_text(client, upstream):
-    """System prompt, past calls, results and stop sequences; server-side tools are left out."""
+def test_conversation_is_sent_as_plain_text(client, upstream):
+    """System prompt, past calls, results and stop sequences; server-side tools are dropped."""
     upstream.on(CHAT, says("Empty.", False))
     history = [
         *ASK,
@@ -117,27 +117,27 @@ def test_the_conversation_goes_as_plain_text(client, upstream):
         ({"type": "auto", "disable_parallel_tool_use": True}, "Make one call only."),
     ],
 )
-def test_the_choice_of_tools_is_honoured(client, upstream, choice, order):
+def test_tool_choice_is_honoured(client, upstream, choice, order):
     upstream.on(CHAT, says(CALL, False))
     assert ask(client, False, tool_choice=choice).stop_reason == "tool_use"
     assert upstream.bodies()[0]["messages"][-1]["content"] == f"Read a.py\n\n{order}"
 
 
 @streamed_and_whole
-def test_errors_are_anthropics(anthropic, client, upstream, stream):
+def test_errors_have_anthropic_shape(anthropic, client, upstream, stream):
     upstream.on(CHAT, as_error(404, "no model 'qwen3'"))
     with pytest.raises(anthropic.NotFoundError, match="no model 'qwen3'") as caught:
         ask(client, stream)
     assert caught.value.body["error"]["type"] == "not_found_error"
 
 
-def test_nonsense_is_refused(anthropic, client, upstream):
+def test_invalid_request_is_rejected(anthropic, client, upstream):
     with pytest.raises(anthropic.BadRequestError, match="unknown tool 'read_fil'"):
         ask(client, False, tool_choice={"type": "tool", "name": "read_fil"})
     assert upstream.bodies() == []
 
 
-def test_a_server_that_dies_in_a_call_is_an_error(anthropic, client, upstream):
+def test_lost_upstream_ends_stream_with_error(anthropic, client, upstream):
     upstream.on(CHAT, as_stream(delta("I look.\n"), delta(CALL[:40]), done=False, cut=True))
     with pytest.raises(anthropic.APIStatusError, match="in the middle of its answer"):
         ask(client, True)

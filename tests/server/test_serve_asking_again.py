@@ -1,4 +1,4 @@
-"""`adapter serve` and `wrap` ask again over real HTTP: the client sees one answer, and hears that it was so."""
+"""Retries of `adapter serve` and `wrap` over real HTTP: the client sees one answer and a notice."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def said(text: str):
     return as_stream(*map(delta, text), delta(finish_reason="stop"))
 
 
-def test_a_whole_answer_and_its_header(client, scripted):
+def test_buffered_retry_sets_header(client, scripted):
     scripted.on(CHAT, as_json(200, completion(PROMISE)), as_json(200, completion(CALL)))
     raw = client.chat.completions.with_raw_response.create(model="qwen3", messages=ASK, tools=TOOLS)
     assert raw.headers["x-adapter-asked-again"] == "announced_call"
@@ -42,7 +42,7 @@ def test_a_whole_answer_and_its_header(client, scripted):
     assert [len(body["messages"]) for body in scripted.bodies()] == [2, 4]
 
 
-def test_a_streamed_answer_says_so_at_its_end(client, scripted):
+def test_streamed_retry_is_reported_in_last_chunk(client, scripted):
     scripted.on(CHAT, said(PROMISE), said(CALL))
     stream = client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS, stream=True)
     *_, last = list(stream)
@@ -50,22 +50,22 @@ def test_a_streamed_answer_says_so_at_its_end(client, scripted):
     assert last.model_extra["adapter"] == {"asked_again": ["announced_call"]}
 
 
-def test_a_second_request_that_is_refused_leaves_the_first_answer(client, scripted):
-    """As where it does not fit into the context any more."""
+def test_rejected_retry_returns_first_answer(client, scripted):
+    """For example if it does not fit into the context."""
     scripted.on(CHAT, as_json(200, completion(PROMISE)), as_error(400, "exceeds the context size"))
     answer = client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS)
     assert answer.choices[0].message.content == PROMISE
 
 
-def test_a_second_stream_that_is_refused_leaves_the_first_answer(client, scripted):
+def test_rejected_streamed_retry_returns_first_answer(client, scripted):
     scripted.on(CHAT, said(PROMISE), as_error(400, "exceeds the context size"))
     with client.chat.completions.stream(model="qwen3", messages=ASK, tools=TOOLS) as stream:
         final = stream.get_final_completion()
     assert (final.choices[0].message.content, final.choices[0].finish_reason) == (PROMISE, "stop")
 
 
-def test_steps_come_by_extra_body(client, scripted):
-    """Of any SDK; the model server never sees the field."""
+def test_steps_are_read_from_extra_body(client, scripted):
+    """From any SDK; the field is not forwarded."""
     scripted.on(CHAT, as_json(200, completion("It has 3 lines.")), as_json(200, completion(CALL)))
     answer = client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS, extra_body=STEPS)
     assert answer.choices[0].message.content is None
@@ -73,13 +73,13 @@ def test_steps_come_by_extra_body(client, scripted):
     assert not any("adapter" in body for body in scripted.bodies())
 
 
-def test_wrong_steps_are_a_bad_request(client):
+def test_invalid_steps_return_400(client):
     wrong = {"adapter": {"steps": {"required": ["read"]}}}
     with pytest.raises(openai.BadRequestError, match="steps name the tool 'read', which there is not"):
         client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS, extra_body=wrong)
 
 
-def test_an_async_client_is_asked_again_for_as_well(scripted):
+def test_async_client_gets_retried_answer(scripted):
     scripted.on(CHAT, said(PROMISE), said(CALL), said(PROMISE), as_error(400, "too long"))
 
     async def ask() -> list[str | None]:
@@ -93,8 +93,8 @@ def test_an_async_client_is_asked_again_for_as_well(scripted):
     assert asyncio.run(ask()) == ["tool_calls", "stop"]
 
 
-def test_guardrails_of_wrap_can_be_chosen(scripted, tmp_path):
-    """And what was asked again is in the record."""
+def test_wrap_accepts_guardrails(scripted, tmp_path):
+    """Retries are in the recording."""
     scripted.on(CHAT, as_json(200, completion(PROMISE)), as_json(200, completion("")), as_json(200, completion(CALL)))
     record = tmp_path / "said.jsonl"
     with openai.OpenAI(base_url=f"{scripted.url}/v1", api_key="k", max_retries=0) as plain:

@@ -1,4 +1,4 @@
-"""One request that is large, or meant to be a burden, harms nobody else."""
+"""Large or malicious requests do not affect others."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def asking(tools: int = 1, result: str = "") -> dict[str, Any]:
 
 
 def steps(body: dict[str, Any]) -> int:
-    """How many calls of functions, also those in C, it takes to translate."""
+    """Return the number of function calls, including those in C, of a translation."""
     count = 0
 
     def counting(_frame: object, event: str, _argument: object) -> None:
@@ -73,13 +73,13 @@ def steps(body: dict[str, Any]) -> int:
     ],
     ids=["tools", "brackets", "calls", "objects", "tags"],
 )
-def test_the_steps_of_a_translation_grow_with_the_request_and_no_faster(of_size):
+def test_translation_time_is_linear(of_size):
     translate_chat_request(of_size(3), TranslationOptions())  # what is made once
     assert steps(of_size(400)) < 4.6 * steps(of_size(100))
 
 
-def test_a_tool_s_references_are_followed_once_and_not_for_each_parameter():
-    """A schema that grows to thousands by its references, under many names."""
+def test_tool_references_are_resolved_once():
+    """A schema that expands to thousands through references under many names."""
 
     def body(names: int) -> dict[str, Any]:
         grows = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(12)}
@@ -91,14 +91,14 @@ def test_a_tool_s_references_are_followed_once_and_not_for_each_parameter():
     assert steps(body(40)) < 3 * steps(body(10))
 
 
-def test_too_many_tools_are_refused_with_their_number(url):
+def test_too_many_tools_are_rejected(url):
     status, answer = post(url.removesuffix("/v1"), json.dumps(asking(MAX_TOOLS + 1)).encode())
     assert status == 400
-    assert answer["error"]["message"] == "'tools' has 4,097 tools; at most 4,096 are taken: send fewer"
+    assert answer["error"]["message"] == "'tools' has 4,097 tools; the maximum is 4,096: send fewer"
     assert answer["error"]["param"] == "tools"
 
 
-def test_too_much_text_is_refused_and_images_are_none(url):
+def test_too_much_text_is_rejected_but_images_are_not_counted(url):
     much, image = "a" * (MAX_TEXT // 2), f"data:image/png;base64,{'A' * MAX_TEXT}"
     for route, fields in ((CHAT, {}), ("/v1/messages", {"max_tokens": 9}), ("/api/chat", {"stream": False})):
         said = [{"role": "user", "content": much}, {"role": "user", "content": much}]
@@ -106,15 +106,15 @@ def test_too_much_text_is_refused_and_images_are_none(url):
         body = {"model": "m", "messages": said, "tools": tools, **fields}
         status, answer = post(url.removesuffix("/v1"), json.dumps(body).encode(), path=route)
         assert status == 400
-        assert "at most 4,000,000 are taken: shorten its messages and tools" in json.dumps(answer)
+        assert "the maximum is 4,000,000: shorten its messages and tools" in json.dumps(answer)
     seen = [{"type": "text", "text": "Look."}, {"type": "image_url", "image_url": {"url": image}}]
     body = {"model": "m", "messages": [{"role": "user", "content": seen}], "tools": TOOLS}
     assert post(url.removesuffix("/v1"), json.dumps(body).encode())[0] == 200
 
 
 @pytest.mark.parametrize("path", ["/health", CHAT])
-def test_others_are_answered_while_a_large_request_is_translated(url, path):
-    """Its answer comes after theirs, and it comes."""
+def test_large_request_does_not_block_others(url, path):
+    """Its answer comes after theirs."""
     order: list[str] = []
     address = urlsplit(url).netloc
 

@@ -1,4 +1,4 @@
-"""Models of a family that no table knows, behind servers that tell their template: its calls are calls all the same."""
+"""Models of unknown families, whose format is inferred from the server's chat template."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ CALL = "<do>read_file\n<k>path</k>\n<v>a.py</v>\n</do>"
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("options", [(), ("--prompt", "words")], ids=["own", "words"])
-def test_serve_reads_the_family_by_its_template(stream, options):
-    """Whoever describes the tools; the call's markers do not reach the client."""
+def test_serve_infers_format_from_template(stream, options):
+    """With either kind of prompt; the call's markers are not sent to the client."""
     assert guess_format(template=SOURCE) is None
     with TemplateServer("llama.cpp", SOURCE, f"I look.{CALL}<|stop|>") as server, serving(server.url, *options) as url:
         assert ask(url, stream) == ([{"path": "a.py"}], "I look.")
 
 
-def test_serve_shows_history_in_the_familys_form():
-    """In words, too: the call made before stands there as the template would write it."""
+def test_serve_renders_history_in_inferred_format():
+    """Also in a text prompt: past calls are rendered as in the template."""
     with TemplateServer("llama.cpp", SOURCE, "Done.") as server, serving(server.url, "--prompt", "words") as url:
         assert ask(url, False) == ([], "Done.")
         asked_of = [body for path, body in server.bodies if path == "/v1/chat/completions"]
         assert CALL in str(asked_of[-1]["messages"][-2]["content"])
 
 
-def test_serve_by_a_named_template(tmp_path):
-    """For a server that fills none; what was asked for is used."""
+def test_serve_infers_format_from_named_template(tmp_path):
+    """For a server without templates; the requested one is used."""
     file = tmp_path / "chat_template.jinja"
     file.write_text(SOURCE)
     options = ("--template", str(file), "--format", "from-template")
@@ -49,7 +49,7 @@ def test_serve_by_a_named_template(tmp_path):
         assert ask(url, False) == ([{"path": "a.py"}], "")
 
 
-def test_wrap_reads_the_family_by_its_template():
+def test_wrap_infers_format_from_template():
     with (
         TemplateServer("llama.cpp", SOURCE, CALL) as server,
         openai.OpenAI(base_url=server.url + "/v1", api_key="x") as client,
@@ -59,16 +59,16 @@ def test_wrap_reads_the_family_by_its_template():
 
 
 @pytest.mark.parametrize("source", [YAML, family("")], ids=["no reader", "no calls"])
-def test_a_template_that_gives_none_changes_nothing(source):
-    """All formats are recognised, as before."""
+def test_template_without_format_changes_nothing(source):
+    """All formats are detected, as before."""
     call = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>'
     with TemplateServer("llama.cpp", source, call) as server, serving(server.url) as url:
         assert ask(url, False) == ([{"path": "a.py"}], "")
 
 
 @pytest.mark.parametrize("is_given", [True, False], ids=["its chat given", "its address"])
-def test_the_agent_works_with_the_family(is_given, tmp_path):
-    """It calls, sees the result in the form of its template, and ends."""
+def test_agent_uses_inferred_format(is_given, tmp_path):
+    """It calls, gets the result in the template's format, and ends."""
     (tmp_path / "a.py").write_text("import os\n")
     with TemplateServer("llama.cpp", SOURCE, CALL, "It imports os.") as server, Workspace(tmp_path) as workspace:
         if is_given:

@@ -1,4 +1,4 @@
-"""SIGTERM lets answers end, and sends whoever asks meanwhile elsewhere; several workers are one server."""
+"""Graceful shutdown on SIGTERM, and several workers behind one address."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.serving import serving_afresh
 
 @contextmanager
 def stoppable(*options: str) -> Iterator[tuple[Slow, str, Any]]:
-    """A model that ends when it is told to, a server before it, and the server's process."""
+    """Yield a model that ends on command, a server, and the server's process."""
     model = Slow()
     with (
         LiveUpstream(model.answer) as upstream,
@@ -38,7 +38,7 @@ def stoppable(*options: str) -> Iterator[tuple[Slow, str, Any]]:
 
 
 def refused(url: str) -> tuple[int, Any]:
-    """Until the signal has come through."""
+    """Wait until the signal has been handled."""
     deadline = time.monotonic() + 100
     while time.monotonic() < deadline:
         if ask(url, "/ready")[2].startswith('{"status":"draining"'):
@@ -48,8 +48,8 @@ def refused(url: str) -> tuple[int, Any]:
     return status, headers
 
 
-def test_sigterm_lets_streams_end():
-    """The stream that runs comes to its end; a new request is a 503 with the time to come back; then all is over."""
+def test_sigterm_drains_streams():
+    """The running stream ends normally; a new request gets 503 with Retry-After; then the server exits."""
     with stoppable() as (model, url, process), ThreadPoolExecutor() as threads:
         stream = threads.submit(Client(url, "a", tools=TOOLS).text)
         assert model.next() == "a"
@@ -66,8 +66,8 @@ def test_sigterm_lets_streams_end():
 
 
 @pytest.mark.parametrize("how", ["the limit", "a second signal"])
-def test_a_drain_ends(how):
-    """With --drain's seconds, or at once when SIGTERM comes again: the stream then ends with an error."""
+def test_drain_ends_at_limit_or_second_signal(how):
+    """After --drain seconds, or at once on a second SIGTERM; the stream then ends with an error."""
     with stoppable("--drain", "0.3" if how == "the limit" else "60") as (model, url, process):
         response = Client(url, "a", tools=TOOLS).response()
         assert model.next() == "a"
@@ -78,12 +78,12 @@ def test_a_drain_ends(how):
         process.join(100)
         assert not process.is_alive()
         said = response.read().decode()
-        assert "this server was stopped in the middle of its answer" in said
+        assert "server shut down mid-response" in said
         assert "[DONE]" not in said
 
 
-def test_ctrl_c_breaks_off_without_a_traceback():
-    """Whoever reads a stream hears why it ends; whoever started the server is told nothing of its insides."""
+def test_ctrl_c_stops_without_traceback():
+    """The client gets the reason; the log has no internals."""
     model = Slow()
     with (
         LiveUpstream(model.answer) as upstream,
@@ -99,14 +99,14 @@ def test_ctrl_c_breaks_off_without_a_traceback():
         run.process.join(100)
         assert run.process.exitcode == 130
         model.may_end["a"].set()
-        assert "this server was stopped in the middle of its answer" in lines.result(100)
+        assert "server shut down mid-response" in lines.result(100)
         said = run.stderr.read_text(encoding="utf-8")
         assert "Traceback" not in said
         assert "graceful" not in said
 
 
-def test_workers_are_one_server(tmp_path):
-    """They share the store, and whichever is scraped answers for all of them."""
+def test_workers_share_address(tmp_path):
+    """They share the store, and any of them returns everyone's metrics."""
     store = str(tmp_path / "answers.sqlite")
     with (
         ScriptedServer().on(CHAT, as_json(200, completion("Hello"))) as upstream,
@@ -119,8 +119,8 @@ def test_workers_are_one_server(tmp_path):
     assert samples(text)['adapter_requests_total{route="/v1/responses",status="200"}'] == 8
 
 
-def test_workers_keep_no_answers_in_memory():
-    """Else one request in two would find what it refers to."""
+def test_workers_do_not_store_responses_in_memory():
+    """Otherwise every second request would miss the response that it references."""
     with (
         ScriptedServer().on(CHAT, as_json(200, completion("Hello"))) as upstream,
         serving_afresh(f"{upstream.url}/v1", "--workers", "2") as url,

@@ -1,4 +1,4 @@
-"""What a client sees when the model server, the client itself or another client misbehaves."""
+"""Faults of the model server, of the client or of other clients, as a client sees them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def client(url: str) -> Iterator[openai.OpenAI]:
 
 
 def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> Any:
-    """The choice, by the SDK's own joining where streamed."""
+    """Return the choice, assembled by the SDK if streamed."""
     fields = {"model": "m", "messages": ASK, "tools": TOOLS, **fields}
     if not stream:
         return client.chat.completions.create(**fields).choices[0]
@@ -70,8 +70,8 @@ def post(url: str, body: bytes, headers: dict[str, str] | None = None, path: str
 # ------------------------------------------------------------------ the model server
 
 
-def test_a_server_that_ignores_stream_is_streamed_all_the_same(client, upstream):
-    """Its one JSON object becomes the chunks that the client waits for."""
+def test_buffered_upstream_answer_is_streamed(client, upstream):
+    """Its JSON object becomes the chunks that the client expects."""
     upstream.on(CHAT, as_json(200, completion(f"I look.\n{CALL}")))
     choice = ask(client, True)
     assert choice.message.content == "I look."
@@ -81,40 +81,40 @@ def test_a_server_that_ignores_stream_is_streamed_all_the_same(client, upstream)
 
 @streamed_and_whole
 @pytest.mark.parametrize("said", [b"<html>\n<h1>Sign in</h1>\n</html>", b"Service starting"])
-def test_what_is_no_answer_is_told(client, upstream, stream, said):
-    """With a 200: the client hears its first words, not that a connection broke."""
+def test_non_json_answer_is_reported(client, upstream, stream, said):
+    """With status 200: the error quotes its beginning."""
     upstream.on(CHAT, Reply(200, said, "text/html"))
-    with pytest.raises(openai.APIError, match=f"the model server sent '{said.split()[0].decode()}.*which is not JSON"):
+    with pytest.raises(openai.APIError, match=f"the model server sent invalid JSON: '{said.split()[0].decode()}"):
         ask(client, stream)
 
 
-def test_a_server_that_hangs_up_was_there(client, upstream):
-    """Nobody is told to start one."""
+def test_dropped_connection_is_reported(client, upstream):
+    """Without the advice to start a server."""
     upstream.on(CHAT, Reply(0, b""))
-    with pytest.raises(openai.InternalServerError, match=r"took the request and gave no answer .*log") as caught:
+    with pytest.raises(openai.InternalServerError, match=r"accepted the request but sent no answer .*log") as caught:
         ask(client, False)
     assert "Start one" not in str(caught.value)
 
 
 @streamed_and_whole
-def test_a_server_that_says_nothing_is_a_504(client, upstream, stream):
-    """In a stream that signs of life began, it is an error in it."""
+def test_silent_upstream_returns_504(client, upstream, stream):
+    """In a stream that keepalives have started, it is an error event."""
     upstream.on(CHAT, Reply(200, b"", length=10, linger_s=3))
-    with pytest.raises(openai.APIError, match=r"said nothing for 1 s.*--patience") as caught:
+    with pytest.raises(openai.APIError, match=r"sent nothing for 1 s.*--patience") as caught:
         ask(client, stream)
     assert stream or (isinstance(caught.value, openai.InternalServerError) and caught.value.status_code == 504)
 
 
-def test_silence_in_the_middle_is_an_error(client, upstream):
-    """Not an end: the client must not take what came for the answer."""
+def test_silence_mid_stream_is_an_error(client, upstream):
+    """Not a normal end, so that the client does not accept a partial answer."""
     upstream.on(
         CHAT, Reply(200, as_stream(delta("I look"), done=False).body, "text/event-stream", length=999, linger_s=3)
     )
-    with pytest.raises(openai.APIError, match="said nothing for 1 s"):
+    with pytest.raises(openai.APIError, match="sent nothing for 1 s"):
         ask(client, True)
 
 
-def test_a_whole_answer_that_breaks_off_is_a_502(client, upstream):
+def test_truncated_buffered_answer_returns_502(client, upstream):
     body = json.dumps(completion(CALL)).encode()
     upstream.on(CHAT, Reply(200, body[:90], length=len(body)))
     with pytest.raises(openai.InternalServerError, match="in the middle of its answer") as caught:
@@ -123,7 +123,7 @@ def test_a_whole_answer_that_breaks_off_is_a_502(client, upstream):
 
 
 @pytest.mark.parametrize("garbage", [b"data: " + b"[" * 100_000 + b"\n\n", b"data: \xff\xfe\x00\n\n", b"data: 7\n\n"])
-def test_garbage_in_a_stream_is_an_error(client, upstream, garbage):
+def test_invalid_stream_data_is_an_error(client, upstream, garbage):
     upstream.on(CHAT, Reply(200, as_stream(delta("Hi"), done=False).body + garbage, "text/event-stream"))
     with pytest.raises(openai.APIError, match="the model server sent"):
         ask(client, True)
@@ -132,8 +132,8 @@ def test_garbage_in_a_stream_is_an_error(client, upstream, garbage):
 @pytest.mark.parametrize(
     "garbage", [b"", b"<html>", b"[" * 100_000, b"[]", b'{"choices": 7}', b'{"choices": [7]}', b"\xff"]
 )
-def test_garbage_for_a_whole_answer_is_an_error(client, upstream, garbage):
-    """A 502, or no choice where the server said that there is none."""
+def test_invalid_buffered_data_is_an_error(client, upstream, garbage):
+    """A 502, or an empty choice if the server says so."""
     upstream.on(CHAT, Reply(200, garbage))
     if garbage == b'{"choices": [7]}':
         assert client.chat.completions.create(model="m", messages=ASK, tools=TOOLS).choices == []
@@ -143,8 +143,8 @@ def test_garbage_for_a_whole_answer_is_an_error(client, upstream, garbage):
     assert caught.value.status_code == 502
 
 
-def test_an_event_without_an_end_is_given_up():
-    """A server that never ends a line does not fill the memory."""
+def test_endless_event_is_rejected():
+    """An endless line does not fill the memory."""
 
     def answer(_: Any) -> Iterator[Any]:
         yield delta("Hi")
@@ -161,8 +161,8 @@ def test_an_event_without_an_end_is_given_up():
         ask(client, True)
 
 
-def test_what_passes_through_breaks_off_when_the_server_does(upstream, url):
-    """The client's own HTTP library notices: the answer has no end."""
+def test_passthrough_ends_with_upstream(upstream, url):
+    """The client's HTTP library notices the missing end."""
     upstream.on("/v1/models", Reply(200, b'{"data": [', length=999))
     with pytest.raises(http.client.IncompleteRead):
         get_raw(url, "/v1/models")
@@ -197,8 +197,8 @@ THOUGHT = f"The user wants a.py. Maybe {CALL.replace('a.py', 'b.py')}?"
 
 
 @streamed_and_whole
-def test_reasoning_that_the_prompt_opened_is_reasoning(llama_cpp, stream):
-    """From its first word on; what is drafted in it is no call."""
+def test_reasoning_opened_by_prompt_is_split_off(llama_cpp, stream):
+    """From the first chunk on; calls drafted in it are not calls."""
     upstream, url = llama_cpp
     upstream.replies.pop(CHAT, None)
     text = f"{THOUGHT}\n</think>\nI look.\n{CALL}"
@@ -214,8 +214,8 @@ def test_reasoning_that_the_prompt_opened_is_reasoning(llama_cpp, stream):
     assert upstream.bodies()[-1]["reasoning_format"] == "none"
 
 
-def test_reasoning_that_the_server_split_off_is_not_awaited_in_the_text(llama_cpp):
-    """An older llama.cpp does so whatever it is told: what is left for the text is the answer."""
+def test_split_off_reasoning_is_not_expected_in_text(llama_cpp):
+    """Older llama.cpp always splits it off: the text is the answer."""
     upstream, url = llama_cpp
     upstream.replies.pop(CHAT, None)
     events = [delta(reasoning_content="Hm."), *map(delta, f"I look.\n{CALL}"), delta(finish_reason="stop")]
@@ -226,8 +226,8 @@ def test_reasoning_that_the_server_split_off_is_not_awaited_in_the_text(llama_cp
     assert len(message.tool_calls) == 1
 
 
-def test_an_enforced_call_comes_before_any_reasoning(llama_cpp):
-    """The grammar leaves the model no room to think."""
+def test_enforced_call_precedes_reasoning(llama_cpp):
+    """The grammar leaves no room for reasoning."""
     upstream, url = llama_cpp
     upstream.replies.pop(CHAT, None)
     upstream.on(CHAT, as_stream(*map(delta, CALL), delta(finish_reason="stop")))
@@ -240,8 +240,8 @@ def test_an_enforced_call_comes_before_any_reasoning(llama_cpp):
 # --------------------------------------------------------------------------- clients
 
 
-def test_a_client_that_reads_slowly_slows_the_model_server():
-    """What it does not take stays with the server that makes it: ours does not fill its memory, and serves others."""
+def test_slow_client_slows_upstream():
+    """Unread data stays at the model server: ours does not buffer it, and serves others."""
     sent = 0
     piece = delta("x" * 10_000)
 
@@ -270,8 +270,8 @@ def test_a_client_that_reads_slowly_slows_the_model_server():
 
 
 @pytest.mark.parametrize("fields", [{"tools": TOOLS}, {}], ids=["tools", "no tools"])
-def test_a_client_that_never_reads_is_given_up(fields):
-    """Its stream is closed, the model server is stopped and its place is another's; memory is bounded until then."""
+def test_stalled_client_is_disconnected(fields):
+    """Its stream is closed, the model server is stopped and its slot freed; memory is bounded until then."""
     sent = 0
     piece = delta("x" * 10_000)
 
@@ -293,8 +293,8 @@ def test_a_client_that_never_reads_is_given_up(fields):
             assert is_broken_off(deaf)
 
 
-def test_a_client_that_does_not_fetch_its_answer_is_given_up(upstream):
-    """One that is whole before it is sent, and waits in our memory."""
+def test_client_that_never_reads_answer_is_disconnected(upstream):
+    """A buffered answer, which is in our memory."""
     upstream.on(CHAT, as_json(200, completion("x" * 7_000_000)))
 
     def is_given_up(seconds: float) -> bool:
@@ -306,8 +306,8 @@ def test_a_client_that_does_not_fetch_its_answer_is_given_up(upstream):
         assert any(map(is_given_up, (2, 10, 30)))  # the more, the busier the machine is
 
 
-def test_a_client_that_reads_slowly_is_not_given_up(upstream):
-    """As long as it takes something."""
+def test_slow_client_is_not_disconnected(upstream):
+    """As long as it reads something."""
     upstream.on(CHAT, as_json(200, completion("x" * 3_000_000)))
     with serving(upstream.url, "--stall", "2") as url, sending(url, {"messages": ASK, "tools": TOOLS}) as slow:
         received = slow.recv(100_000)
@@ -320,7 +320,7 @@ def test_a_client_that_reads_slowly_is_not_given_up(upstream):
 
 @contextmanager
 def sending(url: str, body: Any) -> Iterator[socket.socket]:
-    """A connection that has sent its request and has little room for the answer."""
+    """Return a connection with a sent request and a small receive buffer."""
     content, parts = json.dumps(body).encode(), urlsplit(url)
     with socket.socket() as connection:
         connection.settimeout(20)
@@ -331,7 +331,7 @@ def sending(url: str, body: Any) -> Iterator[socket.socket]:
 
 
 def is_broken_off(connection: socket.socket) -> bool:
-    """Whether the answer, of which nothing was read, ends before its end."""
+    """Return whether the unread answer was cut off."""
     received = b""
     with suppress(ConnectionResetError):
         while piece := connection.recv(1_000_000):
@@ -351,8 +351,8 @@ def is_broken_off(connection: socket.socket) -> bool:
     ],
 )
 @pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/api/chat"])
-def test_only_json_is_taken(upstream, url, path, headers, status):
-    """From pages, which could post anything else without asking first; others need not say."""
+def test_only_json_bodies_are_accepted(upstream, url, path, headers, status):
+    """From web pages, which could send other types without a preflight; other clients need no type."""
     upstream.on(CHAT, as_json(200, completion("Hi.")))
     body = json.dumps({"model": "m", "messages": ASK, "tools": [], "stream": False, "max_tokens": 9}).encode()
     headers = {name: value.replace("{own}", url.removesuffix("/v1")) for name, value in headers.items()}
@@ -365,8 +365,8 @@ DEEPER = b'{"model": "m", "messages": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", DEEP, DEEPER, b'{"messages": [], "tools": [{}]}'])
 @pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/api/chat"])
-def test_a_body_that_is_no_request_is_a_400(upstream, url, path, body):
-    """In the words of the client's dialect, and nothing is sent on."""
+def test_invalid_body_returns_400(upstream, url, path, body):
+    """In the API's own error format; nothing is forwarded."""
     status, answer = post(url, body, path=path)
     assert status == 400
     assert answer["error"]
@@ -374,7 +374,7 @@ def test_a_body_that_is_no_request_is_a_400(upstream, url, path, body):
 
 
 def raw(url: str, sent: bytes, timeout_s: float = 30) -> bytes:
-    """All that comes back until the server closes."""
+    """Return everything received until the server closes."""
     parts = urlsplit(url)
     with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=timeout_s) as connection:
         with suppress(OSError):  # it may be refused while it is being sent
@@ -416,8 +416,8 @@ HEAD = (
         "tls",
     ],
 )
-def test_a_head_that_two_could_read_differently_is_refused(url, sent, status):
-    """And one that is too long, before it has come."""
+def test_ambiguous_head_is_rejected(url, sent, status):
+    """And an oversized one, before it has arrived."""
     answer = raw(url, sent)
     assert re.match(rb"HTTP/1\.1 (\d+)", answer)
     assert status in answer.split(b"\r\n", 1)[0]
@@ -425,7 +425,7 @@ def test_a_head_that_two_could_read_differently_is_refused(url, sent, status):
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A server of this process with deadlines that a test can wait for."""
+    """Yield a server in this process with short deadlines."""
     from adapter.server import http_protocol, request_body
 
     monkeypatch.setattr(http_protocol, "HEAD_S", 0.5)
@@ -447,8 +447,8 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     ],
     ids=["nothing", "half a head", "half a body", "kept alive", "refused"],
 )
-def test_who_takes_too_long_is_closed(hasty, sent, status):
-    """Whether nothing comes or a bit; others are served meanwhile."""
+def test_slow_request_head_is_closed(hasty, sent, status):
+    """With no data or a bit; others are served meanwhile."""
     answers: list[bytes] = []
     slow = threading.Thread(target=lambda: answers.append(raw(hasty, sent)))
     slow.start()
@@ -457,8 +457,8 @@ def test_who_takes_too_long_is_closed(hasty, sent, status):
     assert [answer.split(b" ", 2)[1] for answer in answers] == [status]
 
 
-def test_bytes_that_trickle_do_not_help(hasty):
-    """The deadline is for all of the head."""
+def test_trickling_head_is_closed(hasty):
+    """The deadline applies to the whole head."""
     parts = urlsplit(hasty)
     with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=100) as connection:
         began = time.monotonic()
@@ -485,8 +485,8 @@ def test_bytes_that_trickle_do_not_help(hasty):
         ({"Authorization": "Bearer s\xe9same"}, 401),
     ],
 )
-def test_a_key_is_needed_where_one_is_set(upstream, guarded, headers, status):
-    """As OpenAI's clients send it, or Anthropic's; it is not handed on."""
+def test_api_key_is_required_if_set(upstream, guarded, headers, status):
+    """In OpenAI's or Anthropic's header; it is not forwarded."""
     upstream.on(CHAT, as_json(200, completion("Hi.")))
     body = json.dumps({"model": "m", "messages": ASK, "tools": TOOLS}).encode()
     assert post(guarded, body, headers)[0] == status
@@ -499,19 +499,20 @@ def guarded(shared: tuple[ScriptedServer, str]) -> Iterator[str]:
         yield url
 
 
-def test_beyond_this_machine_a_key_is_made():
-    """And told to whoever started the server."""
+def test_public_host_generates_api_key():
+    """And logs it."""
     command = [sys.executable, "-m", "adapter", "serve", "--upstream", "http://127.0.0.1:9", "--port", "0"]
     with subprocess.Popen([*command, "--host", "0.0.0.0"], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
-            port = re.search(r":(\d+)/v1,", process.stderr.readline())
-            told = re.search(r"clients need this key: (\S+)$", process.stderr.readline())
+            log = "".join(process.stderr.readline() for _ in range(3))
+            port = re.search(r":(\d+)/v1,", log)
+            key = re.search(r"clients need this API key: (\S+)$", log, re.MULTILINE)
             assert port
-            assert told
+            assert key
             here = f"http://127.0.0.1:{port[1]}"
             assert post(here, b"{}")[0] == 401
-            assert post(here, b"{}", {"Authorization": f"Bearer {told[1]}"})[0] == 502
+            assert post(here, b"{}", {"Authorization": f"Bearer {key[1]}"})[0] == 502
         finally:
             process.terminate()
 
@@ -521,7 +522,7 @@ def open_descriptors() -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors in /proc")
-def test_nothing_stays_open(hasty):
+def test_no_connection_stays_open(hasty):
     """After clients that came and went, as many descriptors as before."""
     get_raw(hasty, "/v1/models")
     before = open_descriptors()

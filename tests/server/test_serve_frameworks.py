@@ -1,4 +1,4 @@
-"""LangChain and pydantic-ai, unmodified, before `adapter serve` and a model that only knows text."""
+"""LangChain and pydantic-ai, unmodified, with `adapter serve` and a text-only model."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ WEATHER = {"name": "get_weather", "args": {"city": "Bern", "days": 2}}
 @pytest.mark.parametrize("client", ["chat_openai", "chat_ollama"])
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_langchain_binds_tools(request, upstream, client, stream):
-    """Both of its clients, by OpenAI's and by Ollama's interface."""
+    """Both of its clients, for OpenAI's and Ollama's APIs."""
     model = request.getfixturevalue(client).bind_tools([get_weather])
     streams = stream or client == "chat_ollama"  # which always streams
     upstream.on(CHAT, (streamed if streams else whole)(f"I look.\n{CALL}\n{SECOND}"))
@@ -102,7 +102,7 @@ def test_langchain_binds_tools(request, upstream, client, stream):
     assert "tools" not in upstream.bodies()[0]
 
 
-def test_langchain_goes_on_with_results(upstream, chat_openai):
+def test_langchain_continues_with_results(upstream, chat_openai):
     """Its own messages, sent back with the result."""
     from langchain_core.messages import HumanMessage, ToolMessage
 
@@ -117,8 +117,8 @@ def test_langchain_goes_on_with_results(upstream, chat_openai):
     assert said[-2:] == [CALL, "<tool_response>\nBern: rain for 2 days\n</tool_response>"]
 
 
-def test_langchain_structures_its_output(upstream, chat_openai):
-    """By a call of a tool that it names in tool_choice."""
+def test_langchain_gets_structured_output(upstream, chat_openai):
+    """By a call of a tool named in tool_choice."""
     upstream.on(
         CHAT, whole('<tool_call>\n{"name": "Forecast", "arguments": {"city": "Bern", "rain": true}}\n</tool_call>')
     )
@@ -128,7 +128,7 @@ def test_langchain_structures_its_output(upstream, chat_openai):
 
 
 def test_langchain_streams_without_blocking(upstream, chat_openai):
-    """Its asynchronous half."""
+    """The asynchronous API."""
     upstream.on(CHAT, streamed(CALL))
 
     async def ask() -> Any:
@@ -165,8 +165,8 @@ def test_pydantic_ai_runs_tools(upstream, agent_of):
     assert "Basel: rain for 2 days" in upstream.bodies()[1]["messages"][-1]["content"]
 
 
-def test_pydantic_ai_structures_its_output(upstream, agent_of):
-    """By a call of a tool that it demands; what does not fit goes back to the model."""
+def test_pydantic_ai_gets_structured_output(upstream, agent_of):
+    """By a required call; invalid arguments go back to the model."""
     upstream.on(CHAT, whole(FORECAST.replace("true", '"perhaps"')), whole(FORECAST))
     done = agent_of(output_type=Forecast).run_sync("Weather in Bern?")
     assert done.output == Forecast(city="Bern", rain=True)
@@ -176,7 +176,7 @@ def test_pydantic_ai_structures_its_output(upstream, agent_of):
 
 
 def test_pydantic_ai_streams(upstream, agent_of):
-    """Text as it comes, after a tool was run."""
+    """Text arrives as it is written, after a tool call."""
     upstream.on(CHAT, streamed(CALL), streamed("It rains in Bern."))
 
     async def ask() -> list[str]:

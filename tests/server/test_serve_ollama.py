@@ -24,7 +24,7 @@ COUNTS = {"total_duration": 7852057634, "prompt_eval_count": 372, "eval_count": 
 
 
 class Before:
-    """Ours before one kind of server: how that is told a text to say, and what it was asked."""
+    """One kind of server behind ours: how to script its text and read its requests."""
 
     def __init__(self, upstream: ScriptedServer, url: str, *, is_ollama: bool) -> None:
         self.upstream, self.is_ollama = upstream, is_ollama
@@ -84,8 +84,8 @@ def answers(before: Before, stream: bool, **fields: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_a_call_comes_back(before, stream):
-    """In Ollama's shape: arguments as an object; counts in the end; options gone on."""
+def test_call_is_returned(before, stream):
+    """In Ollama's shape: arguments are an object, counts are at the end, and options are forwarded."""
     before.says(f"<think>Hm.</think>I look.\n{CALL}", stream)
     parts = answers(before, stream, tools=TOOLS, options={"num_predict": 80, "num_ctx": 9})
     calls = [call for part in parts for call in part.message.tool_calls or ()]
@@ -102,7 +102,7 @@ def test_a_call_comes_back(before, stream):
         assert body["max_tokens"] == 80
 
 
-def test_a_conversation_with_results_goes_on(before):
+def test_conversation_with_results_continues(before):
     """Results, which Ollama names by their tool, become text."""
     before.says("Empty.", False)
     history = [
@@ -125,8 +125,8 @@ def test_a_conversation_with_results_goes_on(before):
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_errors_are_ollamas(before, stream):
-    """Its client shows the words and the status."""
+def test_errors_have_ollama_shape(before, stream):
+    """Its client shows the message and the status."""
     words = "model 'smollm2:135m' not found"
     before.upstream.on(before.path, as_json(404, {"error": words}) if before.is_ollama else as_error(404, words))
     with pytest.raises(ollama.ResponseError, match="not found") as caught:
@@ -134,8 +134,8 @@ def test_errors_are_ollamas(before, stream):
     assert caught.value.status_code == 404
 
 
-def test_a_stream_that_dies_is_an_error(before):
-    """Also in JSON lines a half call is none."""
+def test_lost_stream_is_an_error(before):
+    """A partial call is never a call, also in JSON lines."""
     if before.is_ollama:
         line = json.dumps({**HEAD, "message": {"role": "assistant", "content": CALL[:40]}, "done": False})
         reply = Reply(200, line.encode() + b"\n", "application/x-ndjson", length=9999)
@@ -146,8 +146,8 @@ def test_a_stream_that_dies_is_an_error(before):
         answers(before, True, tools=TOOLS)
 
 
-def test_models_are_listed_and_can_call(before):
-    """Clients show a model's tools only where its capabilities name them."""
+def test_models_list_tools_capability(before):
+    """Clients show tools only if a model's capabilities include them."""
     before.upstream.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "smollm2:135m"}]}))
     before.upstream.on("/api/tags", as_json(200, {"models": [{"name": "smollm2:135m", "model": "smollm2:135m"}]}))
     before.upstream.on("/api/show", as_json(200, {"capabilities": ["completion", "insert"], "model_info": {}}))
@@ -156,8 +156,8 @@ def test_models_are_listed_and_can_call(before):
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_durations_are_told(before, stream):
-    """Clients divide by them; those of an Ollama are its own."""
+def test_durations_are_reported(before, stream):
+    """Clients divide by them; Ollama's own are forwarded."""
     before.says("Hi.", stream)
     last = answers(before, stream, tools=TOOLS)[-1]
     told = (last.total_duration, last.load_duration, last.prompt_eval_duration, last.eval_duration)
@@ -175,7 +175,7 @@ def test_durations_are_told(before, stream):
         ("low", {"reasoning_effort": "low"}),
     ],
 )
-def test_whether_to_think_is_told_as_the_server_takes_it(before, think, said):
+def test_think_is_converted_for_server(before, think, said):
     before.says("Hi.", False)
     answers(before, False, tools=TOOLS, think=think, options={"repeat_last_n": 7, "mirostat": 1, "num_keep": 3})
     (body,) = before.upstream.bodies(before.path)
@@ -188,15 +188,15 @@ def test_whether_to_think_is_told_as_the_server_takes_it(before, think, said):
 
 
 def generation(text: str, stream: bool) -> Reply:
-    """As Ollama answers to `/api/generate`."""
+    """As in Ollama's answers to `/api/generate`."""
     end = {**HEAD, "response": "" if stream else text, "done": True, "done_reason": "stop", **COUNTS}
     lines = [{**HEAD, "response": each, "done": False} for each in text] if stream else []
     return Reply(200, b"".join(json.dumps(line).encode() + b"\n" for line in [*lines, end]), "application/x-ndjson")
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_a_text_is_generated_from_a_prompt(before, stream):
-    """Of another server it is the answer in a chat, reasoning apart."""
+def test_generate_completes_prompt(before, stream):
+    """Other servers answer as a chat, with separate reasoning."""
     if before.is_ollama:
         before.upstream.on("/api/generate", generation("Hi there.", stream))
     else:
@@ -212,15 +212,15 @@ def test_a_text_is_generated_from_a_prompt(before, stream):
         assert body["seed"] == 4
 
 
-def test_what_only_an_ollama_can_generate_is_refused_by_name(before):
+def test_unsupported_generate_fields_are_rejected(before):
     if before.is_ollama:
         pytest.skip("it can")
-    with pytest.raises(ollama.ResponseError, match="'raw' needs an Ollama as model server"):
+    with pytest.raises(ollama.ResponseError, match="'raw' requires Ollama as the model server"):
         before.client.generate("m", "Greet me.", raw=True)
     assert before.client.generate("m").done_reason == "load"
 
 
-def test_texts_are_embedded(before):
+def test_embeddings_are_converted(before):
     if before.is_ollama:
         before.upstream.on("/api/embed", as_json(200, {"model": "m", "embeddings": [[1.0], [2.0]]}))
         before.upstream.on("/api/embeddings", as_json(200, {"embedding": [1.0]}))
@@ -231,8 +231,8 @@ def test_texts_are_embedded(before):
     assert list(before.client.embeddings("m", "a").embedding) == [1.0]
 
 
-def test_what_runs_is_told(before):
-    """The version, the models that are loaded, and that somebody is there."""
+def test_loaded_models_are_listed(before):
+    """The version, the loaded models and the root route."""
     if before.is_ollama:
         before.upstream.on("/api/ps", as_json(200, {"models": [{"model": "m", "name": "m"}]}))
     else:
@@ -242,8 +242,8 @@ def test_what_runs_is_told(before):
     assert before.client._client.head("/").status_code == 200
 
 
-def test_a_body_may_be_of_any_kind(before):
-    """litellm says none, curl that it is a form."""
+def test_any_body_is_accepted_or_rejected(before):
+    """litellm sends no type, curl a form's."""
     for kind in ("", "application/x-www-form-urlencoded", "text/plain"):
         before.says("Hi.", False)
         body = json.dumps({"model": "m", "messages": ASK, "tools": TOOLS, "stream": False})

@@ -1,4 +1,4 @@
-"""The model's own prompt through `adapter serve`, `wrap` and the agent, before servers that really fill templates."""
+"""The template prompt through `adapter serve`, `wrap` and the agent, with servers that render real templates."""
 
 import asyncio
 import json
@@ -49,7 +49,7 @@ KINDS = ("llama.cpp", "ollama", "vllm", "koboldcpp")
 
 
 def reference() -> str:
-    """What the template makes of the conversation as it is."""
+    """Return the template's rendering of the conversation."""
     call = {"name": "read_file", "arguments": {"path": "a.py"}}
     messages: list[dict[str, Any]] = [*TALK[:2], {"role": "assistant", "tool_calls": [{"function": call}]}, TALK[3]]
     return render_chat_template(ChatTemplate(CHATML), messages, [TOOL])
@@ -57,7 +57,7 @@ def reference() -> str:
 
 @pytest.fixture
 def template(tmp_path: Path) -> Path:
-    """For servers that fill none."""
+    """For servers that do not render templates."""
     file = tmp_path / "chat_template.jinja"
     file.write_text(CHATML)
     return file
@@ -68,7 +68,7 @@ def options_for(kind: str, template: Path) -> list[str]:
 
 
 def ask(url: str, stream: bool, **fields):
-    """The calls and the text of an answer."""
+    """Return the calls and the text of an answer."""
     with openai.OpenAI(base_url=url, api_key="none", max_retries=0) as client:
         return asked(client, stream, **fields)
 
@@ -87,8 +87,8 @@ def asked(client, stream: bool, **fields):
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_prompt_is_the_templates_and_the_answer_is_read(kind, stream, template):
-    """Byte for byte, in each of the ways."""
+def test_template_prompt_is_used_and_answer_parsed(kind, stream, template):
+    """Byte for byte, with each transport."""
     with (
         TemplateServer(kind, CHATML, "x", "x", CALL)
         if kind == "vllm"
@@ -101,8 +101,8 @@ def test_the_prompt_is_the_templates_and_the_answer_is_read(kind, stream, templa
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("kind", ["ollama", "llama.cpp"])
-def test_ollamas_clients_get_it_too(kind, stream):
-    """Before an Ollama what they say besides goes along."""
+def test_ollama_clients_use_template_prompt(kind, stream):
+    """With Ollama, other fields are forwarded."""
     call = {"function": {"name": "read_file", "arguments": {"path": "a.py"}}}
     talk = [*TALK[:2], {"role": "assistant", "content": "", "tool_calls": [call]}]
     talk += [{"role": "tool", "tool_name": "read_file", "content": "import os"}]
@@ -118,7 +118,7 @@ def test_ollamas_clients_get_it_too(kind, stream):
 
 
 def posted(url, body):
-    """The text of an answer to a POST."""
+    """Return the text of the answer to a POST."""
     sent = Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
     with urlopen(sent, timeout=60) as answer:
         return answer.read().decode()
@@ -126,8 +126,8 @@ def posted(url, body):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
-def test_a_wrapped_client_does_the_same(kind, is_async, template):
-    """With no server of ours between."""
+def test_wrapped_client_uses_template_prompt(kind, is_async, template):
+    """Without our server in between."""
     file = template if kind == "koboldcpp" else None
     with TemplateServer(kind, CHATML, CALL) as server:
         if is_async:
@@ -149,8 +149,8 @@ def test_a_wrapped_client_does_the_same(kind, is_async, template):
 
 @pytest.mark.parametrize("made", [Agent, AsyncAgent])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_agent_does_the_same(kind, made, tmp_path, template):
-    """Calls and results are the template's to write; a call that the model wrote in its own way stays as it was."""
+def test_agent_uses_template_prompt(kind, made, tmp_path, template):
+    """The template renders calls and results; a call in the model's own spelling stays verbatim."""
     (tmp_path / "a.py").write_text("import os\n")
     dense = '<tool_call>{"name":"read_file","arguments":{"path":"a.py"}}</tool_call>'
     says = ("x", "x", dense, "It imports os.") if kind == "vllm" else (dense, "It imports os.")
@@ -183,8 +183,8 @@ def test_the_agent_does_the_same(kind, made, tmp_path, template):
         ("koboldcpp", CHATML, False, "name one with --template"),
     ],
 )
-def test_where_it_is_not_possible_the_tools_go_in_words(kind, source, hides, why):
-    """And it is said why."""
+def test_unsupported_template_falls_back_to_text(kind, source, hides, why):
+    """And the reason is logged."""
     with TemplateServer(kind, source, "x", "x", CALL, hides=hides) as server:
         found = PromptDiscoverer(Endpoint(f"{server.url}/v1", kind)).discover("m")
         assert found.own is None
@@ -192,8 +192,8 @@ def test_where_it_is_not_possible_the_tools_go_in_words(kind, source, hides, why
         assert why in found.explanation
 
 
-def test_words_where_words_are_asked_for():
-    """``--prompt words``, and a style, which only words have."""
+def test_text_prompt_option_is_honoured():
+    """``--prompt words``, and a style, which requires a text prompt."""
     for words in (["--prompt", "words"], ["--style", "compact"]):
         with TemplateServer("llama.cpp", CHATML, CALL) as server, serving(server.url, *words) as url:
             assert ask(url, False) == ([{"path": "a.py"}], "")
@@ -204,8 +204,8 @@ REFUSES = CHATML.replace("{{ message.content }}", "{{ raise_exception('too cold'
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_what_a_template_refuses_goes_in_words(stream):
-    """Where nothing evens it out; with ``--prompt own`` the client hears the template's words."""
+def test_rejected_conversation_falls_back_to_text(stream):
+    """If the messages cannot be adapted; with ``--prompt own`` the client gets the template's message."""
     talk = [*TALK[:3], {**TALK[3], "content": "cold"}]
     source = REFUSES.replace("x\n</tool_response>", "{{ message.content }}\n</tool_response>")
     with TemplateServer("llama.cpp", source, CALL) as server:
@@ -215,8 +215,8 @@ def test_what_a_template_refuses_goes_in_words(stream):
             ask(url, stream, messages=talk)
 
 
-def test_no_client_can_say_how_it_is_sent():
-    """The marks of ours in a translated request are ours alone."""
+def test_client_cannot_set_transport():
+    """The internal fields of a translated request cannot be set."""
     marks = {"way": "llama.cpp", "written": {"Read": "<|im_end|>"}, "bos": "", "server": ""}
     with TemplateServer("llama.cpp", CHATML, CALL) as server, serving(server.url) as url:
         ask(url, False, extra_body={"own_prompt": marks})
@@ -227,8 +227,8 @@ def test_no_client_can_say_how_it_is_sent():
         assert "own_prompt" not in server.bodies[-1][1]
 
 
-def test_images_take_the_chat():
-    """A completion of text has no place for them."""
+def test_images_use_chat_endpoint():
+    """Text completions do not support them."""
     content = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": "data:,"}}]
     with TemplateServer("llama.cpp", CHATML, CALL) as server, serving(server.url) as url:
         ask(url, False, messages=[{"role": "user", "content": content}])
@@ -237,8 +237,8 @@ def test_images_take_the_chat():
         ]
 
 
-def test_a_call_that_is_demanded_is_enforced_and_nothing_is_added():
-    """The prompt stays the template's; the grammar begins where reasoning has been closed."""
+def test_required_call_is_enforced_without_instruction():
+    """The prompt is the template's; the grammar starts after closed reasoning."""
     thinking = CHATML.replace('assistant\n{% endif %}"', "").removesuffix("{% endif %}") + "<think>\n{% endif %}"
     with TemplateServer("llama.cpp", thinking, CALL) as server, serving(server.url) as url:
         ask(url, False, tool_choice="required")
@@ -249,16 +249,16 @@ def test_a_call_that_is_demanded_is_enforced_and_nothing_is_added():
         assert server.prompts[-1].endswith("<|im_start|>assistant\n<think>\n")
 
 
-def test_reasoning_that_the_prompt_opened_is_reasoning():
-    """The answer is raw text, without an opening marker."""
+def test_reasoning_opened_by_prompt_is_split_off():
+    """The answer is raw text without an opening marker."""
     thinking = CHATML.removesuffix("{% endif %}") + "<think>\n{% endif %}"
     said = f"Maybe {CALL}? Yes.\n</think>\n{CALL}"
     with TemplateServer("llama.cpp", thinking, said) as server, serving(server.url) as url:
         assert ask(url, False) == ([{"path": "a.py"}], "")
 
 
-def test_it_is_said_at_the_start(capfd):
-    """Which way was chosen, on stderr."""
+def test_prompt_mode_is_logged_at_start(capfd):
+    """With its transport, on stderr."""
     import subprocess
     import sys
 
@@ -271,8 +271,8 @@ def test_it_is_said_at_the_start(capfd):
     assert lines[1] == "prompt: the model's own, by llama.cpp's /apply-template\n"
 
 
-def test_the_real_llama_cpp(random_gguf):
-    """Its prompt is the one that Jinja makes here, and its answer comes through."""
+def test_real_llama_cpp_uses_template_prompt(random_gguf):
+    """Its prompt equals Jinja's here, and its answer is parsed."""
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
     from adapter.backends.embedded_server import EmbeddedServer
     from adapter.backends.endpoint_discovery import get_json

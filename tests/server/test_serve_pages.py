@@ -1,4 +1,4 @@
-"""Who may ask a server on this machine, what of a request the model server gets to see, and what it is asked at all."""
+"""Access control, and the parts of a request that are forwarded to the model server."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def keyed_url(upstream: ScriptedServer) -> Iterator[str]:
 def ask(
     url: str, path: str, headers: dict[str, str] | None = None, method: str = "GET", body: Any = None
 ) -> tuple[int, dict[str, str], str]:
-    """Status, headers and body. The path goes as it is."""
+    """Return status, headers and body. The path is sent unchanged."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=100)
     sent = {"Content-Type": "application/json", **(headers or {})}
     try:
@@ -60,7 +60,7 @@ def ask(
 
 
 def seen(upstream: ScriptedServer, mark: str) -> list[tuple[str, dict[str, str], Any]]:
-    """The requests that bear a mark, among those by which a server looks what is behind it."""
+    """Return the requests with a mark, without those of server detection."""
     return [each for each in upstream.requests if each[1].get("x-mark") == mark]
 
 
@@ -86,17 +86,17 @@ def seen(upstream: ScriptedServer, mark: str) -> list[tuple[str, dict[str, str],
         ({"Sec-Fetch-Site": "cross-site", "Origin": "https://allowed.example"}, 200),
     ],
 )
-def test_pages_are_kept_out_unless_they_are_allowed(url, headers, status):
+def test_pages_are_rejected_unless_allowed(url, headers, status):
     for method, path, body in (("GET", MODELS, None), ("POST", CHAT, {"model": "m", "messages": ASK, "tools": TOOLS})):
         assert ask(url, path, headers, method, body)[0] == status
 
 
-def test_a_refused_page_hears_how_it_would_be_allowed(url):
+def test_rejected_page_gets_allow_origin_advice(url):
     assert f"--allow-origin {PAGE}" in ask(url, MODELS, {"Origin": PAGE})[2]
 
 
-def test_an_allowed_page_may_read_and_another_may_not(url):
-    """Its browser asks first, without a key, and is told."""
+def test_only_allowed_page_gets_cors_headers(url):
+    """Its browser sends a preflight without a key, and gets the permission."""
     page = {"Origin": "https://allowed.example"}
     first = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
     status, headers, _ = ask(url, CHAT, {**page, **first}, "OPTIONS")
@@ -114,8 +114,8 @@ def test_an_allowed_page_may_read_and_another_may_not(url):
         "Ocp-Apim-Subscription-Key", "apikey", "X-Secret", "Proxy-Authorization", "X_API_KEY",
     ],
 )  # fmt: skip
-def test_a_client_s_key_is_not_handed_on(upstream, url, header):
-    """Other headers are, and other fields of the query."""
+def test_client_keys_are_not_forwarded(upstream, url, header):
+    """Other headers and query fields are forwarded."""
     sent = {header: "sk-secret", "X-Mark": f"key in {header}", "OpenAI-Organization": "o"}
     ask(url, f"{MODELS}?key=sk-secret&api_key=sk-secret&limit=3", sent)
     ask(url, CHAT, sent, "POST", {"model": "m", "messages": ASK})
@@ -127,7 +127,7 @@ def test_a_client_s_key_is_not_handed_on(upstream, url, header):
 
 
 @pytest.mark.parametrize("header", ["Api-Key", "X-Goog-Api-Key", "X-Api-Key"])
-def test_a_key_may_be_shown_as_other_services_take_it(upstream, header):
+def test_api_key_is_accepted_in_several_headers(upstream, header):
     with serving(upstream.url, "--api-key", "k") as url:
         assert [ask(url, MODELS, {header: key})[0] for key in ("k", "wrong")] == [200, 401]
 
@@ -157,8 +157,8 @@ def test_a_key_may_be_shown_as_other_services_take_it(upstream, header):
         ("GET", "/v1/models/%252e%252e/slots", 404),
     ],
 )
-def test_what_manages_the_model_server_is_not_passed_on(upstream, url, open_url, method, path, status):
-    """By itself requests to its models are, 404 here; all is with --pass-admin, but what is no plain path."""
+def test_admin_requests_are_not_passed_on(upstream, url, open_url, method, path, status):
+    """By default only requests to models pass, others are 404; --pass-admin passes all well-formed paths."""
     is_passed = path in ("/v1/models/org/m:7b", "/props", "/version") or method == "POST"
     is_passed = is_passed and status == 404
     body, mark = None if method == "GET" else {"model": "m"}, f"{method} {path}"
@@ -173,11 +173,11 @@ def test_what_manages_the_model_server_is_not_passed_on(upstream, url, open_url,
 
 @pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/v1/responses", "/api/chat", "/v1/embeddings"])
 @pytest.mark.parametrize("method", ["GET", "PUT"])
-def test_what_takes_a_post_says_so(url, method, path):
-    """To whoever opens its address in a browser."""
+def test_wrong_method_returns_405_with_allow(url, method, path):
+    """For example when opened in a browser."""
     status, headers, said = ask(url, path, {}, method, None)
     assert (status, headers["allow"]) == (405, "POST")
-    assert f"{path} takes POST, got {method}" in said
+    assert f"{path} only accepts POST, got {method}" in said
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_what_takes_a_post_says_so(url, method, path):
     [("/v1/messages", "anthropic"), ("/api/chat", "ollama"), ("/api/pull", "ollama"), (CHAT, "openai")],
 )
 @pytest.mark.parametrize("key", ["k", "wrong"])
-def test_whoever_is_refused_hears_it_in_its_own_shape(keyed_url, path, kind, key):
-    """Before its route is known, too: without the key, and for what is not passed on."""
+def test_rejection_uses_api_error_format(keyed_url, path, kind, key):
+    """Even before routing: without the key, and for requests that are not passed on."""
     status, _, said = ask(keyed_url, path, {"X-Api-Key": key}, "PUT", {"model": "m"})
     assert status == (401 if key == "wrong" else 403 if path == "/api/pull" else 405)
     error = json.loads(said)["error"]

@@ -1,4 +1,4 @@
-"""A model server that starts, loads or is busy is asked again, as long as nothing of an answer was sent on."""
+"""Retries while a model server starts, loads or is busy, until an answer has begun."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def upstream(shared: ScriptedServer) -> ScriptedServer:
 
 
 def post(url: str, body: Any) -> tuple[int, str | None, str]:
-    """Status, Retry-After and body."""
+    """Return status, Retry-After and body."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
     try:
         connection.request("POST", CHAT, json.dumps(body), {"Content-Type": "application/json"})
@@ -59,7 +59,7 @@ def post(url: str, body: Any) -> tuple[int, str | None, str]:
 
 @pytest.mark.parametrize("busy", [LOADING, BUSY], ids=["loading", "busy"])
 @pytest.mark.parametrize("body", [WITH_TOOLS, {"model": "m", "messages": ASK}], ids=["tools", "passed through"])
-def test_it_is_asked_again_until_it_answers(upstream, url, busy, body):
+def test_busy_upstream_is_retried(upstream, url, busy, body):
     upstream.on(CHAT, busy, busy, DONE)
     status, _, said = post(url, body)
     assert (status, json.loads(said)["choices"][0]["message"]["content"]) == (200, "It is empty.")
@@ -67,8 +67,8 @@ def test_it_is_asked_again_until_it_answers(upstream, url, busy, body):
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_when_to_ask_again_comes_through_where_that_is_later(upstream, url, stream):
-    """Its own words, too: the client's SDK knows what to do."""
+def test_late_retry_after_is_passed_on(upstream, url, stream):
+    """With the server's message: the client's SDK knows how to retry."""
     upstream.on(CHAT, replace(as_error(429, "Quota used up"), headers=(("Retry-After", "3600"),)))
     status, when, said = post(url, {**WITH_TOOLS, "stream": stream})
     assert (status, when) == (429, "3600")
@@ -77,21 +77,21 @@ def test_when_to_ask_again_comes_through_where_that_is_later(upstream, url, stre
 
 
 @pytest.mark.parametrize("reply", [as_error(429, "Slow down"), as_error(500, "Broken"), as_error(400, "Loading")])
-def test_other_refusals_are_the_client_s_at_once(upstream, url, reply):
+def test_other_errors_are_not_retried(upstream, url, reply):
     upstream.on(CHAT, reply, DONE)
     assert post(url, WITH_TOOLS)[0] == reply.status
     assert len(upstream.bodies()) == 1
 
 
-def test_an_answer_that_has_begun_is_not_asked_for_again(upstream, url):
-    """It breaks off, and the client has had its beginning."""
+def test_started_answer_is_not_retried(upstream, url):
+    """It is cut off after the client got its beginning."""
     upstream.on(CHAT, as_stream(delta("I look"), done=False, cut=True), DONE)
     assert "closed the connection" in post(url, {**WITH_TOOLS, "stream": True})[2]
     assert len(upstream.bodies()) == 1
 
 
-def test_a_server_that_just_starts_is_waited_for():
-    """Nothing listened when the request came."""
+def test_starting_upstream_is_retried():
+    """Nothing listened when the request arrived."""
     answered: list[int] = []
     with socket.socket() as reserved:  # keeps the port until it is listened at, which that allows
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -107,7 +107,7 @@ def test_a_server_that_just_starts_is_waited_for():
     assert answered == [200]
 
 
-def test_with_no_time_to_retry_the_first_answer_counts(upstream):
+def test_zero_retry_time_returns_first_answer(upstream):
     upstream.on(CHAT, LOADING, DONE)
     with serving(upstream.url, "--retry", "0") as url:
         assert post(url, WITH_TOOLS)[:2] == (503, "5")

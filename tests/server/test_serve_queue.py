@@ -1,4 +1,4 @@
-"""More requests than the model server answers at a time: they wait in order, or are refused."""
+"""More requests than the concurrency limit: they are queued or refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROUTES = [CHAT, "/v1/messages", "/v1/responses", "/api/chat"]
 
 
 class Slow:
-    """A model that begins with a request when it comes and ends each when it is told to."""
+    """A model that starts with each request and ends each on command."""
 
     def __init__(self) -> None:
         self.asked: queue.Queue[str] = queue.Queue()
@@ -60,7 +60,7 @@ def one_place(*options: str) -> Iterator[tuple[Slow, str]]:
 
 
 class Client:
-    """One request; ``first`` is the first line of its answer, once that is there."""
+    """One request; ``first`` is the first line of its answer, once available."""
 
     def __init__(self, url: str, name: str, path: str = CHAT, **fields: Any) -> None:
         body = {"model": "m", "messages": [{"role": "user", "content": name}], "stream": True, **fields}
@@ -69,7 +69,7 @@ class Client:
         self._connection.request("POST", path, json.dumps(body), headers)
 
     def response(self) -> http.client.HTTPResponse:
-        """Whoever reads it to its end closes the connection."""
+        """Reading to the end closes the connection."""
         return self._connection.getresponse()
 
     def text(self) -> str:
@@ -89,8 +89,8 @@ def shared() -> Iterator[tuple[Slow, str]]:
         yield given
 
 
-def test_requests_wait_for_their_turn(shared):
-    """First come, first served, whatever they ask for; lists of models do not wait."""
+def test_queued_requests_run_in_order(shared):
+    """First come, first served, for all routes; lists of models do not wait."""
     model, url = shared
     with ThreadPoolExecutor() as threads:
         answers = {"a": threads.submit(Client(url, "a", tools=TOOLS).text)}
@@ -123,8 +123,8 @@ def test_requests_wait_for_their_turn(shared):
         ("/api/chat", {"tools": TOOLS}, b'{"model":"m"'),
     ],
 )
-def test_who_waits_for_a_stream_sees_signs_of_life(shared, path, fields, sign):
-    """And then its answer in the same stream."""
+def test_queued_stream_gets_keepalives(shared, path, fields, sign):
+    """Followed by its answer in the same stream."""
     model, url = shared
     with ThreadPoolExecutor() as threads:
         first = threads.submit(Client(url, "a", tools=TOOLS).text)
@@ -142,14 +142,14 @@ def test_who_waits_for_a_stream_sees_signs_of_life(shared, path, fields, sign):
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("path", ROUTES)
-def test_past_the_queue_is_a_503(full, path, stream):
-    """In the shape of the client's interface, with the time to come back; the tools make no difference."""
+def test_full_queue_returns_503(full, path, stream):
+    """In the API's error format with Retry-After, with and without tools."""
     fields = {"input": "x", "tools": []} if path == "/v1/responses" else {}
     response = Client(full, "late", path, stream=stream, **fields).response()
     body = json.loads(response.read())
     assert (response.status, response.getheader("Retry-After")) == (503, "5")
     error = body["error"]
-    assert "(requests at work: 1, waiting: 0)" in (error if path == "/api/chat" else error["message"])
+    assert "(1 requests running, 0 queued)" in (error if path == "/api/chat" else error["message"])
     if path == "/v1/messages":
         assert (body["type"], error["type"]) == ("error", "overloaded_error")
 
@@ -164,8 +164,8 @@ def full() -> Iterator[str]:
         first.result(100)
 
 
-def test_who_leaves_frees_its_place():
-    """In the queue, and at the model server."""
+def test_disconnected_client_frees_slot():
+    """In the queue and at the model server."""
     with one_place("--max-waiting", "1") as (model, url), ThreadPoolExecutor() as threads:
         first = Client(url, "a", tools=TOOLS)
         assert model.next() == "a"
@@ -182,7 +182,7 @@ def test_who_leaves_frees_its_place():
 
 
 def persistent(url: str, name: str) -> str:
-    """The answer, once there is room in the queue."""
+    """Return the answer, once there is room in the queue."""
     while "overloaded_error" in (text := Client(url, name, tools=TOOLS).text()):
         time.sleep(0.05)
     return text

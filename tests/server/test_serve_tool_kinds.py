@@ -1,4 +1,4 @@
-"""Custom tools and the functions of older clients, by the unmodified SDK: asked for and answered in their own form."""
+"""Custom tools and legacy functions with the unmodified SDK."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def client(shared: tuple[ScriptedServer, openai.OpenAI]) -> openai.OpenAI:
 
 
 def ask(client: openai.OpenAI, upstream: ScriptedServer, text: str, stream: bool, **fields: Any) -> Any:
-    """The last finish reason, and the calls of a whole answer or of a stream's chunks, as dicts."""
+    """Return the last finish reason and the calls of a buffered or streamed answer, as dicts."""
     upstream.on(
         CHAT, as_stream(*map(delta, text), delta(finish_reason="stop")) if stream else as_json(200, completion(text))
     )
@@ -69,8 +69,8 @@ both = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"
 
 
 @both
-def test_a_custom_tool_is_called_with_a_text(client, upstream, stream):
-    """Beside a function; the model is told of the grammar in words."""
+def test_custom_tool_is_called_with_text(client, upstream, stream):
+    """Next to a function; the grammar is described to the model."""
     reason, calls = ask(client, upstream, SQL_CALL + CALL, stream, tools=[SQL, *TOOLS])
     assert reason == "tool_calls"
     (first, second) = ({key: call[key] for key in call if key not in ("id", "index")} for call in calls)
@@ -81,7 +81,7 @@ def test_a_custom_tool_is_called_with_a_text(client, upstream, stream):
     assert "grammar (lark)" in said
 
 
-def test_a_past_call_of_a_custom_tool_is_shown_with_its_result(client, upstream):
+def test_past_custom_call_is_shown_with_result(client, upstream):
     call = {"id": "c", "type": "custom", "custom": {"name": "sql", "input": QUERY}}
     messages = [
         *ASK,
@@ -94,15 +94,15 @@ def test_a_past_call_of_a_custom_tool_is_shown_with_its_result(client, upstream)
     assert "7" in shown[1]["content"]
 
 
-def test_a_custom_tool_can_be_demanded(client, upstream):
+def test_custom_tool_can_be_forced(client, upstream):
     choice = {"type": "custom", "custom": {"name": "sql"}}
     ask(client, upstream, SQL_CALL, False, tools=[SQL, *TOOLS], tool_choice=choice)
     assert "Answer with a tool call of sql." in upstream.bodies()[0]["messages"][-1]["content"]
 
 
 @both
-def test_functions_of_older_clients_are_called_in_their_form(client, upstream, stream):
-    """One call an answer, under ``function_call``; nothing of the old fields goes on."""
+def test_legacy_functions_return_function_call(client, upstream, stream):
+    """One call per answer, as ``function_call``; legacy fields are not forwarded."""
     reason, called = ask(client, upstream, CALL + CALL, stream, functions=[FUNCTION])
     call = called[0] if stream else called
     assert (reason, call["name"], json.loads(call["arguments"])) == ("function_call", "read_file", {"path": "a.py"})
@@ -111,7 +111,7 @@ def test_functions_of_older_clients_are_called_in_their_form(client, upstream, s
     assert not {"functions", "function_call", "tools"} & body.keys()
 
 
-def test_a_conversation_of_older_clients_goes_on(client, upstream):
+def test_legacy_conversation_continues(client, upstream):
     call = {"name": "read_file", "arguments": '{"path": "a.py"}'}
     messages = [
         *ASK,
@@ -126,13 +126,13 @@ def test_a_conversation_of_older_clients_goes_on(client, upstream):
 
 
 @pytest.mark.parametrize(("choice", "said"), [("none", ""), ({"name": "read_file"}, "Answer with a tool call of")])
-def test_older_clients_choose_as_they_did(client, upstream, choice, said):
+def test_legacy_function_call_selects_tool(client, upstream, choice, said):
     reason, called = ask(client, upstream, "No.", False, functions=[FUNCTION], function_call=choice)
     assert (reason, called) == ("stop", None)
     assert said in upstream.bodies()[0]["messages"][-1]["content"]
 
 
-def test_the_routes_are_there_without_their_version(client, upstream):
+def test_routes_work_without_version_prefix(client, upstream):
     upstream.on(CHAT, as_json(200, completion("Hi.")))
     bare = client.with_options(base_url=str(client.base_url).removesuffix("v1/"))
     assert bare.responses.create(model="m", input="Hello").output_text == "Hi."

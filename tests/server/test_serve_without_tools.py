@@ -1,4 +1,5 @@
-"""Chats without tools: reasoning and channels of models that are known stay out of the text, all else goes through."""
+"""Chats without tools: reasoning and channels of known models are removed from the text, everything else passes
+through."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ streamed_and_whole = pytest.mark.parametrize("stream", [True, False], ids=["stre
 
 
 def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> tuple[str, str, list[Any]]:
-    """Content, reasoning, and the probabilities of tokens."""
+    """Return content, reasoning and logprobs."""
     answer: Any = client.chat.completions.create(messages=ASK, stream=stream, **fields)
     chunks = list(answer) if stream else [answer]
     choices = [choice for chunk in chunks for choice in chunk.choices]
@@ -46,14 +47,14 @@ def ask(client: openai.OpenAI, stream: bool, **fields: Any) -> tuple[str, str, l
 
 
 @streamed_and_whole
-def test_channels_of_gpt_oss_never_reach_a_client(client, upstream, stream):
+def test_gpt_oss_channels_are_removed(client, upstream, stream):
     upstream.on(CHAT, scripted_answer(HARMONY.format("Blue."), "stop", stream))
     assert ask(client, stream, model="gpt-oss-20b") == ("Blue.", "Hm.", [])
     assert upstream.bodies()[0]["messages"] == ASK
 
 
 @streamed_and_whole
-def test_nor_do_those_of_a_call_that_nobody_offered(client, upstream, stream):
+def test_gpt_oss_call_of_unknown_tool_is_removed(client, upstream, stream):
     text = '<|channel|>commentary to=functions.ls <|constrain|>json<|message|>{"path": "."}<|call|>'
     upstream.on(CHAT, scripted_answer(text, "stop", stream))
     said, *_ = ask(client, stream, model="gpt-oss-20b")
@@ -61,7 +62,7 @@ def test_nor_do_those_of_a_call_that_nobody_offered(client, upstream, stream):
     assert '{"path": "."}' in said
 
 
-def test_structured_output_of_gpt_oss_is_read(client, upstream):
+def test_gpt_oss_structured_output_is_parsed(client, upstream):
     class Page(BaseModel):
         title: str
 
@@ -72,20 +73,20 @@ def test_structured_output_of_gpt_oss_is_read(client, upstream):
 
 
 @streamed_and_whole
-def test_reasoning_is_split_off(client, upstream, stream):
+def test_reasoning_is_split_off_without_tools(client, upstream, stream):
     upstream.on(CHAT, scripted_answer("<think>Hm.</think>\n\nBlue.", "stop", stream))
     assert ask(client, stream, model="qwen3") == ("Blue.", "Hm.", [])
 
 
 @streamed_and_whole
-def test_the_words_of_other_models_are_theirs(client, upstream, stream):
-    """Byte by byte: nothing is known of this one."""
+def test_other_models_text_is_unchanged(client, upstream, stream):
+    """Byte for byte, as the model is unknown."""
     upstream.on(CHAT, scripted_answer("<think>Hm.</think>Blue.", "stop", stream))
     assert ask(client, stream, model="somebody") == ("<think>Hm.</think>Blue.", "", [])
 
 
-def test_llama_cpp_splits_by_itself():
-    """So its answers without tools go through as they are, but for gpt-oss."""
+def test_llama_cpp_reasoning_is_not_parsed_again():
+    """So its answers pass through, except for gpt-oss."""
     server = ScriptedServer().on("/props", as_json(200, {"model_path": "/m/a.gguf"}, server="llama.cpp"))
     server.on("/v1/models", as_json(200, {"data": [{"id": "m", "owned_by": "llamacpp"}]}, server="llama.cpp"))
     server.on(CHAT, as_json(200, completion("<think>Hm.</think>Blue."), server="llama.cpp"))
@@ -102,8 +103,8 @@ PIECES = ["<think>", "Hm", "</think>", "I", " look", ".", "\n<tool_call>", CALL[
 
 
 @streamed_and_whole
-def test_probabilities_stay_with_the_tokens_of_the_content(client, upstream, stream):
-    """With tools, too: those of reasoning, markers and calls are not the client's."""
+def test_logprobs_are_aligned_with_content(client, upstream, stream):
+    """Also with tools: logprobs of reasoning, markers and calls are removed."""
     if stream:
         events = [delta(piece) for piece in PIECES]
         for event, piece in zip(events, PIECES, strict=True):
@@ -119,8 +120,8 @@ def test_probabilities_stay_with_the_tokens_of_the_content(client, upstream, str
     assert upstream.bodies()[0]["logprobs"] is True
 
 
-def test_calls_of_one_function_are_told_apart():
-    """As older clients send them, without ids: the second result is not the first one's."""
+def test_repeated_function_calls_get_distinct_ids():
+    """As sent by older clients, without ids: the second result belongs to the second call."""
     from adapter.protocols.tool_types import tools_as_functions
 
     call = {"role": "assistant", "content": None, "function_call": {"name": "ls", "arguments": "{}"}}

@@ -1,4 +1,4 @@
-"""What is seen of a server from outside: ids, metrics, traces, lines of JSON, and whether it is ready."""
+"""Observability: ids, metrics, traces, JSON logs and readiness."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ USAGE = {"usage": {"prompt_tokens": 30, "completion_tokens": 12}}
 
 
 def ask(url: str, path: str = CHAT, headers: dict[str, str] | None = None, **fields: Any) -> tuple[int, Any, str]:
-    """The status, the headers and the text of an answer; a GET where there are no fields."""
+    """Return status, headers and text of an answer; a GET without fields."""
     content = json.dumps({"model": "qwen3", "messages": [{"role": "user", "content": "Hi"}], **fields}).encode()
     root = url.removesuffix("/v1")
     request = urllib.request.Request(
@@ -43,7 +43,7 @@ def ask(url: str, path: str = CHAT, headers: dict[str, str] | None = None, **fie
 
 
 def samples(text: str) -> dict[str, float]:
-    """The lines of a scrape: a name with its labels, and the value."""
+    """Return the values of a scrape by name with labels."""
     return {name: float(value) for name, value in re.findall(r"^(adapter_\S*(?:\{.*\})?) (\S+)$", text, re.MULTILINE)}
 
 
@@ -53,8 +53,8 @@ def watched():
         yield upstream, url
 
 
-def test_metrics_say_what_requests_came_to(watched):
-    """Calls, fixes, refusals, tokens, the speed, and what was left out, each under its name."""
+def test_metrics_count_request_outcomes(watched):
+    """Calls, fixes, rejected calls, tokens, speed and dropped fields, each under its name."""
     upstream, url = watched
     said = as_stream(delta("`<tool_call>` it is. "), delta(CALL), delta(finish_reason="stop"), {"choices": [], **USAGE})
     upstream.on(CHAT, said)
@@ -83,8 +83,8 @@ def test_metrics_say_what_requests_came_to(watched):
     assert seen["adapter_tokens_per_second_count"] == 1
 
 
-def test_what_passes_through_counts_its_tokens(watched):
-    """A chat without tools goes byte by byte, and its end tells."""
+def test_passthrough_counts_tokens(watched):
+    """A chat without tools passes through, and its end contains the usage."""
     upstream, url = watched
     before = samples(ask(url, "/metrics")[2]).get('adapter_tokens_total{kind="completion",model="plain"}', 0)
     upstream.replies.pop(CHAT, None)
@@ -94,8 +94,8 @@ def test_what_passes_through_counts_its_tokens(watched):
     assert after - before == 12
 
 
-def test_a_busy_server_is_counted(watched):
-    """503 and then an answer: one retry."""
+def test_busy_upstream_counts_retries(watched):
+    """A 503 and then an answer count as one retry."""
     upstream, url = watched
     before = samples(ask(url, "/metrics")[2])["adapter_upstream_retries_total"]
     upstream.replies.pop(CHAT, None)
@@ -104,8 +104,8 @@ def test_a_busy_server_is_counted(watched):
     assert samples(ask(url, "/metrics")[2])["adapter_upstream_retries_total"] - before == 1
 
 
-def test_names_that_clients_make_up_are_bounded():
-    """The first hundred stand for themselves; what no terminal can say is said otherwise, and a scrape never fails."""
+def test_label_values_are_bounded():
+    """The first hundred are kept; unsafe characters are replaced, and a scrape never fails."""
     from adapter.protocols.usage import Usage
     from adapter.server.telemetry.metrics import MAX_NAMES, Metrics
     from adapter.server.telemetry.request_info import RequestInfo
@@ -113,12 +113,12 @@ def test_names_that_clients_make_up_are_bounded():
     metrics = Metrics()
     for number in range(3 * MAX_NAMES):
         seen = RequestInfo(method="POST", path=CHAT, status=200, model=f'm{number}\ud83d"\n{{}}', is_whole=True)
-        seen.account.count(Usage(7, 3))
-        seen.left_out.append(f"tool {number}")
-        metrics.begun(seen, {})
-        metrics.ended(seen)
-    metrics.begun(unknown := RequestInfo(path=CHAT, status=404, model="never-there"), {})
-    metrics.ended(unknown)
+        seen.stats.count(Usage(7, 3))
+        seen.dropped.append(f"tool {number}")
+        metrics.on_start(seen, {})
+        metrics.on_end(seen)
+    metrics.on_start(unknown := RequestInfo(path=CHAT, status=404, model="never-there"), {})
+    metrics.on_end(unknown)
     text = metrics.text().decode()
     assert text.count('adapter_tokens_total{kind="prompt"') == MAX_NAMES + 1
     assert text.count("adapter_left_out_total{") == MAX_NAMES + 1
@@ -126,8 +126,8 @@ def test_names_that_clients_make_up_are_bounded():
     assert "never-there" not in text
 
 
-def test_metrics_ask_for_the_key():
-    """Models and what they are used for are not for everybody; `/health` and `/ready` say neither."""
+def test_metrics_require_api_key():
+    """Model names and usage are private; `/health` and `/ready` contain neither."""
     with (
         ScriptedServer().on(MODELS, as_json(200, {"data": []})) as upstream,
         serving(f"{upstream.url}/v1", "--metrics", "--api-key", "sesame") as url,
@@ -137,8 +137,8 @@ def test_metrics_ask_for_the_key():
         assert [ask(url, path)[0] for path in ("/health", "/ready")] == [200, 200]
 
 
-def test_ready_is_what_the_model_server_is(watched):
-    """`/health` says that the process lives, `/ready` that a chat can be had."""
+def test_ready_reports_upstream_state(watched):
+    """`/health` reports the process, `/ready` the model server."""
     upstream, url = watched
     assert (ask(url, "/health")[0], ask(url, "/ready")[0]) == (200, 503)
     upstream.on(MODELS, as_json(200, {"data": []}))
@@ -149,8 +149,8 @@ def test_ready_is_what_the_model_server_is(watched):
 @pytest.mark.parametrize(
     ("given", "is_taken"), [("trace-1:a/b", True), ("", False), ("no spaces", False), ("x" * 129, False), ("é", False)]
 )
-def test_a_request_has_one_id(watched, given, is_taken):
-    """The client's where it is a plain word; the answer and the model server have the same, once."""
+def test_request_id_is_shared(watched, given, is_taken):
+    """The client's if it is a plain word; response and model server get the same, once."""
     upstream, url = watched
     upstream.replies.pop(CHAT, None)
     upstream.on(CHAT, as_json(200, completion("Hello")))
@@ -163,8 +163,8 @@ def test_a_request_has_one_id(watched, given, is_taken):
         assert handed[-1]["x-request-id"] == ids[0]
 
 
-def test_lines_of_json_name_the_request():
-    """Each line is one object, what the server says at its start as well; a model's name breaks none."""
+def test_json_log_lines_contain_request_id():
+    """Each line is one object, including those at the start; a model's name cannot break a line."""
     with ScriptedServer() as upstream:
         upstream.on(CHAT, as_stream(delta(CALL), delta(finish_reason="stop")))
         with started("serve", "--upstream", f"{upstream.url}/v1", "--port", "0", "--log-json") as run:
@@ -182,7 +182,7 @@ def test_lines_of_json_name_the_request():
 
 
 def spans_of(upstream: ScriptedServer, *requests: dict[str, Any]) -> list[Any]:
-    """The spans of ``requests`` to a server of ours in this process."""
+    """Return the spans of ``requests`` to a server in this process."""
     import httpx
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -222,8 +222,8 @@ def spans_of(upstream: ScriptedServer, *requests: dict[str, Any]) -> list[Any]:
     return list(exporter.get_finished_spans())
 
 
-def test_a_span_says_what_the_conventions_ask():
-    """It goes on from the client's trace, is handed on to the model server, and holds nothing that was said."""
+def test_span_follows_semantic_conventions():
+    """It continues the client's trace, is propagated to the model server, and contains no texts."""
     pytest.importorskip("opentelemetry.sdk", reason="needs the extra otel: pip install 'toolcall-adapter[otel]'")
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     body = {
@@ -277,8 +277,8 @@ def test_a_span_says_what_the_conventions_ask():
     )
 
 
-def test_spans_reach_a_collector(monkeypatch):
-    """By OTLP, where the variables say, and all of them before the server has stopped."""
+def test_spans_reach_collector(monkeypatch):
+    """By OTLP to the configured endpoint, all before the server has stopped."""
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="needs the extra otel")
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 

@@ -1,4 +1,4 @@
-"""The page of `adapter serve --view` in a real Chromium: what goes on is seen, and hostile text stays text."""
+"""The page of `adapter serve --view` in a real Chromium: live updates, and hostile text stays text."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def over(live: LiveExchanges, text: str, said: str = "Read a.py") -> None:
     going.end(whole, "")
 
 
-def test_an_exchange_is_seen_while_it_goes_on(chrome):
-    """Behind the key, before a real server: its words as they come, and in the end what they were taken for."""
+def test_running_exchange_is_shown_live(chrome):
+    """With the key and a real server: its text as it comes, and finally the parsed result."""
     with viewed("--api-key", API_KEY) as (model, url, page, _), ThreadPoolExecutor() as threads:
         chrome.get(page)
         assert chrome.title == "The key of this server"
@@ -78,8 +78,8 @@ def test_an_exchange_is_seen_while_it_goes_on(chrome):
         assert chrome.get_log("browser") == []
 
 
-def test_what_is_looked_at_stays_where_it_is(chrome, live):
-    """Whatever comes meanwhile; the newest only for those who follow it."""
+def test_selected_row_stays_in_place(chrome, live):
+    """Whatever arrives; the newest is shown only if the user follows it."""
     with page_of(live) as address:
         for number in range(60):
             over(live, f"Answer {number}. ")
@@ -106,8 +106,8 @@ def test_what_is_looked_at_stays_where_it_is(chrome, live):
         assert texts(chrome, "#count") == ["1 of 66"]
 
 
-def test_answers_are_searched(chrome, live):
-    """All that they say, which the page has not; also what comes meanwhile."""
+def test_search_filters_answers(chrome, live):
+    """The full texts, which the page does not have; also new ones."""
     over(live, f"{'Words. ' * 100} The PORT is 8000.")
     over(live, "None.")
     with page_of(live) as address:
@@ -120,8 +120,8 @@ def test_answers_are_searched(chrome, live):
         eventually(lambda: texts(chrome, "#count") == ["2 of 3"])
 
 
-def test_thousands_are_shown_by_the_few_in_sight(chrome, live):
-    """Those that are kept no more are gone there, too."""
+def test_only_visible_rows_are_rendered(chrome, live):
+    """Expired exchanges also disappear."""
     bounded = LiveExchanges(Redactor({}), max_kept=4_000)
     for number in range(5_000):
         bounded.listen(exchange(said=str(number))).end(exchange(f"Answer {number}. "), "")
@@ -139,8 +139,8 @@ def test_thousands_are_shown_by_the_few_in_sight(chrome, live):
     bounded.close()
 
 
-def test_a_server_that_goes_leaves_what_it_said(chrome, live):
-    """And is found again when it comes back; then its exchanges are others."""
+def test_page_keeps_data_after_server_stops(chrome, live):
+    """And reconnects when it is back, with other exchanges."""
     with page_of(live) as address:
         over(live, "Answer one. ")
         chrome.get(address)
@@ -158,7 +158,7 @@ def test_a_server_that_goes_leaves_what_it_said(chrome, live):
     other.close()
 
 
-def test_answers_are_read_again_by_another_policy(chrome, live):
+def test_answer_can_be_reparsed_with_another_policy(chrome, live):
     from tests.recording.view.test_page_data import BARE
 
     over(live, BARE)
@@ -170,9 +170,9 @@ def test_answers_are_read_again_by_another_policy(chrome, live):
         assert "read otherwise" in texts(chrome, "#shown .chip")
 
 
-def test_hostile_text_stays_text_live(chrome, live):
-    """Over two hundred exchanges, looked at while each is on its way, and when it is over: nothing runs, nothing is
-    loaded but by the page's own script, no element is added."""
+def test_live_page_escapes_hostile_text(chrome, live):
+    """Over two hundred exchanges, viewed while running and when complete: nothing runs or loads except the page's
+    script, and no element is added."""
     chrome.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
     exchanges = hostile()[:-2]
     chrome.get_log("browser")  # of tests before
@@ -216,7 +216,7 @@ def test_hostile_text_stays_text_live(chrome, live):
         assert [entry for entry in chrome.get_log("browser") if "/view/events" not in entry["message"]] == []
 
 
-def test_it_is_there_in_the_dark_and_on_a_phone_live(chrome, live):
+def test_live_page_supports_dark_mode_and_phones(chrome, live):
     over(live, f"{CALL} {'x' * 5_000}")
     with page_of(live) as address:
         chrome.get(address)

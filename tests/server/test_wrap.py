@@ -201,5 +201,5 @@ def test_an_unknown_constraint_is_refused_at_once(client):
 @pytest.mark.parametrize("wrong", [{"retries": -1}, {"retries": "2"}, {"max_tools": 0}, {"max_tools": "9"}])
 def test_an_impossible_number_is_refused_at_once(client, wrong):
     """Not with the first request that has tools."""
-    with pytest.raises(UsageError, match=f"{next(iter(wrong))} cannot be .*give a number from"):
+    with pytest.raises(UsageError, match=f"{next(iter(wrong))} (cannot|must) be "):
         wrap(client, **wrong)

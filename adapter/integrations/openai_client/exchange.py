@@ -42,7 +42,7 @@ class OpenAIExchange:
         self.sent = sent
         self._http = http
         self._response: ResponsesRequest | None = None
-        self._left_out: list[str] = []
+        self._dropped: list[str] = []
         self._streamed: StreamedExchange | None = None
         if not is_chat(sent):
             return
@@ -51,7 +51,7 @@ class OpenAIExchange:
             body = json.loads(sent.content)
             if url.path.endswith(RESPONSES):
                 self._response = ResponsesRequest(body, store(), len(sent.content))
-                self.request = translate_chat_request(self._response.asked(self._left_out), options)
+                self.request = translate_chat_request(self._response.to_chat_request(self._dropped), options)
                 url = url.copy_with(path=url.path.removesuffix(RESPONSES) + CHAT)
             elif needs_translation(body):
                 self.request = translate_chat_request(body, options)
@@ -136,11 +136,11 @@ class OpenAIExchange:
         """Those that still hold for a translated body, and what was left out of the request."""
         gone = ("content-length", "content-encoding", "transfer-encoding")
         kept = {name: value for name, value in response.headers.items() if name not in gone}
-        return kept | ({HEADER: as_header(self._left_out)} if self._left_out else {})
+        return kept | ({HEADER: as_header(self._dropped)} if self._dropped else {})
 
     def _leave(self) -> None:
         if self._streamed is not None:
-            self._streamed.leave()
+            self._streamed.cancel()
 
 
 def _byte_stream(http: Any, response: Any, pieces: Any, leave: Callable[[], None]) -> Any:

@@ -53,7 +53,7 @@ def replay_client(
         body = json.loads(sent.content)
         try:
             response = ResponsesRequest(body, store, len(sent.content)) if path.endswith("/responses") else None
-            request = translate_chat_request(response.asked([]) if response else body, options)
+            request = translate_chat_request(response.to_chat_request([]) if response else body, options)
             exchange = recorded.answer(request.client.messages, (tool.to_openai() for tool in request.tools.values()))
         except RequestError as error:
             return http.Response(error.status, json=refusal(error))
@@ -73,7 +73,7 @@ def _as_recorded(request: TranslatedRequest, exchange: RecordedExchange) -> Tran
     """``request``, its answer read as that of ``exchange`` was."""
     how = request.parsing
     parsing = replace(
-        ParserSettings.of(exchange), is_restricted=how.is_restricted, stream_arguments=how.stream_arguments
+        ParserSettings.from_recording(exchange), is_restricted=how.is_restricted, stream_arguments=how.stream_arguments
     )
     return replace(request, parsing=parsing)
 

@@ -1,3 +1,3 @@
-"""What is seen of the server from outside: metrics, traces, lines of a log, and the ids by which requests are found."""
+"""The server's observability: metrics, traces, logs and request ids."""
 
 __all__ = ["logs", "metrics", "middleware", "request_info", "setup"]

@@ -1,4 +1,4 @@
-"""What the server says on standard error: plain words, or lines of JSON, of which each request has one."""
+"""Logging to standard error: plain text, or JSON lines with one line per request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _as_json = False
 
 
 def log_message(note: str) -> None:
-    """A note to whoever started the server."""
+    """Log a message for the user."""
     if _as_json:
         _write("info", {"message": note})
     else:
@@ -23,57 +23,57 @@ def log_message(note: str) -> None:
 
 
 def use_json_logs() -> None:
-    """From here on all is JSON, what libraries log as well."""
+    """Log everything as JSON from now on, including the messages of libraries."""
     global _as_json
     _as_json = True
     logging.basicConfig(handlers=[_LogHandler()], level=logging.WARNING, force=True)
 
 
 class RequestLogger:
-    """An observer that writes a line for each request."""
+    """An observer that logs a line for each request."""
 
-    def begun(self, _seen: RequestInfo, _headers: Mapping[str, str]) -> None:
+    def on_start(self, _request: RequestInfo, _headers: Mapping[str, str]) -> None:
         pass
 
-    def ended(self, seen: RequestInfo) -> None:
-        account = seen.account
-        read, written = account.tokens or (None, None)
-        said: dict[str, Json] = {
-            "message": f"{seen.method} {seen.route} {seen.status}",
-            "method": seen.method,
-            "route": seen.route,
-            "status": seen.status,
-            "seconds": round(seen.seconds, 4),
-            "first_piece_seconds": None if seen.first_s is None else round(seen.first_s, 4),
-            "model": seen.model,
-            "format": seen.format,
-            "calls": account.calls,
-            "fixes": dict(account.fixes),
-            "refused_calls": dict(account.rejected),
-            "asked_again": dict(account.asked_again),
-            "left_out": seen.left_out,
-            "prompt_tokens": read,
-            "completion_tokens": written,
-            "upstream_retries": seen.retries,
-            "error": seen.error,
-            "broken_off": not seen.is_whole,
+    def on_end(self, request: RequestInfo) -> None:
+        stats = request.stats
+        prompt, completion = stats.tokens or (None, None)
+        fields: dict[str, Json] = {
+            "message": f"{request.method} {request.route} {request.status}",
+            "method": request.method,
+            "route": request.route,
+            "status": request.status,
+            "seconds": round(request.seconds, 4),
+            "first_piece_seconds": None if request.first_s is None else round(request.first_s, 4),
+            "model": request.model,
+            "format": request.format,
+            "calls": stats.calls,
+            "fixes": dict(stats.fixes),
+            "refused_calls": dict(stats.rejected),
+            "asked_again": dict(stats.asked_again),
+            "left_out": request.dropped,
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "upstream_retries": request.retries,
+            "error": request.error,
+            "broken_off": not request.is_whole,
         }
-        _write("info", {key: value for key, value in said.items() if value not in (None, "", 0, {}, [], False)})
+        _write("info", {key: value for key, value in fields.items() if value not in (None, "", 0, {}, [], False)})
 
 
 class _LogHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             message = logging.Formatter().format(record)
-        except (TypeError, ValueError):  # what is logged does not fit its own words
+        except (TypeError, ValueError):  # the arguments do not fit the message
             message = str(record.msg)
         _write(record.levelname.lower(), {"logger": record.name, "message": message})
 
 
-def _write(level: str, said: Mapping[str, Json]) -> None:
-    """One line, in one piece: several workers write to the same place."""
+def _write(level: str, fields: Mapping[str, Json]) -> None:
+    """Write one line at once, as several workers share the stream."""
     head: dict[str, Json] = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level}
     if request := current_request().id:
         head["request_id"] = request
-    sys.stderr.write(json.dumps(head | dict(said)) + "\n")
+    sys.stderr.write(json.dumps(head | dict(fields)) + "\n")
     sys.stderr.flush()

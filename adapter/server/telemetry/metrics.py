@@ -1,8 +1,8 @@
-"""What Prometheus scrapes: counts of what requests came to, and how long that took.
+"""Prometheus metrics of requests and their durations.
 
-Labels have few values: a route is a pattern of the server's, and of names that clients or models make up only the first
-hundred are kept, all others being ``other``. Of several workers each writes to a file of its own in the directory that
-``PROMETHEUS_MULTIPROC_DIR`` names, and whichever is scraped answers for all of them.
+Labels have few values: routes are the server's patterns, and only the first hundred names made up by clients or models
+are kept, the others counting as ``other``. Each of several workers writes to a file of its own in the directory named
+by ``PROMETHEUS_MULTIPROC_DIR``, and any of them answers a scrape for all.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from adapter.protocols.dropped_fields import header_safe
 from adapter.server.telemetry.request_info import RequestInfo
 
 MAX_NAMES = 100
-"""Values of a label that clients or models make up."""
+"""Maximum number of values of a label with names from clients or models."""
 
 _FIRST = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _WHOLE = (0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
@@ -36,31 +36,31 @@ _SPEED = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 250, 500)
 
 
 class BoundedLabels:
-    """The first `MAX_NAMES` different names as they are, if a terminal can say them; the others are ``other``."""
+    """Keep the first `MAX_NAMES` different names, made safe for terminals; replace later ones by ``other``."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
 
-    def of(self, name: str) -> str:
-        said = header_safe(name) or "unknown"
-        if said not in self._known:
+    def to_label(self, name: str) -> str:
+        label = header_safe(name) or "unknown"
+        if label not in self._known:
             if len(self._known) >= MAX_NAMES:
                 return "other"
-            self._known.add(said)
-        return said
+            self._known.add(label)
+        return label
 
 
 class Metrics:
-    """An observer of requests. `text` is what a scrape gets. ``folder``: of the counts of several workers."""
+    """An observer of requests. ``folder``: of the workers' files, if there are several workers."""
 
     content_type = CONTENT_TYPE_LATEST
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # a time for each series, which doubles a scrape and which nobody reads
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # creation times would double the size of a scrape
         self._registry = registry = CollectorRegistry()
-        self._models, self._left = BoundedLabels(), BoundedLabels()
-        if folder is None:  # what follows has no meaning for several processes together
+        self._models, self._dropped_names = BoundedLabels(), BoundedLabels()
+        if folder is None:  # has no meaning for several processes together
             ProcessCollector(registry=registry)
 
         def counter(name: str, help: str, *labels: str) -> Counter:
@@ -73,83 +73,85 @@ class Metrics:
             return Histogram(f"adapter_{name}", help, labels, registry=registry, buckets=bounds)
 
         self._requests = counter("requests", "Requests, by the status of their answers.", "route", "status")
-        self._broken_off = counter("broken_off", "Answers without their end: a client left, or a server.", "route")
-        self._failed = counter("failed_answers", "Answers that began well and ended in an error.", "route")
-        self._seconds = histogram("request_seconds", "From a request to the end of its answer.", _WHOLE, "route")
-        self._first = histogram("first_piece_seconds", "From a request to its stream's first piece.", _FIRST, "route")
-        self._tokens = counter("tokens", "As the model server counts them.", "model", "kind")
-        self._speed = histogram("tokens_per_second", "Of a stream, from its first piece on.", _SPEED)
-        self._calls = counter("calls", "Tool calls that clients got.", "model", "format")
-        self._fixes = counter("fixes", "Repairs without which a call could not have been read.", "fix")
-        self._refused = counter("refused_calls", "Texts that look like a call and were none.", "reason")
-        self._asked_again = counter("asked_again", "Answers of no use: the model was asked again.", "guardrail")
-        self._left_out = counter("left_out", "What requests had and nobody here can do.", "name")
-        self._retries = counter("upstream_retries", "Times that a busy model server was asked again.")
-        self._open = gauge("requests_open", "Requests whose answers are not over.", "operation")
-        self._at_work = gauge("places_taken", "Requests that the model server works on.")
-        self._waiting = gauge("places_waited_for", "Requests that wait for their turn.")
-        self._draining = gauge("draining", "Workers that let their answers end before they stop.")
-        gauge("info", "Always 1; of which version.", "version", mode="livemax").labels(__version__).set(1)
+        self._broken_off = counter("broken_off", "Responses cut off: the client or a server disconnected.", "route")
+        self._failed = counter("failed_answers", "Responses with status 200 that ended in an error.", "route")
+        self._seconds = histogram("request_seconds", "Time from a request to the end of its response.", _WHOLE, "route")
+        self._first = histogram(
+            "first_piece_seconds", "Time from a request to the first piece of its stream.", _FIRST, "route"
+        )
+        self._tokens = counter("tokens", "Tokens, as counted by the model server.", "model", "kind")
+        self._speed = histogram("tokens_per_second", "Speed of streams, from their first piece on.", _SPEED)
+        self._calls = counter("calls", "Tool calls sent to clients.", "model", "format")
+        self._fixes = counter("fixes", "Repairs needed to parse calls.", "fix")
+        self._rejected = counter("refused_calls", "Texts that looked like calls but were rejected.", "reason")
+        self._answer_retries = counter("asked_again", "Unusable answers that were retried.", "guardrail")
+        self._dropped = counter("left_out", "Request fields dropped as unsupported.", "name")
+        self._retries = counter("upstream_retries", "Retried requests to a busy model server.")
+        self._open = gauge("requests_open", "Requests whose responses are not complete.", "operation")
+        self._running = gauge("places_taken", "Requests running at the model server.")
+        self._waiting = gauge("places_waited_for", "Requests waiting in the queue.")
+        self._draining = gauge("draining", "Workers that are shutting down gracefully.")
+        gauge("info", "Always 1, labelled with the version.", "version", mode="livemax").labels(__version__).set(1)
 
-    def begun(self, seen: RequestInfo, _headers: Mapping[str, str]) -> None:
-        self._open.labels(seen.operation or "none").inc()
+    def on_start(self, request: RequestInfo, _headers: Mapping[str, str]) -> None:
+        self._open.labels(request.operation or "none").inc()
 
-    def ended(self, seen: RequestInfo) -> None:
-        self._open.labels(seen.operation or "none").dec()
-        self._requests.labels(seen.route, seen.status).inc()
-        if not seen.is_whole:
-            self._broken_off.labels(seen.route).inc()
-        elif seen.error and seen.status == 200:
-            self._failed.labels(seen.route).inc()
-        self._seconds.labels(seen.route).observe(seen.seconds)
-        if seen.first_s is not None and seen.is_stream:
-            self._first.labels(seen.route).observe(seen.first_s)
-        self._retries.inc(seen.retries)
-        for name in seen.left_out:
-            self._left_out.labels(self._left.of(name)).inc()
-        self._account(seen)
+    def on_end(self, request: RequestInfo) -> None:
+        self._open.labels(request.operation or "none").dec()
+        self._requests.labels(request.route, request.status).inc()
+        if not request.is_whole:
+            self._broken_off.labels(request.route).inc()
+        elif request.error and request.status == 200:
+            self._failed.labels(request.route).inc()
+        self._seconds.labels(request.route).observe(request.seconds)
+        if request.first_s is not None and request.is_stream:
+            self._first.labels(request.route).observe(request.first_s)
+        self._retries.inc(request.retries)
+        for name in request.dropped:
+            self._dropped.labels(self._dropped_names.to_label(name)).inc()
+        self._count_answer(request)
 
-    def places(self, at_work: int, waiting: int) -> None:
-        """How many requests the model server works on now, and how many wait."""
-        self._at_work.set(at_work)
+    def set_queue(self, running: int, waiting: int) -> None:
+        """Set the numbers of running and queued requests."""
+        self._running.set(running)
         self._waiting.set(waiting)
 
     def drain(self) -> None:
         self._draining.set(1)
 
     def text(self) -> bytes:
-        """The metrics of all workers, as Prometheus reads them."""
+        """Return the metrics of all workers in Prometheus's text format."""
         if self._folder is None:
             return generate_latest(self._registry)
-        _forget_dead(self._folder)
-        together = CollectorRegistry()
-        MultiProcessCollector(together, str(self._folder))  # type: ignore[no-untyped-call]
-        return generate_latest(together)
+        _drop_dead_workers(self._folder)
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry, str(self._folder))  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
 
-    def _account(self, seen: RequestInfo) -> None:
-        account = seen.account
-        # Of names that no server has answered to there may be any number.
-        model = self._models.of(seen.model or account.model) if seen.status == 200 else "unknown"
-        if account.calls:
-            self._calls.labels(model, seen.format or "native").inc(account.calls)
+    def _count_answer(self, request: RequestInfo) -> None:
+        stats = request.stats
+        # requests that fail may name any model
+        model = self._models.to_label(request.model or stats.model) if request.status == 200 else "unknown"
+        if stats.calls:
+            self._calls.labels(model, request.format or "native").inc(stats.calls)
         for counts, counter in (
-            (account.fixes, self._fixes),
-            (account.rejected, self._refused),
-            (account.asked_again, self._asked_again),
+            (stats.fixes, self._fixes),
+            (stats.rejected, self._rejected),
+            (stats.asked_again, self._answer_retries),
         ):
             for name, count in counts.items():
                 counter.labels(name).inc(count)
-        if account.tokens is None:
+        if stats.tokens is None:
             return
-        read, written = account.tokens
-        self._tokens.labels(model, "prompt").inc(read)
-        self._tokens.labels(model, "completion").inc(written)
-        if seen.is_stream and seen.first_s is not None and written > 1 and seen.seconds > seen.first_s:
-            self._speed.observe(written / (seen.seconds - seen.first_s))
+        prompt, completion = stats.tokens
+        self._tokens.labels(model, "prompt").inc(prompt)
+        self._tokens.labels(model, "completion").inc(completion)
+        if request.is_stream and request.first_s is not None and completion > 1 and request.seconds > request.first_s:
+            self._speed.observe(completion / (request.seconds - request.first_s))
 
 
-def _forget_dead(folder: Path) -> None:
-    """What workers that are no more said of the present."""
+def _drop_dead_workers(folder: Path) -> None:
+    """Drop the gauges of workers that have exited."""
     for file in folder.glob("gauge_live*_*.db"):
         number = file.stem.rpartition("_")[2]
         try:
@@ -157,4 +159,4 @@ def _forget_dead(folder: Path) -> None:
         except ProcessLookupError:
             mark_process_dead(int(number), str(folder))  # type: ignore[no-untyped-call]
         except OSError:
-            pass  # it is there, and somebody else's
+            pass  # a process of another user

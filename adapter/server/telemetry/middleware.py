@@ -1,4 +1,4 @@
-"""Gives each request an id, which its answer and the model server are told, and shows it to those who observe."""
+"""ASGI middleware that gives each request an id and calls observers at its start and end."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from adapter.server.telemetry.request_info import RequestInfo, RequestObserver, set_current_request
 
 REQUEST_ID = "x-request-id"
-CLIENT_LEFT = 499
-"""The status of an answer that never began, for its client had gone: nginx's."""
+CLIENT_DISCONNECTED = 499
+"""nginx's status for a response that never began because the client disconnected."""
 
 _ID = re.compile(r"[\w.:/+=@-]{1,128}", re.ASCII)
 
 
 class TelemetryMiddleware:
-    """``routes``: the pattern of each endpoint. A client's own ``X-Request-Id`` is taken where it is a plain word."""
+    """``routes``: the pattern of each endpoint. A client's own ``X-Request-Id`` is used if it is a plain word."""
 
     def __init__(self, app: ASGIApp, routes: Mapping[Any, str], observers: Sequence[RequestObserver]) -> None:
         self._app, self._routes, self._observers = app, routes, observers
@@ -31,37 +31,37 @@ class TelemetryMiddleware:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        given = headers.get(REQUEST_ID, "")
-        seen = RequestInfo(
-            id=given if _ID.fullmatch(given) else os.urandom(16).hex(),
+        client_id = headers.get(REQUEST_ID, "")
+        request = RequestInfo(
+            id=client_id if _ID.fullmatch(client_id) else os.urandom(16).hex(),
             method=scope["method"],
             path=scope["path"],
             is_observed=bool(self._observers),
         )
-        seen.handed_on[REQUEST_ID] = seen.id
-        told = (REQUEST_ID.encode("ascii"), seen.id.encode("ascii"))
+        request.upstream_headers[REQUEST_ID] = request.id
+        id_header = (REQUEST_ID.encode("ascii"), request.id.encode("ascii"))
 
-        async def sending(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
-                seen.status = message["status"]
-                others = [pair for pair in message.get("headers", ()) if pair[0] != told[0]]
-                message = {**message, "headers": [*others, told]}
+                request.status = message["status"]
+                others = [pair for pair in message.get("headers", ()) if pair[0] != id_header[0]]
+                message = {**message, "headers": [*others, id_header]}
             elif not message.get("more_body"):
-                seen.is_whole = True
+                request.is_whole = True
             await send(message)
 
-        set_current_request(seen)
+        set_current_request(request)
         for observer in self._observers:
-            observer.begun(seen, headers)
+            observer.on_start(request, headers)
         try:
-            await self._app(scope, receive, sending)
+            await self._app(scope, receive, send_with_id)
         except Exception:
-            seen.status = seen.status or 500
+            request.status = request.status or 500
             raise
         finally:
-            seen.route = self._routes.get(scope.get("endpoint"), "none")
-            seen.seconds = time.monotonic() - seen.began
-            seen.status = seen.status or CLIENT_LEFT
-            seen.error = seen.error or seen.account.error
+            request.route = self._routes.get(scope.get("endpoint"), "none")
+            request.seconds = time.monotonic() - request.began
+            request.status = request.status or CLIENT_DISCONNECTED
+            request.error = request.error or request.stats.error
             for observer in self._observers:
-                observer.ended(seen)
+                observer.on_end(request)

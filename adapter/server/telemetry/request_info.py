@@ -1,4 +1,4 @@
-"""One request as it is seen from outside, from its first byte to its last; whoever serves it finds it here."""
+"""Data about one request for logs, metrics and traces, available during the request from `current_request`."""
 
 from __future__ import annotations
 
@@ -9,36 +9,27 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from adapter.core.events import Json, JsonObject
+from adapter.protocols.openai_errors import error_type
 from adapter.protocols.request_stats import MAX_NAME, RequestStats
 from adapter.protocols.translated_request import TranslatedRequest
 
-OPERATIONS = {
-    "/v1/chat/completions": "chat",
-    "/chat/completions": "chat",
-    "/v1/messages": "chat",
-    "/v1/responses": "chat",
-    "/responses": "chat",
-    "/api/chat": "chat",
-    "/v1/completions": "text_completion",
-    "/completions": "text_completion",
-    "/completion": "text_completion",
-    "/infill": "text_completion",
-    "/api/generate": "text_completion",
-    "/v1/embeddings": "embeddings",
-    "/embeddings": "embeddings",
-    "/api/embed": "embeddings",
-    "/api/embeddings": "embeddings",
+_PATHS = {
+    "chat": "/v1/chat/completions /chat/completions /v1/messages /v1/responses /responses /api/chat",
+    "text_completion": "/v1/completions /completions /completion /infill /api/generate",
+    "embeddings": "/v1/embeddings /embeddings /api/embed /api/embeddings",
 }
-"""What the paths make the model do, in the words of OpenTelemetry's ``gen_ai.operation.name``."""
+OPERATIONS = {path: operation for operation, paths in _PATHS.items() for path in paths.split()}
+"""OpenTelemetry's ``gen_ai.operation.name`` by path."""
 
 
 @dataclass(slots=True)
 class RequestInfo:
-    """``id``: by which client, log and model server call it. ``route``: the server's own pattern, one of few, or
-    "none" where a request came to none. ``status``: 0 until the answer begins. Times are in seconds from there.
+    """``id``: shared by the client, the log and the model server. ``route``: the route's pattern, or "none".
+    ``status``: 0 until the response begins. Times are in seconds since ``began``.
 
-    ``model``: as the client calls it. ``error``: a type, also of an answer that began well. ``is_whole``: the answer
-    went out to its end. ``handed_on``: headers for the model server. ``is_observed``: somebody counts.
+    ``model``: as the client names it. ``error``: a type, also for an error within a 200 response. ``is_whole``: the
+    response was sent to its end. ``upstream_headers``: headers for the model server. ``is_observed``: there are
+    observers.
     """
 
     id: str = ""
@@ -53,56 +44,54 @@ class RequestInfo:
     is_stream: bool = False
     format: str = ""
     sent: JsonObject = field(default_factory=dict)
-    account: RequestStats = field(default_factory=RequestStats)
-    left_out: list[str] = field(default_factory=list)
+    stats: RequestStats = field(default_factory=RequestStats)
+    dropped: list[str] = field(default_factory=list)
     retries: int = 0
     error: str = ""
     is_whole: bool = False
-    handed_on: dict[str, str] = field(default_factory=dict)
+    upstream_headers: dict[str, str] = field(default_factory=dict)
     is_observed: bool = False
 
     @property
     def operation(self) -> str:
-        """What the model is made to do; empty where that is nothing."""
+        """The operation, or "" if the request does not make the model work."""
         return OPERATIONS.get(self.path, "") if self.method == "POST" else ""
 
-    def answers(self) -> None:
-        """A piece of the answer goes out; what only says that somebody is at work is none."""
+    def mark_first_piece(self) -> None:
+        """Record the time of the first piece of the response. Keepalives do not count."""
         if self.first_s is None:
             self.first_s = time.monotonic() - self.began
 
-    def asks_for(self, body: JsonObject) -> None:
-        """The request is ``body``, as its client wrote it."""
+    def set_model(self, body: JsonObject) -> None:
         self.model = str(body.get("model") or "")[:MAX_NAME]
 
-    def reads(self, request: TranslatedRequest) -> None:
-        """The answer to ``request`` is read here."""
-        self.sent, self.format, self.account = request.body, request.parsing.format, request.account
+    def set_translation(self, request: TranslatedRequest) -> None:
+        """Take the statistics and the format from the translated request."""
+        self.sent, self.format, self.stats = request.body, request.parsing.format, request.stats
 
-    def failed(self, error: Json) -> None:
-        """The client was told of ``error``, an object in OpenAI's shape."""
-        said = error.get("error") if isinstance(error, dict) else None
-        self.error = str((said.get("type") if isinstance(said, dict) else None) or "upstream_error")[:MAX_NAME]
+    def record_error(self, error: Json) -> None:
+        """Record an error in OpenAI's shape."""
+        self.error = error_type(error)[:MAX_NAME]
 
 
 class RequestObserver(Protocol):
-    def begun(self, seen: RequestInfo, headers: Mapping[str, str], /) -> None:
-        """A request has come, with ``headers``; nothing else of it is known yet."""
+    def on_start(self, request: RequestInfo, headers: Mapping[str, str], /) -> None:
+        """Called when a request has arrived; only its ``headers`` are known."""
         ...
 
-    def ended(self, seen: RequestInfo) -> None:
-        """All is known of it."""
+    def on_end(self, request: RequestInfo) -> None:
+        """Called when the request is complete."""
         ...
 
 
-_NOW: ContextVar[RequestInfo | None] = ContextVar("seen", default=None)
+_CURRENT: ContextVar[RequestInfo | None] = ContextVar("request", default=None)
 
 
 def current_request() -> RequestInfo:
-    """The request that is being served; one that nobody looks at where there is none."""
-    return _NOW.get() or RequestInfo()
+    """Return the request being served, or an unobserved one outside of requests."""
+    return _CURRENT.get() or RequestInfo()
 
 
-def set_current_request(seen: RequestInfo) -> None:
-    """From here on `seen_now` is ``seen``, in all tasks that begin here."""
-    _NOW.set(seen)
+def set_current_request(request: RequestInfo) -> None:
+    """Make ``request`` the current one, in this task and those that it starts."""
+    _CURRENT.set(request)

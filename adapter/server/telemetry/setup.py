@@ -1,4 +1,4 @@
-"""Loads what a user asks to see, and nothing else."""
+"""Create the metrics and the trace exporter that the user enabled, and import their packages only then."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from adapter.server.telemetry.traces import TraceExporter
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-"""Variables that say where traces go."""
+"""Variables that configure an endpoint for traces."""
 
 _EXPORTER = "opentelemetry.exporter.otlp.proto.http"
 WORKERS_DIR = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable that names the directory of several workers' counts; the library reads it when it is imported."""
+"""Variable with the directory of the workers' metrics; prometheus_client reads it on import."""
 
 
-def make_metrics(is_wanted: bool) -> Metrics | None:
-    if not is_wanted:
+def make_metrics(is_enabled: bool) -> Metrics | None:
+    if not is_enabled:
         return None
     from adapter.server.telemetry.metrics import Metrics
 
@@ -31,8 +31,8 @@ def make_metrics(is_wanted: bool) -> Metrics | None:
     return Metrics(Path(folder) if folder else None)
 
 
-def make_traces(is_wanted: bool, upstream: str) -> TraceExporter | None:
-    if not is_wanted:
+def make_traces(is_enabled: bool, upstream: str) -> TraceExporter | None:
+    if not is_enabled:
         return None
     from adapter.server.telemetry.traces import build_trace_exporter
 
@@ -40,23 +40,23 @@ def make_traces(is_wanted: bool, upstream: str) -> TraceExporter | None:
 
 
 def require_packages(metrics: bool, traces: bool) -> None:
-    """Raises UsageError where a package is not there."""
-    for package, is_wanted, extra in (
+    """Raise UsageError if a package is missing."""
+    for package, is_enabled, extra in (
         ("prometheus_client", metrics, "metrics"),
         (_EXPORTER, traces, "otel"),
     ):
-        if is_wanted and not _is_there(package):
+        if is_enabled and not _is_installed(package):
             raise UsageError(f"{package} is not installed: pip install 'toolcall-adapter[{extra}]'")
 
 
-def traces_enabled(said: bool | None, environment: Mapping[str, str]) -> bool:
-    """What the user says, else whether the variables say where traces go and the packages are there."""
-    if said is not None:
-        return said
-    return any(environment.get(name) for name in ENDPOINTS) and _is_there(_EXPORTER)
+def traces_enabled(requested: bool | None, environment: Mapping[str, str]) -> bool:
+    """Return the user's choice; by default traces are on if an endpoint is configured and the package is installed."""
+    if requested is not None:
+        return requested
+    return any(environment.get(name) for name in ENDPOINTS) and _is_installed(_EXPORTER)
 
 
-def _is_there(package: str) -> bool:
+def _is_installed(package: str) -> bool:
     from importlib.util import find_spec
 
     try:

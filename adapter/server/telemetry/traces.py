@@ -1,8 +1,8 @@
-"""A span for each request that makes a model work, as OpenTelemetry's conventions for generative AI name things.
+"""OpenTelemetry spans for requests to the model, named by the semantic conventions for generative AI.
 
 Source: github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai/gen-ai-spans.md, "Inference" (of November
-2026, status: development); names that are not there begin with ``adapter.``. The span goes on from the client's
-``traceparent`` and is handed on to the model server. What was said is never in it: ``--record`` keeps that.
+2026, status: development); other names begin with ``adapter.``. A span continues the client's ``traceparent`` and is
+passed on to the model server. It never contains prompts or answers: ``--record`` stores those.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from adapter.server.telemetry.request_info import RequestInfo
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
-_ASKED = {
+_REQUEST_ATTRIBUTES = {
     "temperature": ("temperature", float),
     "top_p": ("top_p", float),
     "top_k": ("top_k", float),
@@ -30,11 +30,11 @@ _ASKED = {
     "max_tokens": ("max_tokens", int),
     "max_completion_tokens": ("max_tokens", int),
 }
-"""Fields of a request: what they are called in ``gen_ai.request.*``, and of which type."""
+"""The attribute ``gen_ai.request.*`` and its type by request field."""
 
 
 class TraceExporter:
-    """An observer that makes spans with ``provider``. ``upstream``: the base URL of the server that they are about."""
+    """An observer that creates spans with ``provider``. ``upstream``: base URL of the model server."""
 
     def __init__(self, provider: TracerProvider, upstream: str) -> None:
         self._provider = provider
@@ -44,87 +44,89 @@ class TraceExporter:
         self._server: dict[str, str | int] = {"server.address": parts.hostname or "", "server.port": port}
         self._spans: dict[int, Span] = {}
 
-    def begun(self, seen: RequestInfo, headers: Mapping[str, str]) -> None:
-        if not seen.operation:
+    def on_start(self, request: RequestInfo, headers: Mapping[str, str]) -> None:
+        if not request.operation:
             return
         span = self._tracer.start_span(
-            seen.operation,
+            request.operation,
             propagate.extract(dict(headers)),
             SpanKind.CLIENT,
-            {"gen_ai.operation.name": seen.operation, "gen_ai.provider.name": "openai", **self._server},
+            {"gen_ai.operation.name": request.operation, "gen_ai.provider.name": "openai", **self._server},
         )
-        propagate.inject(seen.handed_on, trace.set_span_in_context(span))
-        self._spans[id(seen)] = span
+        propagate.inject(request.upstream_headers, trace.set_span_in_context(span))
+        self._spans[id(request)] = span
 
-    def ended(self, seen: RequestInfo) -> None:
-        span = self._spans.pop(id(seen), None)
+    def on_end(self, request: RequestInfo) -> None:
+        span = self._spans.pop(id(request), None)
         if span is None:
             return
         if span.is_recording():
-            if seen.model:
-                span.update_name(f"{seen.operation} {seen.model}")
-            span.set_attributes({key: value for key, value in self._attributes(seen).items() if value not in ("", [])})
-            if kind := _error_of(seen):
+            if request.model:
+                span.update_name(f"{request.operation} {request.model}")
+            span.set_attributes(
+                {key: value for key, value in self._attributes(request).items() if value not in ("", [])}
+            )
+            if kind := _error_of(request):
                 span.set_attribute("error.type", kind)
                 span.set_status(Status(StatusCode.ERROR))
         span.end()
 
     def close(self) -> None:
-        """Send what was not sent yet."""
+        """Send pending spans."""
         self._provider.shutdown()
 
-    def _attributes(self, seen: RequestInfo) -> dict[str, Any]:
-        account = seen.account
-        read, written = account.tokens or ("", "")
+    def _attributes(self, request: RequestInfo) -> dict[str, Any]:
+        stats = request.stats
+        prompt, completion = stats.tokens or ("", "")
         return {
-            "adapter.request_id": seen.id,
-            "adapter.route": seen.route,
-            "http.response.status_code": seen.status,
-            "gen_ai.request.model": seen.model,
-            "gen_ai.request.stream": True if seen.is_stream else "",
-            **{f"gen_ai.request.{name}": value for name, value in _asked(seen).items()},
-            "gen_ai.response.model": account.model,
-            "gen_ai.response.id": account.answer_id,
-            "gen_ai.response.finish_reasons": account.finish_reasons,
-            "gen_ai.response.time_to_first_chunk": seen.first_s if seen.is_stream and seen.first_s else "",
-            "gen_ai.usage.input_tokens": read,
-            "gen_ai.usage.output_tokens": written,
-            "adapter.format": seen.format,
-            "adapter.calls": account.calls,
-            "adapter.fixes": sorted(account.fixes),
-            "adapter.refused_calls": sorted(account.rejected),
-            "adapter.asked_again": sorted(account.asked_again),
-            "adapter.left_out": seen.left_out,
-            "adapter.upstream_retries": seen.retries or "",
+            "adapter.request_id": request.id,
+            "adapter.route": request.route,
+            "http.response.status_code": request.status,
+            "gen_ai.request.model": request.model,
+            "gen_ai.request.stream": True if request.is_stream else "",
+            **{f"gen_ai.request.{name}": value for name, value in _request_attributes(request).items()},
+            "gen_ai.response.model": stats.model,
+            "gen_ai.response.id": stats.answer_id,
+            "gen_ai.response.finish_reasons": stats.finish_reasons,
+            "gen_ai.response.time_to_first_chunk": request.first_s if request.is_stream and request.first_s else "",
+            "gen_ai.usage.input_tokens": prompt,
+            "gen_ai.usage.output_tokens": completion,
+            "adapter.format": request.format,
+            "adapter.calls": stats.calls,
+            "adapter.fixes": sorted(stats.fixes),
+            "adapter.refused_calls": sorted(stats.rejected),
+            "adapter.asked_again": sorted(stats.asked_again),
+            "adapter.left_out": request.dropped,
+            "adapter.upstream_retries": request.retries or "",
         }
 
 
-def _asked(seen: RequestInfo) -> dict[str, Any]:
-    asked: dict[str, Any] = {}
-    for field, (name, kind) in _ASKED.items():
-        value = seen.sent.get(field)
+def _request_attributes(request: RequestInfo) -> dict[str, Any]:
+    attributes: dict[str, Any] = {}
+    for field, (name, kind) in _REQUEST_ATTRIBUTES.items():
+        value = request.sent.get(field)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            asked[name] = kind(value)
-    stop = seen.sent.get("stop")
+            attributes[name] = kind(value)
+    stop = request.sent.get("stop")
     stops = [stop] if isinstance(stop, str) else [each for each in stop or () if isinstance(each, str)]
-    choices = seen.sent.get("n")
-    return asked | {
+    choices = request.sent.get("n")
+    return attributes | {
         "stop_sequences": stops,
         "choice.count": choices if isinstance(choices, int) and choices != 1 else "",
     }
 
 
-def _error_of(seen: RequestInfo) -> str:
-    """As ``error.type`` has it: what kind of error the client was told, else the status."""
-    if seen.error:
-        return seen.error
-    if seen.status >= 400:
-        return str(seen.status)
-    return "" if seen.is_whole else "broken_off"
+def _error_of(request: RequestInfo) -> str:
+    """Return the ``error.type``: of the error sent to the client, otherwise the status."""
+    if request.error:
+        return request.error
+    if request.status >= 400:
+        return str(request.status)
+    return "" if request.is_whole else "broken_off"
 
 
 def build_trace_exporter(upstream: str, environment: Mapping[str, str]) -> TraceExporter:
-    """Spans that go where the ``OTEL_*`` variables say."""
+    """Build an exporter configured by the ``OTEL_*`` variables."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
