@@ -60,7 +60,7 @@ from benchmarks import naive
 from benchmarks.attack_surfaces import AFAR, SURFACES, run_case
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "attacks"
-TABLE = FOLDER.parents[1] / "docs" / "attacks.md"
+TABLE = FOLDER.parents[1] / "benchmarks" / "attacks.md"
 CANARY = "CANARY-4f1d"
 KEY = f"{CANARY}-key"
 """What OPENAI_API_KEY is."""
@@ -538,7 +538,7 @@ def judge_request(case: Case, port: int, hits: Path, base: Path) -> str:
 
 
 def _write_table(printed: str) -> None:
-    """Put the rows that a run has printed into docs/attacks.md, where that was asked for."""
+    """Put the rows that a run has printed into benchmarks/attacks.md, where that was asked for."""
     if "--write" in sys.argv:
         text = TABLE.read_text(encoding="utf-8")
         rows = [line for line in printed.splitlines() if line.startswith("|")]
@@ -647,7 +647,7 @@ def main() -> None:
     options.add_argument("--every", type=int, default=1, help="one case of so many")
     options.add_argument("--verbose", action="store_true")
     options.add_argument("--own", action="store_true", help="not the naive tools")
-    options.add_argument("--write", action="store_true", help="put the table into docs/attacks.md if nothing was lost")
+    options.add_argument("--write", action="store_true", help="update benchmarks/attacks.md if nothing was lost")
     options.add_argument("--json", action="store_true", help="one object: by group and side what was lost")
     chosen = options.parse_args()
     naive.confine("benchmarks.attacks", _write_table)

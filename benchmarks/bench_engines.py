@@ -4,8 +4,8 @@ python -m benchmarks.bench_engines suite     canitoolcall's outputs, whole and s
 python -m benchmarks.bench_engines choices   forced calls, parallel calls, special tokens (vLLM)
 python -m benchmarks.bench_engines speed     microseconds a delta and a whole call, by the size of the call (vLLM)
 
-``--write`` puts what was found into benchmarks/engines.json, of which ``python -m tests.test_engines_page`` makes the
-tables of docs/engines.md. ``--ours``: without the engine's own parsers.
+``--write`` puts what was found into benchmarks/engines.json, of which ``python -m tests.generate`` makes the
+tables of docs/performance.md. ``--ours``: without the engine's own parsers.
 
 In an environment with a release of the engine, canitoolcall and CPU torch (``--no-deps`` and a path to the unpacked
 wheel will do); the engine's compiled parts are not needed. An output for which a release has no parser is wrong.

@@ -1,6 +1,6 @@
-"""Hooks of mkdocs: the pages at the top of the repository join the site, and links find their way there.
+"""Hooks for mkdocs: add the pages at the top of the repository to the site, and convert their links.
 
-Links are written as they work in the repository. Those to what is no page (code, tests) stay words on the site.
+Links are written as they work in the repository. On the site, links to other files (code, tests) become plain text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ON_SITE = {
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
 }
-"""The pages outside of docs/, with their names on the site."""
+"""Pages outside docs/, with their names on the site."""
 IN_REPOSITORY = {name: source for source, name in ON_SITE.items()}
 
 _CODE_OR_LINK = re.compile(
@@ -41,7 +41,7 @@ def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: Any) -> st
     here = page.file.src_uri
     folder = posixpath.dirname(IN_REPOSITORY.get(here, f"docs/{here}"))
 
-    def led(match: re.Match[str]) -> str:
+    def convert(match: re.Match[str]) -> str:
         if match["code"]:
             return match[0]
         target = posixpath.normpath(posixpath.join(folder, match["target"]))
@@ -51,9 +51,9 @@ def on_page_markdown(markdown: str, *, page: Page, files: Files, **_: Any) -> st
         place = posixpath.relpath(name, posixpath.dirname(here) or ".")
         return f"{match['mark']}[{match['text']}]({place}{match['anchor'] or ''})"
 
-    return _CODE_OR_LINK.sub(led, markdown)
+    return _CODE_OR_LINK.sub(convert, markdown)
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Docstrings announce code with two colons, as reStructuredText does."""
+    """Replace the two colons that introduce code in docstrings (reStructuredText)."""
     return html.replace("::</p>", ":</p>")

@@ -1,6 +1,6 @@
-"""Guardrails in a loop of your own: a promise in place of a call is noticed, and the model asked once more.
+"""Check answers with guardrails in your own loop: an announced call that never comes is noticed and retried.
 
-announced_call: asked again
+announced_call: retry
 read_file {'path': 'a.txt'}
 """
 
@@ -23,7 +23,7 @@ while True:
         case Accept():
             break
         case Retry(guardrail=name, message=message):
-            print(f"{name}: asked again")
+            print(f"{name}: retry")
             extra = [{"role": "assistant", "content": text}, {"role": "user", "content": message}]
         case Stop(reason=reason):
             raise SystemExit(reason)

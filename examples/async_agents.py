@@ -1,4 +1,4 @@
-"""Two agents at work at the same time; cancelling one closes its connection, which stops its model.
+"""Run two agents concurrently. Cancelling one closes its connection, which stops its model.
 
 a: It is empty.
 b: It is empty.
@@ -19,8 +19,8 @@ async def work(name: str) -> str:
 
 
 async def main() -> None:
-    for said in await asyncio.gather(work("a"), work("b")):
-        print(said)
+    for answer in await asyncio.gather(work("a"), work("b")):
+        print(answer)
 
 
 asyncio.run(main())

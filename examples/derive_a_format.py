@@ -1,4 +1,4 @@
-"""Read the calls of a family that no table knows, by its chat template alone.
+"""Parse the calls of an unknown model family, using only its chat template.
 
 open_door {'room': 'kitchen'}
 """

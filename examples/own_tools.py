@@ -1,4 +1,4 @@
-"""An agent with a tool of yours beside those for files; `Rule` says what it may never do.
+"""Give an agent your own tool next to the file tools, and forbid one of them with a rule.
 
 done: answered
 I wrote 3 invoices into invoices.txt.
@@ -8,17 +8,17 @@ import adapter
 
 
 @adapter.tool(effect="read")
-def open_invoices(customer: str, most: int = 10) -> list[str]:
-    """The invoices that a customer has not paid.
+def open_invoices(customer: str, limit: int = 10) -> list[str]:
+    """List the unpaid invoices of a customer.
 
     Args:
         customer: The customer's name.
-        most: At most so many.
+        limit: Maximum number of invoices.
     """
-    return [f"{customer}-{number}" for number in range(1, 4)][:most]
+    return [f"{customer}-{number}" for number in range(1, 4)][:limit]
 
 
-no_shell = adapter.Rule.parse("deny", "run_command(*)")
+no_shell = adapter.PermissionRule.parse("deny", "run_command(*)")
 with (
     adapter.Workspace("my-project", approve="auto-edit", tools=[open_invoices], rules=[no_shell]) as workspace,
     adapter.Agent(workspace, base_url="http://127.0.0.1:8080") as agent,

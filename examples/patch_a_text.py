@@ -1,8 +1,8 @@
-"""Apply what a model wrote to a text, in whatever notation, or refuse: never half, never at the wrong place.
+"""Apply a model's edit to a text, in any edit format, or reject it with the reason.
 
 def total(prices):
     return round(sum(prices), 2)
-refused: old_text was not found. The closest match is line 2 (54 % similar), but line 1 of the old text, which is to change, does not match the file
+rejected: old_text was not found. The closest match is line 2 (54 % similar), but line 1 of the old text, which is to change, does not match the file
 """
 
 from adapter import EditError, patch_text
@@ -12,15 +12,11 @@ TEXT = """def total(prices):
 """
 WRITTEN = """Sure, this rounds it:
 
-<<<<<<< SEARCH
   return sum(prices)
-=======
-  return round(sum(prices), 2)
->>>>>>> REPLACE
 """
 
 print(patch_text(TEXT, WRITTEN).text, end="")
 try:
     patch_text(TEXT, [{"old_text": "return max(prices)", "new_text": "return 0"}])
 except EditError as error:
-    print("refused:", str(error).partition(":")[0])
+    print("rejected:", str(error).partition(":")[0])

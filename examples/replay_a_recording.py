@@ -1,4 +1,4 @@
-"""Run a recorded conversation again, offline, through today's parser and tools: a test of a prompt, or of an update.
+"""Replay recorded conversations offline with the current parser and tools, as a regression test.
 
 smollm2-edit-port: 1 answers, 1 calls, the same
 smollm2-search: 1 answers, 1 calls, the same
@@ -12,5 +12,5 @@ RECORDED = Path(__file__).parent.parent / "fixtures" / "transcripts"  # `adapter
 
 for name in ("smollm2-edit-port", "smollm2-search"):
     transcript = Transcript.from_text((RECORDED / f"{name}.jsonl").read_text(encoding="utf-8"))
-    again = replay(transcript)
-    print(f"{name}: {again.turns} answers, {again.calls} calls, {again.difference or 'the same'}")
+    result = replay(transcript)
+    print(f"{name}: {result.turns} answers, {result.calls} calls, {result.difference or 'the same'}")

@@ -1,4 +1,4 @@
-"""The server in front of a model server, started by a program, and a plain openai client that streams calls.
+"""Start the server from a program and stream tool calls with the plain openai client.
 
 get_weather {"city": "Bern"}
 """

@@ -1,9 +1,9 @@
-"""Read an answer while it is written: words at once, each call whole, the moment it is closed.
+"""Parse an answer while it streams: text arrives at once, each call as soon as it is complete.
 
-says 'Two files.'
-calls read_file {'path': 'a.py'}
-calls read_file {'path': 'b.py'}
-cut off: nothing is run
+text 'Two files.'
+call read_file {'path': 'a.py'}
+call read_file {'path': 'b.py'}
+cut off: not run
 """
 
 from adapter import InvalidToolCall, Parser, TextDelta, ToolCall
@@ -14,13 +14,13 @@ PIECES = [
     'ad_file", "arguments": {"path": "b.py"}}\n</tool_call>\n<tool_call>\n{"name": "write_fi',
 ]
 
-parser = Parser()  # of any format; Parser(format="qwen3_coder") reads one
+parser = Parser()  # any format; Parser(format="qwen3_coder") fixes one
 for piece in [*PIECES, None]:
     for event in parser.feed(piece) if piece is not None else parser.close(finish_reason="length"):
         match event:
             case TextDelta(text=text) if text.strip():
-                print(f"says {text!r}")
+                print(f"text {text!r}")
             case ToolCall(name=name, arguments=arguments):
-                print(f"calls {name} {arguments}")
+                print(f"call {name} {arguments}")
             case InvalidToolCall():
-                print("cut off: nothing is run")
+                print("cut off: not run")

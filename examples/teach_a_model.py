@@ -1,14 +1,14 @@
-"""The system prompt that teaches a model tools of yours in its family's form; what it answers is read in that form.
+"""Build a system prompt that teaches a model your tools in its own format, and parse the answer.
 
 In the prompt: <function=get_weather>
-Read back: get_weather {'city': 'Bern', 'days': 3}
+Parsed: get_weather {'city': 'Bern', 'days': 3}
 """
 
 from adapter import guess_format, parse, system_prompt, tool
 
 
 def get_weather(city: str, days: int = 1) -> str:
-    """Forecast for a city."""
+    """Return the forecast for a city."""
     return f"{city}: rain for {days} days"
 
 
@@ -28,4 +28,4 @@ Bern
 </function>
 </tool_call>"""
 (call,) = parse(answer, tools, format=family).calls
-print("Read back:", call.name, call.arguments)
+print("Parsed:", call.name, call.arguments)

@@ -1,4 +1,4 @@
-"""Give a client of yours tools, whatever the server can: the loop that every agent is made of.
+"""Wrap an openai client so that it supports tools with any server, and run the usual tool loop.
 
 -> get_weather {"city": "Bern"}
 It rains in Bern.

@@ -1,9 +1,8 @@
-"""The picture of docs/chat.md: ``python -m tests.chat_picture`` makes it, of what a terminal shows of a real chat."""
+"""The picture of a chat in docs/agent.md: ``python -m tests.generate --pictures`` draws it from a real terminal."""
 
 from __future__ import annotations
 
 import io
-import os
 import re
 import tempfile
 from pathlib import Path
@@ -72,8 +71,3 @@ class _Dimmed(Terminal):
             text.rstrip()
             found.append(text)
         return found
-
-
-if __name__ == "__main__":
-    os.environ.pop("NO_COLOR", None)
-    PICTURE.write_text(picture(), encoding="utf-8")

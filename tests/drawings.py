@@ -1,4 +1,4 @@
-"""The drawings of docs/how_it_works.md: ``python -m tests.drawings`` makes them, boxes and arrows as SVG.
+"""The drawings of docs/how_it_works.md: ``python -m tests.generate --pictures`` draws them, boxes and arrows as SVG.
 
 They have a ground of their own, so that they read the same on light and dark pages.
 """
@@ -145,7 +145,3 @@ DRAWINGS = {
         ],
     ),
 }
-
-if __name__ == "__main__":
-    for name, drawing in DRAWINGS.items():
-        (FOLDER / f"{name}.svg").write_text(drawing.svg(), encoding="utf-8")

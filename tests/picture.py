@@ -1,4 +1,4 @@
-"""The pictures of docs/view.md: ``python -m tests.picture`` makes them, of what the program records and shows."""
+"""The pictures of docs/troubleshooting.md, of a real recording: ``python -m tests.generate --pictures`` takes them."""
 
 from __future__ import annotations
 
@@ -73,8 +73,3 @@ def pictures() -> Iterator[tuple[str, bytes]]:
                 chrome.get("about:blank")
                 chrome.get(f"{(folder / 'page.html').as_uri()}#2")
                 yield picture, chrome.get_screenshot_as_png()
-
-
-if __name__ == "__main__":
-    for name, png in pictures():
-        (DOCS / f"{name}.png").write_bytes(png)

@@ -1,4 +1,4 @@
-"""The picture of a terminal in the README: ``python -m tests.terminal_picture`` makes it, of what the program shows.
+"""The picture of a terminal in the README: ``python -m tests.generate --pictures`` draws what the program shows.
 
 An SVG of text, without fonts or parts from elsewhere.
 """
@@ -98,7 +98,3 @@ def picture(rows: list[list[Run]]) -> str:
             style = f' style="{how}"' if how else ""
             parts.append(f'<text {place} {size} xml:space="preserve"{style}>{escape(text.strip())}</text>')
     return "\n".join([*parts, "</svg>\n"])
-
-
-if __name__ == "__main__":
-    PICTURE.write_text(picture(lines()), encoding="utf-8")

@@ -52,7 +52,7 @@ def test_no_case_takes_away_what_is_not_its_own():
 
 
 def test_the_table_is_about_these_cases():
-    """docs/attacks.md counts what the files hold, and shows a loss of the naive tools in every group."""
+    """benchmarks/attacks.md counts what the files hold, and shows a loss of the naive tools in every group."""
     rows = re.findall(r"^\| (\w+) \| (\d+) \| 0 \| (\d+) \| (\d+) \| 0 \|$", TABLE.read_text("utf-8"), re.M)
     counted: dict[str, tuple[int, int]] = {}
     for case in cases():

@@ -47,7 +47,7 @@ FIXTURES = list(load_fixtures())
 
 WAYS: dict[str, Callable[[str], Sequence[str]]] = {
     "whole": lambda text: [text],
-    "in pieces": lambda text: random_pieces(text, random.Random(1), 8),
+    "in chunks": lambda text: random_pieces(text, random.Random(1), 8),
     "in characters": list,
 }
 
@@ -102,7 +102,7 @@ def outcome(fixture: Fixture, result: ParseResult) -> tuple[str, str]:
 
 def conformance_table() -> str:
     """The outcomes by family, which `test_conforms` checks one by one: passes, soft passes, failures."""
-    columns = [(f"told, {way}", True) for way in WAYS] + [("detected, each way", False)]
+    columns = [(f"given, {way}", True) for way in WAYS] + [("detected, any way", False)]
     rows = [f"| family | outputs | {' | '.join(label for label, _ in columns)} |", "|---|--:" + "|--:" * 4 + "|"]
     families = sorted({fixture.family for fixture in FIXTURES})
     for family in (*families, "all"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import shlex
 import subprocess
@@ -24,12 +26,12 @@ PAGES = {
 }
 CONSOLES = {
     "README.md": {},
-    "docs/first_minutes.md": {},
-    "docs/no_call.md": {},
+    "docs/quickstart.md": {},
+    "docs/troubleshooting.md": {},
     "docs/edit.md": {"settings.ini": "[server]\nport = 8000\n"},
 }
 """Pages whose consoles are run here, with the files that are there before."""
-ELSEWHERE = {"docs/derive.md": "tests/cli/test_derive.py"}
+ELSEWHERE = {"docs/formats.md": "tests/cli/test_derive.py"}
 DEMO = "adapter demo"
 _FENCED = re.compile(r"^(```|~~~).*?^\1$", re.DOTALL | re.MULTILINE)
 
@@ -69,9 +71,7 @@ def test_consoles_print_what_they_show(name, tmp_path):
 @pytest.mark.model
 def test_the_demo_prints_what_it_shows(tmp_path, real_weights):
     """The built-in model really edits the file, as shown."""
-    shown = {
-        " ".join(words): output for block in consoles("docs/first_minutes.md") for words, output in sessions(block)
-    }
+    shown = {" ".join(words): output for block in consoles("docs/quickstart.md") for words, output in sessions(block)}
     assert run(["demo"], tmp_path) == shown[DEMO]
 
 
@@ -96,6 +96,26 @@ def test_commands_and_options_named_in_the_text_exist(name):
         inner = [commands[word], *getattr(commands[word], "commands", {}).values()]
         known = {each for one in inner for option in one.params for each in (*option.opts, *option.secondary_opts)}
         assert set(re.findall(r"(?<![\w'-])--[a-z][a-z-]+", rest)) <= known | {"--help"}, (word, rest)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_code_on_pages_is_valid(name):
+    """Python compiles, and JSON is JSON; other tests run the programs that can run alone."""
+    fenced = re.compile(r"^(```|~~~)(\w*)[^\n]*\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
+    for _, language, code in fenced.findall(PAGES[name].read_text(encoding="utf-8")):
+        if language in ("python", "py"):
+            compile(code, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        elif language == "json":
+            json.loads(code)
+
+
+def test_steps_on_the_page_are_accepted():
+    (code,) = re.findall(
+        r"<!-- python: steps -->\n```python\n(.*?)```", (DOCS / "reliability.md").read_text("utf-8"), re.DOTALL
+    )
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["steps"].required == ["search"]
 
 
 def anchors(page: Path) -> set[str]:
@@ -124,20 +144,20 @@ def test_no_page_is_left_out():
 
 
 def test_every_public_name_is_in_the_reference():
-    """Once each."""
+    """Each once, except old names."""
     import adapter
 
-    named = re.findall(r"^::: adapter\.(\w+)$", (DOCS / "reference.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert sorted(named) == sorted(adapter.__all__)
+    named = re.findall(r"^::: adapter\.(\w+)$", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(named) == sorted({*adapter.__all__} - adapter.ALIASES.keys())
 
 
 @pytest.mark.parametrize("name", drawings.DRAWINGS)
 def test_the_drawings_are_what_the_script_draws(name):
-    """Run `python -m tests.drawings` when this fails."""
+    """Run `python -m tests.generate --pictures` when this fails."""
     assert (drawings.FOLDER / f"{name}.svg").read_text(encoding="utf-8") == drawings.DRAWINGS[name].svg()
 
 
 def test_the_terminal_is_what_the_program_shows():
-    """Run `python -m tests.terminal_picture` when this fails."""
+    """Run `python -m tests.generate --pictures` when this fails."""
     drawn = terminal_picture.PICTURE.read_text(encoding="utf-8")
     assert terminal_picture.picture(terminal_picture.lines()).splitlines() == drawn.splitlines()

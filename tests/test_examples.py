@@ -1,13 +1,14 @@
-"""The programs of examples/ print what their docstrings say, and docs/examples.md shows them as they are.
+"""The programs of examples/ print what their docstrings show, and each is on one page of docs/ between two comments:
 
-    python -m tests.test_examples       writes the page anew
+    <!-- example: stream --> ... <!-- end -->
 
-Where one needs a model server, a scripted one stands at its address.
+``python -m tests.generate`` writes them there. A scripted server takes the place of a model server.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,10 @@ from tests.server.test_wrap import completion
 
 ROOT = Path(__file__).parent.parent
 FILES = {file.stem: file for file in sorted((ROOT / "examples").glob("*.py"))}
-PAGE = ROOT / "docs" / "examples.md"
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 WRITTEN = "http://127.0.0.1:8080"
 MOST_LINES = 60
-HEAD = """# Short programs
-
-One idea each, in `examples/`. The docstring of each says what it prints, and the tests run them all. Where one needs a
-model server, put yours in the place of `http://127.0.0.1:8080`.
-"""
+_SHOWN = re.compile(r"(<!-- example: (\w+) -->\n).*?(?=\n<!-- end -->)", re.DOTALL)
 
 
 def call(name: str, arguments: str) -> str:
@@ -43,32 +40,31 @@ ANSWERS: dict[str, list[Any]] = {
     "async_agents": ["It is empty."],
     "serve_and_ask": [call("get_weather", '{"city": "Bern"}')],
 }
-"""By program, what the model says: completions to whoever asks for whole answers, text to whoever wants a stream."""
+"""The model's answers by program: completions for plain requests, text for streams."""
 
 
 def about(name: str) -> tuple[str, str]:
-    """Its first sentence, and what it prints."""
+    """Return the first sentence of its docstring, and the output shown below that."""
     sentence, _, printed = (ast.get_docstring(ast.parse(FILES[name].read_text(encoding="utf-8"))) or "").partition(
         "\n\n"
     )
     return sentence, printed + "\n"
 
 
-def page() -> str:
-    parts = [HEAD]
-    for name, file in FILES.items():
-        sentence, printed = about(name)
-        code = file.read_text(encoding="utf-8").split('"""', 2)[2].strip()
-        parts.append(
-            f"\n## {name.replace('_', ' ').capitalize()}\n\n{sentence}\n\n"
-            f'```py title="examples/{name}.py"\n{code}\n```\n\nprints\n\n```text\n{printed}```\n'
-        )
-    return "".join(parts)
+def shown(name: str) -> str:
+    """Render the program and its output in Markdown."""
+    sentence, printed = about(name)
+    code = FILES[name].read_text(encoding="utf-8").split('"""', 2)[2].strip()
+    return f'{sentence}\n\n```py title="examples/{name}.py"\n{code}\n```\n\n```text title="Output"\n{printed}```'
+
+
+def with_programs(text: str) -> str:
+    return _SHOWN.sub(lambda match: match[1] + shown(match[2]), text)
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_program_prints_what_it_says(name, scripted: ScriptedServer, tmp_path, monkeypatch, capsys):
-    """As it stands, but for the server's address."""
+def test_program_prints_its_documented_output(name, scripted: ScriptedServer, tmp_path, monkeypatch, capsys):
+    """Only the server's address is replaced."""
     (tmp_path / "my-project").mkdir()
     monkeypatch.chdir(tmp_path)
     scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
@@ -80,23 +76,23 @@ def test_a_program_prints_what_it_says(name, scripted: ScriptedServer, tmp_path,
     assert capsys.readouterr().out == about(name)[1]
 
 
-def test_the_agent_with_tools_of_its_own_did_write(scripted, tmp_path, monkeypatch, capsys):
-    """Its example says so, and the file is there."""
-    test_a_program_prints_what_it_says("own_tools", scripted, tmp_path, monkeypatch, capsys)
+def test_agent_with_own_tools_writes_the_file(scripted, tmp_path, monkeypatch, capsys):
+    """The answer of the example claims it, so the file must exist."""
+    test_program_prints_its_documented_output("own_tools", scripted, tmp_path, monkeypatch, capsys)
     assert (tmp_path / "my-project" / "invoices.txt").read_text(encoding="utf-8") == "Acme-1\nAcme-2\nAcme-3\n"
 
 
-def test_they_are_short():
-    """Each can be read at a glance."""
+def test_programs_are_short():
+    """Each fits on a screen."""
     assert {
         name: lines for name, file in FILES.items() if (lines := len(file.read_text().splitlines())) > MOST_LINES
     } == {}
     assert len(FILES) >= 10
 
 
-def test_the_page_shows_them():
-    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m tests.test_examples"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+def test_each_is_shown_once():
+    """On the page about its subject."""
+    texts = {page: page.read_text(encoding="utf-8") for page in PAGES}
+    assert sorted(name for text in texts.values() for _, name in _SHOWN.findall(text)) == sorted(FILES)
+    for page, text in texts.items():
+        assert text == with_programs(text), f"{page.name} is out of date; run: python -m tests.generate"

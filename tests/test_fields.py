@@ -1,8 +1,6 @@
-"""docs/fields.md says of every field of a request what becomes of it, as it is in the code.
+"""docs/serve.md lists every request field with its treatment, generated from the code by ``python -m tests.generate``.
 
-    python -m tests.test_fields         writes the page anew
-
-The SDKs' own types (openai, anthropic, ollama) say which fields there are: one that the code does not name fails.
+The types of the SDKs (openai, anthropic, ollama) name the fields that exist: a field that the code does not list fails.
 """
 
 from __future__ import annotations
@@ -15,24 +13,9 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from adapter.protocols import anthropic_request, ollama, openai_chat_fields, openai_responses_request
-from adapter.protocols.dropped_fields import HEADER, FieldHandling, as_header
+from adapter.protocols.dropped_fields import FieldHandling, as_header
 
-PAGE = Path(__file__).parent.parent / "docs" / "fields.md"
-
-HEAD = f"""# What becomes of a request's fields
-
-- *taken*: done here, and not said to the model server.
-- *mapped*: it goes on under another name or in another shape.
-- *passed*: it goes on as it is.
-- *left out*: nobody here can do it. The answer names it in a header, `{HEADER}`; it is said once on stderr, and
-  `/health` counts it. So are tools that only the provider's own servers run, and blocks and items that say nothing to a
-  model here.
-- *refused*: a 400 that says why.
-
-A request that needs no translation is passed on whole: a chat without tools, and all that Ollama's clients ask of an
-Ollama. This page is made from the code by `python -m tests.test_fields`.
-
-"""
+PAGE = Path(__file__).parent.parent / "docs" / "serve.md"
 
 
 def _named(*types: Any) -> set[str]:
@@ -79,19 +62,21 @@ def tables() -> Mapping[str, tuple[Mapping[str, FieldHandling], set[str]]]:
     }
 
 
-def page() -> str:
-    parts = [HEAD]
+def with_tables(text: str) -> str:
+    before, rest = text.split("<!-- table: fields -->\n")
+    parts = []
     for title, (fates, _) in tables().items():
-        parts.append(f"## {title}\n\n| | |\n|---|---|\n")
+        rows = [f"### {title}\n\n| | |\n|---|---|"]
         for fate in get_args(FieldHandling):
             names = ", ".join(f"`{name}`" for name, each in fates.items() if each == fate)
-            parts.append(f"| {fate} | {names} |\n" if names else "")
-        parts.append("\n")
-    return "".join(parts).rstrip() + "\n"
+            rows += [f"| {fate} | {names} |"] if names else []
+        parts.append("\n".join(rows))
+    return f"{before}<!-- table: fields -->\n" + "\n\n".join(parts) + rest[rest.index("\n<!-- end -->") :]
 
 
-def test_the_page_is_up_to_date():
-    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m tests.test_fields"
+def test_tables_match_the_code():
+    text = PAGE.read_text(encoding="utf-8")
+    assert text == with_tables(text), "run: python -m tests.generate"
 
 
 def test_every_field_that_an_sdk_knows_is_in_the_table():
@@ -122,7 +107,3 @@ def test_the_header_is_safe_whatever_a_client_names():
     assert header.isprintable()
     assert header.startswith("tool web_search, a??set-cookie: x, ")
     assert header.endswith(", and 13 more")
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

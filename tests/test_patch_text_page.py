@@ -1,4 +1,4 @@
-"""The page about `patch_text` is true: its sessions are run, and each notation on it makes the same change."""
+"""docs/edit.md: its Python sessions are run, and each edit format on it makes the same change."""
 
 import doctest
 import re
@@ -8,8 +8,9 @@ import pytest
 
 from adapter import patch_text
 
-PAGE = Path(__file__).parent.parent / "docs" / "patch_text.md"
-NOTATIONS = re.findall(r"<!-- notation -->\n(```|~~~)\w+\n(.*?)\n\1\n", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+PAGE = Path(__file__).parent.parent / "docs" / "edit.md"
+_EDIT = re.compile(r"<!-- edit format -->\n(```|~~~)\w+\n(.*?)\n\1\n", re.DOTALL)
+EDIT_FORMATS = _EDIT.findall(PAGE.read_text(encoding="utf-8"))
 STORE = """class Store:
     def get(self, key):
         return self.rows[key]
@@ -19,7 +20,7 @@ STORE = """class Store:
 """
 
 
-def test_the_sessions_give_what_they_show():
+def test_sessions_print_what_they_show():
     """Run as they stand."""
     text = "\n".join(re.findall(r"```pycon\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
     test = doctest.DocTestParser().get_doctest(text, {}, "page", str(PAGE), 0)
@@ -30,12 +31,12 @@ def test_the_sessions_give_what_they_show():
     assert runner.failures == 0, "".join(said)
 
 
-@pytest.mark.parametrize("written", [text for _, text in NOTATIONS], ids=range(len(NOTATIONS)))
-def test_each_notation_makes_the_same_change(written):
+@pytest.mark.parametrize("written", [text for _, text in EDIT_FORMATS], ids=range(len(EDIT_FORMATS)))
+def test_each_edit_format_makes_the_same_change(written):
     """The line that reads a row, and nothing else."""
     assert patch_text(STORE, written).text == STORE.replace("self.rows[key]\n\n", "self.rows.get(key)\n\n")
 
 
-def test_there_are_six_notations():
+def test_all_six_edit_formats_are_found():
     """A wrong pattern would make all of this pass."""
-    assert len(NOTATIONS) == 6
+    assert len(EDIT_FORMATS) == 6

@@ -1,4 +1,7 @@
-"""The README is true and short: its programs are run, its numbers and the tables of docs/ are made from the code."""
+"""The programs of the README run, and its numbers and the tables of docs/ match the code.
+
+``python -m tests.generate`` writes the tables between ``<!-- table: NAME -->`` and ``<!-- end -->``.
+"""
 
 import inspect
 import re
@@ -11,6 +14,8 @@ import pytest
 
 import adapter
 from adapter.cli.config import Config, read_toml
+from adapter.cli.doctor_checks import EXTRAS
+from adapter.cli.slash_commands import COMMANDS
 from adapter.conversation.guardrails.registry import GUARDRAILS
 from adapter.core.events import ToolCall
 from adapter.core.rejection_codes import REJECTION_REASONS
@@ -58,8 +63,8 @@ def test_the_server_and_the_wrapped_client_do_what_is_said(scripted, capsys):
 
 
 def formats_table() -> str:
-    """The table of formats, from the first lines of their modules. `python -m tests.test_readme` writes it."""
-    rows = ["| name | how calls are written | also called |", "|---|---|---|"]
+    """Render the formats with the first lines of their modules."""
+    rows = ["| name | format of calls | aliases |", "|---|---|---|"]
     for name, entry in FORMATS.items():
         summary = (import_module(f"adapter.parsing.formats.{name}").__doc__ or "").split("\n")[0]
         summary = summary.replace("``", "`").replace("|", "\\|").rstrip(".")
@@ -68,54 +73,76 @@ def formats_table() -> str:
 
 
 def conformance_table() -> str:
-    """The outcomes that tests/test_canitoolcall.py holds the parser to; skips where the suite is not installed."""
+    """Render the results that tests/test_canitoolcall.py asserts; skip if the suite is not installed."""
     from tests import test_canitoolcall
 
     return test_canitoolcall.conformance_table()
 
 
 def public_table() -> str:
-    """The public names with the first sentences of their docstrings."""
-    rows = ["| name | what it is |", "|---|---|"]
-    for name in adapter.__all__:
-        said = inspect.getdoc(getattr(adapter, name)) or ""
-        sentence = re.split(r"(?<=[.:])\s", " ".join(said.split("\n\n")[0].split()))[0].rstrip(".:")
-        rows.append(f"| `{name}` | {sentence.replace('``', '`')} |")
-    return "\n".join(rows)
+    """Render the public names with the first sentences of their docstrings."""
+    names = [name for name in adapter.__all__ if name not in adapter.ALIASES]
+    return _two_columns("name", "meaning", {name: _first_sentence(getattr(adapter, name)) for name in names})
+
+
+def aliases_table() -> str:
+    """Render the names that were renamed and still work."""
+    return _two_columns("old name", "new name", {old: f"`{new}`" for old, new in adapter.ALIASES.items()})
+
+
+def _first_sentence(documented: object) -> str:
+    paragraph = " ".join((inspect.getdoc(documented) or "").split("\n\n")[0].split())
+    return re.split(r"(?<=\.)\s", paragraph)[0].rstrip(".:").replace("``", "`")
 
 
 def guardrails_table() -> str:
-    """Each by its name, with what it says first of an example."""
-    said = {name: message_of(name) for name in GUARDRAILS}
-    rows = ["| name | recognises | says, for example | by default | stops |", "|---|---|---|---|---|"]
+    rows = ["| name | recognises | default | stops |", "|---|---|---|---|"]
     for name, each in GUARDRAILS.items():
         marks = "on" if each.is_default else "off", "yes" if each.stops else ""
-        rows.append(f"| `{name}` | {each.recognises} | {said[name]} | {' | '.join(marks)} |")
+        rows.append(f"| `{name}` | {each.recognises} | {' | '.join(marks)} |")
     return "\n".join(rows)
 
 
+def guardrail_example() -> str:
+    """Show the message of one guardrail."""
+    return f"```text\n{message_of('wrong_arguments').replace('&lt;', '<').strip()}\n```"
+
+
 def rejections_table() -> str:
-    return _of_names("no call, because", REJECTION_REASONS)
+    return _two_columns("reason", "not a call because", REJECTION_REASONS)
 
 
 def fixes_table() -> str:
-    return _of_names("mended", REPAIRS)
+    return _two_columns("name", "repair", REPAIRS)
 
 
-def _of_names(title: str, said: Mapping[str, str]) -> str:
-    rows = (f"| `{name}` | {text} |" for name, text in said.items())
-    return "\n".join([f"| | {title} |", "|---|---|", *rows])
+def extras_table() -> str:
+    return _two_columns("extra", "brings", EXTRAS)
+
+
+def chat_table() -> str:
+    commands = {f"/{name} {each.argument}".rstrip(): each.summary for name, each in COMMANDS.items()}
+    return _two_columns("command", "effect", commands)
+
+
+def _two_columns(left: str, right: str, texts: Mapping[str, str]) -> str:
+    rows = (f"| `{name}` | {text} |" for name, text in texts.items())
+    return "\n".join([f"| {left} | {right} |", "|---|---|", *rows])
 
 
 TABLES = {
-    "guardrails": (DOCS / "guardrails.md", guardrails_table),
+    "guardrails": (DOCS / "reliability.md", guardrails_table),
+    "guardrail example": (DOCS / "reliability.md", guardrail_example),
     "public": (DOCS / "api.md", public_table),
+    "aliases": (DOCS / "api.md", aliases_table),
     "formats": (DOCS / "formats.md", formats_table),
-    "conformance": (DOCS / "formats.md", conformance_table),
-    "rejections": (DOCS / "no_call.md", rejections_table),
-    "fixes": (DOCS / "no_call.md", fixes_table),
+    "conformance": (DOCS / "performance.md", conformance_table),
+    "rejections": (DOCS / "troubleshooting.md", rejections_table),
+    "fixes": (DOCS / "troubleshooting.md", fixes_table),
+    "extras": (DOCS / "install.md", extras_table),
+    "chat": (DOCS / "agent.md", chat_table),
 }
-"""By name, the file that a table stands in and what makes it."""
+"""The page of each table, and the function that renders it."""
 
 
 def with_table(text: str, name: str) -> str:
@@ -124,11 +151,15 @@ def with_table(text: str, name: str) -> str:
     return f"{before}<!-- table: {name} -->\n{TABLES[name][1]()}\n<!-- end -->{after}"
 
 
+def with_count(text: str) -> str:
+    """Update the number of formats in the README."""
+    return re.sub(r"\b\d+ formats", f"{len(FORMATS)} formats", text)
+
+
 @pytest.mark.parametrize("name", TABLES)
-def test_the_tables_are_what_the_code_says(name):
-    """A new format appears with all its names: run `python -m tests.test_readme` when this fails."""
+def test_tables_match_the_code(name):
     text = TABLES[name][0].read_text(encoding="utf-8")
-    assert with_table(text, name) == text
+    assert with_table(text, name) == text, "run: python -m tests.generate"
 
 
 def test_the_numbers_are_right():
@@ -138,9 +169,9 @@ def test_the_numbers_are_right():
         cell.strip() for cell in conformance_table().splitlines()[-1].strip("|").split("|")
     )
     read_told, read_detected = told.partition("-")[0], detected.partition("-")[0]
-    said = re.sub(r"\s+", " ", README)
-    assert f"Of the {outputs} outputs of the public conformance suite" in said
-    assert f"it reads {read_told} exactly, streamed or whole, with the format told, and {read_detected} with" in said
+    text = re.sub(r"\s+", " ", README)
+    assert f"Of the {outputs} outputs of the public conformance suite" in text
+    assert f"it parses {read_told} exactly, streamed or whole, with the format given, and {read_detected} with" in text
 
 
 def test_it_is_short():
@@ -154,9 +185,3 @@ def test_the_configuration_is_one(tmp_path):
     file = tmp_path / "config.toml"
     file.write_text(example)
     assert read_toml(file, Config).model_fields_set == set(Config.model_fields)
-
-
-if __name__ == "__main__":
-    for name, (file, _) in TABLES.items():
-        file.write_text(with_table(file.read_text(encoding="utf-8"), name), encoding="utf-8")
-    README_FILE.write_text(re.sub(r" \d+ formats", f" {len(FORMATS)} formats", README), encoding="utf-8")

@@ -1,6 +1,6 @@
-"""docs/recipes/: what is to be written into clients' files is well-formed, and the programs run as they stand.
+"""The client configurations in docs/clients.md are valid, and the programs of docs/ for notebooks, vLLM and tests run.
 
-The settings themselves are tried by the clients: `pytest -m clients tests/clients`.
+The configurations themselves are tested with the clients: `pytest -m clients tests/clients`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.agent.test_agent import in_pieces
-from tests.clients.environments import RECIPES, WRITTEN, settings
+from tests.clients.environments import PAGE, WRITTEN, settings
 from tests.clients.listed import COMMANDS
 from tests.scripted_server import CHAT, MODELS, ScriptedServer, as_json
 
@@ -26,18 +26,19 @@ ROOT = Path(__file__).parent.parent
 
 
 def blocks(page: str, mark: str) -> list[str]:
-    text = (RECIPES / page).read_text(encoding="utf-8")
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     return re.findall(rf"<!-- {mark} -->\n```python\n(.*?)```", text, re.DOTALL)
 
 
 def test_each_configuration_is_well_formed():
-    """And is that of a client which is tried."""
+    """Each is also used by a client test."""
     tried = {text for client in COMMANDS for text in client.files.values()}
-    pages = [page for page in RECIPES.glob("*.md") if "<!-- config" in page.read_text(encoding="utf-8")]
-    assert {settings(page.stem) for page in pages} <= tried
-    codex = tomllib.loads(settings("llamacpp_codex"))
+    names = re.findall(r"<!-- config: (\w+) -->", PAGE.read_text(encoding="utf-8"))
+    assert names == ["opencode", "codex", "continue"]
+    assert {settings(name) for name in names} <= tried
+    codex = tomllib.loads(settings("codex"))
     assert codex["model_providers"][codex["model_provider"]]["base_url"] == f"{WRITTEN}/v1"
-    opencode = json.loads(settings("ollama_opencode"))
+    opencode = json.loads(settings("opencode"))
     provider, _, model = opencode["model"].partition("/")
     assert opencode["provider"][provider]["options"]["baseURL"] == f"{WRITTEN}/v1"
     assert model in opencode["provider"][provider]["models"]
@@ -45,7 +46,7 @@ def test_each_configuration_is_well_formed():
 
 def test_the_configuration_of_continue_is_well_formed():
     yaml = pytest.importorskip("yaml", reason="needs pyyaml")
-    (model,) = yaml.safe_load(settings("lmstudio_continue"))["models"]
+    (model,) = yaml.safe_load(settings("continue"))["models"]
     assert (model["provider"], model["apiBase"]) == ("openai", f"{WRITTEN}/v1")
 
 
@@ -58,7 +59,7 @@ def test_the_cells_of_the_notebook_run(scripted: ScriptedServer, tmp_path, monke
     names: dict[str, Any] = {}
 
     async def notebook() -> None:
-        for cell in blocks("notebook.md", "cell"):
+        for cell in blocks("agent.md", "cell"):
             source = cell.replace("http://127.0.0.1:8080", scripted.url)
             ran = eval(compile(source, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
             if inspect.isawaitable(ran):
@@ -72,7 +73,7 @@ def test_the_cells_of_the_notebook_run(scripted: ScriptedServer, tmp_path, monke
 
 def test_the_client_of_vllm_prints_the_call(scripted: ScriptedServer, capsys):
     """Against a server that answers as vLLM does."""
-    (source,) = blocks("vllm.md", "python: client")
+    (source,) = blocks("engines.md", "python: client")
     scripted.on(MODELS, as_json(200, {"object": "list", "data": [{"id": "m", "object": "model"}]}))
     call = {"id": "c1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Rome"}'}}
     message = {"role": "assistant", "content": None, "tool_calls": [call]}
@@ -91,7 +92,7 @@ def test_the_tests_of_the_recipe_pass(tmp_path, monkeypatch):
     shutil.copy(ROOT / "fixtures" / "transcripts" / "smollm2-edit-port.jsonl", tmp_path / "tests" / "talk.jsonl")
     names: dict[str, Any] = {}
     for mark in ("python: a test of a transcript", "python: a test of a tool"):
-        (source,) = blocks("test.md", mark)
+        (source,) = blocks("testing.md", mark)
         exec(source, names)
     names["test_the_agent_still_changes_the_port"]()
-    names["test_the_tool_takes_what_models_write"](tmp_path)
+    names["test_the_tool_accepts_the_arguments_of_models"](tmp_path)

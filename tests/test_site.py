@@ -44,8 +44,8 @@ def test_nothing_is_loaded_from_elsewhere(site):
 
 def test_public_names_have_their_signatures(site):
     """Of the code, with what the docstring says first."""
-    text = re.sub(r"<[^>]+>", "", site["reference.html"])
-    assert "Apply every patch to" in text
+    text = re.sub(r"<[^>]+>", "", site["api.html"])
+    assert "Apply all patches to" in text
     assert re.search(r"constraint:\s+Constraint\s+\|\s+None\s+=\s+None", text)
     assert re.search(r"ToolCall\(\s*id:\s+str,\s+name:\s+str,\s+arguments:\s+JsonObject,\s+raw:\s+str,\s+fixes:", text)
     assert re.search(r"Tool\(\s*name:\s+str,", text)

@@ -362,7 +362,7 @@ def _ignore(_event: AgentEvent) -> None:
 
 
 class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
-    """A model, a workspace and the loop between them::
+    """Let a model work in a workspace until it has answered::
 
         with Agent("my-project", base_url="http://127.0.0.1:8080", approve="auto-edit") as agent:
             print(agent.send("Rename greeting() to hello()").content)
@@ -381,7 +381,7 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
     ``guide``: assistance for very small models, ``auto`` (if the server reports one), ``on`` or ``off`` (see
     `adapter.prompting.intent.assist`); such a model makes one call for each message, and always one with
     ``constraint="required"`` and ``guide="on"``.
-    ``guardrails``: the faults that trigger a retry, ``on``, ``off``, ``all`` or names (docs/guardrails.md), at most
+    ``guardrails``: the faults that trigger a retry, ``on``, ``off``, ``all`` or names (docs/reliability.md), at most
     ``retries`` in a row; ``steps``: the steps of the task, as `Steps` or a mapping. ``max_tools``: maximum number of
     tools in the prompt, those nearest to the first message, and one that searches the others.
     Raises UsageError for an unknown name, conflicting settings, a constraint on another chat, and async functions,

@@ -34,7 +34,7 @@ AsyncObserver: TypeAlias = Callable[[AgentEvent], Awaitable[None] | None]
 
 
 class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover, AsyncObserver]):
-    """`adapter.Agent`, with the same settings, for asyncio::
+    """The asyncio version of `adapter.Agent`, with the same settings::
 
         async with AsyncAgent("my-project", base_url="http://127.0.0.1:8080", approve="auto-edit") as agent:
             done = await agent.send("Rename greeting() to hello()")

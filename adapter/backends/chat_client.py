@@ -53,7 +53,7 @@ REFUSED_PATIENCE_S = 3.0
 
 
 class ChatClient:
-    """One model on one server.
+    """A connection to one model on one server.
 
     ``model``: None selects the server's first model that is not an embedding model.
     ``api_key``: None selects ``OPENAI_API_KEY``, which is never sent to a local server.

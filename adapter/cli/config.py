@@ -21,7 +21,7 @@
     [skills]
     folders = ["~/skills"]        # in addition to those in the workspace
 
-    [guardrails]                  # see docs/guardrails.md
+    [guardrails]                  # see docs/reliability.md
     use = "on,-refusal"           # on, off, all, or names
     retries = 3
 

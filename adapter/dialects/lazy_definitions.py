@@ -1,6 +1,6 @@
 """Load the names and parameters of a dialect's tools without importing their classes.
 
-`definitions.json` is generated from the classes (``python -m tests.dialects.test_lazy_definitions``): building them
+`definitions.json` is generated from the classes (``python -m tests.generate``): building them
 takes longer than parsing a megabyte of text.
 """
 

@@ -69,7 +69,7 @@ def patch_text(
     empty_old_text: EmptyOldText = "refuse",
     names: ParameterNames | None = None,
 ) -> PatchResult:
-    """Apply every patch to ``text``, or none.
+    """Apply all patches to ``text``, or none.
 
     ``patches``: a model's output in any edit format (a diff, SEARCH/REPLACE blocks, a ``*** Begin Patch`` envelope,
     JSON, the whole text in a fence), or one or several mappings with ``old_text`` and ``new_text``. ``path`` names the

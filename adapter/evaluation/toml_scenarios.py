@@ -102,7 +102,7 @@ def parse_scenarios(text: str, source: str) -> list[Scenario]:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{source} is not TOML: {error}") from error
     except ValidationError as error:
-        raise UsageError(f"{source}: {explain(error)}; see docs/eval.md for an example") from error
+        raise UsageError(f"{source}: {explain(error)}; see docs/evaluate.md for an example") from error
     tools = {each.name: tool(each.name, each.description, each.optional, **each.parameters) for each in suite.tool}
     return [_make_scenario(data, tools, source) for data in suite.scenario]
 

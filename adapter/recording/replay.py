@@ -45,7 +45,7 @@ def update_file(path: Path, commands: CommandReplayPolicy | None = None) -> None
 def replay(
     transcript: Transcript, name: str = "transcript", commands: CommandReplayPolicy | None = None
 ) -> ReplayResult:
-    """Replay a transcript and report the first difference from the recording.
+    """Replay a transcript without a model, and report the first difference from the recording.
 
     Raises UsageError if ``transcript`` is not a Transcript, or if ``commands`` need a sandbox and none is available.
     """

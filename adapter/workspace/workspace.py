@@ -47,7 +47,7 @@ READ_ONLY: frozenset[Effect] = frozenset({"read", "state", "network"})
 
 
 class Workspace:
-    """Runs tool calls in the directory ``root`` and answers each with a ToolResult.
+    """Run tool calls inside the directory ``root``, and return a ToolResult for each.
 
     - ``approve``: a mode or an approver. ``ask``: the approver for calls that the mode does not allow; without one
       they are refused. Only True or an `ApprovalDecision` with ``allowed=True`` allows a call. An approver that

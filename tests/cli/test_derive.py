@@ -110,9 +110,9 @@ def test_parse_infers_the_format_from_the_template(template):
     assert (done.returncode, "--template FILE" in done.stderr) == (2, True)
 
 
-def test_derive_page_matches_the_program(tmp_path):
-    """docs/derive.md: its template, and the report on it."""
-    page = (ROOT / "docs" / "derive.md").read_text(encoding="utf-8")
+def test_page_shows_the_printed_report(tmp_path):
+    """docs/formats.md shows a template and the report about it."""
+    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
     source, shown = (re.search(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("jinja", "console"))
     assert source is not None
     assert shown is not None

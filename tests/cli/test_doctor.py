@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from pathlib import Path
 
@@ -75,13 +74,6 @@ def test_doctor_checks_every_user_extra():
     offered = set(project["optional-dependencies"])
     assert offered - {"dev", "bench", "browser", "clients", "docs", "release"} == set(doctor.EXTRAS)
     assert all(doctor._REQUIREMENT.match(line) for line in doctor._requirements() if "extra ==" in line)
-
-
-def test_install_page_lists_the_same_extras():
-    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8").partition("| extra | brings |")[2]
-    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE)
-    assert [name for name, _ in rows] == list(doctor.EXTRAS)
-    assert all(output.startswith(doctor.EXTRAS[name]) for name, output in rows)
 
 
 def test_doctor_finds_servers_by_port(monkeypatch, scripted: ScriptedServer):

@@ -18,16 +18,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SCRIPTS = Path(__file__).parent / "scripts"
-RECIPES = Path(__file__).parents[2] / "docs" / "recipes"
+PAGE = Path(__file__).parents[2] / "docs" / "clients.md"
 WRITTEN = "http://127.0.0.1:8090"
 """The server's address in recipes, and in what a command is given."""
 
 
-def settings(recipe: str) -> str:
-    """What the page says to write into the client's file."""
-    page = (RECIPES / f"{recipe}.md").read_text(encoding="utf-8")
-    found = re.search(r"<!-- config: \S+ -->\n```\w+\n(.*?)```", page, re.DOTALL)
-    assert found, f"{recipe}.md has no block after <!-- config: NAME -->"
+def settings(name: str) -> str:
+    """Return the configuration file that the page shows for a client: the block after ``<!-- config: NAME -->``."""
+    found = re.search(rf"<!-- config: {name} -->\n```\w+\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert found, f"{PAGE.name} has no block after <!-- config: {name} -->"
     return found[1]
 
 

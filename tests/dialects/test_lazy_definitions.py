@@ -1,7 +1,4 @@
-"""What reading is told of a dialect is what its classes say.
-
-python -m tests.dialects.test_lazy_definitions      writes it anew
-"""
+"""The tool definitions that parsing uses match the dialects' classes; `python -m tests.generate` writes them."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ def written() -> str:
 
 def test_the_file_is_what_the_classes_say():
     """Names, parameters and aliases, in the order of the dialect."""
-    assert FILE.read_text(encoding="utf-8") == written(), "run python -m tests.dialects.test_lazy_definitions"
+    assert FILE.read_text(encoding="utf-8") == written(), "run python -m tests.generate"
 
 
 def test_a_dialect_of_files_has_no_row():
@@ -49,7 +46,3 @@ def test_the_tools_match_as_those_of_the_classes_do():
                 assert (one and one.name) == (other and other.name)
             assert kept[tool.name].properties == tool.properties
             assert kept[tool.name].argument_aliases.keys() == tool.argument_aliases.keys()
-
-
-if __name__ == "__main__":
-    FILE.write_text(written(), encoding="utf-8")

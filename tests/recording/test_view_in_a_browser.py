@@ -172,7 +172,7 @@ def test_a_very_long_line_is_shown_when_asked_for(chrome, tmp_path):
 
 
 def test_the_pictures_in_the_docs_can_be_made_anew():
-    """By `python -m tests.picture`; they are small, and of the size that the page has today."""
+    """By `python -m tests.generate --pictures`; they are small, and of the size that the page has today."""
     for name, made in pictures():
         kept = (DOCS / f"{name}.png").read_bytes()
         assert made[:24] == kept[:24]  # as PNG, its width and height

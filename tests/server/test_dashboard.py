@@ -50,8 +50,8 @@ def test_dashboard_queries_existing_metrics():
 
 
 def test_docs_list_every_metric():
-    """docs/metrics.md describes every metric, and no other."""
-    page = set(re.findall(r"`(adapter_\w+)`", (DOCS / "metrics.md").read_text(encoding="utf-8")))
+    """docs/operations.md describes every metric, and no other."""
+    page = set(re.findall(r"`(adapter_\w+)`", (DOCS / "operations.md").read_text(encoding="utf-8")))
     there = {re.sub(r"_(?:bucket|sum|count)$", "", name) for name in names_there_are() if name.startswith("adapter_")}
     assert page == there
 

@@ -56,12 +56,13 @@ RETRIES = 2
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """Act on the answer."""
+    """Verdict of `Guardrails`: use the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Request a better answer. ``held_to``: tools to constrain it to, if the server can; empty for no constraint."""
+    """Verdict of `Guardrails`: retry with a message to the model. ``held_to``: the tools to constrain the retry to,
+    if the server can; empty for no constraint."""
 
     guardrail: str
     message: str
@@ -70,7 +71,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """End the loop: it makes no progress. ``reason`` is a sentence for the user."""
+    """Verdict of `Guardrails`: stop the agent, because it makes no progress. ``reason`` is a sentence for the user."""
 
     guardrail: str
     reason: str
@@ -91,7 +92,9 @@ class Violation:
 
 
 class Guardrails:
-    """Check the answers of one loop. ``on``: names of `GUARDRAILS`. ``encode``: writes example calls.
+    """Check each answer of a model, and decide to accept, retry or stop: one for each loop.
+
+    ``on``: names of `GUARDRAILS`. ``encode``: writes example calls.
 
     ``retries``: maximum number of consecutive retries. Raises UsageError for an unknown guardrail, invalid steps,
     negative retries, and an ``encode`` that is async or does not return a string.

@@ -19,7 +19,7 @@ StepsInput: TypeAlias = "Steps | Mapping[str, Json]"
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Required and ordered tool calls of a task. A step is done once its call succeeded.
+    """The required and ordered tool calls of a task, by tool names. A step is done once its call succeeded.
 
     ``required``: tools to call for each message of the user, before an answer without a call counts as the end.
     ``before``: prerequisites of a tool, at any time in the conversation: ``{"delete": ["read"]}``; ``"read(path)"``

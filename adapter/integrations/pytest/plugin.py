@@ -60,7 +60,7 @@ def _run(request: pytest.FixtureRequest) -> int:
 def replayed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, _run: int
 ) -> Iterator[Callable[..., OpenAI]]:
-    """Create an ``OpenAI`` client that replays a recording: ``replayed("tests/said.jsonl")``; see docs/pytest.md."""
+    """Create an ``OpenAI`` client that replays a recording: ``replayed("tests/said.jsonl")``; see docs/testing.md."""
     from openai import OpenAI
 
     replays = _Replays(request, tmp_path_factory, _run)

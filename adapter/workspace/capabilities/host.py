@@ -145,7 +145,9 @@ METHODS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The capabilities of one session. The defaults work without a user and without configuration.
+    """The capabilities that a program gives a session: questions, editor, search, sub-agents and others.
+
+    The defaults work without a user and without configuration.
 
     - ``state``: folder for data that outlives a session (notes), by default ``toolcall-adapter`` in ``$XDG_STATE_HOME``
       or ``~/.local/state``. ``skill_folders``: the user's folders, in addition to those in the workspace.

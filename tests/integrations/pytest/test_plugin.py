@@ -274,15 +274,15 @@ def test_unused_plugin_imports_nothing():
     ]
 
 
-PAGE = (Path(__file__).parents[3] / "docs" / "pytest.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "testing.md").read_text(encoding="utf-8")
 OTHER = """
 
 def test_another_port(replayed):
     ASK[0]["content"] = "Change the port to 7000"
-    replayed("tests/said.jsonl").chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS)
+    replayed("tests/answers.jsonl").chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS)
 
 def test_other_calls(replayed):
-    answer = replayed("tests/said.jsonl", in_order=True).chat.completions.create(model="", messages=ASK, tools=TOOLS)
+    answer = replayed("tests/answers.jsonl", in_order=True).chat.completions.create(model="", messages=ASK, tools=TOOLS)
     assert_calls(answer, [("apply_edit", {"path": "settings.ini", "old_text": ANY, "new_text": "port = 7000"})])
 """
 

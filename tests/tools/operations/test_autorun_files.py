@@ -13,19 +13,21 @@ from adapter.tools.operations.permissions import ApprovalRequest, PermissionPoli
 from tests.each import each
 
 SECURITY = Path(__file__).parents[3] / "SECURITY.md"
+HEAD = "| files | why |\n|---|---|\n"
 
 
-def rows() -> str:
-    """The table as SECURITY.md has it."""
-    return "".join(
+def with_table(text: str) -> str:
+    before, rest = text.split(HEAD)
+    rows = "".join(
         f"| {', '.join(f'`{pattern}`' for pattern in patterns)} | {reason} |\n"
         for reason, patterns in RUN_LATER.items()
     )
+    return before + HEAD + rows + rest[rest.index("\n\n") + 1 :]
 
 
 def test_the_page_shows_the_table():
-    """All of it, and nothing else; `python -m tests.tools.operations.test_autorun_files` prints it."""
-    assert f"| files | why |\n|---|---|\n{rows()}\n" in SECURITY.read_text(encoding="utf-8")
+    text = SECURITY.read_text(encoding="utf-8")
+    assert text == with_table(text), "run python -m tests.generate"
 
 
 @pytest.mark.parametrize("above", ["", "deep/in/"])
@@ -47,7 +49,3 @@ def is_asked_about(pattern: str, above: str) -> None:
 def test_others_are_not(path):
     """What runs only for those who call it, and names that only look like one."""
     assert autorun_reason([path]) == ""
-
-
-if __name__ == "__main__":
-    print(rows(), end="")
