@@ -47,7 +47,8 @@ def narrow(request: str, tool: Tool) -> tuple[Tool, dict[str, list[str]]]:
         for name, values in candidates.items()
         if name not in matched
     }
-    candidates = {**rest, **_assign_in_order(request, tool, rest), **matched}
+    matched |= _assign_in_order(request, tool, rest)
+    candidates = {**rest, **matched}
     kept = {
         name: schema
         for name, schema in tool.properties.items()
@@ -166,12 +167,13 @@ def _select_scalars(tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dic
 
 
 def _assign_in_order(request: str, tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dict[str, list[Json]]:
-    """Assign one candidate each, in order, to required parameters that share just as many: of all candidates, of the
-    quoted ones, or of those quoted or capitalized."""
+    """Assign one candidate each, in order, to parameters that share just as many: of all candidates, of the quoted
+    ones, or of those quoted or capitalized. An optional parameter takes part if all its candidates are quoted."""
     groups: dict[str, list[str]] = {}
-    for name in (name for name in tool.required if name in candidates):
-        groups.setdefault(repr(candidates[name]), []).append(name)
     quoted = spelled.find_quoted(request)
+    for name, values in candidates.items():
+        if name in tool.required or all(value in quoted for value in values):
+            groups.setdefault(repr(values), []).append(name)
     found: dict[str, list[Json]] = {}
     for names in (names for names in groups.values() if len(names) > 1):
         values = candidates[names[0]]
