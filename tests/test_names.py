@@ -49,6 +49,10 @@ def test_class_names_are_unique_in_the_package():
     assert repeated_classes() == {}
 
 
+def test_functions_are_named_for_what_they_do():
+    assert vague_functions() == []
+
+
 if __name__ == "__main__":
     for name, paths in repeated_classes().items():
         print(name, *paths)
