@@ -6,20 +6,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from adapter.grammars.schema_ir import Choices
 from adapter.prompting.intent.bm25 import PATHS, ToolRanking, is_risky, tokens, value_kinds_of
 from adapter.prompting.intent.call_threshold import names_tool, should_call
 from adapter.prompting.intent.candidate_values import narrow
-from adapter.prompting.intent.text_values import find_known_paths, find_paths
+from adapter.prompting.intent.text_values import find_known_paths, find_paths, find_quoted
 from adapter.tools.argument_synonyms import COMMAND
 from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool, ToolSet
 
 _READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
 """Tools to try for a path alone: reading does no harm."""
+_UNUSED_VALUE = 0.25
+"""Factor of a tool's score for each quoted string or path that it has no parameter for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,10 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
         return Assist()
     present = {kind for kind in tokens(spelled) if kind.startswith("_")}
     is_path_alone = present == {"_path_"} and not ranking.shared_words(next(iter(scores)), request)
-    names = sorted(scores, key=lambda name: not (names_tool(request, name) or (is_path_alone and _READS.match(name))))
+    values = {*find_quoted(request), *find_paths(request)}
+    fit = {name: score * _UNUSED_VALUE ** _count_unused(values, request, tools[name]) for name, score in scores.items()}
+    ranked = sorted(scores, key=lambda name: -fit[name])
+    names = sorted(ranked, key=lambda name: not (names_tool(request, name) or (is_path_alone and _READS.match(name))))
     if not settings.values:
         return Assist(ToolSet(tools[name] for name in names[: settings.max_tools]))
     offered: list[Tool] = []
@@ -70,6 +75,13 @@ def plan_assist(request: str, tools: ToolSet, settings: AssistSettings, *, must_
             offered.append(tool)
             choices |= {(tool.name, each): values for each, values in found.items()}
     return Assist(ToolSet(offered), choices)
+
+
+def _count_unused(values: Collection[str], request: str, tool: Tool) -> int:
+    """Return the number of quoted strings and paths of the request that no parameter takes, of those that are alone."""
+    _, found = narrow(request, tool)
+    taken = {value for candidates in found.values() if len(candidates) == 1 for value in candidates}
+    return sum(value not in taken for value in values) if len(values) > 1 else 0
 
 
 def _names_targets(tool: Tool, found: Mapping[str, Sequence[str]]) -> bool:
