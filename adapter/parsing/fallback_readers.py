@@ -1,4 +1,4 @@
-"""Fallback to other formats' readers, where the expected format has no marker or cannot parse the body."""
+"""Fall back to the readers of other formats if the expected format has no such marker or cannot parse the body."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from adapter.parsing.format import BodyReader, BodyResult, CallOpener, ReadConte
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, give_back, take_again
 
 MAX_GIVEN_BACK = 100_000
-"""Maximum number of characters that fallback readers may take and give back in one answer; unbounded, the cost would be
-quadratic."""
+"""Maximum number of characters that fallback readers may take and give back in one answer. Without a limit, the cost
+would be quadratic."""
 
 
 class FallbackReader:
-    """Parse a body with the expected format's reader (``own``), if it has one here, else with ``other``.
+    """Parse a body with ``own``, the expected format's reader for this marker, or with ``other`` if there is none.
 
-    If ``own`` finds no call in the body, ``other`` is tried. A call that ``other`` finds gets the repair
+    ``other`` is also tried if ``own`` finds no call in the body. A call that ``other`` finds gets the repair
     ``foreign-body``.
     """
 
@@ -43,7 +43,7 @@ class FallbackReader:
 
 
 def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener]) -> dict[str, CallOpener]:
-    """Merge ``own`` openers and ``others`` by their markers; at a shared marker the own reader comes first."""
+    """Merge the openers by their markers. At a marker in both tables, the reader of ``own`` is tried first."""
     openers = dict(own)
     for marker, other in others.items():
         own_opener = own.get(marker)
