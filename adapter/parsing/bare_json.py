@@ -209,7 +209,7 @@ def _is_known_call(item: Json, context: ReadContext) -> bool:
 
 
 def _is_flat_call(item: Json, context: ReadContext) -> bool:
-    """Return whether ``item`` names a tool of the session and has all required arguments next to the name, not nested."""
+    """Return whether ``item`` names a tool of the session and has all required arguments at the level of the name."""
     if not isinstance(item, dict):
         return False
     key = next((key for key in NAME_KEYS if isinstance(item.get(key), str)), None)

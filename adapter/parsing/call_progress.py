@@ -50,7 +50,7 @@ class CallProgress:
         self._is_own, self._streams_arguments = is_own, streams_arguments
 
     def report_from(self, source: StreamBuffer, piece: str) -> list[Event]:
-        """Return the events for ``piece``, the latest text, and for all earlier text of the call that was not reported."""
+        """Return the events for ``piece``, the latest text, and for earlier text of the call that was not reported."""
         if self.has_begun:
             return self.report(piece)
         if self._context.may_be_text or not self._is_own:
@@ -79,7 +79,7 @@ class CallProgress:
         return [progress, ToolCallDelta(self._id, self._stream.name, fragment)]
 
     def finish(self, events: list[Event]) -> list[Event]:
-        """Return the final ``events`` of the call. Its first call gets the id of the streamed arguments and their rest."""
+        """Return the final ``events``. The rest of the streamed arguments precedes the first call, which gets their id."""
         first = events[0]
         if not self._id or not isinstance(first, ToolCall):
             return events

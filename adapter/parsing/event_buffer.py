@@ -141,7 +141,7 @@ class EventBuffer:
         self.events.append(RejectedCall(start, end, reason))
 
     def hold(self, events: list[Event], raw: str, start: int) -> None:
-        """Buffer calls that are accepted only if nothing but calls follows. ``start``: offset of ``raw`` in the text."""
+        """Buffer calls that are accepted only if nothing but calls follows. ``start``: offset of ``raw``."""
         space = "".join(self.state.space)
         self.state.space.clear()
         self.state.held.append(HeldCalls([MarkupDelta(space), *events] if space else events, space, raw, start))

@@ -36,7 +36,7 @@ class JsonCall(NamedTuple):
 
 @dataclass(slots=True)
 class ReadContext:
-    """Information for a body reader in addition to the text. The reader itself sets ``json_call`` and ``may_be_text``."""
+    """Information for a body reader in addition to the text. The reader sets ``json_call`` and ``may_be_text``."""
 
     tools: ToolSet
     expected_format: str | None = None
@@ -169,7 +169,7 @@ def end_in_head(source: StreamBuffer, span: list[str], limit: int) -> BodyResult
 
 
 class CallOpener(NamedTuple):
-    """A marker that opens a call. ``keeps_space``: the whitespace before the marker is content, and not the template's."""
+    """A marker that opens a call. ``keeps_space``: the whitespace before the marker is content, not the template's."""
 
     marker: str
     read: BodyReader

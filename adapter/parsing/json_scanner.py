@@ -28,7 +28,7 @@ _STOP_PATTERNS = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+[{quote}\\]", re.
 
 
 def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[None]:
-    """Take the rest of a JSON string, with its closing quote, into ``span``. Takes all text if the string never closes."""
+    """Take the rest of a JSON string, with its closing quote, into ``span``; all text if the string never closes."""
     pattern = _STRING_END[quote]
     sink = ValueSink(span, _STOP_PATTERNS[quote])
     while True:

@@ -1,7 +1,7 @@
-"""Policies: how a call must be written, and where it may appear.
+"""Policies that define how a call must be written and where it may appear.
 
-In every policy a call in reasoning, inline code, a quotation, an example with placeholders or an echoed tool result is
-text.
+Under every policy, a call is text if it appears in reasoning, inline code, a quotation, an example with placeholders or
+an echoed tool result.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ParsePolicy:
 STRICT = ParsePolicy("strict", repairs=False, unmarked="none", allow_other_formats=False)
 SAFE = ParsePolicy("safe")
 APPROVED = ParsePolicy("approved", unmarked="all")
-"""As `SAFE`, for callers in which a person approves every change."""
+"""Like `SAFE`, for callers in which a person approves every change."""
 LENIENT = ParsePolicy("lenient", unmarked="all", allow_midtext=True)
 
 POLICIES = {policy.name: policy for policy in (STRICT, SAFE, APPROVED, LENIENT)}

@@ -94,7 +94,7 @@ def parse(
 
 
 def _explain_type_error(value: object) -> str:
-    """Explain to the developer which value to pass."""
+    """Explain to the developer which type to pass."""
     match value:
         case None:
             advice = "a response without content has None: pass message.content or ''"
@@ -109,7 +109,7 @@ def _explain_type_error(value: object) -> str:
 
 
 def _starts_in_reasoning(generation_prompt: str | None, formats: tuple[Format, ...]) -> bool:
-    """Return whether the output begins inside reasoning, by the prompt if known, else by the format's default."""
+    """Return whether the output begins inside reasoning, by the prompt if it is known, else by the format's default."""
     if generation_prompt is None:
         return len(formats) == 1 and formats[0].starts_in_reasoning
     prompt = generation_prompt.lower()
