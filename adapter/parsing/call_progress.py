@@ -79,7 +79,7 @@ class CallProgress:
         return [progress, ToolCallDelta(self._id, self._stream.name, fragment)]
 
     def finish(self, events: list[Event]) -> list[Event]:
-        """Return the final ``events``. The rest of the streamed arguments precedes the first call, which gets their id."""
+        """Return the final ``events``. If arguments were streamed, add their rest, and give the first call their id."""
         first = events[0]
         if not self._id or not isinstance(first, ToolCall):
             return events
