@@ -76,7 +76,7 @@ class CallEventFactory:
         return make_call_id(self._id_seed, self._count + 1, raw)
 
     def _find_unknown_name(self, result: BodyResult) -> str:
-        """Return the first called name that is not a tool of this session; "" if there is none, or if no tools are
+        """Return the first called name that is not a tool of this session. Returns "" if all are tools or no tools are
         known."""
         names = (call.name for call in result.calls if self._tools and self._tools.match(call.name) is None)
         return next(names, "")

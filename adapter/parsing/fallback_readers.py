@@ -13,9 +13,9 @@ would be quadratic."""
 
 
 class FallbackReader:
-    """Parse a body with ``own``, the expected format's reader for this marker, or with ``other`` if there is none.
+    """Parse a body with ``own``, the expected format's reader for this marker, or with ``other``.
 
-    ``other`` is also tried if ``own`` finds no call in the body. A call that ``other`` finds gets the repair
+    ``other`` is tried if ``own`` is None or finds no call in the body. A call that ``other`` finds gets the repair
     ``foreign-body``.
     """
 

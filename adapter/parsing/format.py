@@ -211,8 +211,8 @@ class Format:
     marks_plain_text: bool = False
     """True if the opening marker may also precede plain text, so that it does not announce a call."""
     read_header: BodyReader | None = None
-    """Reader of a header at the very beginning, for prompts that end inside a header. It takes nothing if there is no
-    header."""
+    """Reader of a header at the very beginning, for prompts that end inside a header. It takes nothing from other
+    text."""
     read_without_markers: BodyReader | None = None
     """Reader of a call or header at the very beginning whose opening markers the server stripped."""
     reasoning: Mapping[str, str] = field(default_factory=lambda: {"<think>": "</think>"})

@@ -147,7 +147,7 @@ class MarkdownContext:
             self._add(text[at:] if at else text)
 
     def _pass_fences(self, text: str) -> int:
-        """Open and close the code fences of ``text``. Return the end of the last fence line; 0 if there is none."""
+        """Open and close the code fences of ``text``. Return the end of the last fence line, or 0."""
         at = 0
         while True:
             first, later = _next_border(self._fence)

@@ -221,7 +221,7 @@ def take_marker(source: StreamBuffer, markers: MarkerSet, span: list[str] | None
 
 
 def peek_after_space(source: StreamBuffer, markers: MarkerSet) -> Reader[tuple[str, str]]:
-    """Return the character and the marker after any whitespace. Either is "" if there is none. Takes nothing."""
+    """Return the character and the marker after any whitespace, each "" by default. Takes nothing."""
     ahead: list[str] = []
     char = yield from skip_space(source, ahead)
     marker = yield from take_marker(source, markers, ahead)
@@ -310,7 +310,7 @@ def take_until(source: StreamBuffer, stop: str, limit: int, span: list[str]) -> 
 
 
 def peek_marker(source: StreamBuffer, markers: MarkerSet, limit: int) -> Reader[str]:
-    """Return the marker that begins within ``limit`` characters; "" if there is none. Takes nothing."""
+    """Return the marker that begins within ``limit`` characters, or "". Takes nothing."""
     while True:
         found = source.search(markers, source.position + limit + markers.longest)
         if found is not None:

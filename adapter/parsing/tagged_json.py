@@ -217,8 +217,7 @@ class TaggedJson:
         return self._build_result(values, context, sum(map(len, span[:start]))).adding(*fixes)
 
     def _decode_string(self, text: str) -> Value | None:
-        """Return the JSON string that ``text`` consists of; None if there is none, or if the body is not only
-        arguments."""
+        """Return the JSON string that ``text`` consists of, if the body is only arguments; None otherwise."""
         start = len(text) - len(text.lstrip())
         if self.name is None or not text.startswith('"', start):
             return None

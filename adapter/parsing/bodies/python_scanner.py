@@ -140,7 +140,7 @@ def read_method(source: StreamBuffer, span: list[str], context: ReadContext) -> 
 
 
 def peek_call_name(source: StreamBuffer) -> Reader[str]:
-    """Return the name of the call with which the text continues; "" if there is no call. Takes nothing."""
+    """Return the name if the text continues with a call, or "". Takes nothing."""
     found = yield from peek_match(source, _FIRST_CALL, OPENING_LIMIT, _MAY_CALL.fullmatch)
     return found.group(1) if found else ""
 

@@ -21,7 +21,7 @@ _NAME = re.compile(r"[ \t]*([\w.:/-]*)")
 def take_name(
     source: StreamBuffer, span: list[str], context: ReadContext, endings: MarkerSet, *, any_name: bool
 ) -> Reader[str]:
-    """Take a name and one of ``endings`` after it. Return the name; "", with nothing taken, if there is none.
+    """Take a name and one of ``endings`` after it. Return the name. Otherwise take nothing and return "".
 
     ``any_name``: also accept names that are not tools of this session.
     """

@@ -181,7 +181,7 @@ class XmlInvokeReader:
     def _take_element(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[str]:
         """Take ``<KEY>`` if KEY is a parameter of the tool, as in Cline's prompts. Return KEY.
 
-        Returns "" and takes nothing if there is no such tag.
+        Otherwise takes nothing and returns "".
         """
         taken: list[str] = []
         yield from take_until(source, ">", ATTRIBUTES_LIMIT, taken)

@@ -105,7 +105,7 @@ def _may_be_stripped(ahead: str, context: ReadContext) -> bool:
 
 
 def _take_head(source: StreamBuffer, markers: MarkerSet, head: list[str]) -> Reader[str]:
-    """Take a short text and the marker after it. Return the marker; "" if there is none."""
+    """Take a short text and the marker after it. Return the marker, or ""."""
     if not (yield from peek_marker(source, markers, HEAD_LIMIT)):
         head.append(source.rest() if source.final and len(source.text) - source.position < HEAD_LIMIT else "")
         return ""

@@ -139,8 +139,7 @@ def _is_key(name: str) -> bool:
 
 
 def _take_key(source: StreamBuffer, span: list[str], tool: Tool) -> Reader[str]:
-    """Take ``<KEY>``, or ``<KEY/>`` if KEY is a parameter. Return KEY; "", with nothing taken, if there is no such
-    tag."""
+    """Take ``<KEY>``, or ``<KEY/>`` if KEY is a parameter. Return KEY. Otherwise take nothing and return ""."""
     taken: list[str] = []
     yield from take_until(source, ">", KEY_LIMIT, taken)
     found = _KEY.fullmatch("".join(taken))
