@@ -54,7 +54,7 @@ class ArgumentStream:
         self._tool: Tool | None = None
         self._text = ""  # text that was not emitted yet
         self._emitted: JsonObject = {}  # members emitted completely
-        self._postponed: set[str] = set()  # members that wait for the end
+        self._postponed: set[str] = set()  # keys of members that are emitted at the end
         self._open: tuple[str, list[str]] | None = None  # the member whose string is emitted in pieces
         self._has_stopped = False
 
@@ -121,7 +121,7 @@ class ArgumentStream:
         """
         found = _MEMBER.match(self._text)
         if found is None or found.end() >= len(self._text):
-            self._has_stopped = bool(re.match(r"\s*[^\s,\"]", self._text))  # its end, or not a member
+            self._has_stopped = bool(re.match(r"\s*[^\s,\"]", self._text))  # the end of the object, or not a member
             return None
         key = json.loads(found["key"])
         if (not found["comma"]) == bool(self._emitted or self._postponed) or key in self._emitted:

@@ -13,12 +13,12 @@ from adapter.parsing.parse_policy import ParsePolicy
 from adapter.tools.call_shapes import DecodedCall, Normalise
 from adapter.tools.tool import ToolSet
 
-try:  # as `random` does: hashlib loads OpenSSL, which takes as long as parsing ten texts
+try:  # like `random`: hashlib loads OpenSSL, which takes as long as parsing ten answers
     from _blake2 import blake2b
 except ImportError:
     from hashlib import blake2b
 
-_TOOL_NAME = re.compile(r"[a-z_][\w.-]*")  # `rename_function`, not the `Ada` of an answer in JSON
+_TOOL_NAME = re.compile(r"[a-z_][\w.-]*")  # matches `rename_function`, but not the `Ada` of an answer in JSON
 _PLACEHOLDER = re.compile(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")
 
 
@@ -135,7 +135,7 @@ _PAIRS = len(_TWO_DIGITS)
 def _is_example(result: BodyResult) -> bool:
     """Return whether a call without markers is only an example whose values are placeholders."""
     if not {"no-markers", "code-fence"} & {*result.fixes}:
-        return False  # the format's own way to call
+        return False  # the format's normal spelling
     arguments = [item for call in result.calls for item in call.arguments.items()]
     return any(isinstance(value, str) and _is_placeholder(key, value) for key, value in arguments)
 

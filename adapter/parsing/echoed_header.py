@@ -24,10 +24,10 @@ _headers = MarkerSet(*HEADERS)
 
 
 def skip_echoed_header(source: StreamBuffer) -> Reader[str]:
-    """Take an assistant header at the very beginning, with the whitespace around it. Otherwise take nothing and return
-    ""."""
+    """Take an assistant header at the very beginning, with the whitespace around it. Return it, or "" for other
+    text."""
     ahead: list[str] = []
-    if (yield from skip_space(source, ahead)) != "<":  # as each of them begins
+    if (yield from skip_space(source, ahead)) != "<":  # every header begins with it
         source.push_back("".join(ahead))
         return ""
     header = yield from take_marker(source, _headers)

@@ -34,7 +34,7 @@ class FallbackReader:
         context.close_at_first_marker, context.may_be_text = plain, True
         fallback_result = _mark_foreign((yield from self._other(source, span, context)))
         is_cut = source.was_cut and source.is_empty and result.not_a_call and fallback_result.error is not None
-        if fallback_result.calls or is_cut:  # a text that was cut within a call
+        if fallback_result.calls or is_cut:  # the text was cut within a call
             return fallback_result
         context.reread_characters += sum(map(len, give_back(source, span, start)))
         context.close_at_first_marker = plain

@@ -180,17 +180,20 @@ class CallOpener(NamedTuple):
 class Format:
     """Describe how one model family writes calls.
 
-    ``encode_calls`` and ``encode_result`` write history as the model was trained to see it. ``stray_closers`` are
-    closing markers that are never content on their own. ``special_tokens`` must reach the parser unstripped.
-    ``control_tokens`` are one model's further tokens, as its server or files list them
-    (`adapter.prompting.escaping.with_control_tokens`). ``reasoning`` maps the markers that open reasoning to those that
-    close it; ``starts_in_reasoning``: the template always opens it in the prompt. ``answer_tags`` are the tags around
-    an answer that follows reasoning; elsewhere they are content. ``end_tokens`` end a turn or a part of it and should
-    have been stripped by the server. ``channel_markers`` open a part other than reasoning, and so end unclosed
-    reasoning. ``other_role_markers`` begin the turn of another role and, after a call, ``result_markers`` begin an
-    invented result; the text after either is not part of the model's turn. ``stop_sequences`` end generation.
-    ``model_patterns`` (regular expressions) and ``template_fingerprints`` (literals) identify the format by a model's
-    name or chat template.
+    ``encode_calls`` and ``encode_result`` write previous calls and results as the model was trained to see them.
+    ``stray_closers``: closing markers that are never content on their own. ``special_tokens``: tokens that the server
+    must not strip. ``control_tokens``: additional tokens of one model, as its server or files list them
+    (`adapter.prompting.escaping.with_control_tokens`).
+
+    ``reasoning``: maps the markers that open reasoning to those that close it. ``starts_in_reasoning``: the chat
+    template always opens reasoning in the prompt. ``answer_tags``: tags around an answer that follows reasoning; in any
+    other position they are content. ``channel_markers``: markers of a part other than reasoning, which therefore end
+    unclosed reasoning. ``end_tokens``: tokens at the end of a turn or a part, which the server should have stripped.
+
+    ``other_role_markers`` begin the turn of another role. After a call, ``result_markers`` begin an invented result.
+    The text after either of them is not part of the model's turn. ``stop_sequences``: strings at which generation
+    stops. ``model_patterns`` (regular expressions) and ``template_fingerprints`` (literals) identify the format by a
+    model's name or chat template.
     """
 
     name: str
@@ -204,8 +207,8 @@ class Format:
     read_bare: BodyReader | None = None
     """Reader of calls without markers at the beginning of a message or paragraph."""
     tool_call_body: str | None = None
-    """Kind of body that this format writes in the ``<tool_call>`` envelope, which several formats share: json, function
-    or pairs."""
+    """Kind of the ``<tool_call>`` body that this format writes: json, function or pairs. Several formats share this
+    envelope."""
     body_variants: frozenset[str] = frozenset()
     """Variants of shared bodies that this format writes. The parser of each body defines their names."""
     marks_plain_text: bool = False

@@ -63,9 +63,9 @@ class MarkdownContext:
         self._is_quote = False
         self._head = ""  # the line's first characters, while they may name a speaker
         self._fence = ""  # closing marker of the open code fence
-        self._open_ticks = 0  # number of backticks that opened inline code; as many close it
+        self._open_ticks = 0  # number of backticks that opened inline code; the same number closes it
         self._tick_run = (
-            0  # backticks at the very end: more may come, so they count only once another character follows
+            0  # backticks at the very end; more may arrive, so they count only when another character follows
         )
         self._spans_lines = False
 
@@ -83,14 +83,12 @@ class MarkdownContext:
 
     @property
     def is_fenced(self) -> bool:
-        """True inside a code fence."""
         self._flush()
         return bool(self._fence)
 
     @property
     def quote_reason(self) -> str:
-        """The reason why a call at this position is only quoted: a key of `REJECTION_REASONS`, or "" if it is not
-        quoted."""
+        """The reason why a call here is only quoted: a key of `REJECTION_REASONS`, or "" if the call is effective."""
         self._flush()
         if self._fence:
             return "code-fence"

@@ -206,7 +206,7 @@ class WeakMarkerSet(MarkerSet):
         super().__init__(*literals, *weak)
         self._weak = weak
         self._idle = {literal: re.compile(idle) for literal, idle in weak.items()}
-        self.overlap = self.nests = True  # likely among so many, and checking takes longer than it saves
+        self.overlap = self.nests = True  # likely with so many markers, and a check costs more than it saves
 
     def _exact_branches(self) -> list[str]:
         strong = _by_anchor(literal for literal in self.literals if literal not in self._weak)

@@ -129,7 +129,7 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
     bare = _bare_readers(formats, fallback)
     return MarkerTables(
         openers=openers,
-        # Only of these formats: a head may be any word, which would be buffered in every answer.
+        # Only of expected formats: such a header may be any word, so fallback formats would delay every answer.
         header_readers=distinct_readers(entry.read_header for entry in formats),
         markerless_readers=_markerless_readers(formats, fallback),
         bare=try_readers(*bare, _read_loose_json),

@@ -39,7 +39,7 @@ class ValueSink:
 
     def take(self, piece: str) -> None:
         self.span.append(piece)
-        if len(self.span) - self._start >= 256:  # a piece of four characters takes sixty bytes
+        if len(self.span) - self._start >= 256:  # a chunk of four characters needs sixty bytes
             self.span[self._start :] = ["".join(self.span[self._start :])]
             self._start += 1
 

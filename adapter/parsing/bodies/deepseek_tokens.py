@@ -97,7 +97,7 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
     yield from skip_space(source, span)
     yield from take_marker(source, _fence, span)
     result = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, span, context)
-    if is_typed:  # the fence is the format's own
+    if is_typed:  # the format's normal spelling has a fence
         result = result.without_fixes("code-fence")
     other = UNTYPED_HEADS if is_typed else TYPED_HEADS
     return result.repaired("foreign-body") if other in context.body_variants else result

@@ -115,7 +115,7 @@ def _read_function(
     source.push_back(parameter)
     if not name or not closes or not parameter or context.tools.match(name) is None:
         source.push_back("".join(ahead))
-        return TEXT  # also a quotation of a tool's description
+        return TEXT  # for example a quotation of a tool's description
     span.extend(ahead)
     return (yield from body.read_named(name, FUNCTION, source, span, context)).repaired("misspelt-open-tag")
 

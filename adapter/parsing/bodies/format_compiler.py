@@ -49,7 +49,7 @@ MAX_BRACKETS = 50
 
 
 class UnsupportedLayoutError(Exception):
-    """``str(error)`` names the part of the spec that no parser supports."""
+    """Raised for a spec that no parser supports. ``str(error)`` names the unsupported part."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,12 +139,12 @@ def guess_format(model: str | None = None, template: str | None = None) -> str |
     """Return the name of the format that a model writes, by its chat template or its name; None if neither matches.
 
     ``model``: a model's name as servers and files spell it (``qwen3-coder:30b``,
-    ``Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf``). ``template``: the text of its chat template; if both are given it
-    decides, because it is the model's actual prompt.
+    ``Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf``). ``template``: the text of the model's chat template. If both are given,
+    the template decides, because it defines the model's actual prompt.
     """
     check_types("guess", model=(model, str, NONE), template=(template, str, NONE))
     if template:
-        # Later entries are the more specific: Qwen3-Coder's template also names <tool_call>, Seed's its functions.
+        # Later formats are more specific: Qwen3-Coder's template also contains <tool_call>, a fingerprint of Hermes.
         marked = [
             name for name, entry in FORMATS.items() if any(mark in template for mark in entry.template_fingerprints)
         ]

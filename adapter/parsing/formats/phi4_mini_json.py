@@ -24,7 +24,7 @@ def read_functools(source: StreamBuffer, span: list[str], context: ReadContext) 
     char = yield from skip_space(source, ahead)
     source.push_back("".join(ahead))
     if char and char not in "{[]\"'":
-        return TEXT  # a list of words
+        return TEXT  # prose
     word = span.pop()
     span.append(word[:-1])
     source.push_back(word[-1])

@@ -35,7 +35,7 @@ def encode_function(name: str, arguments: JsonObject, *, margin: str = "\n") -> 
 def _is_ambiguous(key: str, value: Json, margin: str) -> bool:
     text = encode_unescaped(value)
     if len(key) >= NAME_LIMIT:
-        return True  # its tag would count as prose
+        return True  # a tag with such a key would count as prose
     if not margin and text != text.strip("\r\n"):
         return True  # a line break at either end would count as the margin
     return is_ambiguous_pair(key, text, _TAGS, "<>\n\"'")
