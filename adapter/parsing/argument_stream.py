@@ -21,8 +21,10 @@ WAIT_LIMIT = 1000
 """Maximum number of characters to buffer for the beginning of a call, or for a value that is not a string."""
 
 _PROBE = "C:\n"
-"""A string that every normalization of strings changes: in a path, the line break becomes a backslash, and no other
-type accepts it."""
+"""A string that every normalization changes: as a path, it gets a backslash in place of the line break.
+
+No parameter accepts it except one that accepts strings.
+"""
 
 _ABOUT = rf"(?:\"(?:{'|'.join(ABOUT_KEYS)})\"\s*:\s*[^,{{]*,\s*)?"
 _HEAD = re.compile(
@@ -74,8 +76,7 @@ class ArgumentStream:
         return "".join(fragments)
 
     def finish(self, arguments: JsonObject) -> str | None:
-        """Return the rest of the JSON object, now that all ``arguments`` are known; None if they contradict the emitted
-        part."""
+        """Return the rest of the JSON object for all ``arguments``; None if they contradict the emitted part."""
         if any(key not in arguments or arguments[key] != value for key, value in self._emitted.items()):
             return None
         pieces = [] if self.name else ["{"]
@@ -164,8 +165,7 @@ class ArgumentStream:
         return self._normalise(self._tool.name, {key: _PROBE})[1] == {key: _PROBE}
 
     def _next_string_text(self) -> str | None:
-        """Return the next part of the open string, with its closing quote if it ends there. None if more text is
-        needed."""
+        """Return the next part of the open string, with its closing quote; None if more text is needed."""
         assert self._open is not None
         key, parts = self._open
         found = _STRING_TEXT.match(self._text)

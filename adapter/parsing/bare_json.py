@@ -29,8 +29,7 @@ MAX_OPENING = 3
 CALL_KEYS = frozenset(
     (*NAME_KEYS, *ARGUMENT_KEYS, *NESTING_KEYS, "tool_calls", "type", "id", "thought", "content", "role")
 )
-"""Keys with which a call's JSON may begin. xLAM writes a thought before the list; OpenAI's messages begin with their
-text."""
+"""Keys with which a call's JSON may begin. xLAM writes a thought before the list."""
 
 _KEY_QUOTES = {'"': '"', "'": "'", "“": "”"}
 
@@ -169,8 +168,7 @@ def _take_complete(source: StreamBuffer, span: list[str]) -> Value | None:
 
 
 def _give_back_next(source: StreamBuffer, piece: list[str], end: int) -> int:
-    """Give back the text that a stray quote added after the value's ``end``. Return the number of characters given
-    back."""
+    """Give back the text that a stray quote added after the value's ``end``. Return its length."""
     text = "".join(piece)
     rest = text[end:].lstrip(_AFTER_VALUE)
     if rest:

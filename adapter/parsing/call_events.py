@@ -76,14 +76,12 @@ class CallEventFactory:
         return make_call_id(self._id_seed, self._count + 1, raw)
 
     def _find_unknown_name(self, result: BodyResult) -> str:
-        """Return the first called name that is not a tool of this session. Returns "" if all are tools or no tools are
-        known."""
+        """Return the first called name that is not a tool of this session; "" if all are, or if no tools are known."""
         names = (call.name for call in result.calls if self._tools and self._tools.match(call.name) is None)
         return next(names, "")
 
     def _require_markers(self, event: Event) -> Event:
-        """Return ``event`` unchanged, or an error that shows the correct spelling if a call without markers could
-        change data."""
+        """Return ``event``, or an error with the correct spelling if a call without markers could change data."""
         if not isinstance(event, ToolCall):
             return event
         tool = self._tools.match(event.name)

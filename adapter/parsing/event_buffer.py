@@ -124,8 +124,7 @@ class EventBuffer:
     # ------------------------------------------------------------------- calls
 
     def add_calls(self, events: list[Event], *, keeps_space: bool = True) -> None:
-        """Add valid or invalid calls. ``keeps_space``: the whitespace between the preceding text and the calls is
-        content."""
+        """Add valid or invalid calls. ``keeps_space``: the whitespace between preceding text and calls is content."""
         self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
         self.events += events
         self.state.after_call()

@@ -8,8 +8,7 @@ from adapter.parsing.format import BodyReader, BodyResult, CallOpener, ReadConte
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, give_back, take_again
 
 MAX_GIVEN_BACK = 100_000
-"""Maximum number of characters that fallback readers may take and give back in one answer. Without a limit, the cost
-would be quadratic."""
+"""Maximum number of characters that fallback readers may take and give back in one answer, to keep the cost linear."""
 
 
 class FallbackReader:

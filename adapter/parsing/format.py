@@ -119,8 +119,7 @@ TEXT = BodyResult(not_a_call=True)
 CUT = BodyResult(error=CUT_OFF)
 
 BodyReader: TypeAlias = Callable[[StreamBuffer, list[str], ReadContext], Reader[BodyResult]]
-"""Function that parses the text after an opening marker. It appends all text that it takes to the span (the list of
-str)."""
+"""Function that parses the text after an opening marker, and appends all text that it takes to the list of str."""
 
 
 def try_readers(*readers: BodyReader) -> BodyReader:
@@ -207,15 +206,13 @@ class Format:
     read_bare: BodyReader | None = None
     """Reader of calls without markers at the beginning of a message or paragraph."""
     tool_call_body: str | None = None
-    """Kind of the ``<tool_call>`` body that this format writes: json, function or pairs. Several formats share this
-    envelope."""
+    """Kind of the body in the shared ``<tool_call>`` envelope that this format writes: json, function or pairs."""
     body_variants: frozenset[str] = frozenset()
     """Variants of shared bodies that this format writes. The parser of each body defines their names."""
     marks_plain_text: bool = False
     """True if the opening marker may also precede plain text, so that it does not announce a call."""
     read_header: BodyReader | None = None
-    """Reader of a header at the very beginning, for prompts that end inside a header. It takes nothing from other
-    text."""
+    """Reader of a header at the very beginning, for prompts that end inside a header. It takes no other text."""
     read_without_markers: BodyReader | None = None
     """Reader of a call or header at the very beginning whose opening markers the server stripped."""
     reasoning: Mapping[str, str] = field(default_factory=lambda: {"<think>": "</think>"})

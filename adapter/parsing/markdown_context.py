@@ -76,8 +76,7 @@ class MarkdownContext:
 
     @property
     def is_quote(self) -> bool:
-        """True if the line begins with ``>``, or is indented and begins with a speaker's name, as in a quoted
-        transcript."""
+        """True if the line begins with ``>``, or with an indented speaker's name, as in a quoted transcript."""
         self._flush()
         return self._is_quote
 

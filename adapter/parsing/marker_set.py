@@ -103,8 +103,7 @@ class MarkerSet:
         return re.compile(f"[{re.escape(''.join(self.starts))}]" if self.starts else _NEVER)
 
     def _anchor_pattern(self, length: int) -> re.Pattern[str]:
-        """Return a pattern that finds the anchors in a text of ``length`` characters. It may also match other
-        characters."""
+        """Return a pattern that finds all anchors in ``length`` characters of text, and perhaps other characters."""
         if self._parent is not None:
             return self._parent._anchor_pattern(length)
         self._searched += length
@@ -142,8 +141,10 @@ class MarkerSet:
         return re.compile("|".join(branches) or _NEVER)
 
     def find_plain_end(self, text: str) -> int:
-        """Return the offset from which the text may be an incomplete marker; its length by default, -1 if it contains a
-        marker."""
+        """Return the offset from which the text may be an incomplete marker.
+
+        Returns the text's length if it cannot be one, and -1 if the text contains a complete marker.
+        """
         sign = self._hint_pattern.search(text)
         if sign is None:
             return len(text)
@@ -256,8 +257,7 @@ def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
 
 
 def _neighbour_pattern(char: str, by_offset: Mapping[int, list[str]]) -> str:
-    """Return a pattern to match right after ``char``. It requires a character next to ``char`` that some marker has
-    there."""
+    """Return a pattern to match right after ``char``. It requires a neighbour that ``char`` has in some marker."""
     after = {literal[1:2] for literal in by_offset.get(0, [])}
     before = {literal[offset - 1] for offset, literals in by_offset.items() for literal in literals if offset}
     sides = [f"(?<={_one_of(before)}{_any_case(char)})"] if before else []
@@ -305,8 +305,10 @@ def alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
 
 
 def first_two(literals: Iterable[str]) -> str:
-    """Return a pattern for the first two characters of each literal, in any letter case. The text may end after the
-    first."""
+    """Return a pattern for the first two characters of each literal, in any letter case.
+
+    The end of the text may replace the second character.
+    """
     seconds: dict[str, set[str]] = {}
     for literal in literals:
         seconds.setdefault(literal[0], set()).add(literal[1:2])

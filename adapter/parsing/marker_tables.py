@@ -149,8 +149,7 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
 
 
 def _weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
-    """Map the opener of a code fence, and of a line that begins with a bracket, to a pattern of text that cannot begin
-    a call."""
+    """Return patterns of text that cannot begin a call after a code fence, or a bracket that begins a line."""
     keys = "|".join(map(re.escape, sorted({*CALL_KEYS, *names})))
     idle_object = rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
     idle_list = rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]"

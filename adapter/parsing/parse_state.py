@@ -36,8 +36,7 @@ NOTHING, CONTENT, REASONING, CALL = Last.NOTHING, Last.CONTENT, Last.REASONING, 
 
 
 class HeldCalls(NamedTuple):
-    """Buffered calls as events, and the text that replaces them if they are rejected. ``start``: offset of ``raw`` in
-    the text."""
+    """Buffered calls as events, and the text that replaces them if they are rejected. ``start``: offset of ``raw``."""
 
     events: list[Event]
     space: str

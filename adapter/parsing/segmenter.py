@@ -191,8 +191,7 @@ class Segmenter:
             yield from self._handle_part(kind, marker)
 
     def _find_quote_reason(self, kind: str) -> str:
-        """Return the reason why a marker at this position is only quoted: a key of `REJECTION_REASONS`, or "" if it is
-        effective."""
+        """Return the reason why a marker here is only quoted: a key of `REJECTION_REASONS`, or ""."""
         line = self._state.line
         reason = line.quoted_after("\n") if kind[0] == "\n" else line.quote_reason
         return "" if reason == "quotation" and kind not in self._tables.openers else reason
@@ -363,8 +362,7 @@ class Segmenter:
             self._output.add_calls(self._call_events.events_for(result, raw))
 
     def _read_fence(self) -> Reader[None]:
-        """Parse a code fence. It is a call if it contains only a call and nothing but calls follows, and otherwise
-        text."""
+        """Parse a code fence. It is a call if it contains only a call and nothing but calls follows."""
         span = [FENCE]
         kind = yield from take_until(self._source, "\n", FENCE_KIND + 1, span)
         is_closed, marker, result = False, "", TEXT
@@ -384,8 +382,7 @@ class Segmenter:
             self._state.line.end_quotation()
 
     def _find_fenced_reader(self, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
-        """Return the opening marker of a call that begins the code fence, and the marker's reader. The reader may be
-        None."""
+        """Return the opening marker of a call that begins the code fence, and its reader or None."""
         char = yield from skip_space(self._source, span)
         if char and char in "{[":
             return "", self._tables.fenced

@@ -105,8 +105,7 @@ class StreamBuffer:
         return rest
 
     def scan(self, markers: MarkerSet) -> tuple[str, str]:
-        """Take the text up to the next marker, and the marker. Return both; the marker is "" if none has arrived
-        completely."""
+        """Take the text up to the next marker, and the marker. Return both; the marker may be ""."""
         found = markers.search(self.text, self.position)
         start = self.position
         if found is not None and (
@@ -157,8 +156,7 @@ class StreamBuffer:
 
 
 def read_until(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[str]:
-    """Take text into ``span`` up to the next marker. Return the marker, which is taken but not in ``span``; "" at the
-    end."""
+    """Take text into ``span`` up to the next marker. Take and return the marker, which is "" at the end of the text."""
     sink = ValueSink(span, markers.stop_pattern)
     while True:
         plain, marker = source.scan(markers)
@@ -205,8 +203,7 @@ def wait_for_character(source: StreamBuffer) -> Reader[None]:
 
 
 def take_marker(source: StreamBuffer, markers: MarkerSet, span: list[str] | None = None) -> Reader[str]:
-    """Take the marker that begins here, and add it to ``span`` unless that is None. Return the marker; "" if there is
-    none."""
+    """Take the marker that begins here, and add it to ``span`` if that is a list. Return the marker, or ""."""
     while True:
         found = markers.match(source.text, source.position)
         if found is not None and not source.may_continue(found, markers):

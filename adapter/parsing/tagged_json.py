@@ -73,8 +73,7 @@ class TaggedJson:
         return (yield from self._read_in_pieces(source, span, context))
 
     def _read_complete(self, source: StreamBuffer, span: list[str], context: ReadContext) -> BodyResult | None:
-        """Parse one valid value and the closing marker if both have arrived, which is the usual case. Otherwise return
-        None."""
+        """Parse one valid value and the closing marker, which is the usual case; None if they have not arrived."""
         value = decode_strict(source.text, source.position, before=self.closing)
         if value is None:
             return None
@@ -184,8 +183,7 @@ class TaggedJson:
         return result.adding("missing-close-tag")
 
     def _fall_back(self, source: StreamBuffer, span: list[str], start: int, context: ReadContext) -> BodyResult:
-        """End the body at the first marker at which it can be parsed, because a reader that tracked quotes found no
-        end."""
+        """End the body at the first marker at which it can be parsed, because tracking quotes found no end."""
         body = "".join(span[start:])
         end = 0
         for _ in range(MAX_ATTEMPTS):

@@ -71,8 +71,7 @@ class KeyValueTags:
     def with_affixes(
         cls, prefix: str = "", suffix: str = "", *, section_close: str, separator: str = "", type: str = ""
     ) -> KeyValueTags:
-        """Return the usual tags, with ``prefix`` and ``suffix`` around the word in each tag. ``type``: the word for a
-        type."""
+        """Return the usual tags, with ``prefix`` and ``suffix`` around their words. ``type``: the word for a type."""
 
         def pair(word: str) -> tuple[str, str]:
             return f"<{prefix}{word}{suffix}>", f"</{prefix}{word}{suffix}>"
@@ -144,8 +143,7 @@ class KeyValueReader:
             return error.result
 
     def read(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        """Parse the call, which may also be JSON; any other text is content. A `BodyReader`, for tags of a single
-        family."""
+        """Parse the call, which may also be JSON. A `BodyReader`, for tags of a single family."""
         char = yield from skip_space(source, span)
         if not char:
             return CUT if context.at_line_start or source.was_cut else TEXT
@@ -191,8 +189,7 @@ class KeyValueReader:
     def _split_glued_key(
         self, call: PendingCall, ahead: list[str], source: StreamBuffer, context: ReadContext
     ) -> PendingCall | None:
-        """Return the call if its name is glued to a key whose opening tag is missing, and give back the key. None
-        otherwise."""
+        """Return the call and give back the key if the call's name is glued to a key; None otherwise."""
         for tool in sorted(context.tools.values(), key=lambda tool: -len(tool.name)):
             key = call.name.removeprefix(tool.name)
             if key != call.name and key in tool.properties:

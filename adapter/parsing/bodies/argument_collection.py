@@ -86,8 +86,7 @@ def add_text(arguments: JsonObject, key: str, text: str, schema: JsonObject | No
 
 
 def add_value(arguments: JsonObject, key: str, value: Json, schema: JsonObject | None, fixes: dict[str, None]) -> None:
-    """Add ``value``. If the argument is repeated, a list collects all values; otherwise the last value replaces the
-    earlier."""
+    """Add ``value``. A repeated argument becomes a list of all values if its type is a list, or else the last."""
     if key in arguments:
         fixes["repeated-argument"] = None
         if schema and "array" in schema_types(schema):

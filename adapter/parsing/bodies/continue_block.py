@@ -69,8 +69,7 @@ def read_labelled_block(source: StreamBuffer, span: list[str], context: ReadCont
 
 
 def _take_line(source: StreamBuffer, span: list[str]) -> Reader[str]:
-    """Take the rest of the line. Return it without its line break and surrounding spaces; "" if the line is too
-    long."""
+    """Take the rest of the line. Return it without surrounding whitespace; "" if it is too long."""
     line: list[str] = []
     text = yield from take_until(source, "\n", LINE_LIMIT, line)
     if text is None:

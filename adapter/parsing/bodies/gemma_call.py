@@ -159,8 +159,7 @@ _CLOSINGS = {"{": "}", "(": ")", "[": "]"}
 
 
 class _GemmaReader:
-    """Parse the text in one pass, with one recursion per level of nesting. ``closed``: missing brackets may be
-    added."""
+    """A recursive parser that reads the text in one pass. ``closed``: missing brackets may be added."""
 
     def __init__(self, text: str, quote: str, closed: bool) -> None:
         self.text, self.quote, self.closed = text, quote, closed
@@ -207,8 +206,7 @@ class _GemmaReader:
         return items
 
     def take_end(self, closing: str) -> bool:
-        """Take the end of the container, adding its bracket if that is missing. Return whether the container ends
-        here."""
+        """Take the closing bracket, adding it if it is missing. Return whether the container ends here."""
         char = self.peek()
         if char == closing:
             self.position += 1

@@ -189,8 +189,7 @@ def _may_be_without_tokens(ahead: str) -> bool:
 
 
 def _calls_tool(text: str, end: str, context: ReadContext) -> bool:
-    """Return whether ``text`` is the rest of a complete header that calls a tool of the session, and so is not a
-    quotation."""
+    """Return whether ``text`` is the rest of a complete header, and not a quotation, that calls a known tool."""
     header = text[: text.lower().find(end.lower())] if end.lower() == MESSAGE else ""
     names = _RECIPIENT.findall(header) if _HEADER.fullmatch(header) else []
     return any(context.tools.match(name.removeprefix("functions.")) for name in names)

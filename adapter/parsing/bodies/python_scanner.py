@@ -105,8 +105,7 @@ class PythonBlock:
     def _read_hidden(
         self, text: str, source: StreamBuffer, span: list[str], start: int, context: ReadContext
     ) -> BodyResult | None:
-        """Parse the calls before a marker that a stray quote hid. Returns None if the text before the marker cannot be
-        parsed."""
+        """Parse the calls before a marker that a stray quote hid; None if they cannot be parsed."""
         found = self._close.search(text, 0)
         if found is None:
             return None

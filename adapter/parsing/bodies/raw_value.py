@@ -22,13 +22,11 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 
 MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
-"""Function that decides whether the opening tag of the next parameter, which was just taken, is effective. Takes
-nothing."""
+"""Function that decides whether the next parameter's opening tag, just taken, is effective. Takes nothing."""
 
 
 class RawValue:
-    """The tags around a value: its closing tags, the opening tags of the next parameter, and the tags of calls and
-    sections."""
+    """The tags around a value: its closing tags, and the tags of the next parameter, the call and its section."""
 
     def __init__(
         self,

@@ -26,8 +26,7 @@ _NAME = re.compile(r"[ \t]*`?([\w.:/-]+)`?[ \t]*")
 
 
 def labelled_reader(arguments: str, result_label: str) -> BodyReader:
-    """Return a parser of the rest of the line with the name, and of the arguments after their label. Other text is
-    prose."""
+    """Return a parser of the name in the rest of its line, and of the arguments after their label."""
     label, line_end = markers_for(arguments), markers_for("\n", arguments)
 
     def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:

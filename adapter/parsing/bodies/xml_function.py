@@ -99,8 +99,7 @@ class _Function(PendingCall):
         return text if self.is_inline or "\n" in inner else inner
 
     def may_begin(self, key: str) -> bool:
-        """Return whether a parameter tag inside a value can begin the next parameter, if the value's closing tag is
-        missing."""
+        """Return whether a parameter tag in a value without a closing tag can begin the next parameter."""
         return key not in self.keys and (self.tool is None or key in self.tool.properties)
 
     def cut_off(self) -> BodyError:

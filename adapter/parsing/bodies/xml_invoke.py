@@ -152,8 +152,7 @@ class XmlInvokeReader:
         value: list[str] = []
 
         def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
-            """Return whether an opening tag in the value begins the next parameter, if the value's closing tag is
-            missing."""
+            """Return whether an opening tag in a value without a closing tag begins the next parameter."""
             ahead: list[str] = []
             following = yield from self._take_attributes(source, ahead)
             source.push_back("".join(ahead))
@@ -231,8 +230,7 @@ class XmlInvokeReader:
         return span[-1].removesuffix(self.tags.end).endswith("/")
 
     def _add_attribute(self, call: PendingCall, key: str, attributes: dict[str, str]) -> None:
-        """Add a parameter that is an empty element. An attribute contains its value; without one, the value is
-        empty."""
+        """Add a parameter written as an empty element. Its value is in an attribute, or empty."""
         values = {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
         if attributes.get("string") not in ("true", "false", None):
             values["string"] = attributes["string"]
@@ -255,8 +253,7 @@ class XmlInvokeReader:
         call.fix(*result.fixes)
 
     def _take_attributes(self, source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
-        """Take a tag's attributes and its end. Return the attributes; {}, with nothing taken, if the text is not a
-        tag."""
+        """Take a tag's attributes and its end. Return the attributes, or {} with nothing taken."""
         taken: list[str] = []
         text = yield from take_until(source, self.tags.end, ATTRIBUTES_LIMIT, taken)
         if text is None or _ATTRIBUTES.fullmatch(text) is None:

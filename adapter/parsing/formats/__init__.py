@@ -103,8 +103,7 @@ def register_format(format: Format) -> None:
 
 
 def resolve_format(name: str) -> Format | None:
-    """Return the derived format called ``name``. None for any other name: a `Parser` should then accept every
-    format."""
+    """Return the derived format called ``name``; None for other names, which let a `Parser` accept all formats."""
     return _derived.get(name)
 
 

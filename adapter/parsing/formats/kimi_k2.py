@@ -113,8 +113,7 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
 
 
 def read_unopened(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse a call in a section that lacks the call's opening marker: the id directly follows the section's opening
-    marker."""
+    """Parse a call that lacks its opening marker, so that its id directly follows the section's marker."""
     ahead: list[str] = []
     yield from skip_space(source, ahead)
     marker = yield from peek_marker(source, _in_section, ID_LIMIT)

@@ -98,8 +98,7 @@ def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -
 
 
 def _may_be_stripped(ahead: str, context: ReadContext) -> bool:
-    """Return whether ``ahead`` may be the beginning of the name of a known tool and of the marker before its
-    arguments."""
+    """Return whether ``ahead`` may be the beginning of a known tool's name and the marker before its arguments."""
     word = ahead.strip().partition("[")[0]
     return _MAY_BE_STRIPPED.fullmatch(ahead) is not None and any(name.startswith(word) for name in context.tools)
 

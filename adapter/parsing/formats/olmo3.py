@@ -34,8 +34,7 @@ _CALL_MAY_BEGIN = re.compile(r"\[?\s*+(?:[^\W\d][\w.-]*+\s*+)?")
 
 
 def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the body after ``<function_calls>``: Python, JSON or elements. Otherwise the tag is a word in a
-    sentence."""
+    """Parse the body after ``<function_calls>``: Python, JSON or elements. Any other text is prose."""
     ahead: list[str] = []
     char = yield from skip_space(source, ahead)
     if not char:

@@ -15,8 +15,7 @@ WORD, RESULT, END = "functools[", "<|tool_response|>", "<|end|>"
 
 
 def read_functools(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the list after the word ``functools``. Within a line, as in FireFunction, only calls of known tools
-    count."""
+    """Parse the list after the word ``functools``. Within a line, as in FireFunction, only known tools count."""
     yield from wait_for_character(source)
     if not context.at_line_start and not source.text.startswith("{", source.position):
         return TEXT
