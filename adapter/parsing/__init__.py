@@ -1,4 +1,4 @@
-"""The parsing engine: stream buffer, segmenter, and the body parsers that formats share."""
+"""The parsing engine: the stream buffer, the segmenter, and the body parsers that formats share."""
 
 __all__ = [
     "bare_json",

@@ -1,8 +1,8 @@
-"""Emit a call's arguments while they are being written, as pieces of one JSON object.
+"""Emit a call's arguments while the model writes them, as fragments of one JSON object.
 
-Emitted text cannot be withdrawn, so only text that damage to the rest of the call cannot change is emitted: once the
-call's reader is certain of the JSON and its tool, complete members under the tool's own names, and the inside of
-strings that no repair would touch. All else waits for the call's end.
+Emitted text cannot be withdrawn. A fragment is therefore emitted only if no damage to the rest of the call can change
+it: a complete member under one of the tool's parameter names, or the inside of a string that no repair would touch,
+once the call's reader has recognized the JSON and its tool. All other text is buffered until the call ends.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from adapter.tools.coercion import has_schema_type
 from adapter.tools.tool import Tool
 
 WAIT_LIMIT = 1000
-"""Maximum number of characters to wait for: the call's head, or a value that is not a string."""
+"""Maximum number of characters to buffer for the beginning of a call, or for a value that is not a string."""
 
 _PROBE = "C:\n"
-"""A text that any normalization of strings changes: a path's line break becomes a backslash, and it fits no other type.
+"""A string that every normalization changes: as a path, it gets a backslash in place of the line break.
+
+No parameter accepts it except one that accepts strings.
 """
 
 _ABOUT = rf"(?:\"(?:{'|'.join(ABOUT_KEYS)})\"\s*:\s*[^,{{]*,\s*)?"
@@ -43,9 +45,9 @@ _VALUE_ENDS = re.compile(r"\s*[,}]")
 
 
 class ArgumentStream:
-    """One call's arguments. ``name`` is None until they have begun.
+    """Stream the arguments of one call. ``name`` is None until the arguments have begun.
 
-    ``start``: the offset in the model's text of the first character that it is fed.
+    ``start``: offset in the model's text of the first character that is passed to `feed`.
     """
 
     def __init__(self, context: ReadContext, normalise: Normalise, start: int) -> None:
@@ -54,12 +56,12 @@ class ArgumentStream:
         self._tool: Tool | None = None
         self._text = ""  # text that was not emitted yet
         self._emitted: JsonObject = {}  # members emitted completely
-        self._postponed: set[str] = set()  # members that wait for the end
+        self._postponed: set[str] = set()  # keys of members that are emitted at the end
         self._open: tuple[str, list[str]] | None = None  # the member whose string is emitted in pieces
         self._has_stopped = False
 
     def feed(self, text: str) -> str:
-        """Return the JSON that ``text``, more of the call, makes certain."""
+        """Add ``text`` to the call, and return the JSON that can now be emitted."""
         if self._has_stopped:
             return ""
         self._text += text
@@ -74,7 +76,7 @@ class ArgumentStream:
         return "".join(fragments)
 
     def finish(self, arguments: JsonObject) -> str | None:
-        """Return the rest of the object once ``arguments`` are known; None if they contradict the emitted part."""
+        """Return the rest of the JSON object for all ``arguments``; None if they contradict the emitted part."""
         if any(key not in arguments or arguments[key] != value for key, value in self._emitted.items()):
             return None
         pieces = [] if self.name else ["{"]
@@ -93,7 +95,7 @@ class ArgumentStream:
         return "".join((*pieces, "}"))
 
     def _find_start(self) -> bool:
-        """Find the call's name and the beginning of its arguments."""
+        """Find the call's name and the beginning of its arguments. Return whether both were found."""
         json_call = self._context.json_call
         if json_call is None:
             self._has_stopped = len(self._text) > WAIT_LIMIT
@@ -114,13 +116,13 @@ class ArgumentStream:
         return True
 
     def _next_member(self) -> str | None:
-        """Return the next member: whole, or up to the beginning of its string's text.
+        """Return the next member. If its value is a string, return only the part before the string's text.
 
         Returns "" for a member that must wait for the call's end, and None if more text is needed.
         """
         found = _MEMBER.match(self._text)
         if found is None or found.end() >= len(self._text):
-            self._has_stopped = bool(re.match(r"\s*[^\s,\"]", self._text))  # its end, or not a member
+            self._has_stopped = bool(re.match(r"\s*[^\s,\"]", self._text))  # the end of the object, or not a member
             return None
         key = json.loads(found["key"])
         if (not found["comma"]) == bool(self._emitted or self._postponed) or key in self._emitted:
@@ -145,8 +147,8 @@ class ArgumentStream:
         return lead + _dumps(member[key])
 
     def _final_member(self, key: str, value: Json) -> JsonObject | None:
-        """Return the member as the final call will have it; None if another may replace it, e.g. an alias of an empty
-        one."""
+        """Return the member as it will be in the final call; None if another member may replace it, for example an
+        alias of an empty parameter."""
         assert self.name is not None
         if self._tool is not None and (value in (None, "") or key not in self._tool.properties):
             return None
@@ -154,7 +156,7 @@ class ArgumentStream:
         return member if list(member) == [key] else None
 
     def _is_verbatim(self, key: str) -> bool:
-        """Return whether the text of a string is the unchanged value of ``key``."""
+        """Return whether the argument ``key`` is a string that the final call contains unchanged."""
         if self._tool is None:
             return True
         schema = self._tool.properties.get(key)
@@ -163,7 +165,7 @@ class ArgumentStream:
         return self._normalise(self._tool.name, {key: _PROBE})[1] == {key: _PROBE}
 
     def _next_string_text(self) -> str | None:
-        """Return more of the open string, and its end. None if more text is needed."""
+        """Return the next part of the open string, with its closing quote; None if more text is needed."""
         assert self._open is not None
         key, parts = self._open
         found = _STRING_TEXT.match(self._text)

@@ -1,4 +1,4 @@
-"""Parse calls written as JSON without a closing marker: they end where their brackets balance."""
+"""Parse calls written as JSON without a closing marker. Such a call ends where its brackets balance."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer, skip_spac
 from adapter.tools.call_shapes import ABOUT_KEYS, ARGUMENT_KEYS, NAME_KEYS, NESTING_KEYS, looks_like_call
 
 MAX_OPENING = 3
-"""Maximum number of brackets before the first key of a call; the deepest shape has two."""
+"""Maximum number of brackets before the first key of a call; the deepest supported nesting has two."""
 
 CALL_KEYS = frozenset(
     (*NAME_KEYS, *ARGUMENT_KEYS, *NESTING_KEYS, "tool_calls", "type", "id", "thought", "content", "role")
 )
-"""Possible first keys of a call; xLAM puts a thought before the list, OpenAI's messages have their text."""
+"""Keys with which a call's JSON may begin. xLAM writes a thought before the list."""
 
 _KEY_QUOTES = {'"': '"', "'": "'", "“": "”"}
 
@@ -37,9 +37,9 @@ _KEY_QUOTES = {'"': '"', "'": "'", "“": "”"}
 class UntaggedJson:
     """Parse JSON calls from their first bracket. An instance is a `BodyReader`.
 
-    ``after_marker``: an opening marker came before, so that unparsable text is an error and not ordinary text.
-    ``name``: the tool, if the text before names it; the JSON is then only the arguments. ``ends``: markers that cannot
-    occur in a value outside strings, so that missing brackets are missing before them.
+    ``after_marker``: an opening marker precedes the JSON, so text that cannot be parsed is an error and not content.
+    ``name``: the tool, if the preceding text names it; the JSON is then only the arguments. ``ends``: markers that
+    cannot occur in a value outside strings; brackets that are still open at such a marker are missing.
     """
 
     def __init__(
@@ -71,9 +71,10 @@ class UntaggedJson:
     def _take_values(
         self, source: StreamBuffer, span: list[str], context: ReadContext
     ) -> Reader[tuple[list[Value], str | None]]:
-        """Take one value, and more after semicolons or commas; return those before the first that cannot be parsed.
+        """Parse values that semicolons or commas separate, up to the first that cannot be parsed.
 
-        Also return why it cannot be parsed, None if it is only cut off.
+        Returns the parsed values and the error of the value that cannot be parsed; the error is None if the text was
+        only cut.
         """
         values: list[Value] = []
         start = attempts = 0
@@ -120,7 +121,7 @@ class UntaggedJson:
         return values, None
 
     def _give_back_end(self, source: StreamBuffer, marker: str, piece: list[str]) -> None:
-        """Give back the marker that ended a value, also one that a stray quote hid from the bracket count."""
+        """Give back the marker that ended a value, even if a stray quote hid the marker from the bracket count."""
         source.push_back(marker)
         text = "".join(piece)
         found = None if marker or self._ends is None else self._ends.search(text, 0)
@@ -134,7 +135,7 @@ class UntaggedJson:
         source.push_back(text[found[0] :])
 
     def _begins_call(self, source: StreamBuffer, context: ReadContext) -> Reader[bool]:
-        """Return whether a call may begin with the first key: otherwise it is an answer, and may be shown at once."""
+        """Return whether the first key may begin a call. If not, the JSON is an answer and may be shown at once."""
         ahead: list[str] = []
         brackets = 0
         while (char := (yield from skip_space(source, ahead))) and char in "{[" and brackets < MAX_OPENING:
@@ -157,7 +158,7 @@ class UntaggedJson:
 
 
 def _take_complete(source: StreamBuffer, span: list[str]) -> Value | None:
-    """Take the usual case: a valid list or object that is complete. None, with nothing taken, otherwise."""
+    """Take a complete and valid list or object, which is the usual case. Otherwise take nothing and return None."""
     value = decode_strict(source.text, source.position)
     if value is None:
         return None
@@ -167,7 +168,7 @@ def _take_complete(source: StreamBuffer, span: list[str]) -> Value | None:
 
 
 def _give_back_next(source: StreamBuffer, piece: list[str], end: int) -> int:
-    """Give back the text that a stray quote took after the value's ``end``. Return the number of characters."""
+    """Give back the text that a stray quote added after the value's ``end``. Return its length."""
     text = "".join(piece)
     rest = text[end:].lstrip(_AFTER_VALUE)
     if rest:
@@ -182,7 +183,7 @@ _CLOSING = {"{": "}", "[": "]"}
 
 
 def _lacks_only_brackets(text: str) -> bool:
-    """Return whether ``text`` is valid JSON except for closing brackets at its end."""
+    """Return whether ``text`` would be valid JSON with more closing brackets at its end."""
     missing: list[str] = []
     for token in _STRING_OR_BRACKET.findall(text):
         if token in _CLOSING:
@@ -196,7 +197,7 @@ _NAME = re.compile(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\
 
 
 def _names_tool(text: str, context: ReadContext) -> bool:
-    """Return whether ``text``, which ends too early, had begun to call a tool of this session."""
+    """Return whether ``text``, an incomplete value, begins with the name of a tool of this session."""
     name_match = _NAME.match(text)
     return name_match is not None and context.tools.match(name_match.group(1)) is not None
 
@@ -206,8 +207,7 @@ def _is_known_call(item: Json, context: ReadContext) -> bool:
 
 
 def _is_flat_call(item: Json, context: ReadContext) -> bool:
-    """Return whether ``item`` names a tool of the session and has its arguments next to the name, all required ones
-    included."""
+    """Return whether ``item`` names a tool of the session and has all required arguments at the level of the name."""
     if not isinstance(item, dict):
         return False
     key = next((key for key in NAME_KEYS if isinstance(item.get(key), str)), None)

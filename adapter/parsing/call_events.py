@@ -13,12 +13,12 @@ from adapter.parsing.parse_policy import ParsePolicy
 from adapter.tools.call_shapes import DecodedCall, Normalise
 from adapter.tools.tool import ToolSet
 
-try:  # as `random` does: hashlib loads OpenSSL, which takes as long as parsing ten texts
+try:  # like `random`: hashlib loads OpenSSL, which takes as long as parsing ten answers
     from _blake2 import blake2b
 except ImportError:
     from hashlib import blake2b
 
-_TOOL_NAME = re.compile(r"[a-z_][\w.-]*")  # `rename_function`, not the `Ada` of an answer in JSON
+_TOOL_NAME = re.compile(r"[a-z_][\w.-]*")  # matches `rename_function`, but not the `Ada` of an answer in JSON
 _PLACEHOLDER = re.compile(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")
 
 
@@ -33,7 +33,7 @@ class CallEventFactory:
         self._count = 0
 
     def events_for(self, result: BodyResult, raw: str) -> list[Event]:
-        """Return the events for ``raw``, which has its format's markers."""
+        """Return the events for the result of parsing ``raw``, which includes its format's markers."""
         if result.error is not None:
             return [InvalidToolCall(raw, result.error)]
         if not result.calls:
@@ -49,10 +49,10 @@ class CallEventFactory:
         return events
 
     def rejection_reason(self, result: BodyResult, *, is_marked: bool, is_first: bool) -> str:
-        """Return why apparent calls are text: a key of `REJECTION_REASONS`, or "" if they may be calls.
+        """Return the reason why apparent calls are text: a key of `REJECTION_REASONS`, or "" if they may be calls.
 
-        ``is_first``: nothing precedes it. A call of an unknown tool whose name could be a tool's is then not text, so
-        that the model gets an error.
+        ``is_first``: no text precedes the call. A call of an unknown tool is then reported as an error to the model,
+        and not treated as text, if its name could be a tool's.
         """
         if not is_marked and self._policy.unmarked == "none":
             return "no-markers"
@@ -62,7 +62,7 @@ class CallEventFactory:
         return "unknown-tool" if unknown_name and not (is_first and _TOOL_NAME.fullmatch(unknown_name)) else ""
 
     def held_events(self, result: BodyResult, raw: str, *, is_marked: bool) -> list[Event]:
-        """Return the events for ``raw``, which `rejection_reason` accepted, if nothing but calls follows."""
+        """Return the events to emit for ``raw`` if only calls follow it. `rejection_reason` has accepted ``raw``."""
         unknown_name = self._find_unknown_name(result)
         if unknown_name:
             return [InvalidToolCall(raw, self._tools.explain_unknown(unknown_name), unknown_name)]
@@ -72,16 +72,16 @@ class CallEventFactory:
         return [self._require_markers(event) for event in events]
 
     def next_id(self, raw: str) -> str:
-        """Return the id of the next call, if ``raw`` is its text."""
+        """Return the id that the next call will have if its text is ``raw``."""
         return make_call_id(self._id_seed, self._count + 1, raw)
 
     def _find_unknown_name(self, result: BodyResult) -> str:
-        """Return the first name that is not a tool of this session; "" if all are, or if no tools are known."""
+        """Return the first called name that is not a tool of this session; "" if all are, or if no tools are known."""
         names = (call.name for call in result.calls if self._tools and self._tools.match(call.name) is None)
         return next(names, "")
 
     def _require_markers(self, event: Event) -> Event:
-        """Return ``event``, or the correct spelling of a call if it changes something and lacks its markers."""
+        """Return ``event``, or an error with the correct spelling if a call without markers could change data."""
         if not isinstance(event, ToolCall):
             return event
         tool = self._tools.match(event.name)
@@ -94,7 +94,10 @@ class CallEventFactory:
     def _tool_call(
         self, call: DecodedCall, fixes: tuple[str, ...], raw: str, has_surrogates: bool
     ) -> ToolCall | InvalidToolCall:
-        """``raw`` is empty where calls share a value; ``has_surrogates`` refers to the whole text."""
+        """Return the normalized call, or an error if the policy forbids its repairs.
+
+        ``raw`` is empty for a further call from the same JSON value. ``has_surrogates`` refers to the whole text.
+        """
         name, arguments, more_fixes = self.normalise(call.name, call.arguments)
         self._count += 1
         repairs_by_name = dict.fromkeys((*fixes, *call.fixes, *more_fixes))
@@ -108,9 +111,9 @@ class CallEventFactory:
 
 
 def make_call_id(seed: str, number: int, raw: str) -> str:
-    """Return ``call_`` and 24 letters or digits, like OpenAI's ids: the same for the same turn, number and text.
+    """Return ``call_`` and 24 letters or digits, like OpenAI's ids. Equal seed, number and text give an equal id.
 
-    A long text is represented by its two ends and its length.
+    Of a long text, only its two ends and its length are used.
     """
     if len(raw) > 4096:
         raw = f"{raw[:2048]}{len(raw)}{raw[-2048:]}"
@@ -128,14 +131,17 @@ _PAIRS = len(_TWO_DIGITS)
 
 
 def _is_example(result: BodyResult) -> bool:
-    """Return whether a call without markers is only an example, with placeholders as values."""
+    """Return whether a call without markers is only an example whose values are placeholders."""
     if not {"no-markers", "code-fence"} & {*result.fixes}:
-        return False  # the format's own way to call
+        return False  # the format's normal spelling
     arguments = [item for call in result.calls for item in call.arguments.items()]
     return any(isinstance(value, str) and _is_placeholder(key, value) for key, value in arguments)
 
 
 def _is_placeholder(key: str, value: str) -> bool:
-    """Match ``...``, ``{{path}}``, ``<your command>``, or ``<path>`` for a path; not ``<br>`` or another tag."""
+    """Return whether ``value`` is a placeholder: ``...``, ``{{path}}``, ``<your command>``, or a tag named in ``key``.
+
+    ``<path>`` is a placeholder for ``file_path``; ``<br>`` is only a tag.
+    """
     found = _PLACEHOLDER.fullmatch(value)
     return found is not None and (found[1] is None or " " in found[1] or found[1].lower() in key.lower())

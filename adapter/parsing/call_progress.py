@@ -1,4 +1,4 @@
-"""Report the progress of a call while it is being written."""
+"""Report the progress of a call while the model writes it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from adapter.parsing.stream_buffer import StreamBuffer
 from adapter.tools.call_shapes import NAME_KEYS
 
 HEAD_LIMIT = 1000
-"""Number of characters in which a call's name is searched."""
+"""Maximum number of characters in which a call's name is searched."""
 
 REPAIRED_LATE = "its arguments needed a repair after the first of them were streamed. Write it again, in valid JSON."
 
 
 class CallProgress:
-    """Progress of one call, whose body begins at offset ``start`` of the model's text, after ``marker``.
+    """Report the progress of one call. Its body begins at offset ``start`` of the model's text, after ``marker``.
 
-    ``is_own``: the call has markers, or a form of its own in an expected format; others may turn out to be text and are
-    not reported. ``streams_arguments``: emit its arguments while they are being written.
+    ``is_own``: the call has markers, or is written without markers in an expected format that allows that. Other calls
+    may turn out to be text, so their progress is not reported. ``streams_arguments``: emit the call's arguments while
+    the model writes them.
     """
 
     has_begun = False
-    """True once something was reported."""
+    """True once an event was reported."""
     _id = ""  # id of the emitted argument deltas
     _stream: ArgumentStream | None = None
     _name: str | None = None
@@ -49,7 +50,7 @@ class CallProgress:
         self._is_own, self._streams_arguments = is_own, streams_arguments
 
     def report_from(self, source: StreamBuffer, piece: str) -> list[Event]:
-        """Return the events for ``piece``, the last one, and for all earlier text that was not reported."""
+        """Return the events for ``piece``, the latest text, and for earlier text of the call that was not reported."""
         if self.has_begun:
             return self.report(piece)
         if self._context.may_be_text or not self._is_own:
@@ -62,7 +63,7 @@ class CallProgress:
         return self.report(self._marker + source.since(self._start))  # an earlier piece may have been buffered
 
     def report(self, text: str) -> list[Event]:
-        """Return the events for ``text``, which was added to the call."""
+        """Return the events for ``text``, the next part of the call."""
         if self._name is None and self._size < HEAD_LIMIT:
             self._head += text
             found = self._name_pattern.search(self._head)
@@ -78,7 +79,7 @@ class CallProgress:
         return [progress, ToolCallDelta(self._id, self._stream.name, fragment)]
 
     def finish(self, events: list[Event]) -> list[Event]:
-        """Return the call's final ``events``; the first call gets the id and the rest of the streamed arguments."""
+        """Return the final ``events``. If arguments were streamed, add their rest, and give the first call their id."""
         first = events[0]
         if not self._id or not isinstance(first, ToolCall):
             return events
@@ -95,7 +96,7 @@ class CallProgress:
 
 
 def keep_argument_deltas(events: list[Event]) -> list[Event]:
-    """Return ``events`` with each call's arguments as one delta before it, unless they were already emitted."""
+    """Return ``events`` with a delta of all arguments before each call whose arguments were not emitted yet."""
     result: list[Event] = []
     for event in events:
         last = result[-1] if result else None
@@ -107,7 +108,7 @@ def keep_argument_deltas(events: list[Event]) -> list[Event]:
 
 @lru_cache(maxsize=64)
 def _build_name_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for a call's name: one of the session's tools or, if none are known, any name."""
+    """Return a pattern for the call's name: one of ``names``, or any name if ``names`` is empty."""
     if names:
         return re.compile(rf"(?<![\w.-])(?:functions\.)?({'|'.join(map(re.escape, names))})(?=[^\w-])")
     return re.compile(

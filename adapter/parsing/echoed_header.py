@@ -1,6 +1,6 @@
-"""Skip the header of the model's own turn when the model repeats it after the chat template.
+"""Skip the header of an assistant turn if the model repeats it after the chat template.
 
-The text after it is the answer, not another role's turn.
+The text after the header is the answer, and not the turn of another role.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _headers = MarkerSet(*HEADERS)
 
 
 def skip_echoed_header(source: StreamBuffer) -> Reader[str]:
-    """Return the header at the very beginning with the whitespace around it; "" and nothing taken of other text."""
+    """Take an assistant header at the very beginning, with the whitespace around it. Return it, or ""."""
     ahead: list[str] = []
-    if (yield from skip_space(source, ahead)) != "<":  # as each of them begins
+    if (yield from skip_space(source, ahead)) != "<":  # every header begins with it
         source.push_back("".join(ahead))
         return ""
     header = yield from take_marker(source, _headers)

@@ -1,6 +1,7 @@
 """Encoders for formats that differ only in the text around calls and results.
 
-In that text ``{name}`` is replaced by the tool's name, and ``{id}`` in a result by the call's id.
+In that text, ``{name}`` is replaced by the tool's name. In the text around a result, ``{id}`` is replaced by the call's
+id.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from adapter.core.events import JsonObject
 
 
 def json_arguments(_name: str, arguments: JsonObject) -> str:
-    """Write ``{"ARGUMENT": ...}``."""
+    """Return ``{"ARGUMENT": ...}``."""
     return json.dumps(arguments, ensure_ascii=False)
 
 
 def json_call(name: str, arguments: JsonObject) -> str:
-    """Write ``{"name": NAME, "arguments": {...}}``."""
+    """Return ``{"name": NAME, "arguments": {...}}``."""
     return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
 
 
 def json_call_with_parameters(name: str, arguments: JsonObject) -> str:
-    """Write ``{"name": NAME, "parameters": {...}}``."""
+    """Return ``{"name": NAME, "parameters": {...}}``."""
     return json.dumps({"name": name, "parameters": arguments}, ensure_ascii=False)
 
 
@@ -35,7 +36,7 @@ def calls_encoder(
     opening: str = "",
     closing: str = "",
 ) -> Callable[[list[tuple[str, JsonObject]]], str]:
-    """Return an ``encode_calls``: each call is ``before``, its ``body`` and ``after``."""
+    """Return an ``encode_calls`` function that writes each call as ``before``, its ``body`` and ``after``."""
 
     def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
         encoded = (before.replace("{name}", name) + body(name, arguments) + after for name, arguments in calls)
@@ -45,12 +46,12 @@ def calls_encoder(
 
 
 def list_encoder(opening: str = "", closing: str = "") -> Callable[[list[tuple[str, JsonObject]]], str]:
-    """Return an ``encode_calls``: all calls as one JSON list."""
+    """Return an ``encode_calls`` function that writes all calls as one JSON list."""
     return calls_encoder(json_call, between=", ", opening=f"{opening}[", closing=f"]{closing}")
 
 
 def result_encoder(before: str, after: str = "") -> Callable[[str, str, str], str]:
-    """Return an ``encode_result``: the content between ``before`` and ``after``."""
+    """Return an ``encode_result`` function that writes the content between ``before`` and ``after``."""
 
     def encode_result(name: str, content: str, call_id: str) -> str:
         head = before.replace("{name}", name).replace("{id}", call_id)
@@ -60,5 +61,5 @@ def result_encoder(before: str, after: str = "") -> Callable[[str, str, str], st
 
 
 def content_alone(_name: str, content: str, _call_id: str) -> str:
-    """Return the content unchanged; an ``encode_result``."""
+    """Return the content unchanged. This is an ``encode_result`` function."""
     return content

@@ -1,7 +1,7 @@
 """Collect the events of one turn, and buffer text until its kind is known.
 
-Buffered are whitespace, which is content only if more content follows, and calls that count only if nothing but calls
-follows until the end.
+Two kinds of text are buffered: whitespace, which is content only if more content follows, and calls that are accepted
+only if nothing but calls follows until the end.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from adapter.parsing.stream_buffer import SPACE
 
 
 class EventBuffer:
-    """The pending events. Only this class changes the parts of ``state`` that describe the text so far."""
+    """Collect pending events. Only this class changes the fields of ``state`` that describe the text so far."""
 
     __slots__ = ("events", "state")
 
@@ -37,7 +37,7 @@ class EventBuffer:
     # -------------------------------------------------------- text and markup
 
     def take_plain(self, piece: str, kind: type[TextDelta | ReasoningDelta]) -> list[Event]:
-        """Return the event that `add_text` or `add_reasoning` would add for a piece without markers."""
+        """Return the event that `add_text` or `add_reasoning` would add for ``piece``, which contains no markers."""
         if not piece:
             return []
         state = self.state
@@ -55,7 +55,7 @@ class EventBuffer:
         return [kind(text, text)]
 
     def add_text(self, text: str) -> None:
-        """Add content, except for trailing whitespace, which may belong to a template."""
+        """Add content. Trailing whitespace is buffered, because it may belong to the chat template."""
         state = self.state
         if not text:
             return
@@ -96,9 +96,9 @@ class EventBuffer:
         space.append(text[len(body) :])
 
     def end_unclosed_reasoning(self, *, is_assumed: bool) -> None:
-        """End the text in reasoning: trailing whitespace is the model's, not a template's.
+        """End reasoning at the end of the text. Trailing whitespace is kept as the model's.
 
-        ``is_assumed``: nothing in the text marked it as reasoning.
+        ``is_assumed``: no marker in the text opened the reasoning.
         """
         space = "".join(self.state.space)
         if space and self.state.last is not CALL:
@@ -108,12 +108,12 @@ class EventBuffer:
             self.events.append(ReasoningReclassified())
 
     def end_section(self, *, as_text: bool = False) -> None:
-        """End reasoning or a section. ``as_text``: the whitespace before its end is content."""
+        """End reasoning or a section. ``as_text``: the whitespace before the end is content."""
         self.flush_whitespace(as_text=as_text)
         self.state.leave_reasoning()
 
     def close_unopened_reasoning(self, marker: str) -> None:
-        """Handle a closing marker whose opening one was in the prompt: the text so far was reasoning."""
+        """Handle a closing marker whose opening marker was in the prompt: the text so far becomes reasoning."""
         state = self.state
         self.rollback_held()
         self.flush_whitespace(as_text=False)
@@ -124,30 +124,30 @@ class EventBuffer:
     # ------------------------------------------------------------------- calls
 
     def add_calls(self, events: list[Event], *, keeps_space: bool = True) -> None:
-        """Add calls, or invalid ones. ``keeps_space``: whitespace between text and them is content."""
+        """Add valid or invalid calls. ``keeps_space``: the whitespace between preceding text and calls is content."""
         self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
         self.events += events
         self.state.after_call()
 
     def add_empty(self, events: list[Event], *, keeps_space: bool) -> None:
-        """Add a header without effect, or a pair of markers with nothing in it."""
+        """Add a header without effect, or a pair of markers without content."""
         self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
         self.events += events
         self.state.line = MarkdownContext()
 
     def reject(self, reason: str, start: int, end: int) -> None:
-        """Record why the text at these offsets is not a call."""
+        """Record the ``reason`` why the text from ``start`` to ``end`` is not a call."""
         self.events.append(RejectedCall(start, end, reason))
 
     def hold(self, events: list[Event], raw: str, start: int) -> None:
-        """Buffer calls that count only if nothing but calls follows. ``start``: the offset of ``raw``."""
+        """Buffer calls that are accepted only if nothing but calls follows. ``start``: offset of ``raw``."""
         space = "".join(self.state.space)
         self.state.space.clear()
         self.state.held.append(HeldCalls([MarkupDelta(space), *events] if space else events, space, raw, start))
         self.state.line = MarkdownContext()
 
     def commit_held(self) -> None:
-        """Accept the buffered calls: nothing but calls followed."""
+        """Accept the buffered calls, because nothing but calls followed."""
         if self.state.held:
             for held in self.state.held:
                 self.events += held.events
@@ -155,7 +155,7 @@ class EventBuffer:
             self.state.after_call()
 
     def rollback_held(self) -> None:
-        """Turn the buffered calls into text: content follows."""
+        """Turn the buffered calls into text, because content follows."""
         for held in self.state.held:
             text = held.space + held.raw
             self.reject("text-follows", held.start, held.start + len(held.raw))

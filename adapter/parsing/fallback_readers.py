@@ -1,4 +1,4 @@
-"""Fallback to other formats' readers, where the expected format has no marker or cannot parse the body."""
+"""Fall back to the readers of other formats if the expected format has no such marker or cannot parse the body."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from adapter.parsing.format import BodyReader, BodyResult, CallOpener, ReadConte
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, give_back, take_again
 
 MAX_GIVEN_BACK = 100_000
-"""Maximum number of characters that fallback readers may take and give back in one answer; unbounded, the cost would be
-quadratic."""
+"""Maximum number of characters that fallback readers may take and give back in one answer, to keep the cost linear."""
 
 
 class FallbackReader:
-    """Parse a body with the expected format's reader (``own``), if it has one here, else with ``other``.
+    """Parse a body with ``own``, the expected format's reader for this marker, or with ``other``.
 
-    If ``own`` finds no call in the body, ``other`` is tried. A call that ``other`` finds gets the repair
+    ``other`` is tried if ``own`` is None or finds no call in the body. A call that ``other`` finds gets the repair
     ``foreign-body``.
     """
 
@@ -34,7 +33,7 @@ class FallbackReader:
         context.close_at_first_marker, context.may_be_text = plain, True
         fallback_result = _mark_foreign((yield from self._other(source, span, context)))
         is_cut = source.was_cut and source.is_empty and result.not_a_call and fallback_result.error is not None
-        if fallback_result.calls or is_cut:  # a text that was cut within a call
+        if fallback_result.calls or is_cut:  # the text was cut within a call
             return fallback_result
         context.reread_characters += sum(map(len, give_back(source, span, start)))
         context.close_at_first_marker = plain
@@ -43,7 +42,7 @@ class FallbackReader:
 
 
 def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener]) -> dict[str, CallOpener]:
-    """Merge ``own`` openers and ``others`` by their markers; at a shared marker the own reader comes first."""
+    """Merge the openers by their markers. At a marker in both tables, the reader of ``own`` is tried first."""
     openers = dict(own)
     for marker, other in others.items():
         own_opener = own.get(marker)

@@ -1,6 +1,6 @@
 """`Format`: a table that describes how one model family writes calls and results.
 
-To add a format, add one file with its markers, a body reader, an encoder, and the patterns that identify it.
+To add a format, add a file with its markers, a body reader, an encoder, and the patterns that identify the format.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ CUT_OFF = (
 
 
 class JsonCall(NamedTuple):
-    """JSON from offset ``start`` of the model's text that is certain to be a call.
+    """The position and shape of JSON that is definitely a call. It begins at offset ``start`` of the model's text.
 
-    ``name``: the tool, if the text before the JSON names it; the JSON is then only the arguments. Otherwise it is an
-    object with the arguments under ``arguments_key``, or a list of such objects.
+    ``name``: the tool, if the text before the JSON names it; the JSON is then only the arguments. Otherwise the JSON is
+    an object with the arguments under ``arguments_key``, or a list of such objects.
     """
 
     start: int
@@ -36,28 +36,28 @@ class JsonCall(NamedTuple):
 
 @dataclass(slots=True)
 class ReadContext:
-    """Facts for a body reader in addition to the text. The reader itself sets ``json_call`` and ``may_be_text``."""
+    """Information for a body reader in addition to the text. The reader sets ``json_call`` and ``may_be_text``."""
 
     tools: ToolSet
     expected_format: str | None = None
     """Name of the only format that is parsed; None to accept every format."""
     tool_call_body: str | None = None
     body_variants: frozenset[str] = frozenset()
-    """As in the expected `Format`, like ``tool_call_body``."""
+    """``body_variants`` and the ``tool_call_body`` of the expected `Format`."""
     at_line_start: bool = True
     after_call: bool = False
     close_at_first_marker: bool = False
-    """An earlier stray quote hid a closing marker; from here on the first marker closes."""
+    """True if a stray quote hid an earlier closing marker. From then on, the first closing marker closes a body."""
     json_call: JsonCall | None = None
-    """The first JSON call of the body, set once its reader is certain."""
+    """The first JSON call of the body. The reader sets it as soon as it has recognized the call."""
 
     may_be_text: bool = False
-    """Set by a reader that may still return all of it as text; nothing is certain before its end."""
+    """Set by a reader that may still return the whole body as text. None of it is final before the body ends."""
     reread_characters: int = 0
-    """Characters that were parsed as another family's call, rejected, and parsed again."""
+    """Number of characters that were parsed as another family's call, rejected, and parsed again."""
 
     def begin_body(self, *, at_line_start: bool, after_call: bool) -> None:
-        """Reset the state that belongs to one body."""
+        """Reset the fields that describe one body."""
         self.at_line_start, self.after_call = at_line_start, after_call
         self.json_call, self.may_be_text = None, False
 
@@ -67,11 +67,11 @@ class ReadContext:
 
 
 class OpaqueSection(NamedTuple):
-    """Text after a header that declares its kind; markers inside it are not parsed.
+    """Text after a header that declares its kind. Markers inside the section are not parsed.
 
-    One of ``ends`` ends the section at the end of the text or before one of ``before``. ``starts`` begin the next
-    section even without such an end; ``glued_starts`` do so only without a space before them, since after a space they
-    are quoted. ``closes`` end it unconditionally.
+    A marker of ``ends`` ends the section at the end of the text or before a marker of ``before``. A marker of
+    ``starts`` begins the next section even without such an end. A marker of ``glued_starts`` does so only if no space
+    precedes it, because after a space it is a quotation. A marker of ``closes`` always ends the section.
     """
 
     is_reasoning: bool
@@ -83,31 +83,31 @@ class OpaqueSection(NamedTuple):
 
 
 class BodyResult(NamedTuple):
-    """The result of parsing a body: calls, an error for the model, or (``not_a_call``) plain text."""
+    """The result of parsing a body: calls, an error for the model, or plain text (``not_a_call``)."""
 
     calls: tuple[DecodedCall, ...] = ()
     fixes: tuple[str, ...] = ()
     error: str | None = None
     not_a_call: bool = False
     unfinished: bool = False
-    """The body ends inside a value; more text might fix the error."""
+    """True if the body ends inside a value, so that more text might fix the error."""
     section: OpaqueSection | None = None
-    """The parsed text is the header of this section."""
+    """The section that the parsed header begins."""
 
     def adding(self, *fixes: str) -> BodyResult:
         return self._replace(fixes=(*self.fixes, *fixes)) if fixes else self
 
     def repaired(self, *fixes: str) -> BodyResult:
-        """Return the result with more repairs, if it has calls."""
+        """Return the result with ``fixes`` added to its repairs, if it has calls."""
         return self.adding(*fixes) if self.calls else self
 
     def without_fixes(self, *names: str) -> BodyResult:
-        """Return the result without repairs that are the format's own way of writing."""
+        """Return the result without the repairs ``names``, which are this format's normal spelling."""
         calls = (call._replace(fixes=_without(call.fixes, names)) for call in self.calls)
         return self._replace(calls=tuple(calls), fixes=_without(self.fixes, names))
 
     def calls_known_tools(self, tools: ToolSet) -> bool:
-        """Return whether there are calls, and all of them name tools of the session."""
+        """Return whether the result has calls and all of them name tools of the session."""
         return bool(self.calls) and all(tools.match(call.name) for call in self.calls)
 
 
@@ -119,11 +119,11 @@ TEXT = BodyResult(not_a_call=True)
 CUT = BodyResult(error=CUT_OFF)
 
 BodyReader: TypeAlias = Callable[[StreamBuffer, list[str], ReadContext], Reader[BodyResult]]
-"""A parser of the text after an opening marker; it appends all text that it takes to the span (the list of str)."""
+"""Function that parses the text after an opening marker, and appends all text that it takes to the list of str."""
 
 
 def try_readers(*readers: BodyReader) -> BodyReader:
-    """Return a reader that uses the first of ``readers`` that takes more than whitespace."""
+    """Return a reader that tries ``readers`` in order, until one of them takes more than whitespace."""
 
     def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         result = TEXT
@@ -148,9 +148,9 @@ def peek_call(
     limit: int,
     may_continue: Callable[[str], object],
 ) -> Reader[re.Match[str] | None]:
-    """Return the match that `peek_match` finds, unless its first group is not the name of a tool of the session.
+    """Return the match that `peek_match` finds, or None if its first group is not the name of a tool of the session.
 
-    While it waits, `ReadContext.may_be_text` is set.
+    `ReadContext.may_be_text` is set while the function waits for more text.
     """
     may_be_text, context.may_be_text = context.may_be_text, True
     found = yield from peek_match(source, pattern, limit, may_continue)
@@ -159,7 +159,7 @@ def peek_call(
 
 
 def end_in_head(source: StreamBuffer, span: list[str], limit: int) -> BodyResult:
-    """Return an error if the text ends within a call's first word; otherwise the marker was only mentioned."""
+    """Return an error if the text ends within a call's first word. Otherwise the marker was only mentioned."""
     rest = source.text[source.position :]
     if not source.final or len(rest) > limit or any(char.isspace() for char in rest.strip()):
         return TEXT
@@ -168,7 +168,7 @@ def end_in_head(source: StreamBuffer, span: list[str], limit: int) -> BodyResult
 
 
 class CallOpener(NamedTuple):
-    """A marker that opens a call. ``keeps_space``: the whitespace before it is content, not the template's."""
+    """A marker that opens a call. ``keeps_space``: the whitespace before the marker is content, not the template's."""
 
     marker: str
     read: BodyReader
@@ -179,40 +179,42 @@ class CallOpener(NamedTuple):
 class Format:
     """Describe how one model family writes calls.
 
-    ``encode_calls`` and ``encode_result`` write history as the model was trained to see it. ``stray_closers`` are
-    closing markers that are never content on their own. ``special_tokens`` must reach the parser unstripped.
-    ``control_tokens`` are one model's further tokens, as its server or files list them
-    (`adapter.prompting.escaping.with_control_tokens`). ``reasoning`` maps the markers that open reasoning to those that
-    close it; ``starts_in_reasoning``: the template always opens it in the prompt. ``answer_tags`` are the tags around
-    an answer that follows reasoning; elsewhere they are content. ``end_tokens`` end a turn or a part of it and should
-    have been stripped by the server. ``channel_markers`` open a part other than reasoning, and so end unclosed
-    reasoning. ``other_role_markers`` begin the turn of another role and, after a call, ``result_markers`` begin an
-    invented result; the text after either is not part of the model's turn. ``stop_sequences`` end generation.
-    ``model_patterns`` (regular expressions) and ``template_fingerprints`` (literals) identify the format by a model's
-    name or chat template.
+    ``encode_calls`` and ``encode_result`` write previous calls and results as the model was trained to see them.
+    ``stray_closers``: closing markers that are never content on their own. ``special_tokens``: tokens that the server
+    must not strip. ``control_tokens``: additional tokens of one model, as its server or files list them
+    (`adapter.prompting.escaping.with_control_tokens`).
+
+    ``reasoning``: maps the markers that open reasoning to those that close it. ``starts_in_reasoning``: the chat
+    template always opens reasoning in the prompt. ``answer_tags``: tags around an answer that follows reasoning; in any
+    other position they are content. ``channel_markers``: markers of a part other than reasoning, which therefore end
+    unclosed reasoning. ``end_tokens``: tokens at the end of a turn or a part, which the server should have stripped.
+
+    ``other_role_markers`` begin the turn of another role. After a call, ``result_markers`` begin an invented result.
+    The text after either of them is not part of the model's turn. ``stop_sequences``: strings at which generation
+    stops. ``model_patterns`` (regular expressions) and ``template_fingerprints`` (literals) identify the format by a
+    model's name or chat template.
     """
 
     name: str
     openers: tuple[CallOpener, ...]
     encode_calls: Callable[[list[tuple[str, JsonObject]]], str]
     encode_result: Callable[[str, str, str], str] = content_alone
-    """(tool name, content, call id) -> text."""
+    """Encoder of a result: (tool name, content, call id) -> text."""
     aliases: tuple[str, ...] = ()
     openers_for: Callable[[Sequence[str]], tuple[CallOpener, ...]] | None = None
-    """Build the openers that depend on the names of the session's tools."""
+    """Function that builds the openers that depend on the names of the session's tools."""
     read_bare: BodyReader | None = None
-    """Parser of calls without markers at the beginning of a message or paragraph."""
+    """Reader of calls without markers at the beginning of a message or paragraph."""
     tool_call_body: str | None = None
-    """Content of the ``<tool_call>`` envelope, which several formats share: json, function or pairs."""
+    """Kind of the body in the shared ``<tool_call>`` envelope that this format writes: json, function or pairs."""
     body_variants: frozenset[str] = frozenset()
-    """Variants of shared bodies that this format writes, by the names that their parsers give them."""
+    """Variants of shared bodies that this format writes. The parser of each body defines their names."""
     marks_plain_text: bool = False
-    """Its opening marker also precedes plain text, so it does not announce a call."""
+    """True if the opening marker may also precede plain text, so that it does not announce a call."""
     read_header: BodyReader | None = None
-    """Parser of a header at the very beginning, for prompts that end inside a header; it takes nothing of other text.
-    """
+    """Reader of a header at the very beginning, for prompts that end inside a header. It takes no other text."""
     read_without_markers: BodyReader | None = None
-    """Parser of a call or header at the very beginning whose opening markers the server stripped."""
+    """Reader of a call or header at the very beginning whose opening markers the server stripped."""
     reasoning: Mapping[str, str] = field(default_factory=lambda: {"<think>": "</think>"})
     starts_in_reasoning: bool = False
     answer_tags: Mapping[str, str] = field(default_factory=dict)

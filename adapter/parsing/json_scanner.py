@@ -1,7 +1,7 @@
-"""Take JSON from a text that arrives in pieces, and convert its values to calls.
+"""Take JSON from text that arrives in chunks, and convert its values to calls.
 
-Quotes are tracked, so that a bracket or a closing marker inside a string is data (a file that contains ``</tool_call>``
-can be written).
+Quotes are tracked, so a bracket or a closing marker inside a string is data. A call can therefore write a file that
+contains ``</tool_call>``.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer, ValueSink, read_
 from adapter.tools.call_shapes import DecodedCall, extract_calls, parse_arguments
 
 MAX_ATTEMPTS = 8
-"""Maximum number of parses of one malformed body; each costs its length."""
+"""Maximum number of attempts to parse one malformed body. The cost of an attempt is linear in the body's length."""
 
 QUOTES = ('"', "'")
 BRACKETS = {"{": 1, "[": 1, "}": -1, "]": -1}
-"""Change of depth by each bracket."""
+"""Change of the nesting depth at each bracket."""
 
 _STRING_END = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+", re.DOTALL) for quote in QUOTES}
 _STOP_PATTERNS = {quote: re.compile(rf"(?:[^{quote}\\]++|\\.)*+[{quote}\\]", re.DOTALL) for quote in QUOTES}
 
 
 def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[None]:
-    """Take the rest of a JSON string, with its closing quote, into ``span``; everything if it never closes."""
+    """Take the rest of a JSON string, with its closing quote, into ``span``; all text if the string never closes."""
     pattern = _STRING_END[quote]
     sink = ValueSink(span, _STOP_PATTERNS[quote])
     while True:
@@ -52,7 +52,8 @@ def skip_string(source: StreamBuffer, span: list[str], quote: str) -> Reader[Non
 def scan_json_value(source: StreamBuffer, span: list[str], tokens: MarkerSet) -> Reader[str]:
     """Take text into ``span`` until brackets balance. Return the closing bracket.
 
-    Another marker outside strings ends it as well: it is returned, taken but not in ``span``. "" at the end.
+    A marker of ``tokens`` outside strings also ends the value. It is returned and taken, but not added to ``span``.
+    Returns "" if the text ends first.
     """
     depth = 0
     while True:
@@ -71,7 +72,7 @@ def scan_json_value(source: StreamBuffer, span: list[str], tokens: MarkerSet) ->
 
 
 def calls_from_json(values: Sequence[Value], arguments_key: str, context: ReadContext, offset: int) -> BodyResult:
-    """Return the calls in ``values``; ``offset`` is where the values' text begins in the span. Raises FormatError."""
+    """Return the calls in ``values``. ``offset``: start of the values' text in the span. Raises FormatError."""
     calls: list[DecodedCall] = []
     fixes: list[str] = []
     for value in values:
@@ -85,7 +86,7 @@ def calls_from_json(values: Sequence[Value], arguments_key: str, context: ReadCo
 
 
 def call_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
-    """Return the call of ``name`` with the only value as its arguments. Raises FormatError."""
+    """Return a call of the tool ``name``. ``values`` must be a single object: its arguments. Raises FormatError."""
     if len(values) != 1:
         raise FormatError(f"expected one JSON object with the arguments, got {len(values)}")
     arguments, fixes = parse_arguments(values[0].value)

@@ -1,7 +1,7 @@
 """Track the current Markdown line and code fence, to distinguish quoted markers from effective ones.
 
-Text is buffered until the state is needed: most of an answer is examined once, at a marker, and an answer without
-markers not at all.
+Text is buffered until a caller needs the context. Most text of an answer is therefore examined once, at a marker; an
+answer without markers is not examined at all.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ _HEAD_LENGTH = 40
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 MAX_PIECES = 256
-"""Number of pieces after which they are processed anyway; a four-character piece of a stream takes sixty bytes."""
+"""Maximum number of buffered strings. Each needs about sixty bytes, even for a chunk of four characters."""
 MAX_FENCE_LINE = 100
-"""Number of characters of a line that show whether it is a code fence."""
+"""Number of characters after which an incomplete line cannot open or close a code fence."""
 
 
 @lru_cache(maxsize=16)
 def _next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return patterns for a line that closes ``fence``, or opens one if it is empty: at a text's start, and later."""
+    """Return two patterns for the next line that closes ``fence``, or that opens a fence if ``fence`` is empty.
+
+    The first pattern is for the start of the text, the second for later lines.
+    """
     pattern = rf"[{_MARGIN}]*+{fence}" if fence else _OPENING
     return re.compile(pattern), re.compile("\n" + pattern)
 
@@ -38,7 +41,7 @@ def _next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 class MarkdownContext:
     """The current line and the code fence around it. Previous lines are forgotten.
 
-    ``has_fences``: code fences quote their content; in reasoning they are only backticks.
+    ``has_fences``: code fences quote their content. In reasoning, this is False: a fence counts only as backticks.
     """
 
     __slots__ = (
@@ -60,9 +63,9 @@ class MarkdownContext:
         self._is_quote = False
         self._head = ""  # the line's first characters, while they may name a speaker
         self._fence = ""  # closing marker of the open code fence
-        self._open_ticks = 0  # number of backticks that opened inline code; as many close it
+        self._open_ticks = 0  # number of backticks that opened inline code; the same number closes it
         self._tick_run = (
-            0  # backticks at the very end: more may come, so they count only once another character follows
+            0  # backticks at the very end; more may arrive, so they count only when another character follows
         )
         self._spans_lines = False
 
@@ -73,19 +76,18 @@ class MarkdownContext:
 
     @property
     def is_quote(self) -> bool:
-        """True if the line begins with ``>``, or is indented and begins with a speaker, as in a quoted transcript."""
+        """True if the line begins with ``>``, or with an indented speaker's name, as in a quoted transcript."""
         self._flush()
         return self._is_quote
 
     @property
     def is_fenced(self) -> bool:
-        """True inside a code fence."""
         self._flush()
         return bool(self._fence)
 
     @property
     def quote_reason(self) -> str:
-        """The key of `REJECTION_REASONS` that quotes a call at this point; "" if nothing does."""
+        """The reason why a call here is only quoted: a key of `REJECTION_REASONS`, or "" if the call is effective."""
         self._flush()
         if self._fence:
             return "code-fence"
@@ -94,7 +96,7 @@ class MarkdownContext:
         return "quotation" if self._is_quote else ""
 
     def quoted_after(self, text: str) -> str:
-        """Return `quote_reason` as it would be after ``text``."""
+        """Return the value that `quote_reason` would have after ``text``."""
         from copy import copy
 
         ahead = copy(self)
@@ -102,12 +104,12 @@ class MarkdownContext:
         return ahead.quote_reason
 
     def advance_past_tick(self) -> None:
-        """Note that the inline code quotes a marker: it may span lines, to the end of its paragraph."""
+        """Let the current inline code span lines, up to the end of its paragraph, because it quotes a marker."""
         self._flush()
         self._spans_lines = True
 
     def end_quotation(self) -> None:
-        """End the quotation by backticks or a fence here."""
+        """End the current inline code or code fence."""
         self._flush()
         self._fence = ""
         self._forget_ticks()
@@ -124,7 +126,7 @@ class MarkdownContext:
             self._process(text)
 
     def _flush_lines(self) -> None:
-        """Process all text that later text cannot reinterpret: a fence is certain at the end of its line."""
+        """Process all complete buffered lines. A later chunk can still turn an incomplete line into a fence."""
         text = "".join(self._pieces)
         end = text.rfind("\n") + 1
         if len(text[end:].lstrip(SPACE)) > MAX_FENCE_LINE:
@@ -172,7 +174,7 @@ class MarkdownContext:
         self._count_ticks(text)
 
     def _spans_past(self, line: str) -> bool:
-        """Return whether the inline code is still open after ``line``, the end of the current line."""
+        """Return whether the inline code is still open after ``line``, which completes the current line."""
         if not self._spans_lines:
             return False
         self._begin_line(line[:-1])

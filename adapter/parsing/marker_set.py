@@ -1,7 +1,7 @@
 """Find the first of a set of literal markers in a text, even while the text is arriving.
 
-A search is cheap where no marker is, however many there are: it looks for a character that each marker has and prose
-rarely has, and no pattern is compiled before a text needs it.
+The search is fast in text without markers, even for many markers: it looks for a character that occurs in each marker
+and rarely in prose. No pattern is compiled before a search needs it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import TypeAlias
 
 _NEVER = "(?!)"
 _AFTER_ANCHOR = 3
-"""Number of characters after a marker's anchor that the pattern includes. With all of them, the pattern for every
-family's markers takes longer to compile than most answers take to parse."""
+"""Maximum number of characters after a marker's anchor that the pattern contains. With all of them, compiling the
+pattern for every family's markers takes longer than parsing most answers."""
 ROUGH_SEARCH_LIMIT = 4_000
-"""Number of characters that a set searches for its anchors only, before it compiles the pattern for the text around
-them, which takes longer than parsing a short answer."""
+"""Number of characters that a set searches with the simple pattern for anchors. After that, it compiles the pattern for
+the characters around anchors, which takes longer than parsing a short answer."""
 _KELVIN = "\u212a"
-"""The only character outside ASCII whose lower case is an ASCII letter."""
+"""KELVIN SIGN, the only character outside ASCII whose lower case is an ASCII letter."""
 
 Found: TypeAlias = tuple[int, int]
 """Start and end of a marker in a text."""
@@ -31,9 +31,10 @@ Found: TypeAlias = tuple[int, int]
 class MarkerSet:
     """A set of literal markers to search for, in any letter case.
 
-    Each marker has an *anchor*: a character in it that is rare in prose, if it has one. A regular expression finds
-    anchors (after the first texts, together with the characters around them); the longest marker there is looked up in
-    a sorted list. Everything is built on first use, because an answer needs few of a parser's sets.
+    Each marker has an *anchor*: the first character that is not a letter, digit or space, if the marker has such a
+    character. A regular expression finds anchors, at first alone and later together with the characters around them.
+    The longest marker at an anchor is then looked up in a sorted list. Patterns and lists are built on first use,
+    because parsing an answer needs few of a parser's sets.
     """
 
     def __init__(self, *literals: str) -> None:
@@ -44,7 +45,7 @@ class MarkerSet:
         self._searched = 0
 
     def part(self, *literals: str) -> MarkerSet:
-        """Return a set of some of these markers that shares this set's pattern."""
+        """Return a set of some of these markers, which shares this set's pattern."""
         some = MarkerSet(*literals)
         some._parent, some.overlap, some.nests = self, self.overlap, self.nests
         return some
@@ -61,12 +62,12 @@ class MarkerSet:
 
     @cached_property
     def _sorted(self) -> list[str]:
-        """The sorted markers, after an empty string."""
+        """An empty string, followed by the sorted markers."""
         return ["", *sorted(self.literals)]
 
     @cached_property
     def _shorter(self) -> dict[str, str]:
-        """The longest other marker that each marker begins with, or ""."""
+        """Map each marker to the longest other marker that it begins with, or to ""."""
         shorter, beginnings = dict[str, str](), [""]
         for literal in self._sorted[1:]:
             while not literal.startswith(beginnings[-1]):
@@ -77,23 +78,23 @@ class MarkerSet:
 
     @cached_property
     def starts(self) -> tuple[str, ...]:
-        """The first characters of markers with more than one character."""
+        """The first characters of all markers that have more than one character."""
         firsts = {literal[0] for literal in self.literals if len(literal) > 1}
         return tuple(sorted({spelling for first in firsts for spelling in (first, first.upper())}))
 
     @cached_property
     def overlap(self) -> bool:
-        """True if one marker may begin another; if False, `StreamBuffer.may_continue` can skip its check."""
+        """True if one marker may begin with another. If False, `StreamBuffer.may_continue` can skip its check."""
         return any(second.startswith(first) for first, second in pairwise(self._sorted[1:]))
 
     @cached_property
     def nests(self) -> bool:
-        """True if one marker may contain another before its own end; if False, no earlier beginning is waited for."""
+        """True if one marker may contain another before its end. If False, `StreamBuffer.is_within` needs no check."""
         return any(MarkerSet.search(self, literal, 1, len(literal) - 1) for literal in self.literals)
 
     @cached_property
     def stop_pattern(self) -> re.Pattern[str]:
-        """Matches at the beginning of every text that contains a marker or a part of one."""
+        """Pattern that matches at the beginning of every text that contains a marker or a part of a marker."""
         characters = re.escape("".join({*self.starts, *self._offsets}))
         return re.compile(f"[^{characters}]*+[{characters}]" if characters else _NEVER)
 
@@ -102,8 +103,7 @@ class MarkerSet:
         return re.compile(f"[{re.escape(''.join(self.starts))}]" if self.starts else _NEVER)
 
     def _anchor_pattern(self, length: int) -> re.Pattern[str]:
-        """Return a pattern that finds every marker's anchor in a text of ``length`` characters, and perhaps other
-        characters."""
+        """Return a pattern that finds all anchors in ``length`` characters of text, and perhaps other characters."""
         if self._parent is not None:
             return self._parent._anchor_pattern(length)
         self._searched += length
@@ -118,13 +118,16 @@ class MarkerSet:
         return re.compile("|".join(self._exact_branches()) or _NEVER)
 
     def _exact_branches(self) -> list[str]:
-        """Return a pattern for each anchor with the possible characters around it."""
+        """Return one pattern per anchor, which includes the characters that may surround it."""
         return list(starmap(_at_anchor, _by_anchor(self.literals).items()))
 
     @cached_property
     def _hint_pattern(self) -> re.Pattern[str]:
-        """Match an anchor next to a character that some marker has there, as a group, or the end of the text where a
-        marker may begin before its anchor."""
+        """Pattern for the first position where the text may contain a marker.
+
+        It matches an anchor next to a character of one of its markers, with an empty group. At the end of the text, it
+        matches the beginning of a marker whose anchor has not arrived, without a group.
+        """
         by_anchor = _by_anchor(self.literals)
         begun = {literal[: _anchor_of(literal)] for literal in self.literals} - {""}
         if not by_anchor.keys().isdisjoint("".join(begun)):
@@ -138,7 +141,10 @@ class MarkerSet:
         return re.compile("|".join(branches) or _NEVER)
 
     def find_plain_end(self, text: str) -> int:
-        """Return the start of the text's end that may still become a marker; -1 if the text contains a marker."""
+        """Return the offset from which the text may be an incomplete marker.
+
+        Returns the text's length if it cannot be one, and -1 if the text contains a complete marker.
+        """
         sign = self._hint_pattern.search(text)
         if sign is None:
             return len(text)
@@ -184,7 +190,7 @@ class MarkerSet:
         return place < len(self._sorted) and self._sorted[place].startswith(begun)
 
     def partial_start(self, text: str, start: int) -> int:
-        """Return the start of the text's end that may still become a marker; by default the text's length."""
+        """Return the offset from which the text may be an incomplete marker; the text's length by default."""
         place = max(start, len(text) - self.longest + 1)
         while (found := self._start.search(text, place)) is not None:
             place = found.start()
@@ -195,20 +201,20 @@ class MarkerSet:
 
 
 class WeakMarkerSet(MarkerSet):
-    """A `MarkerSet` in which the markers of ``weak`` are ignored where their pattern matches the following text."""
+    """A `MarkerSet` that ignores a marker of ``weak`` if the marker's pattern matches the text after it."""
 
     def __init__(self, weak: Mapping[str, str], *literals: str) -> None:
         super().__init__(*literals, *weak)
         self._weak = weak
         self._idle = {literal: re.compile(idle) for literal, idle in weak.items()}
-        self.overlap = self.nests = True  # likely among so many, and checking takes longer than it saves
+        self.overlap = self.nests = True  # likely with so many markers, and a check costs more than it saves
 
     def _exact_branches(self) -> list[str]:
         strong = _by_anchor(literal for literal in self.literals if literal not in self._weak)
         return [*starmap(_at_anchor, strong.items()), *starmap(_unless_followed, self._weak.items())]
 
     def _match_anchor(self, text: str, place: int, start: int, end: int) -> Found | None:
-        """Prefer a strong marker to a weak one."""
+        """Return the first marker that is not weak, or else the first weak one that is not ignored."""
         weak = None
         for offset in self._offsets[text[place]]:
             if place - offset >= start and (found := self.match(text, place - offset, end)) is not None:
@@ -220,17 +226,17 @@ class WeakMarkerSet(MarkerSet):
 
 
 def _is_spelled(literal: str, text: str) -> bool:
-    """Return whether ``text``, which may hold any character, is ``literal`` in some letter case."""
+    """Return whether ``text``, which may contain any character, is ``literal`` in some letter case."""
     return text.lower() == literal and _KELVIN not in text
 
 
 def _anchor_of(literal: str) -> int:
-    """Return the index of the first character that is not a letter, digit or space; 0 by default."""
+    """Return the index of the first character that is not a letter, digit, underscore or space; 0 by default."""
     return next((at for at, char in enumerate(literal) if not (char.isalnum() or char.isspace() or char == "_")), 0)
 
 
 def _by_anchor(literals: Iterable[str]) -> dict[str, dict[int, list[str]]]:
-    """Group the literals by their anchor and its index."""
+    """Group the literals by their anchor, and then by the anchor's index."""
     anchored: dict[str, dict[int, list[str]]] = {}
     for literal in literals:
         offset = _anchor_of(literal)
@@ -239,7 +245,7 @@ def _by_anchor(literals: Iterable[str]) -> dict[str, dict[int, list[str]]]:
 
 
 def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
-    """Return a pattern for ``char`` as a marker's anchor; the text before it is matched by lookbehind."""
+    """Return a pattern for the anchor ``char`` and its surroundings. A lookbehind matches the text before it."""
     branches = []
     for offset, literals in sorted(by_offset.items(), reverse=True):
         behind = {literal[:offset] + char for literal in literals}
@@ -251,7 +257,7 @@ def _at_anchor(char: str, by_offset: Mapping[int, list[str]]) -> str:
 
 
 def _neighbour_pattern(char: str, by_offset: Mapping[int, list[str]]) -> str:
-    """Return a pattern after ``char`` for the characters before and after it in a marker."""
+    """Return a pattern to match right after ``char``. It requires a neighbour that ``char`` has in some marker."""
     after = {literal[1:2] for literal in by_offset.get(0, [])}
     before = {literal[offset - 1] for offset, literals in by_offset.items() for literal in literals if offset}
     sides = [f"(?<={_one_of(before)}{_any_case(char)})"] if before else []
@@ -264,12 +270,12 @@ def _one_of(characters: Iterable[str]) -> str:
 
 
 def _spellings(char: str) -> Iterable[str]:
-    """Return ``char`` in lower and upper case."""
+    """Return ``char`` in lower and upper case, without duplicates."""
     return dict.fromkeys((char, char.upper() if len(char.upper()) == 1 else char))
 
 
 def _any_beginning(literals: Iterable[str]) -> str:
-    """Return a pattern for each prefix of each literal."""
+    """Return a pattern for every prefix of every literal."""
     rests: dict[str, list[str]] = {}
     for literal in filter(None, literals):
         rests.setdefault(literal[0], []).append(literal[1:])
@@ -277,7 +283,7 @@ def _any_beginning(literals: Iterable[str]) -> str:
 
 
 def _unless_followed(literal: str, idle: str) -> str:
-    """Return a pattern for the anchor of ``literal`` where ``idle`` does not follow the literal."""
+    """Return a pattern for the anchor of ``literal``, unless ``idle`` matches the text after the literal."""
     offset = _anchor_of(literal)
     before, char, after = map(re.escape, (literal[:offset], literal[offset], literal[offset + 1 :]))
     return f"{char}{f'(?<={before}{char})' if offset else ''}(?={after}(?!{idle}))"
@@ -286,8 +292,8 @@ def _unless_followed(literal: str, idle: str) -> str:
 def alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
     """Return a pattern for the longest matching literal, in any letter case unless ``exact``.
 
-    The pattern is a tree in which each branch begins with a literal or a character set: `re` chooses between such
-    branches by their first character alone.
+    The pattern is a tree in which each branch begins with a literal or a character set, because `re` chooses between
+    such branches by the first character alone.
     """
     branches: dict[str, list[str]] = {}
     for literal in dict.fromkeys(literals):
@@ -299,8 +305,10 @@ def alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
 
 
 def first_two(literals: Iterable[str]) -> str:
-    """Return a pattern for the first two characters of each literal, in any letter case; the second may be the text's
-    end."""
+    """Return a pattern for the first two characters of each literal, in any letter case.
+
+    The end of the text may replace the second character.
+    """
     seconds: dict[str, set[str]] = {}
     for literal in literals:
         seconds.setdefault(literal[0], set()).add(literal[1:2])
@@ -308,7 +316,7 @@ def first_two(literals: Iterable[str]) -> str:
 
 
 def _next_pattern(characters: set[str]) -> str:
-    """Return a pattern for one of ``characters`` or the end of the text; "" if one of them is empty."""
+    """Return a pattern for one of ``characters`` or the end of the text; "" if an item of ``characters`` is empty."""
     return "" if "" in characters else rf"(?:{_one_of(characters)}|\Z)"
 
 
@@ -324,5 +332,5 @@ def _any_case(text: str) -> str:
 
 @lru_cache(maxsize=512)
 def markers_for(*literals: str) -> MarkerSet:
-    """Return a cached `MarkerSet`: building one costs more than parsing a short text."""
+    """Return a cached `MarkerSet`, because building a set costs more than parsing a short text."""
     return MarkerSet(*literals)

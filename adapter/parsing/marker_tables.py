@@ -23,20 +23,20 @@ from adapter.parsing.marker_set import MarkerSet, WeakMarkerSet, first_two, mark
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 
 REASONING = {"<think>": "</think>", "<thinking>": "</thinking>"}
-"""Reasoning markers that models of any family write."""
+"""Reasoning markers that models of every family write."""
 
 END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>")
-"""Tokens that a server should have stripped."""
+"""End-of-turn tokens that a server should have stripped."""
 
 NEXT_TURN = ("<|im_start|>", "<|start_header_id|>")
 INVENTED_RESULT = ("<tool_response>",)
-"""Tags of a result that the model invents; the rest is not part of its turn."""
+"""Tags of a tool result that the model invents. The rest of the text is then not part of its turn."""
 
 BARE_STARTS = ("\n{", "\n[")
 """Possible beginnings of JSON without markers."""
 
 CALL_FENCES = ("", "json", "json5", "jsonc", "tool_call", "tool_calls", "tool", "xml")
-"""Languages of code fences that may hold a call."""
+"""Languages of code fences that may contain a call."""
 
 
 class MarkerTables(NamedTuple):
@@ -45,14 +45,14 @@ class MarkerTables(NamedTuple):
     openers: Mapping[str, CallOpener]
     header_readers: tuple[BodyReader, ...]
     markerless_readers: tuple[BodyReader, ...]
-    """Parsers of calls whose opening markers are missing, at the beginning of an answer."""
+    """Parsers of calls at the beginning of an answer whose opening markers are missing."""
     bare: BodyReader
     """Parser of calls without markers at the beginning of a line."""
     fenced: BodyReader
     """Parser of the content of a code fence."""
     stray_closers: frozenset[str]
     fallback_closers: frozenset[str]
-    """Closing markers of formats other than the expected one: they are markup only right after a call."""
+    """Closing markers of formats other than the expected one. They are markup only right after a call."""
     reasoning: Mapping[str, str]
     answer_tags: Mapping[str, str]
     end_tokens: frozenset[str]
@@ -68,7 +68,7 @@ class MarkerTables(NamedTuple):
 
 @lru_cache(maxsize=128)
 def reasoning_markers(formats: tuple[Format, ...]) -> Mapping[str, str]:
-    """Map the opening markers of reasoning to the closing ones, for these formats."""
+    """Map the opening markers of reasoning in these formats to the closing markers."""
     own = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.reasoning.items()}
     return REASONING | own
 
@@ -79,7 +79,7 @@ def build_marker_tables(
 ) -> MarkerTables:
     """Build the tables. ``names``: the session's tools, which some formats use as markers.
 
-    ``fallback``: further formats; only their calls are parsed, at markers that ``formats`` do not have.
+    ``fallback``: additional formats. Only their calls are parsed, and only at markers that ``formats`` do not have.
     """
     if not names:
         return _build_tables(formats, fallback)
@@ -129,7 +129,7 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
     bare = _bare_readers(formats, fallback)
     return MarkerTables(
         openers=openers,
-        # Only of these formats: a head may be any word, which would be buffered in every answer.
+        # Only of expected formats: such a header may be any word, so fallback formats would delay every answer.
         header_readers=distinct_readers(entry.read_header for entry in formats),
         markerless_readers=_markerless_readers(formats, fallback),
         bare=try_readers(*bare, _read_loose_json),
@@ -149,7 +149,7 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
 
 
 def _weak_patterns(openers: Iterable[str], names: Iterable[str]) -> dict[str, str]:
-    """Return patterns of text after a code fence, or a bracket at the beginning of a line, that cannot begin a call."""
+    """Return patterns of text that cannot begin a call after a code fence, or a bracket that begins a line."""
     keys = "|".join(map(re.escape, sorted({*CALL_KEYS, *names})))
     idle_object = rf"[{SPACE}]*(?:[^{SPACE}{{\[\"'“]|\"(?!(?:{keys})\")[^\"]{{0,63}}\")"
     idle_list = rf"[{SPACE}]*[^{SPACE}{{\[\"'“\w]"
@@ -166,7 +166,7 @@ def _lower(markers: Iterable[str]) -> frozenset[str]:
 
 
 def _bare_readers(formats: Sequence[Format], fallback: tuple[Format, ...]) -> tuple[BodyReader, ...]:
-    """Return the parsers of calls without markers; bare JSON is an own way to call only of an expected format."""
+    """Return the parsers of calls without markers. Bare JSON is a normal spelling only in an expected format."""
     own = distinct_readers(entry.read_bare for entry in formats)
     others = [read for read in distinct_readers(entry.read_bare for entry in fallback) if read not in own]
     return (
@@ -182,7 +182,7 @@ def _markerless_readers(formats: Sequence[Format], fallback: tuple[Format, ...])
 
 
 def _uncertain_reader(read: BodyReader) -> BodyReader:
-    """Return a reader for another family's call that is certain only once it is complete."""
+    """Return a reader of another family's call, which may turn out to be text until the call is complete."""
     read_foreign = FallbackReader(None, read)
 
     def read_undecided(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:

@@ -1,7 +1,7 @@
-"""Distinguish a marker that prose only mentions from an effective one, by its position or by its body.
+"""Distinguish a marker that prose only mentions from an effective marker, by its position or its body.
 
-``Put the call in <tool_call>.`` and ``[TOOL_CALLS]NAME{...} is the old form`` are parts of a sentence without a call; a
-marker at the beginning of a line is effective, however broken its body is.
+``Put the call in <tool_call>.`` and ``[TOOL_CALLS]NAME{...} is the old form`` are sentences without a call. A marker at
+the beginning of a line is effective, even if its body is malformed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from adapter.parsing.parse_state import ParseState
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, skip_space, wait_for_character
 
 LIMIT = 400
-"""Maximum number of characters that a failed reader may have taken of prose; they are parsed again."""
+"""Maximum number of characters of prose that a failed reader may have taken. They are parsed again."""
 
 _BEGINS_JSON = re.compile(r"\s*[{\[]\s*[\"'\w{\[“]")
 _INNER_TOKEN = re.compile(r"</|<[|｜]|[|｜]>|<\w+[=>]|\[\w+\]")
@@ -21,9 +21,9 @@ _WORD = re.compile(r"[\w.-]+")
 
 
 def is_mere_mention(raw: str, marker: str, result: BodyResult, context: ReadContext, *, is_glued: bool) -> bool:
-    """Return whether ``raw`` is a ``marker`` mentioned within a line and the rest of a sentence.
+    """Return whether ``raw`` is the rest of a sentence that mentions ``marker`` within a line.
 
-    ``is_glued``: no whitespace precedes it.
+    ``is_glued``: no whitespace precedes the marker.
     """
     if context.at_line_start or len(raw) - len(marker) > LIMIT:
         return False
@@ -43,7 +43,7 @@ def is_mere_mention(raw: str, marker: str, result: BodyResult, context: ReadCont
 
 
 def is_stray_closer(source: StreamBuffer, state: ParseState) -> Reader[bool]:
-    """Return whether a closing marker, just taken, begins a line or is glued to the last word of the text."""
+    """Return whether the closing marker just taken begins a line, or is glued to the last word of the text."""
     line = state.line
     if line.is_blank or line.is_quote or any(state.space):
         return line.is_blank
@@ -54,6 +54,6 @@ def is_stray_closer(source: StreamBuffer, state: ParseState) -> Reader[bool]:
 
 
 def begins_block(source: StreamBuffer) -> Reader[bool]:
-    """Return whether a marker, just taken, is followed by a line break or a tag and not by a sentence."""
+    """Return whether a line break or a tag, and not a sentence, follows the marker just taken."""
     yield from wait_for_character(source)
     return not source.is_empty and source.text[source.position] in "\r\n<"

@@ -1,4 +1,4 @@
-"""Opaque sections, in which quoted calls do not count: text after a header, echoed results, invented turns."""
+"""Parse opaque sections, in which quoted calls do not count: text after a header, echoed results and invented turns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_after_space
 
 
 def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """Take text up to the section's end, as the kind that its header declares."""
+    """Take the text up to the section's end, as the kind of text that its header declares."""
     state = output.state
     markers = markers_for(*section.ends, *section.starts, *section.glued_starts, *section.closes)
     add = output.add_reasoning if section.is_reasoning else output.add_text
@@ -43,13 +43,13 @@ def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: Ev
 
 
 def _ends(section: OpaqueSection, source: StreamBuffer) -> Reader[bool]:
-    """Return whether only text that may follow the section's end comes next. Takes nothing."""
+    """Return whether the text that follows may come after the section's end. Takes nothing."""
     char, following = yield from peek_after_space(source, markers_for(*section.ends, *section.before))
     return bool(following) or not char
 
 
 def read_echoed_result(closing: str, openers: MarkerSet, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """Take an echoed result as text, up to ``closing`` at the beginning of a line."""
+    """Take an echoed tool result as text, up to ``closing`` at the beginning of a line."""
     markers = markers_for(closing, *openers.literals)
     while True:
         plain, marker = source.scan(markers)
@@ -70,7 +70,7 @@ def read_echoed_result(closing: str, openers: MarkerSet, source: StreamBuffer, o
 
 
 def discard_rest(openers: MarkerSet, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """Take the rest as markup: the model continues in another role."""
+    """Take the rest of the text as markup, because the model continues in another role."""
     while True:
         plain, marker = source.scan(openers)
         if plain or marker:

@@ -1,7 +1,7 @@
-"""Policies: how a call must be written, and where it may appear.
+"""Policies that define how a call must be written and where it may appear.
 
-In every policy a call in reasoning, inline code, a quotation, an example with placeholders or an echoed tool result is
-text.
+Under every policy, a call is text if it appears in reasoning, inline code, a quotation, an example with placeholders or
+an echoed tool result.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from adapter.core.errors import UsageError
 class ParsePolicy:
     """``repairs``: accept calls that needed repairs; otherwise they are errors that list the faults.
 
-    ``unmarked``: tools that bare or fenced JSON without its format's markers may call: none, those that only read, or
-    all. ``allow_midtext``: accept such a call when text follows it. ``allow_other_formats``: accept markers of formats
-    other than the expected one.
+    ``unmarked``: the tools that may be called in bare or fenced JSON without the format's markers: none, tools that
+    only read (``reads``), or all. ``allow_midtext``: accept a call in such JSON even if text follows it.
+    ``allow_other_formats``: accept the markers of formats other than the expected one.
     """
 
     name: str
@@ -31,7 +31,7 @@ class ParsePolicy:
 STRICT = ParsePolicy("strict", repairs=False, unmarked="none", allow_other_formats=False)
 SAFE = ParsePolicy("safe")
 APPROVED = ParsePolicy("approved", unmarked="all")
-"""As `SAFE`, for callers in which a person approves every change."""
+"""Like `SAFE`, but accepts every tool in bare or fenced JSON, for callers in which a person approves every change."""
 LENIENT = ParsePolicy("lenient", unmarked="all", allow_midtext=True)
 
 POLICIES = {policy.name: policy for policy in (STRICT, SAFE, APPROVED, LENIENT)}

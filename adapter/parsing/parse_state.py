@@ -1,4 +1,4 @@
-"""`ParseState`: the current position in the text, and the state that decides how the rest is parsed."""
+"""`ParseState`: the current position in the text, and the state that determines how the rest is parsed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adapter.parsing.markdown_context import MarkdownContext
 
 
 class Mode(Enum):
-    """The kind of the next piece of text. The segmenter sets it while it waits for text."""
+    """The kind of the next text. The segmenter sets it while it waits for text."""
 
     UNDECIDED = "at a marker, or before the first word"
     IN_CONTENT = "content, up to the next marker"
@@ -24,7 +24,7 @@ UNDECIDED, IN_CONTENT, IN_REASONING, IN_CALL = Mode.UNDECIDED, Mode.IN_CONTENT, 
 
 
 class Last(Enum):
-    """The kind of the last text, apart from markup. The event buffer sets it."""
+    """The kind of the last text that was not markup. The event buffer sets it."""
 
     NOTHING = "nothing"
     CONTENT = "content"
@@ -36,7 +36,7 @@ NOTHING, CONTENT, REASONING, CALL = Last.NOTHING, Last.CONTENT, Last.REASONING, 
 
 
 class HeldCalls(NamedTuple):
-    """Buffered calls as events, and the text to fall back to; ``start`` is the offset of ``raw`` in the text."""
+    """Buffered calls as events, and the text that replaces them if they are rejected. ``start``: offset of ``raw``."""
 
     events: list[Event]
     space: str
@@ -46,7 +46,7 @@ class HeldCalls(NamedTuple):
 
 @dataclass(slots=True)
 class ParseState:
-    """Shared by the segmenter, which classifies text, and the event buffer, which records it."""
+    """State that the segmenter, which classifies text, shares with the event buffer, which records it."""
 
     mode: Mode = UNDECIDED
     last: Last = NOTHING
@@ -54,7 +54,7 @@ class ParseState:
     space: list[str] = field(default_factory=list)
     """Whitespace that is content only if more content follows."""
     held: list[HeldCalls] = field(default_factory=list)
-    """Calls that count only if nothing but calls follows until the end."""
+    """Calls that are accepted only if nothing but calls follows until the end."""
     has_calls: bool = False
     has_reasoning: bool = False
     answer_close: str = ""
@@ -72,7 +72,7 @@ class ParseState:
         self.has_reasoning, self.line = True, MarkdownContext(has_fences=False)
 
     def leave_reasoning(self) -> None:
-        """Leave reasoning or a section; a call that came before it still counts as the last."""
+        """Leave reasoning or a section. If a call preceded it, `last` still records the call."""
         self.last, self.line = (CALL if self.last is CALL else REASONING), MarkdownContext()
 
     def after_call(self) -> None:

@@ -22,16 +22,18 @@ class Parser:
 
     ``format``: the expected format, by name or as returned by `adapter.derive`; None accepts every format. With an
     expected format, calls in other formats' markers are also parsed, unless the policy is ``strict``. ``tools``: the
-    callable tools; names, argument names and types are matched to their definitions. ``generation_prompt``: the chat
-    template's text before the output, which may have opened reasoning; None if unknown. A format that always opens
-    reasoning in the prompt is then assumed to have done so, until an answer ends without closing it. ``turn``: any text
-    that distinguishes this turn from others of the conversation, so that call ids differ. ``policy``: the text that may
-    become a call: ``strict``, ``safe``, ``lenient``, or a `ParsePolicy`. ``stream_arguments``: also emit each call's
-    arguments as `ToolCallDelta` events, while they are written if possible, at the latest before the call itself; a
-    call whose arguments needed a repair after that is invalid.
+    callable tools. The names and arguments of calls are matched to their definitions. ``generation_prompt``: the chat
+    template's text before the output, which may have opened reasoning; None if unknown. If it is unknown and the format
+    always opens reasoning in the prompt, the output is assumed to begin in reasoning, until an answer ends without
+    closing it. ``turn``: any string that distinguishes this turn from the other turns of the conversation, so that call
+    ids differ. ``policy``: how a call must be written and where it may appear: ``strict``, ``safe``, ``lenient``, or a
+    `ParsePolicy`. ``stream_arguments``: also emit each call's arguments as `ToolCallDelta` events. They are emitted
+    while the model writes them if possible, and otherwise before the call. A call whose arguments needed a repair after
+    that is invalid.
 
-    `feed` and `close` never raise on any text, and the events do not depend on how the text was split (adjacent deltas
-    joined). Raises UsageError for an unknown format, for text after `close`, and for anything that is not a str.
+    `feed` and `close` never raise an error because of the text. The events do not depend on how the text was split,
+    apart from the split of adjacent deltas. Raises UsageError for an unknown format, for text after `close`, and for an
+    argument of `feed` that is not a str.
     """
 
     def __init__(
@@ -62,7 +64,7 @@ class Parser:
         self._is_closed = False
 
     def feed(self, text: str) -> list[Event]:
-        """Return the events that ``text`` completes. A call is returned whole, as soon as it is closed."""
+        """Return the events that ``text`` completes. A call is returned as one event, as soon as it is closed."""
         if self._is_closed:
             raise UsageError("this parser is closed; make a new Parser for the next turn")
         if not isinstance(text, str):
@@ -70,8 +72,11 @@ class Parser:
         return self._segmenter.feed(text)
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
-        """Return the last events. ``finish_reason``: the server's, so that a call cut off by a length limit is not
-        accepted."""
+        """Return the last events.
+
+        ``finish_reason``: the reason that the server reported. A call that was cut off by a length limit is not
+        accepted.
+        """
         if self._is_closed:
             return []
         self._is_closed = True
@@ -94,7 +99,7 @@ def parse(
 
 
 def _explain_type_error(value: object) -> str:
-    """Explain to the developer which value to pass."""
+    """Explain to the developer which type to pass."""
     match value:
         case None:
             advice = "a response without content has None: pass message.content or ''"
@@ -109,7 +114,7 @@ def _explain_type_error(value: object) -> str:
 
 
 def _starts_in_reasoning(generation_prompt: str | None, formats: tuple[Format, ...]) -> bool:
-    """Return whether the output begins inside reasoning, by the prompt if known, else by the format's default."""
+    """Return whether the output begins inside reasoning, by the prompt if it is known, else by the format's default."""
     if generation_prompt is None:
         return len(formats) == 1 and formats[0].starts_in_reasoning
     prompt = generation_prompt.lower()

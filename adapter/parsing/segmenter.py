@@ -1,13 +1,13 @@
-"""Split a model's text into answer, reasoning and calls: one state machine for every format.
+"""Split a model's text into answer, reasoning and calls, with one state machine for every format.
 
-The machine is a generator that reads a `StreamBuffer`, keeps a `ParseState` and fills an `EventBuffer`; formats
-contribute markers and body readers through their tables. It decides where a call may appear:
+The state machine is a generator that reads a `StreamBuffer`, updates a `ParseState` and fills an `EventBuffer`. The
+tables of the formats contribute markers and body readers. The state machine decides where a call may appear:
 
-- at a format's marker, unless it is quoted in inline code or a code fence;
-- as bare or fenced JSON that begins a line, when nothing but calls follows it
-  until the end of the message: until then it is buffered, and becomes text otherwise;
-- never in reasoning, unless reasoning never closes and the call is its end, of a tool that only reads
-  (Qwen3.5 forgets ``</think>`` before a call).
+- at a format's marker, unless inline code or a code fence quotes the marker;
+- as bare or fenced JSON that begins a line, if nothing but calls follows until the end of the message. The JSON is
+  buffered until then, and otherwise becomes text;
+- in reasoning only if the reasoning never closes, the call ends it, and the tool only reads (Qwen3.5 forgets
+  ``</think>`` before a call).
 """
 
 from __future__ import annotations
@@ -49,17 +49,18 @@ longer text is split to keep the total cost linear."""
 
 _closing_fence = markers_for(FENCE)
 _BEGINS_MARKERLESS = re.compile(r"\s*+(?:[\w.-]*+(?:[:\[{]|\Z)|analysis[^a-z\s]|assistant[cf])")
-"""The beginning of an answer without its markers: a word and a colon, bracket or brace (or part of them), or the words
-of Harmony's headers."""
+"""The beginning of an answer whose opening markers were stripped: a word and a colon, bracket or brace (or a prefix of
+these), or the words of Harmony's headers."""
 
 
 class Segmenter:
     """Turn text into events. Never raises on any text; the cost is linear in the text.
 
     ``normalise`` matches a decoded call to the session's tools. ``id_seed`` makes the ids of this turn differ from
-    those of other turns. ``assumes_reasoning``: the format's default, not the prompt, places the beginning in
-    reasoning. ``drafts_count``: accept calls that end unclosed reasoning. ``stream_arguments``: emit a call's arguments
-    while they are being written. ``fallback``: formats whose calls are also parsed, at markers of their own.
+    those of other turns. ``assumes_reasoning``: the text begins in reasoning by the format's default, and not because
+    the prompt opened it. ``drafts_count``: accept calls at the end of unclosed reasoning. ``stream_arguments``: emit a
+    call's arguments while the model writes them. ``fallback``: formats whose calls are also parsed, at their own
+    markers.
     """
 
     def __init__(
@@ -124,14 +125,14 @@ class Segmenter:
         return self._drain_events()
 
     def _resume(self, piece: str) -> list[Event]:
-        """Return the events that ``piece``, which was fed, completes."""
+        """Return the events that ``piece``, just fed to the buffer, completes."""
         next(self._machine)
         if self._state.progress is not None:
             self._output.events += self._state.progress.report_from(self._source, piece)
         return self._drain_events()
 
     def _wait(self, mode: Mode) -> Reader[None]:
-        """Wait for more text, which belongs to ``mode`` up to the next marker."""
+        """Wait for more text, which is of kind ``mode`` up to the next marker."""
         self._state.mode = mode
         yield
         self._state.mode = UNDECIDED
@@ -161,7 +162,7 @@ class Segmenter:
         output.flush_whitespace(as_text=state.last in (NOTHING, CONTENT))
 
     def _read_head(self) -> Reader[None]:
-        """Parse text that is only valid at the beginning of an answer."""
+        """Parse markup that is only valid at the beginning of an answer."""
         header = yield from skip_echoed_header(self._source)
         if header:
             self._output.add_markup(header)
@@ -190,13 +191,13 @@ class Segmenter:
             yield from self._handle_part(kind, marker)
 
     def _find_quote_reason(self, kind: str) -> str:
-        """Return why a marker here is only quoted: a key of `REJECTION_REASONS`, or "" if it is effective."""
+        """Return the reason why a marker here is only quoted: a key of `REJECTION_REASONS`, or ""."""
         line = self._state.line
         reason = line.quoted_after("\n") if kind[0] == "\n" else line.quote_reason
         return "" if reason == "quotation" and kind not in self._tables.openers else reason
 
     def _handle_part(self, kind: str, marker: str) -> Reader[None]:
-        """Handle a marker that begins or ends reasoning, an answer or a turn; elsewhere it is text."""
+        """Handle a marker that begins or ends reasoning, an answer or a turn. In other contexts, the marker is text."""
         state, output, tables = self._state, self._output, self._tables
         if kind in tables.reasoning and (
             state.line.is_blank or state.has_calls or (yield from begins_block(self._source))
@@ -234,14 +235,14 @@ class Segmenter:
             output.add_text(marker)
 
     def _reject(self, reason: str, length: int) -> None:
-        """Record why the last ``length`` characters are not a call."""
+        """Record the ``reason`` why the last ``length`` characters are not a call."""
         end = self._source.offset
         self._output.reject(reason, end - length, end)
 
     # --------------------------------------------------------------- reasoning
 
     def _read_unopened_reasoning(self) -> Reader[None]:
-        """Parse text that begins in reasoning, or with the marker that opens it."""
+        """Parse text that begins in reasoning, or with the marker that opens reasoning."""
         yield from skip_space(self._source, self._state.space)
         repeated = yield from take_marker(self._source, markers_for(*self._tables.reasoning))
         if repeated:
@@ -276,9 +277,10 @@ class Segmenter:
         output.end_section()
 
     def _read_draft(self, opener: str) -> Reader[str]:
-        """Parse a call in reasoning: it is reasoning, unless the reasoning never closes and the call ends the text.
+        """Parse a call in reasoning. It remains reasoning, unless the reasoning never closes and the call ends the
+        text.
 
-        Returns the closing marker, "" at the end.
+        Returns the closing marker; "" at the end of the text.
         """
         held = [opener]
         closing = yield from read_until(self._source, self._tables.reasoning_ends, held)
@@ -294,7 +296,7 @@ class Segmenter:
         return closing
 
     def _parse_only_calls(self, text: str) -> list[Event]:
-        """Return the events of ``text`` if it consists of calls of tools that only read; else nothing."""
+        """Return the events of ``text`` if it consists of calls of tools that only read, or else an empty list."""
         inner = self._new_segmenter(in_reasoning=False, drafts_count=False)
         events = [*inner.feed(text), *inner.close(None)]
         only_calls = all(isinstance(event, ToolCall | MarkupDelta | ToolCallProgress) for event in events)
@@ -349,7 +351,7 @@ class Segmenter:
                 yield from self._read_call(CallOpener("", read), "")
 
     def _read_bare(self) -> Reader[None]:
-        """Parse JSON at the beginning of a line: a call if nothing but calls follows."""
+        """Parse JSON at the beginning of a line. It is a call if nothing but calls follows."""
         span: list[str] = []
         result, _ = yield from self._read_body(self._tables.bare, span)
         raw = "".join(span)
@@ -360,7 +362,7 @@ class Segmenter:
             self._output.add_calls(self._call_events.events_for(result, raw))
 
     def _read_fence(self) -> Reader[None]:
-        """Parse a code fence: a call if it holds only that and nothing but calls follows; else text."""
+        """Parse a code fence. It is a call if it contains only a call and nothing but calls follows."""
         span = [FENCE]
         kind = yield from take_until(self._source, "\n", FENCE_KIND + 1, span)
         is_closed, marker, result = False, "", TEXT
@@ -380,7 +382,7 @@ class Segmenter:
             self._state.line.end_quotation()
 
     def _find_fenced_reader(self, span: list[str]) -> Reader[tuple[str, BodyReader | None]]:
-        """Return the opening marker of a call that begins the code fence, and its reader, which may be None."""
+        """Return the opening marker of a call that begins the code fence, and its reader or None."""
         char = yield from skip_space(self._source, span)
         if char and char in "{[":
             return "", self._tables.fenced
@@ -388,7 +390,7 @@ class Segmenter:
         return marker, self._tables.openers[marker.lower()].read if marker else None
 
     def _closes_fence(self, span: list[str]) -> Reader[bool]:
-        """Return whether nothing else follows in the code fence. The end of the text also closes it."""
+        """Return whether the code fence closes here. The end of the text also closes it."""
         yield from skip_space(self._source, span)
         closing = yield from take_marker(self._source, _closing_fence, span)
         return bool(closing) or (self._source.is_empty and not self._source.was_cut)
@@ -407,7 +409,7 @@ class Segmenter:
         return result, progress
 
     def _hold(self, result: BodyResult, raw: str, *, is_marked: bool) -> None:
-        """Buffer calls that count only if nothing but calls follows; text stays text."""
+        """Buffer calls that are accepted only if nothing but calls follows. Rejected calls remain text."""
         is_first = self._state.last is NOTHING
         reason = (
             self._call_events.rejection_reason(result, is_marked=is_marked, is_first=is_first) if result.calls else ""

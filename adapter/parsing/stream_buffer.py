@@ -1,8 +1,9 @@
-"""Buffer for text that arrives in pieces, and the functions that take text from it.
+"""A buffer for text that arrives in chunks, and the functions that take text from it.
 
-A reader is a generator: it takes text from a `StreamBuffer` and yields when it needs more. It is resumed when more has
-arrived, or when the text has ended (``source.final``). Every decision depends only on the text, never on its split,
-because a piece that may still become a marker is waited for; each character is examined a bounded number of times.
+A reader is a generator that takes text from a `StreamBuffer` and yields when it needs more. It is resumed when more
+text has arrived, or when the text has ended (``source.final``). Every decision depends only on the text and never on
+its chunks, because a reader waits as long as the last characters may become a marker. Each character is examined a
+bounded number of times.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ _spaces = re.compile(f"[{SPACE}]+")
 
 
 class ValueSink:
-    """Collect a long value into ``span``.
+    """Collect a long value in ``span``.
 
-    While its reader waits, a piece whose beginning does not match ``stop_pattern`` cannot change the reader's state; it
-    may be added without resuming the reader.
+    While the reader of the value waits, a chunk whose beginning does not match ``stop_pattern`` cannot change the
+    reader's state. Such a chunk may be added without resuming the reader.
     """
 
     __slots__ = ("_start", "span", "stop_pattern")
@@ -38,12 +39,12 @@ class ValueSink:
 
     def take(self, piece: str) -> None:
         self.span.append(piece)
-        if len(self.span) - self._start >= 256:  # a piece of four characters takes sixty bytes
+        if len(self.span) - self._start >= 256:  # a chunk of four characters needs sixty bytes
             self.span[self._start :] = ["".join(self.span[self._start :])]
             self._start += 1
 
     def wait(self, source: StreamBuffer) -> Reader[None]:
-        """Yield for text that did not go into the sink."""
+        """Yield until text arrives that was not added to the sink."""
         if source.is_empty:
             source.sink = self
         yield
@@ -51,7 +52,7 @@ class ValueSink:
 
 
 class StreamBuffer:
-    """The text not yet taken. ``finish_reason`` is known once the text is ``final``."""
+    """The text that was not taken yet. ``finish_reason`` is known once the text is ``final``."""
 
     __slots__ = ("_before", "_searched", "final", "finish_reason", "position", "sink", "text")
 
@@ -75,7 +76,7 @@ class StreamBuffer:
         return self._before + len(self.text)
 
     def since(self, offset: int) -> str:
-        """Return the text from ``offset`` on; the offset must lie in the last piece."""
+        """Return the text from ``offset`` on. The buffer must still contain the text at ``offset``."""
         return self.text[max(0, offset - self._before) :]
 
     def feed(self, piece: str) -> None:
@@ -84,11 +85,11 @@ class StreamBuffer:
         self.position = 0
 
     def skip(self, piece: str) -> None:
-        """Take ``piece``, the next text after everything else was taken, without examining it."""
+        """Take ``piece`` without examining it. All earlier text must already be taken."""
         self._before += len(piece)
 
     def push_back(self, text: str) -> None:
-        """Put text back in front of the rest."""
+        """Put ``text`` back in front of the remaining text."""
         start = self.position - len(text)
         if start >= 0 and self.text.startswith(text, start):
             self.position = start
@@ -98,13 +99,13 @@ class StreamBuffer:
             self.position = 0
 
     def rest(self) -> str:
-        """Take all buffered text."""
+        """Take all buffered text and return it."""
         rest = self.text[self.position :]
         self.position = len(self.text)
         return rest
 
     def scan(self, markers: MarkerSet) -> tuple[str, str]:
-        """Take the text up to the next marker, and the marker; "" for it if none has arrived (yet)."""
+        """Take the text up to the next marker, and the marker. Return both; the marker may be ""."""
         found = markers.search(self.text, self.position)
         start = self.position
         if found is not None and (
@@ -118,10 +119,10 @@ class StreamBuffer:
         return self.text[start : self.position], ""
 
     def search(self, markers: MarkerSet, end: int) -> Found | None:
-        """Return the first marker from here on that ends by ``end``. Takes nothing.
+        """Return the next marker that ends by ``end``. Takes nothing.
 
-        Ranges already searched are remembered, so that a row of opening markers does not search all the following text
-        repeatedly.
+        Ranges that were already searched are remembered, so that a row of opening markers does not search all following
+        text repeatedly.
         """
         here = self.offset
         begin, clear = self._searched.get(markers, (here, here))
@@ -134,13 +135,13 @@ class StreamBuffer:
         return found
 
     def may_continue(self, found: Found, markers: MarkerSet) -> bool:
-        """Return whether a longer marker may still be arriving in place of this one."""
+        """Return whether ``found`` may be the beginning of a longer marker that is still arriving."""
         if self.final or len(self.text) - found[0] >= markers.longest or not markers.overlap:
             return False
         return markers.may_start_with(self.text[found[0] :])
 
     def is_within(self, found: Found, markers: MarkerSet) -> bool:
-        """Return whether a marker that began earlier and contains this one may still be arriving."""
+        """Return whether ``found`` may be inside a longer marker that began earlier and is still arriving."""
         return markers.nests and markers.partial_start(self.text, self.position) < found[0]
 
     @property
@@ -155,7 +156,7 @@ class StreamBuffer:
 
 
 def read_until(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[str]:
-    """Take text into ``span`` up to the next marker. Return the marker, taken but not in ``span``; "" at the end."""
+    """Take text into ``span`` up to the next marker. Take and return the marker, which is "" at the end of the text."""
     sink = ValueSink(span, markers.stop_pattern)
     while True:
         plain, marker = source.scan(markers)
@@ -175,14 +176,14 @@ def take_through(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> R
 
 
 def skip_to(source: StreamBuffer, markers: MarkerSet, span: list[str]) -> Reader[str]:
-    """Take text into ``span`` up to the next marker, which is not taken. Return it; "" at the end."""
+    """Take text into ``span`` up to the next marker. Return the marker, which is not taken; "" at the end."""
     marker = yield from read_until(source, markers, span)
     source.push_back(marker)
     return marker
 
 
 def skip_space(source: StreamBuffer, span: list[str]) -> Reader[str]:
-    """Take whitespace into ``span``. Return the character after it, not taken; "" at the end."""
+    """Take whitespace into ``span``. Return the next character, which is not taken; "" at the end."""
     while True:
         found = _spaces.match(source.text, source.position)
         if found is not None:
@@ -196,13 +197,13 @@ def skip_space(source: StreamBuffer, span: list[str]) -> Reader[str]:
 
 
 def wait_for_character(source: StreamBuffer) -> Reader[None]:
-    """Wait until there is a character to look at, or the text has ended."""
+    """Wait until a character is available or the text has ended."""
     while source.is_empty and not source.final:
         yield
 
 
 def take_marker(source: StreamBuffer, markers: MarkerSet, span: list[str] | None = None) -> Reader[str]:
-    """Take the marker at this position, into ``span`` if given. Return it, or ""."""
+    """Take the marker that begins here, and add it to ``span`` if that is a list. Return the marker, or ""."""
     while True:
         found = markers.match(source.text, source.position)
         if found is not None and not source.may_continue(found, markers):
@@ -217,7 +218,7 @@ def take_marker(source: StreamBuffer, markers: MarkerSet, span: list[str] | None
 
 
 def peek_after_space(source: StreamBuffer, markers: MarkerSet) -> Reader[tuple[str, str]]:
-    """Return the character and the marker that come after whitespace, or "". Takes nothing."""
+    """Return the character and the marker after any whitespace, each "" by default. Takes nothing."""
     ahead: list[str] = []
     char = yield from skip_space(source, ahead)
     marker = yield from take_marker(source, markers, ahead)
@@ -226,14 +227,14 @@ def peek_after_space(source: StreamBuffer, markers: MarkerSet) -> Reader[tuple[s
 
 
 def is_next(source: StreamBuffer, markers: MarkerSet) -> Reader[bool]:
-    """Return whether one of ``markers`` comes next. Takes nothing."""
+    """Return whether the text continues with one of ``markers``. Takes nothing."""
     marker = yield from take_marker(source, markers)
     source.push_back(marker)
     return bool(marker)
 
 
 def give_back(source: StreamBuffer, span: list[str], start: int) -> list[str]:
-    """Put back all text taken into ``span`` from ``start`` on. Return it, for `take_again`."""
+    """Put back all text that was taken into ``span`` from the index ``start`` on. Return it, for `take_again`."""
     taken = span[start:]
     del span[start:]
     source.push_back("".join(taken))
@@ -241,7 +242,7 @@ def give_back(source: StreamBuffer, span: list[str], start: int) -> list[str]:
 
 
 def take_again(source: StreamBuffer, span: list[str], taken: list[str]) -> None:
-    """Undo `give_back`: take the same text again."""
+    """Undo `give_back`: take the text ``taken`` again."""
     span.extend(taken)
     source.position += sum(map(len, taken))
 
@@ -249,9 +250,9 @@ def take_again(source: StreamBuffer, span: list[str], taken: list[str]) -> None:
 def peek_match(
     source: StreamBuffer, pattern: re.Pattern[str], limit: int, may_continue: Callable[[str], object]
 ) -> Reader[re.Match[str] | None]:
-    """Return the match of ``pattern`` with the next ``limit`` characters, which are not taken.
+    """Return the match of ``pattern`` in the next ``limit`` characters, which are not taken.
 
-    Waits for more text as long as ``may_continue`` accepts the text so far as a possible beginning.
+    Waits for more text while ``may_continue`` accepts the text so far as the beginning of a match.
     """
     while True:
         ahead = source.text[source.position : source.position + limit]
@@ -268,7 +269,7 @@ def take_match(source: StreamBuffer, found: re.Match[str], span: list[str]) -> N
 
 
 def take_cut_marker(source: StreamBuffer, literal: str, span: list[str]) -> bool:
-    """Take the beginning of ``literal`` into ``span`` where the text ends within it. Return whether it does."""
+    """If the text ends within ``literal``, take that part into ``span``. Return whether it does."""
     rest = source.text[source.position :]
     is_cut = source.final and rest != "" and literal.startswith(rest.lower())
     if is_cut:
@@ -277,9 +278,10 @@ def take_cut_marker(source: StreamBuffer, literal: str, span: list[str]) -> bool
 
 
 def take_cut_tags(source: StreamBuffer, limit: int, span: list[str]) -> bool:
-    """Take the rest into ``span`` if it begins with a tag and was cut within ``limit`` characters.
+    """If the rest begins with a tag and was cut within ``limit`` characters, take it into ``span``. Return whether it
+    was.
 
-    The rest may be a call in other tags, which are parsed only outside these.
+    The rest may be a call in other tags, which cannot be parsed inside the current ones.
     """
     rest = source.text[source.position : source.position + limit + 1]
     is_cut = source.was_cut and rest.startswith("<") and len(rest) <= limit
@@ -288,9 +290,9 @@ def take_cut_tags(source: StreamBuffer, limit: int, span: list[str]) -> bool:
 
 
 def take_until(source: StreamBuffer, stop: str, limit: int, span: list[str]) -> Reader[str | None]:
-    """Take text up to and including the string ``stop`` into ``span``; return it without ``stop``.
+    """Take text up to and including the string ``stop`` into ``span``. Return the text without ``stop``.
 
-    Returns None, with nothing taken, if ``stop`` does not occur within ``limit`` characters or the text ends first.
+    Returns None and takes nothing if ``stop`` does not occur within ``limit`` characters or the text ends first.
     """
     while True:
         end = source.text.find(stop, source.position, source.position + limit)

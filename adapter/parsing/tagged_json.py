@@ -1,7 +1,7 @@
 """Parse calls written as JSON between markers.
 
-A stray quote would hide every marker from a reader that tracks quotes: if the text ends that way, it falls back to the
-first marker at which the body can be parsed.
+A stray quote would hide every later marker from a reader that tracks quotes. If the reader finds no end of the body, it
+falls back to the first marker at which the body can be parsed.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class TaggedJson:
     """Parse ``JSON<closing>`` after its opening marker. An instance is a `BodyReader`.
 
     ``arguments_key``: this format's key for the arguments. ``name``: the tool, if the marker names it; the JSON is then
-    only the arguments. ``may_list``: the format puts several calls between one pair of markers. ``reshape``: convert a
-    value in a shape of the format's own to the common one.
+    only the arguments. ``may_list``: the format writes several calls between one pair of markers. ``reshape``: function
+    that converts a value from the format's own shape to the common one.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class TaggedJson:
         return (yield from self._read_in_pieces(source, span, context))
 
     def _read_complete(self, source: StreamBuffer, span: list[str], context: ReadContext) -> BodyResult | None:
-        """Parse the usual case, with all of it present: one valid value and then the closing marker."""
+        """Parse one valid value and the closing marker, which is the usual case; None if they have not arrived."""
         value = decode_strict(source.text, source.position, before=self.closing)
         if value is None:
             return None
@@ -110,9 +110,10 @@ class TaggedJson:
         return self._fall_back(source, span, start, context)
 
     def _take_values(self, source: StreamBuffer, span: list[str]) -> Reader[tuple[bool, str]]:
-        """Take values, tracking quotes: return whether they are complete and valid, and the marker that ended them.
+        """Take values while tracking quotes. Return whether they are complete and valid, and the marker that ended
+        them.
 
-        (False, "") means that stray quotes or brackets misled the count, or that the text ended.
+        Returns (False, "") if stray quotes or brackets misled the count, or if the text ended.
         """
         while True:
             start = len(span)
@@ -157,7 +158,7 @@ class TaggedJson:
         return ""
 
     def _swallows_a_call(self, span: Sequence[str], start: int, result: BodyResult) -> bool:
-        """Return whether a string that a stray quote left open spans this call's end and the beginning of another."""
+        """Return whether a string left open by a stray quote contains this call's end and the next call's beginning."""
         if not result.calls or "unescaped-quote" not in result.fixes:
             return False
         after_close = "".join(span[start:]).lower().split(self.closing.lower())[1:]
@@ -167,7 +168,7 @@ class TaggedJson:
         return marker.lower() == self.closing.lower()
 
     def _close_result(self, marker: str, result: BodyResult, source: StreamBuffer, span: list[str]) -> BodyResult:
-        """Return ``result`` with the repairs that its end needs: closed, misspelt, or not closed at all."""
+        """Return ``result`` with a repair if the closing marker is misspelt or missing."""
         if self._is_close(marker):
             span.append(marker)
             return result
@@ -182,7 +183,7 @@ class TaggedJson:
         return result.adding("missing-close-tag")
 
     def _fall_back(self, source: StreamBuffer, span: list[str], start: int, context: ReadContext) -> BodyResult:
-        """Use the first marker at which the body can be parsed, after tracking quotes found no end."""
+        """End the body at the first marker at which it can be parsed, because tracking quotes found no end."""
         body = "".join(span[start:])
         end = 0
         for _ in range(MAX_ATTEMPTS):
@@ -214,7 +215,7 @@ class TaggedJson:
         return self._build_result(values, context, sum(map(len, span[:start]))).adding(*fixes)
 
     def _decode_string(self, text: str) -> Value | None:
-        """Return the string that ``text`` is, if it takes the place of arguments."""
+        """Return the JSON string that ``text`` consists of, if the body is only arguments; None otherwise."""
         start = len(text) - len(text.lstrip())
         if self.name is None or not text.startswith('"', start):
             return None
@@ -238,7 +239,7 @@ class TaggedJson:
 
 
 def spell_out_name(value: Json) -> Json:
-    """Return ``{"NAME": {...}}``, or a list of such objects, in the common shape; anything else unchanged."""
+    """Convert ``{"NAME": {...}}``, or a list of such objects, to the common shape. Return any other value unchanged."""
     if isinstance(value, list):
         return [spell_out_name(item) for item in value]
     if isinstance(value, dict) and len(value) == 1:
@@ -249,7 +250,7 @@ def spell_out_name(value: Json) -> Json:
 
 
 def require_json(read: BodyReader) -> BodyReader:
-    """Return a reader that requires JSON; otherwise the marker before it is a word in prose."""
+    """Return a reader that requires JSON. Without JSON, the marker before it is a word in prose."""
 
     def read_json(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         char = yield from skip_space(source, span)

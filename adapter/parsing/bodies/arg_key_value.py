@@ -6,9 +6,9 @@
     <arg_key>KEY</arg_key>
     <arg_value>value, unescaped, over any number of lines</arg_value>
 
-Families spell the tags differently, and some put a marker after the name or leave out the tag that closes a key
-(`KeyValueTags`). Values are not escaped; `raw_value` finds their ends. A name alone is a call without arguments; a name
-before ``{`` has its arguments as one JSON object.
+Families spell the tags differently. Some write a marker after the name or omit the tag that closes a key
+(`KeyValueTags`). Values are not escaped; `raw_value` finds their ends. A name without pairs is a call without
+arguments. A name before ``{`` has its arguments as one JSON object.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from adapter.parsing.stream_buffer import (
 from adapter.parsing.tagged_json import TaggedJson
 
 NAME_LIMIT = 200
-"""Maximum length of a name or key; longer text is prose with a stray marker in it."""
+"""Maximum length of a name or key; longer text is prose that contains a stray marker."""
 
 _end_of_thought = MarkerSet("</think>")
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
@@ -50,7 +50,7 @@ _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 @dataclass(frozen=True, slots=True)
 class KeyValueTags:
-    """One family's tags of a call and its pairs.
+    """One family's tags around a call and its pairs.
 
     ``separator``: an optional marker between the name and the pairs. ``key_close``: "" if the value's opening tag ends
     the key. ``type``: the tags around the value's type, which may precede the value. ``section_close``: a tag that may
@@ -71,7 +71,7 @@ class KeyValueTags:
     def with_affixes(
         cls, prefix: str = "", suffix: str = "", *, section_close: str, separator: str = "", type: str = ""
     ) -> KeyValueTags:
-        """Return the common tags with ``prefix`` and ``suffix`` around each word; ``type``: the word for a type."""
+        """Return the usual tags, with ``prefix`` and ``suffix`` around their words. ``type``: the word for a type."""
 
         def pair(word: str) -> tuple[str, str]:
             return f"<{prefix}{word}{suffix}>", f"</{prefix}{word}{suffix}>"
@@ -86,14 +86,14 @@ class KeyValueTags:
 
 
 GLM = KeyValueTags(separator="<tool_sep>", section_close="</tool_calls>")
-"""The tags of GLM and of the families that adopted them; Hunyuan 3 has the separator and the section."""
+"""The tags of GLM and of the families that adopted them. Hunyuan 3 writes the separator and the section."""
 
 
 class KeyValueReader:
     """Parse a call after its opening tag.
 
-    ``own``: names of the formats that write these tags; the shared envelope's tags are also own where the format's
-    ``tool_call_body`` is pairs.
+    ``own``: names of the formats that write these tags. The tags of the shared ``<tool_call>`` envelope also belong to
+    a format whose ``tool_call_body`` is pairs.
     """
 
     def __init__(self, tags: KeyValueTags, own: tuple[str, ...] = ()) -> None:
@@ -128,7 +128,7 @@ class KeyValueReader:
         return context.expected_format in self.own or (self.tags is GLM and context.tool_call_body == "pairs")
 
     def __call__(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult | None]:
-        """Return the call; None, with nothing taken, if no name in this layout comes next."""
+        """Return the call; None, with nothing taken, if the text does not begin with a name in this layout."""
         ahead: list[str] = []
         call = yield from self._take_name(source, ahead, context)
         if call is None:
@@ -143,7 +143,7 @@ class KeyValueReader:
             return error.result
 
     def read(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        """Parse the call, also as JSON; anything else is text. A `BodyReader`, for tags that no other family shares."""
+        """Parse the call, which may also be JSON. A `BodyReader`, for tags of a single family."""
         char = yield from skip_space(source, span)
         if not char:
             return CUT if context.at_line_start or source.was_cut else TEXT
@@ -153,7 +153,7 @@ class KeyValueReader:
         return TEXT if result is None else result
 
     def _take_name(self, source: StreamBuffer, ahead: list[str], context: ReadContext) -> Reader[PendingCall | None]:
-        """Take a name if a pair's tag, JSON, or the call's end follows it."""
+        """Take a name if the tag of a pair, JSON, or the call's end follows it."""
         name = yield from _take_word(source)
         ahead.append(name)
         char = yield from skip_space(source, ahead)
@@ -189,7 +189,7 @@ class KeyValueReader:
     def _split_glued_key(
         self, call: PendingCall, ahead: list[str], source: StreamBuffer, context: ReadContext
     ) -> PendingCall | None:
-        """Return the call whose name was glued to a key, its opening tag missing; the key is given back."""
+        """Return the call and give back the key if the call's name is glued to a key; None otherwise."""
         for tool in sorted(context.tools.values(), key=lambda tool: -len(tool.name)):
             key = call.name.removeprefix(tool.name)
             if key != call.name and key in tool.properties:
@@ -199,7 +199,7 @@ class KeyValueReader:
         return None
 
     def _peek_key(self, source: StreamBuffer) -> Reader[str]:
-        """Return the key that comes next with its closing tag, or "". Takes nothing."""
+        """Return the next key if its closing tag follows, or "". Takes nothing."""
         limit = NAME_LIMIT + len(self._key_end) + 1
         found = yield from peek_match(source, self._key_before_close, limit, lambda _: True)
         return found[1].strip() if found else ""
@@ -265,7 +265,7 @@ class KeyValueReader:
         value: list[str] = []
 
         def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
-            """Accept only the tool's own keys, not yet given, as the next pair where the value has no end."""
+            """Accept the next pair if its key is a parameter of the tool without an argument so far."""
             return call.expects((yield from self._peek_key(source)))
 
         closing = yield from self._value.take(source, value, may_begin)
@@ -285,10 +285,9 @@ class KeyValueReader:
         call.add_text(key, text, {"type": type} if type else None)
 
     def _read_value_open(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[tuple[bool, str]]:
-        """Take the value's opening tag, and doubled tags or its type before it. Return whether it is present, and the
-        type.
+        """Take the value's opening tag, with doubled tags or the value's type before it.
 
-        If the opening tag is missing, the value begins at once.
+        Returns whether the opening tag is present, and the type. If the tag is missing, the value begins here.
         """
         type = ""
         while True:
@@ -322,9 +321,10 @@ def _take_word(source: StreamBuffer) -> Reader[str]:
 def encode_call(
     tags: KeyValueTags, name: str, arguments: JsonObject, *, gap: str = "", key_end: str = "", value_end: str = ""
 ) -> str:
-    """Encode a call. ``gap`` follows its name, ``key_end`` and ``value_end`` the tags that close a key and a value.
+    """Encode a call. ``gap`` follows the name. ``key_end`` and ``value_end`` follow the closing tags of a key and a
+    value.
 
-    One JSON object replaces the pairs if a pair could not be parsed back, since nothing can be escaped.
+    All pairs are replaced by one JSON object if one of them could not be parsed back, because values cannot be escaped.
     """
     if any(_is_ambiguous(tags, key, value) for key, value in arguments.items()):
         body = json.dumps(arguments, ensure_ascii=False) + value_end
@@ -338,5 +338,4 @@ def encode_call(
 
 
 def _is_ambiguous(tags: KeyValueTags, key: str, value: Json) -> bool:
-    """Return whether a pair could not be parsed back."""
     return reads_as_null(value) or is_ambiguous_pair(key, encode_unescaped(value), tags.all, "<>\n")

@@ -1,4 +1,4 @@
-"""Collect arguments that are written one by one in tags; one may be repeated, or be a CDATA section."""
+"""Collect arguments that are written one by one in tags. An argument may be repeated, or be a CDATA section."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 
 
 class BodyError(Exception):
-    """Stops parsing a body that is invalid or (`CUT_OFF`, the default) ends too early."""
+    """Stops the parsing of a body that is invalid or (`CUT_OFF`, the default) ends too early."""
 
     def __init__(self, error: str = CUT_OFF, *, result: BodyResult | None = None) -> None:
         super().__init__(error)
@@ -33,17 +33,17 @@ class PendingCall:
     tool: Tool | None
     arguments: JsonObject = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
-    """The arguments that have begun, including the current one."""
+    """Keys of the arguments that have begun, including the current argument."""
     fixes: dict[str, None] = field(default_factory=dict)
     problem: str | None = None
-    """The reason why the call is invalid, although it can be parsed to its end."""
+    """The reason why the call is invalid although it can be parsed to its end."""
 
     def has_parameter(self, key: str) -> bool:
         """Return whether the tool is known and declares ``key``."""
         return self.tool is not None and key in self.tool.properties
 
     def expects(self, key: str) -> bool:
-        """Return whether ``key`` is a parameter of the tool that has not been given yet."""
+        """Return whether ``key`` is a parameter of the tool that has no argument yet."""
         return key not in self.keys and self.has_parameter(key)
 
     def schema_of(self, key: str) -> JsonObject | None:
@@ -61,7 +61,7 @@ class PendingCall:
         add_value(self.arguments, key, value, self.schema_of(key), self.fixes)
 
     def check_end(self, key: str, text: str, opens: Sequence[str], closes: Sequence[str]) -> None:
-        """Reject the call if the value ``text``, closed by one of ``closes``, seems to be closed twice."""
+        """Reject the call if ``text``, a value that one of ``closes`` closed, seems to be closed twice."""
         if twice := has_ambiguous_end(text, opens, closes):
             self.problem = ambiguous_end_message(self.name, key, twice)
 
@@ -72,7 +72,7 @@ class PendingCall:
 
 
 def without_cdata(text: str, fixes: dict[str, None]) -> str:
-    """Return the content if ``text`` is one CDATA section, which is a repair; else ``text``."""
+    """Return the content of ``text`` if it is one CDATA section, and record the repair. Otherwise return ``text``."""
     data = _CDATA.fullmatch(text)
     if data is None:
         return text
@@ -81,12 +81,12 @@ def without_cdata(text: str, fixes: dict[str, None]) -> str:
 
 
 def add_text(arguments: JsonObject, key: str, text: str, schema: JsonObject | None, fixes: dict[str, None]) -> None:
-    """Add the value written as ``text``, with the type that ``schema`` declares."""
+    """Add the value written as ``text``, converted to the type that ``schema`` declares."""
     add_value(arguments, key, coerce_text(without_cdata(text, fixes), schema), schema, fixes)
 
 
 def add_value(arguments: JsonObject, key: str, value: Json, schema: JsonObject | None, fixes: dict[str, None]) -> None:
-    """Add ``value``. Of a repeated argument a list takes all values, anything else the last one."""
+    """Add ``value``. A repeated argument becomes a list of all values if its type is a list, or else the last."""
     if key in arguments:
         fixes["repeated-argument"] = None
         if schema and "array" in schema_types(schema):
@@ -102,17 +102,17 @@ def _items(value: Json) -> list[Json]:
 
 
 def encode_unescaped(value: Json) -> str:
-    """Return a string unchanged, any other value as JSON."""
+    """Return a string unchanged, and any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def is_ambiguous_pair(key: str, text: str, tags: Iterable[str], forbidden: str) -> bool:
-    """Return whether an unescaped ``text`` contains one of ``tags``, or ``key`` cannot be written in a tag."""
+    """Return whether the unescaped ``text`` contains one of ``tags``, or ``key`` cannot be written in a tag."""
     lowered = text.lower()
     is_plain_key = key != "" and key == key.strip() and not any(char in key for char in forbidden)
     return not is_plain_key or any(tag.lower() in lowered for tag in tags)
 
 
 def reads_as_null(value: Json) -> bool:
-    """Return whether ``value`` is a word that is parsed back as null if a parameter may be null."""
+    """Return whether ``value`` is a word that would be parsed back as null for a nullable parameter."""
     return isinstance(value, str) and value.strip().lower() in ("null", "none")

@@ -1,4 +1,4 @@
-"""Parse calls written with arrows and options, a fallback of MiniMax M2 and others when their own tags are stripped.
+"""Parse calls written with arrows and options. MiniMax M2 and other models write them if their own tags are stripped.
 
 ::
 
@@ -9,7 +9,7 @@
     }}
     [/TOOL_CALL]
 
-Values are JSON, or words without quotes; the arguments may also be one JSON object, or ``KEY => value``. The marker is
+A value is JSON, or words without quotes. The arguments may also be one JSON object, or ``KEY => value``. The marker is
 plain text, so it counts only at the beginning of a line and before a call of a tool of the session.
 """
 
@@ -39,7 +39,7 @@ from adapter.tools.tool import Tool
 OPEN, CLOSE = "[TOOL_CALL]", "[/TOOL_CALL]"
 
 HEAD_LIMIT = 200
-"""Maximum number of characters before the arguments; longer text is prose after the marker."""
+"""Maximum number of characters before the arguments; longer text after the marker is prose."""
 
 _HEAD = re.compile(
     r"\{\s*[\"']?(?:tool|tool_name|name)[\"']?\s*(=>|:)\s*[\"']([\w.:/-]+)[\"']\s*,?\s*"
@@ -86,7 +86,7 @@ def read_arrow_call(source: StreamBuffer, span: list[str], context: ReadContext)
 
 
 def _take_end(source: StreamBuffer, span: list[str]) -> Reader[bool]:
-    """Take the brace that ends the call, further braces and the closing marker. Return whether the marker is there."""
+    """Take the closing braces and the closing marker. Return whether the marker is present."""
     gap: list[str] = []
     while True:
         yield from skip_space(source, gap)
@@ -102,7 +102,7 @@ def _take_end(source: StreamBuffer, span: list[str]) -> Reader[bool]:
 
 
 def _add_arguments(call: PendingCall, text: str) -> None:
-    """Add the arguments in ``text``, which begins with their brace. Raises FormatError."""
+    """Add the arguments in ``text``, which begins with the brace around them. Raises FormatError."""
     whole = decode_strict(text)
     if whole is not None and isinstance(whole.value, dict):
         call.arguments = whole.value
@@ -117,7 +117,7 @@ def _add_arguments(call: PendingCall, text: str) -> None:
 
 
 def _add(call: PendingCall, key: str, text: str, position: int) -> int:
-    """Add the value at ``position`` and return its end; an option without a value is true. Raises FormatError."""
+    """Add the value at ``position`` and return its end. An option without a value is true. Raises FormatError."""
     if _NEXT.match(text, position):
         call.add_value(key, True)
         return position

@@ -1,11 +1,11 @@
-"""Parse a call in one ``<call:`` tag, which Gemma and Gemini write where their own tokens do not reach.
+"""Parse a call in a ``<call:`` tag, which Gemma and Gemini write if they do not produce their own tokens.
 
 ::
 
-    <call:default_api:NAME{key:value,...}/>        as Gemma's own call (`gemma_call`); the end is also > or </call>
-    <call:default_api:NAME>{JSON}</call>           the end also names the call
+    <call:default_api:NAME{key:value,...}/>        like Gemma's own call (`gemma_call`); may also end with > or </call>
+    <call:default_api:NAME>{JSON}</call>           the closing tag may contain the name
 
-It counts at the beginning of a line, for a tool of the session.
+The tag counts only at the beginning of a line, and for a tool of the session.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Parse calls inside a section: the section has markers of its own, and so has each call in it.
+"""Parse calls inside a section. The section has its own markers, and so does each call in it.
 
 ::
 
     <section> <call>...</call> <call>...</call> </section>
 
-A call is emitted as soon as it is closed, so the section is not parsed as a whole: its opening marker is parsed
-together with the first call, further calls open on their own, and its closing marker is a stray closer. A section
-marker followed by anything else was only mentioned.
+A call is emitted as soon as it is closed, so the section is not parsed as a whole. Its opening marker is parsed
+together with the first call, later calls are parsed at their own opening markers, and its closing marker is a stray
+closer. A section marker before any other text was only mentioned.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ from adapter.parsing.stream_buffer import (
 from adapter.parsing.tagged_json import TaggedJson
 
 NOISE_LIMIT = 200
-"""Maximum number of characters between a section's marker and its first call."""
+"""Maximum number of characters between a section's opening marker and its first call."""
 
 ERROR_LIMIT = 2_000
-"""Maximum length of a closed section without a call that counts as a failed call."""
+"""Maximum length of a closed section without calls that is reported as a failed call."""
 
 
 class CallSection:
     """The markers of a section and of the calls in it.
 
-    ``read_call`` parses a call after any of ``call_opens``. ``misspelt``: spellings of the opening markers that the
-    format does not have. ``calls_anywhere``: a call without a section also counts in the middle of a line.
-    ``may_be_json``: JSON in place of such calls is also parsed; each of ``closes`` then belongs to its opening marker.
+    ``read_call``: reader of a call after any marker of ``call_opens``. ``misspelt``: spellings of the opening markers
+    that the format does not define. ``calls_anywhere``: a call without a section also counts in the middle of a line.
+    ``may_be_json``: the section may contain JSON in place of such calls; each marker of ``closes`` then belongs to the
+    opening marker at the same index.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class CallSection:
         return result.repaired(*fixes)
 
     def read_alone(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        """Parse a call after its own opening marker: the next of a section, or one without a section."""
+        """Parse a call after its own opening marker: a later call of a section, or a call without a section."""
         if not (self._calls_anywhere or context.at_line_start or context.after_call):
             return TEXT
         fixes = self._spelling_fixes(span[-1])
@@ -129,7 +130,7 @@ class CallSection:
         return self._end_without_call(text, at_line_start)
 
     def _end_without_call(self, text: str, at_line_start: bool) -> BodyResult:
-        """Return the result of a section that closes before any call: empty, or not a call."""
+        """Return the result for a section that closes before any call: an empty result, or text that is not a call."""
         if not text.strip():
             return BodyResult()
         if not at_line_start:

@@ -1,4 +1,4 @@
-"""Parse the block that Continue teaches to models without native tool calls, with or without its code fence.
+"""Parse the block that Continue teaches to models without native tool calling, with or without its code fence.
 
 Format: core/tools/systemMessageTools/toolCodeblocks of continuedev/continue::
 
@@ -9,7 +9,7 @@ Format: core/tools/systemMessageTools/toolCodeblocks of continuedev/continue::
     END_ARG
     ```
 
-A value is JSON or unescaped text, on lines of its own.
+A value is JSON or unescaped text, on separate lines.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from adapter.parsing.stream_buffer import (
 OPEN = "TOOL_NAME:"
 
 LINE_LIMIT = 200
-"""Maximum length of a label's line; longer text is prose."""
+"""Maximum length of a line with a label; longer text is prose."""
 
 _begin, _end = markers_for("BEGIN_ARG:"), markers_for("\nEND_ARG")
 
 
 def read_labelled_block(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the body after ``TOOL_NAME:`` at the beginning of a line: a call of a tool of the session."""
+    """Parse the body after ``TOOL_NAME:`` at the beginning of a line, if it calls a tool of the session."""
     if not context.at_line_start:
         return TEXT
     context.may_be_text = True
@@ -69,7 +69,7 @@ def read_labelled_block(source: StreamBuffer, span: list[str], context: ReadCont
 
 
 def _take_line(source: StreamBuffer, span: list[str]) -> Reader[str]:
-    """Take the rest of the line without its end, and return it without surrounding spaces; "" if it is too long."""
+    """Take the rest of the line. Return it without surrounding whitespace; "" if it is too long."""
     line: list[str] = []
     text = yield from take_until(source, "\n", LINE_LIMIT, line)
     if text is None:

@@ -1,4 +1,4 @@
-"""Parse calls in the control tokens that DeepSeek V3, R1 and V3.1 and Step 3 share, with different bodies.
+"""Parse calls between the control tokens that DeepSeek V3, R1 and V3.1 and Step 3 share. Their bodies differ.
 
 ::
 
@@ -12,8 +12,8 @@
     <steptml:invoke name="NAME">...</steptml:invoke><｜tool_call_end｜>
     <｜tool▁calls▁end｜>
 
-The call shows which release wrote it, so every body is parsed, with any expected format. Distilled and quantized models
-also write the tokens with ASCII bars and other gaps.
+The call shows which release wrote it, so every body is parsed, whatever format is expected. Distilled and quantized
+models also write the tokens with ASCII bars, or with other characters between the words.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from adapter.parsing.stream_buffer import (
 from adapter.parsing.tagged_json import TaggedJson
 
 HEAD_LIMIT = 300
-"""Maximum number of characters of a call before its arguments; longer text is prose with a stray token in it."""
+"""Maximum number of characters of a call before its arguments; longer text is prose that contains a stray token."""
 
 TYPED_HEADS, UNTYPED_HEADS = "deepseek typed heads", "deepseek untyped heads"
 """Body variants: DeepSeek V3 writes ``function`` and a separator before the name, V3.1 only the name."""
 
 TYPED_NAME = "function="
-"""Prefix of a name in distilled models: the word that V3 writes before the separator."""
+"""Prefix of a name in distilled models. It is the word that V3 writes before the separator."""
 
 STEP_TAGS = XmlInvokeTags(
     call=("<steptml:invoke",),
@@ -52,7 +52,7 @@ STEP_TAGS = XmlInvokeTags(
 
 
 def _spellings(words: str) -> tuple[str, ...]:
-    """Return a token as DeepSeek's tokenizer spells it, as Step's does, and then as models misspell it."""
+    """Return the spellings of a token: DeepSeek's tokenizer's, Step's, and the misspellings that models write."""
     return tuple(f"<{bar}{words.replace(' ', gap)}{bar}>" for bar in "｜|" for gap in "▁_ ")
 
 
@@ -97,7 +97,7 @@ def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
     yield from skip_space(source, span)
     yield from take_marker(source, _fence, span)
     result = yield from TaggedJson(opening, opening.replace("begin", "end"), name=name)(source, span, context)
-    if is_typed:  # the fence is the format's own
+    if is_typed:  # the format's normal spelling has a fence
         result = result.without_fixes("code-fence")
     other = UNTYPED_HEADS if is_typed else TYPED_HEADS
     return result.repaired("foreign-body") if other in context.body_variants else result
@@ -116,7 +116,7 @@ STRAYS = (*CALLS_END, *CALL_END)
 
 
 def read_step_invoke(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse Step's element without the tokens around it, at the beginning of a line."""
+    """Parse Step's ``steptml:invoke`` element without the tokens around it, at the beginning of a line."""
     if not context.at_line_start:
         return TEXT
     result = yield from _read_step_invoke(source, span, context)

@@ -1,4 +1,4 @@
-"""Parse DSML, the elements in which DeepSeek V3.2 and later write calls; the releases differ in a few words.
+"""Parse DSML, the elements in which DeepSeek V3.2 and later releases write calls. The releases differ in a few words.
 
 ::
 
@@ -8,11 +8,11 @@
     </｜DSML｜invoke>
     </｜DSML｜function_calls>
 
-``string="false"`` marks a JSON value. All spellings are parsed, whichever release is expected. Models also leave out
-the underscore, double the bars or write ASCII ones. GigaChat 3.5 writes the same elements as GCML.
+``string="false"`` marks a JSON value. All spellings are parsed, whatever release is expected. Models also omit the
+underscore, double the bars or write ASCII bars. GigaChat 3.5 writes the same elements as GCML.
 
-Sometimes DeepSeek V4 writes ``<function>`` with the name in an element in place of the section and the call's tag. This
-counts at the beginning of a line, for a tool of the session.
+Sometimes DeepSeek V4 omits the section and the call's tag, and writes ``<function>`` and an element with the name. This
+counts only at the beginning of a line, and for a tool of the session.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _openers(language: str) -> tuple[CallOpener, ...]:
 
 @lru_cache
 def _function_body(language: str) -> XmlInvokeReader:
-    """Return a parser of the parameters after ``<function>`` and a name, with any of the closing tags."""
+    """Return a parser of the parameters after ``<function>`` and a name. It accepts any of the closing tags."""
     tags = _all_tags(language)
     return XmlInvokeReader(
         tags._replace(
@@ -115,13 +115,13 @@ def _read_function(
     source.push_back(parameter)
     if not name or not closes or not parameter or context.tools.match(name) is None:
         source.push_back("".join(ahead))
-        return TEXT  # also a quotation of a tool's description
+        return TEXT  # for example a quotation of a tool's description
     span.extend(ahead)
     return (yield from body.read_named(name, FUNCTION, source, span, context)).repaired("misspelt-open-tag")
 
 
 def _put_first(tags: Sequence[str], word: str) -> tuple[str, ...]:
-    """Return ``tags`` with the spelling of ``word``, which is the one to write, in front."""
+    """Return ``tags`` with the spelling of ``word`` first, because encoders write the first spelling."""
     preferred = next(tag for tag in tags if tag.removesuffix(">").endswith(f"｜{word}"))
     return (preferred, *(tag for tag in tags if tag != preferred))
 
@@ -136,10 +136,10 @@ def dsml_format(
     result: str,
     language: str = "DSML",
 ) -> Format:
-    """Build the format of one release. ``section``: name of the section; ``gap`` precedes the other words.
+    """Build the format of one release. ``section``: name of the section. ``gap``: text before each of the other words.
 
-    ``result``: the text around a tool's result, with ``{}`` for it and ``{name}`` for the tool. ``language``: the word
-    between the bars.
+    ``result``: template for a tool's result, in which ``{}`` is the result and ``{name}`` the tool. ``language``: the
+    word between the bars.
     """
     all_tags = _all_tags(language)
     tags = XmlInvokeTags(

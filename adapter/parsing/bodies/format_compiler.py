@@ -1,7 +1,7 @@
-"""Compile a `FormatSpec` to a `Format`: a table over the body parsers of this folder.
+"""Compile a `FormatSpec` to a `Format`, a table that refers to the body parsers of this folder.
 
-If several families share a marker, the parser that knows all of them is used, with its knowledge of the models' typical
-errors. Otherwise a parser is built with the spec's own markers.
+If several families share a marker, the compiler uses the parser that knows all of them and their models' typical
+errors. Otherwise it builds a parser with the markers of the spec.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ MAX_MARKER = 200
 
 
 MAX_BRACKETS = 50
-"""Maximum number of brackets at which the JSON around a name is searched."""
+"""Maximum number of brackets from which the JSON around a name is searched."""
 
 
 class UnsupportedLayoutError(Exception):
-    """``str(error)`` names the part of the spec that no parser supports."""
+    """Raised for a spec that no parser supports. ``str(error)`` names the unsupported part."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledReaders:
-    """The body-dependent parts of a format's table.
+    """The part of a format's table that depends on its body.
 
-    ``closers``: markers that are never content on their own; ``tokens``: further markers that must not be stripped.
+    ``closers``: markers that are never content on their own. ``tokens``: additional markers that must not be stripped.
     """
 
     openers: tuple[CallOpener, ...] = ()
@@ -67,7 +67,7 @@ class CompiledReaders:
 
 
 def compile_format(spec: FormatSpec) -> Format:
-    """Return the format. Raises UnsupportedLayoutError."""
+    """Return the format that ``spec`` describes. Raises UnsupportedLayoutError."""
     readers = _COMPILERS[spec.body](spec)
     closers = tuple(dict.fromkeys(marker for marker in readers.closers if is_marker(marker)))
     openers = readers.openers
@@ -105,7 +105,7 @@ def compile_format(spec: FormatSpec) -> Format:
 
 
 def is_marker(text: str) -> bool:
-    """Return whether ``text`` is unlikely in prose: it has a bracket, a bar or the like."""
+    """Return whether ``text`` is unlikely in prose, because it contains a bracket, a bar or a similar character."""
     return (
         len(text) > 2 and re.search(r"[^\w\s.,:;!?'\"(){}-]", text) is not None and re.search(r"\w", text) is not None
     )
@@ -155,7 +155,7 @@ _SHARED_JSON = {
 
 
 def json_around(text: str, word: str) -> tuple[int, int, Json]:
-    """Return start, end and value of the outermost JSON object or list that contains ``word``.
+    """Return the start, end and value of the outermost JSON object or list that contains ``word``.
 
     Raises UnsupportedLayoutError.
     """
@@ -172,7 +172,7 @@ def json_around(text: str, word: str) -> tuple[int, int, Json]:
 
 
 def _find_own_fixes(value: Json, key: str) -> set[str]:
-    """Return the repairs that calls in the family's own spelling would be reported with."""
+    """Return the repairs that would be reported for a call in the family's normal spelling."""
     try:
         return {fix for call in extract_calls(value, key) for fix in call.fixes}
     except FormatError:
@@ -180,7 +180,7 @@ def _find_own_fixes(value: Json, key: str) -> set[str]:
 
 
 def _ignore_fixes(read: BodyReader, fixes: set[str]) -> BodyReader:
-    """Return a reader like ``read`` that does not report ``fixes``, which are this format's own spelling."""
+    """Return a reader like ``read`` that does not report ``fixes``, because they are this format's normal spelling."""
 
     def read_own(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         return (yield from read(source, span, context)).without_fixes(*fixes)
@@ -231,7 +231,7 @@ def _compile_named_json(spec: FormatSpec) -> CompiledReaders:
 
 
 def _marker_and_prefix(head: str) -> tuple[str, str]:
-    """Split ``head`` into the marker before a name and the word that belongs to the name (``functions.``)."""
+    """Split ``head`` into the marker before a name and the prefix of the name (``functions.``)."""
     found = re.fullmatch(r"(.*\W)?([A-Za-z_]+\.)", head, re.DOTALL)
     return (found[1].rstrip(), found[2]) if found and found[1] and found[1].strip() else (head, "")
 
@@ -309,7 +309,7 @@ def _compile_pairs(spec: FormatSpec) -> CompiledReaders:
 
 
 def _tags_in(text: str) -> list[str]:
-    """Return the tags of which ``text`` consists, without whitespace; other words count as tags."""
+    """Return the tags that ``text`` consists of, without whitespace. A word between tags counts as a tag."""
     return re.findall(r"<[^<>]*>|\[\[[^\[\]]*\]\]|\[[^\[\]]*\]|[^\s<\[]+", text)
 
 

@@ -1,8 +1,8 @@
-"""`FormatSpec`: a declarative description of how a family writes calls, as the text around names, keys and values.
+"""`FormatSpec`: a declarative description of how a family writes calls, by the text around names, keys and values.
 
-`adapter.prompting.deriving` infers a spec by rendering a chat template; `adapter.parsing.bodies.format_compiler`
-compiles it to a format. In ``head``, ``middle`` and ``tail`` ``{number}`` is the call's number, from 0, and ``{id}`` an
-id.
+`adapter.prompting.deriving` infers a spec by rendering a chat template. `adapter.parsing.bodies.format_compiler`
+compiles the spec to a format. In ``head``, ``middle`` and ``tail``, ``{number}`` is the call's number, which starts at
+0, and ``{id}`` is an id.
 """
 
 from __future__ import annotations
@@ -21,9 +21,17 @@ from adapter.tools.coercion import type_name
 Body: TypeAlias = Literal[
     "json", "named json", "labels", "function", "pairs", "elements", "python", "gemma", "channels"
 ]
-"""Kind of the body: an object with the name in it; the name and then the arguments, after a marker or after labels;
-``<function=NAME>`` with parameters; keys and values between tags; elements with attributes; Python; Gemma's objects;
-messages with the recipient in their headers."""
+"""Kind of the body.
+
+- json: an object that contains the name.
+- named json, labels: the name and then the arguments, after a marker or after labels.
+- function: ``<function=NAME>`` with parameters.
+- pairs: keys and values between tags.
+- elements: elements with attributes.
+- python: Python calls.
+- gemma: Gemma's objects.
+- channels: messages whose headers name the recipient.
+"""
 
 NUMBER, ID = "{number}", "{id}"
 
@@ -32,9 +40,10 @@ NUMBER, ID = "{number}", "{id}"
 class KeyValueLayout:
     """The text around keys and values: ``first`` key opening value ``following`` key opening value ``last``.
 
-    ``openings``: by the value's JSON type, at least for "string"; "other" is the default. Strings are unescaped, all
-    else is JSON. ``none``: the text after the name if there are no arguments. ``in_place``: the text around one JSON
-    object with all arguments, which is also parsed, since nothing in a pair can be escaped.
+    ``openings``: the text before a value, by the value's JSON type. "string" is required; "other" is the default for
+    the remaining types. Strings are written unescaped, other values as JSON. ``none``: the text after the name if there
+    are no arguments. ``in_place``: the text around one JSON object with all arguments. This object replaces the pairs
+    if a value cannot be written in a pair, since nothing there can be escaped; it is also parsed.
     """
 
     first: str
@@ -50,14 +59,14 @@ class KeyValueLayout:
 
 @dataclass(frozen=True, slots=True)
 class FormatSpec:
-    """``section`` surrounds all calls, ``between`` separates two; one call is ``head`` name ``middle`` arguments
-    ``tail``.
+    """``section`` surrounds all calls, and ``between`` separates two of them. One call is ``head`` name ``middle``
+    arguments ``tail``.
 
-    ``arguments_key``: the key in an object with the name in it, "" if the name is the key. ``colon``, ``comma`` and
-    ``indent``: of the JSON. ``is_text``: the arguments are JSON in a JSON string. ``pairs``: for bodies with pairs,
-    ``head`` then ends before the name, and ``middle`` and ``tail`` are empty. ``quote``: around Gemma's strings.
-    ``keeps_space``: the space before a call belongs to the answer. ``result``: the text around a result, with ``{}``
-    for it. The rest is as in `Format`.
+    ``arguments_key``: the key of the arguments in an object that contains the name; "" if the name is the key.
+    ``colon``, ``comma`` and ``indent``: layout of the JSON. ``is_text``: the arguments are JSON in a JSON string.
+    ``pairs``: layout of a body with pairs; ``head`` then ends before the name, and ``middle`` and ``tail`` are empty.
+    ``quote``: quote around Gemma's strings. ``keeps_space``: the space before a call belongs to the answer. ``result``:
+    template for a tool result, in which ``{}`` is the result. The remaining fields are those of `Format`.
     """
 
     name: str
@@ -88,7 +97,7 @@ class FormatSpec:
         return f"{self.section[0]}{self.between.join(each)}{self.section[1]}"
 
     def encode_call(self, name: str, arguments: JsonObject, number: int = 0) -> str:
-        """Encode one call, without the text around all of them."""
+        """Encode one call, without the text around all calls."""
         if self.body == "gemma":
             return f"{self.head}{gemma_call.encode_call(name, arguments, self.quote)}{self.tail}"
         if self.body == "python":

@@ -7,8 +7,8 @@
     value  = string | number | true | false | null | "[" (value ("," value)*)? "]" | object
     string = QUOTE any text QUOTE | a JSON string
 
-QUOTE is a token of the family's own (``<|"|>``, ``<escape>``), so that strings need no escapes; a string that contains
-the token itself can only be a JSON string, in which tokens are not tracked.
+QUOTE is a token of the family (``<|"|>``, ``<escape>``), so strings need no escapes. A string that contains this token
+can only be written as a JSON string, in which tokens are not tracked.
 """
 
 from __future__ import annotations
@@ -83,10 +83,11 @@ class GemmaCall:
         return self._decode(head.group(1), text, marker, source, span)
 
     def read_bare(self, source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-        """Parse a call of a tool of the session without its opening token, which a server stripped or the model left
-        out.
+        """Parse a call of a tool of the session whose opening token is missing, because a server stripped it or the
+        model omitted it.
 
-        Without ``call:`` its name must be the tool's own, and its first argument one of the tool's.
+        If ``call:`` is missing as well, the name must be exactly the tool's, and the first argument one of its
+        parameters.
         """
         found = yield from peek_call(source, context, _BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
         if found is None:
@@ -98,7 +99,7 @@ class GemmaCall:
         return (yield from self(source, span, context)).repaired("missing-open-tag")
 
     def _take_body(self, source: StreamBuffer, body: list[str]) -> Reader[str]:
-        """Take text up to a marker outside strings, and return the marker; "" at the end."""
+        """Take text up to a marker outside strings. Return the marker; "" at the end."""
         while True:
             token = yield from read_until(source, self._tokens, body)
             if token.lower() == self.quote:
@@ -139,7 +140,7 @@ class GemmaCall:
 
 
 def _may_be_named(ahead: str, context: ReadContext) -> bool:
-    """Return whether ``ahead`` may continue as the name of a tool of the session and its first argument."""
+    """Return whether ``ahead`` may be the beginning of the name of a tool of the session and its first argument."""
     name = ahead.lstrip().partition("{")[0]
     return any(tool.startswith(name) for tool in context.tools) and _MAY_BE_NAMED.fullmatch(ahead) is not None
 
@@ -158,7 +159,7 @@ _CLOSINGS = {"{": "}", "(": ")", "[": "]"}
 
 
 class _GemmaReader:
-    """One pass over the text, recursing once per level of nesting. ``closed``: missing brackets may be added."""
+    """A recursive parser that reads the text in one pass. ``closed``: missing brackets may be added."""
 
     def __init__(self, text: str, quote: str, closed: bool) -> None:
         self.text, self.quote, self.closed = text, quote, closed
@@ -205,7 +206,7 @@ class _GemmaReader:
         return items
 
     def take_end(self, closing: str) -> bool:
-        """Take the end of the container, adding a missing bracket. Return whether it ends here."""
+        """Take the closing bracket, adding it if it is missing. Return whether the container ends here."""
         char = self.peek()
         if char == closing:
             self.position += 1

@@ -6,8 +6,8 @@
     <|start|>assistant<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{...}<|call|>
     <|start|>assistant to=functions.NAME<|channel|>commentary json<|message|>{...}<|call|>
 
-The prompt ends with ``<|start|>assistant``, so that an answer begins inside a header. The header alone determines the
-kind of its message, even if the text quotes markers.
+The prompt ends with ``<|start|>assistant``, so an answer begins inside a header. Only the header determines the kind of
+its message, even if the text quotes markers.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from adapter.tools.call_shapes import DecodedCall
 START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"
 END, CALL, RETURN = "<|end|>", "<|call|>", "<|return|>"
 ENDS = (END, CALL, RETURN, "<|eom|>", "<|eot|>")
-"""Tokens that end a message, the last two in Muse Glimmer."""
+"""Tokens that end a message. Only Muse Glimmer writes the last two."""
 
 ASSISTANT = START + "assistant"
 SPACED = START + " assistant"
 
 HEADER_WORDS = "header words"
-"""Body variant: headers whose tokens were stripped are plain words."""
+"""Body variant: the tokens of headers were stripped, so headers are plain words."""
 
 HEADER_LIMIT = 400
 """Maximum length of a header; longer text is prose that mentions a marker."""
@@ -63,7 +63,7 @@ _REASONING_WITHOUT_TOKENS = OpaqueSection(
 _SECTIONS = {"analysis": _REASONING, "commentary": _CONTENT, "final": _CONTENT}
 
 _NOT_TOOLS = ("assistant", "user", "all")
-"""Recipients that are parties of the conversation."""
+"""Recipients that are participants of the conversation, and not tools."""
 
 # Possessive, so that other text is rejected in linear time.
 _HEADER = re.compile(
@@ -95,8 +95,7 @@ _elements = MarkerSet(*invoke_tags.SECTION.opens)
 
 
 def read_message(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the text after ``<|channel|>``, ``<|start|>assistant`` or ``to=``: the rest of the header, and a call's
-    text."""
+    """Parse the rest of a header after ``<|channel|>``, ``<|start|>assistant`` or ``to=``, and the text of a call."""
     opening = "".join(span)
     if not context.at_line_start and opening == CHANNEL:
         return TEXT
@@ -131,7 +130,7 @@ def read_message(source: StreamBuffer, span: list[str], context: ReadContext) ->
 
 
 def _take_space(source: StreamBuffer, span: list[str]) -> Reader[None]:
-    """Take the single space that a tokenizer put after the header."""
+    """Take the single space that a tokenizer added after the header."""
     yield from wait_for_character(source)
     if source.text.startswith(" ", source.position):
         span.append(" ")
@@ -139,7 +138,7 @@ def _take_space(source: StreamBuffer, span: list[str]) -> Reader[None]:
 
 
 def read_rest_of_header(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse `` to=NAME...`` at the very beginning: the prompt contained ``<|start|>assistant``."""
+    """Parse `` to=NAME...`` at the very beginning, after a prompt that ended with ``<|start|>assistant``."""
     ahead: list[str] = []
     yield from skip_space(source, ahead)
     marker = yield from take_marker(source, _to)
@@ -153,7 +152,7 @@ def read_rest_of_header(source: StreamBuffer, span: list[str], context: ReadCont
 
 
 def _read_without_message(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse ``to=NAME {...}`` at the very beginning, all tokens stripped, for a tool of the session."""
+    """Parse ``to=NAME {...}`` at the very beginning if all tokens were stripped, for a tool of the session."""
     found = yield from peek_match(source, _STRIPPED, HEADER_LIMIT, _MAY_BE_STRIPPED.fullmatch)
     if found is None or context.tools.match(found[1]) is None:
         return TEXT
@@ -164,9 +163,9 @@ def _read_without_message(source: StreamBuffer, span: list[str], context: ReadCo
 
 
 def read_without_tokens(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse ``analysisWe need ...``: all tokens were stripped, so that headers are words in the text.
+    """Parse ``analysisWe need ...`` if all tokens were stripped, so that headers are words in the text.
 
-    ``assistantfinal`` and ``assistantcommentary to=NAME`` end such reasoning. With another expected format the first
+    ``assistantfinal`` and ``assistantcommentary to=NAME`` end such reasoning. If another format is expected, the first
     word may be a name: ``analysisResult is a list.``
     """
     if HEADER_WORDS not in context.body_variants:
@@ -190,18 +189,17 @@ def _may_be_without_tokens(ahead: str) -> bool:
 
 
 def _calls_tool(text: str, end: str, context: ReadContext) -> bool:
-    """Return whether ``text`` is the rest of a complete header that calls a tool of the session, and so not a
-    quotation."""
+    """Return whether ``text`` is the rest of a complete header, and not a quotation, that calls a known tool."""
     header = text[: text.lower().find(end.lower())] if end.lower() == MESSAGE else ""
     names = _RECIPIENT.findall(header) if _HEADER.fullmatch(header) else []
     return any(context.tools.match(name.removeprefix("functions.")) for name in names)
 
 
 def _read_broken_header(source: StreamBuffer, span: list[str], closed: str, end: str) -> BodyResult:
-    """Parse a header without ``<|message|>``: after a channel's name, the text belongs to that channel.
+    """Parse a header without ``<|message|>``. After a channel's name, the text belongs to that channel.
 
-    ``closed``: the header's text if ``end`` closes the message, as gpt-oss begins about one turn in 25 at temperature 1
-    (``<|channel|>??<|end|>``): words are reasoning, other text is dropped.
+    ``closed``: the header's text if ``end`` closes the message (``<|channel|>??<|end|>``). gpt-oss begins about one
+    turn in 25 like this at temperature 1. Words in ``closed`` are reasoning; other text is dropped.
     """
     name_match = _KNOWN_CHANNEL.match(source.text, source.position)
     if span[-1].lower() == CHANNEL and closed and not _WORD.search(_HEADER_WORDS.sub("", closed)):

@@ -8,8 +8,8 @@
     </invoke>
     </function_calls>
 
-Each of the tags may have a namespace, not always the same one. Tags do not declare a value's type: the tool's
-definition does. They are plain words and not control tokens, so a call without a section must begin a line.
+Each tag may have a namespace, and the namespaces may differ. The tool's definition, and not a tag, declares a value's
+type. The tags are plain words and not control tokens, so a call without a section must begin a line.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags, section_encode
 MINIMAX, ANTHROPIC, DOTS, ATEM = "minimax:tool_call", "function_calls", "dots_function_call", "atem:function_calls"
 
 NAMESPACES = ("", "antml:", "atem:", "minimax:", "anthropic:", "claude:", "mcp:", "tool:", "ns:")
-"""Namespaces of the tags. Markers are literals, so these are the ones that models have been seen to write."""
+"""Namespaces of the tags. Markers are literals, so these are the namespaces that models have been seen to write."""
 
 _SECTIONS = (ANTHROPIC, MINIMAX, DOTS, *(namespace + ANTHROPIC for namespace in NAMESPACES[1:]))
 
 
 def _tags(section: str, namespace: str) -> XmlInvokeTags:
-    """Return all spellings, those to write first."""
+    """Return all spellings of the tags, beginning with the spelling that encoders write."""
     namespaces = (namespace, *(other for other in NAMESPACES if other != namespace))
     sections = (section, *(other for other in _SECTIONS if other != section))
     return XmlInvokeTags(
@@ -57,5 +57,5 @@ OPENERS = SECTION.openers
 
 
 def calls_encoder(section: str, namespace: str = "") -> Callable[[list[tuple[str, JsonObject]]], str]:
-    """Return an encoder that writes calls in the section of that name."""
+    """Return an encoder that writes calls in the section called ``section``."""
     return section_encoder(_tags(section, namespace), None)

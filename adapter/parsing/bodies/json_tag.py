@@ -1,4 +1,4 @@
-"""Parse calls written as JSON in a pair of tags, for formats that differ in nothing else.
+"""Parse calls written as JSON in a pair of tags, for formats that differ only in their tags.
 
 ::
 
@@ -7,7 +7,7 @@
     {"name": ..., "arguments": {...}}
     </longcat_tool_call>
 
-The body is parsed by `tagged_json`; without JSON after it an opening tag is text.
+`tagged_json` parses the body. Without JSON after it, an opening tag is text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from adapter.parsing.tagged_json import TaggedJson
 
 
 def json_tag_reader(opening: str, closing: str) -> BodyReader:
-    """Return a parser of one call or a list of calls after ``opening``; a list is these tags' normal use."""
+    """Return a parser of one call or a list of calls after ``opening``. A list is not reported as a repair."""
     read_json = TaggedJson(opening, closing)
 
     def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:

@@ -1,4 +1,4 @@
-"""Parse a name and then its arguments as one JSON object, between markers given by a spec.
+"""Parse a name followed by its arguments as one JSON object, between the markers of a spec.
 
 ::
 
@@ -8,7 +8,7 @@
     <|tool_call_begin|>functions.get_time:0<|tool_call_argument_begin|>{}<|tool_call_end|>
     <function=get_time>{}</function>
 
-For formats without other rules; the parsers for DeepSeek, Kimi and Mistral know their models' typical errors.
+Used for formats without special rules. The parsers for DeepSeek, Kimi and Mistral know their models' typical errors.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class NameThenJsonReader:
     """Parse the body after ``opening``. An instance is a `BodyReader`.
 
     ``prefix``: text before each name (``functions.``). ``separators``: the markers between the name and the arguments,
-    in order; an id may come between two of them, and models omit it together with the first. Without any, the name ends
-    at its line's end or at the brace. ``is_numbered``: a colon and a number follow the name. ``closing``: "" if the
-    call ends with its braces; none of ``ends`` can then occur in it.
+    in order. An id may come between two separators; models omit it together with the first separator. Without
+    separators, the name ends at the end of its line or at the brace. ``is_numbered``: a colon and a number follow the
+    name. ``closing``: "" if the call ends with its braces; none of ``ends`` can then occur in the call.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class NameThenJsonReader:
         return UntaggedJson("arguments", after_marker=True, name=name, ends=self._ends)
 
     def _name(self, text: str) -> str:
-        """Return the name in ``text``, "" if it is invalid."""
+        """Return the name in ``text``; "" if the name is invalid."""
         name = text.strip().removeprefix(self._prefix)
         if self._is_numbered:
             name = re.sub(r":\d+\Z", "", name)
@@ -99,7 +99,7 @@ class NameThenJsonReader:
 
 
 def after_word(read: BodyReader) -> BodyReader:
-    """Return a reader for a marker that is a plain word: within a line it accepts only calls of known tools."""
+    """Return a reader for a marker that is a plain word. Within a line, it accepts only calls of known tools."""
 
     def read_after_word(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
         if context.at_line_start or context.after_call:

@@ -1,4 +1,4 @@
-"""Parse calls whose arguments are nested elements with names of their own, a token before each tag.
+"""Parse calls whose arguments are nested elements named after the parameters. A token precedes each tag.
 
 ::
 
@@ -8,8 +8,8 @@
     T<KEY>T<INNER>valueT</INNER>T</KEY>                     an object
     T</invoke>
 
-Only a tag with the token counts, so that values need no escaping. The tool's definition declares a value's type;
-without one, text that is a number, true, false or null is converted. One JSON object may replace the elements.
+Only a tag after the token counts, so values need no escaping. The tool's definition declares a value's type. Without a
+definition, text that is a number, true, false or null is converted. One JSON object may replace the elements.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TAG_LIMIT = 300
 """Maximum length of a tag; longer text follows a stray token."""
 
 VALUE_LIMIT = 2_000
-"""Maximum length of the rest of a value after a call's tag in it."""
+"""Maximum length of the rest of a value after a call's tag inside the value."""
 
 ITEM = "item"
 
@@ -44,7 +44,7 @@ _RESERVED = ("invoke", "tool_call", "parameter")
 
 @dataclass(slots=True)
 class _Element:
-    """An element so far: text, or child elements."""
+    """The part of an element that was parsed so far: text, or child elements."""
 
     key: str
     schema: Mapping[str, Json]
@@ -52,7 +52,7 @@ class _Element:
     children: list[tuple[str, Json]] = field(default_factory=list)
 
     def child(self, key: str) -> _Element:
-        """Return the element that ``key`` opens in this one, with its part of the schema."""
+        """Return the child element that the tag ``key`` opens, with its part of the schema."""
         inner = select_branch(self.schema, "array").get("items") if key == ITEM and self.may_be_list else None
         inner = inner or (select_branch(self.schema, "object").get("properties") or {}).get(key)
         return _Element(key, inner if isinstance(inner, dict) else {})
@@ -165,7 +165,7 @@ class NestedElements:
         return found is not None and found[1] == f"/{key}"
 
     def _cut(self, source: StreamBuffer, span: list[str]) -> BodyResult:
-        """Take the rest if the text ends within a tag; otherwise it is not a tag."""
+        """Take the rest and return an error if the text ends within a tag. Otherwise the token is not part of a tag."""
         rest = source.text[source.position :]
         if not source.final or len(rest) >= TAG_LIMIT or "\n" in rest or ">" in rest:
             return TEXT
@@ -180,14 +180,14 @@ def _close(nested: list[_Element]) -> str:
 
 
 def _guess_value(text: str) -> Json:
-    """Convert a value without a schema: a number, true, false or null if the text is exactly that."""
+    """Convert a value without a schema. Text that is exactly a number, true, false or null becomes that value."""
     bare = text.strip()
     found = decode_strict(bare) if bare[:1] not in ("", '"', "{", "[") else None
     return found.value if found is not None and found.end == len(bare) else text
 
 
 def encode_call(token: str, name: str, arguments: JsonObject) -> str:
-    """Encode a call as elements; as one JSON object in ``<invoke>`` if elements could not be parsed back."""
+    """Encode a call as elements, or as one JSON object in ``<invoke>`` if elements could not be parsed back."""
     try:
         body = "".join(_encode(token, key, value, at_top=True) for key, value in arguments.items())
     except ValueError:
@@ -196,7 +196,7 @@ def encode_call(token: str, name: str, arguments: JsonObject) -> str:
 
 
 def _encode(token: str, key: str, value: Json, *, at_top: bool = False) -> str:
-    """Encode one element. Raises ValueError if it would be parsed as something else."""
+    """Encode one element. Raises ValueError if the element would be parsed as another value."""
     if not _KEY.fullmatch(key) or key in _RESERVED or len(f"</{key}>") > TAG_LIMIT:
         raise ValueError(f"{key!r} cannot be a tag")
     if isinstance(value, dict | list):

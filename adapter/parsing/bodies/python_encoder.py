@@ -1,4 +1,4 @@
-"""Encode calls as Python, for `python_parser`: JSON's strings and numbers are also Python's."""
+"""Encode calls as Python, for `python_parser`. JSON's strings and numbers are also valid Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 def encode_value(value: Json) -> str:
-    """Write ``value`` as a Python literal."""
+    """Return ``value`` as a Python literal."""
     match value:
         case None | True | False:
             return str(value)

@@ -1,12 +1,12 @@
-"""Parse a complete text of calls written as Python.
+"""Parse text that consists of calls written as Python.
 
 ::
 
     call   = NAME "(" (KEY "=" value | value | "**" dict) ("," ...)* ")"
     value  = string | number | True | False | None | list | tuple | dict
 
-Nothing is ever evaluated: values are literals, parsed here and bounded in depth and size. A quote directly before a
-letter or digit does not close a string, because no Python can continue that way: ``'Martha's Vineyard'``.
+Nothing is ever evaluated. Values are literals, which are parsed here and limited in depth and size. A quote directly
+before a letter or digit does not close a string, because no Python can continue like that: ``'Martha's Vineyard'``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from adapter.parsing.format import BodyResult, ReadContext
 from adapter.tools.call_shapes import DecodedCall
 
 NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
-"""A tool's name, also of an object's method or with a hyphen."""
+"""A tool's name. It may contain a hyphen, or be the method of an object."""
 
 _SKIP = re.compile(r"(?:\s++|#[^\n]*+|\\\n)*+")
 _KEY = re.compile(r"([^\W\d]\w*)\s*=(?!=)")
@@ -41,15 +41,15 @@ _PLAIN = {quote: re.compile(rf"[^{quote}\\\n]+") for quote in "'\""}
 
 
 def read_calls(text: str, context: ReadContext, offset: int) -> BodyResult:
-    """Return all calls of ``text``, in lists or as statements; ``offset``: start of the text in its span.
+    """Return all calls in ``text``, from lists or statements. ``offset``: start of the text in its span.
 
-    Raises FormatError if there is anything else, and UnterminatedError if it ends too early.
+    Raises FormatError if the text contains anything else, and UnterminatedError if it ends too early.
     """
     return _PythonReader(text, context, offset).parse_calls()
 
 
 class _PythonReader:
-    """One pass over a text of calls, recursing once per level of nesting."""
+    """Parse the calls of a text in one pass, with one recursion per level of nesting."""
 
     def __init__(self, text: str, context: ReadContext, offset: int) -> None:
         self.text, self.context, self.offset = text, context, offset
@@ -134,15 +134,15 @@ class _PythonReader:
         return DecodedCall(tool_name, arguments, end=self.offset + self.position)
 
     def resolve_name(self, name: str) -> str:
-        """Return the tool's name; Llama's built-in tools are objects with one method."""
+        """Return the tool's name. Llama's built-in tools are objects with one method."""
         owner = name.removesuffix(".call")
         is_method = owner != name and self.context.tools.match(name) is None and self.context.tools.match(owner)
         return owner if is_method else name
 
     def name_positional(self, name: str, values: list[Json]) -> JsonObject:
-        """Name positional values in the order in which the tool declares its parameters.
+        """Assign positional values to the tool's parameters, in the order in which the tool declares them.
 
-        A single dict that names some of them is all the arguments.
+        A single dict whose keys are parameters contains all arguments.
         """
         tool = self.context.tools.match(name)
         only = values[0]
@@ -197,7 +197,7 @@ class _PythonReader:
         return items
 
     def parse_dict_or_set(self, depth: int) -> Json:
-        """Parse a dict, or a set as a list, since JSON has no sets."""
+        """Parse a dict, or a set, which becomes a list because JSON has no sets."""
         self.position += 1
         if self.peek() in ("", "}"):
             return self.parse_dict(depth)
@@ -210,7 +210,7 @@ class _PythonReader:
         return [first]
 
     def parse_dict(self, depth: int, first: Json = None) -> JsonObject:
-        """Parse the members after the opening brace, or after the ``first`` key."""
+        """Parse the members after the opening brace, or after the key ``first``."""
         members: JsonObject = {}
         while first is not None or self.peek() != "}":
             key, first = first if first is not None else self.parse_value(depth + 1), None
@@ -239,7 +239,7 @@ class _PythonReader:
         return value
 
     def parse_strings(self) -> str:
-        """Parse one string, or several adjacent ones, which Python joins."""
+        """Parse one string, or several adjacent strings, which Python concatenates."""
         parts = []
         while (opening := _PREFIX.match(self.text, self.position)) is not None:
             parts.append(self.parse_string(opening))
@@ -280,7 +280,7 @@ class _PythonReader:
                 self.position += 1
 
     def parse_escape(self, *, is_raw: bool) -> str:
-        """Parse the escape sequence; an unknown one is kept, as in Python."""
+        """Parse an escape sequence. An unknown sequence is kept unchanged, as in Python."""
         char = self.text[self.position + 1 : self.position + 2]
         if not char:
             raise UnterminatedError("the text ends inside a string")
@@ -299,5 +299,5 @@ class _PythonReader:
 
 
 def _to_json(calls: list[DecodedCall]) -> str:
-    """Return the arguments as JSON: an escape may be half of a surrogate pair."""
+    """Return the arguments as JSON, because an escape may be half of a surrogate pair."""
     return json.dumps([call.arguments for call in calls], ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""Scan for calls written as Python: ``[f(a=1), g(b='x')]``, or statements in a block.
+"""Find the end of calls written as Python: ``[f(a=1), g(b='x')]``, or statements in a block.
 
-While it scans for the end, it tracks quotes, so that brackets and closing markers in strings are data; `python_parser`
-parses the text up to there.
+The scanner tracks quotes, so that brackets and closing markers in strings are data. `python_parser` parses the text
+that the scanner has delimited.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from adapter.parsing.stream_buffer import (
 from adapter.parsing.tagged_json import TaggedJson
 
 BARE_LISTS = "bare lists"
-"""Body variant: lists without markers are the format's own calls, so a malformed one is an error."""
+"""Body variant: lists without markers are the format's normal spelling, so a malformed list is an error."""
 
 OPENING_LIMIT = 200
-"""Maximum number of characters from a list's bracket to the parenthesis of its first call."""
+"""Maximum number of characters between a list's bracket and the parenthesis of its first call."""
 
 _TRIPLE = ('"""', "'''")
 _QUOTES = ('"', "'")
@@ -48,7 +48,7 @@ _WITH_ARGUMENTS = re.compile(r"([\w.-]+) with (?:the )?arguments:?\s*", re.IGNOR
 
 
 def read_list(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse a list of calls, which ends where its brackets balance. Takes nothing of other text."""
+    """Parse a list of calls, which ends where its brackets balance. Takes nothing if the text is not such a list."""
     found = yield from peek_match(
         source, _LIST_BEGINS, OPENING_LIMIT, lambda ahead: not ahead or _LIST_MAY_BEGIN.fullmatch(ahead)
     )
@@ -63,7 +63,7 @@ def read_list(source: StreamBuffer, span: list[str], context: ReadContext) -> Re
 
 
 def _read_balanced(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Take code until its brackets balance, and parse its calls."""
+    """Take code until its brackets balance, and parse the calls in it."""
     start = len(span)
     if not (yield from _take_code(source, span, markers_for(*_SYNTAX), stops_balanced=True)):
         return CUT
@@ -76,7 +76,7 @@ def _read_balanced(source: StreamBuffer, span: list[str], context: ReadContext) 
 class PythonBlock:
     """Parse calls up to the marker ``closing``. An instance is a `BodyReader`.
 
-    ``fence``: text before ``closing`` if the calls are in a code fence.
+    ``fence``: the text before ``closing`` if the calls are in a code fence.
     """
 
     def __init__(self, closing: str, fence: str = "") -> None:
@@ -105,7 +105,7 @@ class PythonBlock:
     def _read_hidden(
         self, text: str, source: StreamBuffer, span: list[str], start: int, context: ReadContext
     ) -> BodyResult | None:
-        """Parse the calls before a marker that a stray quote hid; None if that leaves half a call."""
+        """Parse the calls before a marker that a stray quote hid; None if they cannot be parsed."""
         found = self._close.search(text, 0)
         if found is None:
             return None
@@ -122,7 +122,7 @@ class PythonBlock:
         return read_calls(code, context, start)
 
     def _reject(self, error: str, text: str, context: ReadContext) -> BodyResult:
-        """Return an error if a call was intended; otherwise the block is unrelated code."""
+        """Return an error if a call was intended. Otherwise the block is unrelated code."""
         found = _FIRST_CALL.search(text)
         if found is None and not context.at_line_start:
             return TEXT  # the marker was only mentioned
@@ -131,7 +131,7 @@ class PythonBlock:
 
 
 def read_method(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse ``NAME.call(...)`` or ``NAME(...)`` of a tool of the session: Llama's calls of its built-in tools."""
+    """Parse ``NAME.call(...)`` or ``NAME(...)`` of a tool of the session, as Llama calls its built-in tools."""
     name = yield from peek_call_name(source)
     if context.tools.match(name) is None and context.tools.match(name.removesuffix(".call")) is None:
         return TEXT
@@ -139,13 +139,13 @@ def read_method(source: StreamBuffer, span: list[str], context: ReadContext) -> 
 
 
 def peek_call_name(source: StreamBuffer) -> Reader[str]:
-    """Return the name of the call that comes next, or "". Takes nothing."""
+    """Return the name if the text continues with a call, or "". Takes nothing."""
     found = yield from peek_match(source, _FIRST_CALL, OPENING_LIMIT, _MAY_CALL.fullmatch)
     return found.group(1) if found else ""
 
 
 read_after_python_tag = try_readers(read_list, UntaggedJson("parameters", after_marker=True), read_method)
-"""Parse the text after ``<|python_tag|>``, in any of Llama's forms."""
+"""Parse the text after ``<|python_tag|>``, in any of Llama's spellings."""
 
 
 def python_or_json(
@@ -183,7 +183,7 @@ def _explain(error: FormatError) -> str:
 def _take_code(source: StreamBuffer, span: list[str], tokens: MarkerSet, *, stops_balanced: bool) -> Reader[str]:
     """Take code until brackets balance, or up to a marker that is not syntax.
 
-    Returns the bracket (taken into ``span``) or the marker (not in it); "" at the end of the text.
+    Returns the bracket, which is in ``span``, or the marker, which is not; "" at the end of the text.
     """
     depth = 0
     while True:
@@ -240,7 +240,7 @@ def read_named_call(source: StreamBuffer, span: list[str], context: ReadContext)
 
 
 def _read_with_arguments(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse ``NAME with arguments: {...}]``, a variant of the same."""
+    """Parse ``NAME with arguments: {...}]``, a variant that `read_named_call` accepts."""
     ahead: list[str] = []
     yield from skip_space(source, ahead)
     head = yield from take_until(source, "{", OPENING_LIMIT, ahead)

@@ -1,7 +1,7 @@
 """Find the end of an unescaped value between tags.
 
-A tag inside the value may be data (a file about tool calls), so a tag closes only if the grammar allows the text after
-it::
+A tag inside the value may be data (a file about tool calls). A tag therefore ends the value only if the grammar allows
+the text after the tag::
 
     <value>ends with </value> here</value><next>      the second </value> closes
     <value>a.py</call>                                the call's own end, if nothing but a call follows
@@ -22,11 +22,11 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer, read_until, skip
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 
 MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
-"""Decide whether the opening tag of a next parameter, already taken, is effective. Takes nothing."""
+"""Function that decides whether the next parameter's opening tag, just taken, is effective. Takes nothing."""
 
 
 class RawValue:
-    """The tags around a value: its closing ones, those of a next parameter, of the call and of its section."""
+    """The tags around a value: its closing tags, and the tags of the next parameter, the call and its section."""
 
     def __init__(
         self,
@@ -47,10 +47,10 @@ class RawValue:
         self._outer_closes = MarkerSet(*outer_closes) if outer_closes else None
 
     def take(self, source: StreamBuffer, value: list[str], may_begin: MayBegin) -> Reader[str | None]:
-        """Take a value into ``value``, and its closing tag, which is returned.
+        """Take the value into ``value``, and take its closing tag. Return the tag.
 
-        "" if another tag ended it, which is not taken; None if the text ended first. Another tag ends only a value
-        without any closing tag; otherwise the value's end is uncertain.
+        Returns "" if another tag, which is not taken, ended the value, and None if the text ended first. Another tag
+        can end only a value that contains no closing tag; otherwise the value's end is uncertain.
         """
         holds_call = holds_close = False
         while True:
@@ -90,7 +90,7 @@ class RawValue:
         return ends
 
     def _ends_call(self, source: StreamBuffer) -> Reader[bool]:
-        """Return whether a call's end inside a value is effective: another call follows, or nothing."""
+        """Return whether a call's closing tag ends the value and the call, because another call or nothing follows."""
         ahead: list[str] = []
         char = yield from skip_space(source, ahead)
         following = yield from take_marker(source, self._after_call, ahead)
@@ -101,12 +101,12 @@ class RawValue:
         return ends
 
     def _is_cut(self, source: StreamBuffer) -> bool:
-        """Return whether the text was cut here, or within a tag after which the value may have continued."""
+        """Return whether the text was cut here, or within a tag after which the value might have continued."""
         rest = source.text[source.position : source.position + self._ends.longest]
         return source.was_cut and (not rest or self._ends.may_start_with(rest))
 
     def _value_closes_next(self, source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
-        """Return whether a value's closing tag follows the end of a call, which was then part of that value."""
+        """Return whether a value's closing tag follows the end of a call. The call was then part of that value."""
         yield from skip_space(source, ahead)
         if self._outer_closes is not None:
             yield from take_marker(source, self._outer_closes, ahead)
@@ -115,10 +115,11 @@ class RawValue:
 
 
 def has_ambiguous_end(value: str, opens: Sequence[str], closes: Sequence[str]) -> str:
-    """Return the closing tag in which ``value`` ends, before the one that ended it; "" if it is data.
+    """Return the closing tag at the end of ``value``, which the value's actual closing tag follows; "" if it is data.
 
-    A model that closes twice does so on a line of its own, or with a line break between; but the value may also contain
-    the tag there, which cannot be distinguished unless it contains the opening one as well.
+    A model that closes a value twice writes the second tag on a new line, or the first on a line of its own. The value
+    may also contain the tag in that position. This cannot be distinguished, unless the value contains the opening tag
+    as well.
     """
     bare, lowered = value.rstrip(), value.lower()
     close = next((tag for tag in closes if lowered.endswith(tag.lower(), 0, len(bare))), "")
@@ -127,7 +128,7 @@ def has_ambiguous_end(value: str, opens: Sequence[str], closes: Sequence[str]) -
 
 
 def ambiguous_end_message(name: str, key: str, close: str) -> str:
-    """Return the error for a value that `has_ambiguous_end`."""
+    """Return the error for a value for which `has_ambiguous_end` returned the tag ``close``."""
     return (
         f"the value of {key!r} in the call of {name!r} ends in {close} twice. Write the call again with only one; if "
         'the other belongs to the value, give the arguments as one JSON object: {"' + key + '": ...}'
@@ -135,14 +136,14 @@ def ambiguous_end_message(name: str, key: str, close: str) -> str:
 
 
 def without_line_end(value: str) -> str:
-    """Return ``value``, ended by another's tag, without the line break before that tag."""
+    """Return ``value``, which another element's tag ended, without the line break before that tag."""
     return _LINE_END.sub("", value)
 
 
 def without_broken_close(value: str, key: str, closes: Sequence[str]) -> str:
-    """Return ``value``, ended by another's tag, without a misspelt closing tag of its own.
+    """Return ``value``, which another element's tag ended, without a misspelt closing tag at its end.
 
-    That is one of ``closes`` that lacks its bracket, or ``</KEY>``.
+    A misspelt closing tag is one of ``closes`` without its bracket, or ``</KEY>``.
     """
     bare = value.rstrip()
     if bare.endswith(f"</{key}>") and f"<{key}" not in value:

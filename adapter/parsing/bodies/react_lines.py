@@ -6,7 +6,7 @@
     Action Input: {"path": "a.py"}                     ✿ARGS✿: {"path": "a.py"}
     Observation: ...                                   ✿RESULT✿: ...
 
-The model must stop at the third label: the text after it is invented.
+The model must stop at the third label. Any text that it writes after this label is invented.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker, rea
 from adapter.tools.call_shapes import DecodedCall
 
 NAME_LIMIT = 200
-"""Maximum length of a tool's name; longer text is prose after the first label."""
+"""Maximum length of a tool's name; longer text after the first label is prose."""
 
 _NAME = re.compile(r"[ \t]*`?([\w.:/-]+)`?[ \t]*")
 
 
 def labelled_reader(arguments: str, result_label: str) -> BodyReader:
-    """Return a parser of the rest of the name's line and the arguments after their label; other text is prose."""
+    """Return a parser of the name in the rest of its line, and of the arguments after their label."""
     label, line_end = markers_for(arguments), markers_for("\n", arguments)
 
     def read(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:

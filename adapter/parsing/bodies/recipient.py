@@ -1,7 +1,6 @@
-"""Parse calls whose header names the recipient: ``>>>NAME``, then the arguments as one JSON object.
+"""Parse calls whose header names the recipient: ``>>>NAME``, followed by the arguments as one JSON object.
 
-Functionary writes them, and other models whose prompts end inside a header, so that an output may begin with a bare
-name.
+Functionary and other models write them. Their prompts end inside a header, so an output may begin with a bare name.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _NAME = re.compile(r"[ \t]*([\w.:/-]*)")
 def take_name(
     source: StreamBuffer, span: list[str], context: ReadContext, endings: MarkerSet, *, any_name: bool
 ) -> Reader[str]:
-    """Take a name that is followed by one of ``endings``. Return it; "", with nothing taken, otherwise.
+    """Take a name and one of ``endings`` after it. Return the name. Otherwise take nothing and return "".
 
     ``any_name``: also accept names that are not tools of this session.
     """
@@ -44,7 +43,7 @@ def take_name(
 
 
 def cut_name(source: StreamBuffer, span: list[str]) -> BodyResult | None:
-    """Return an error if the text ends within a name, which is taken; None if it continues."""
+    """Take a name within which the text ends, and return an error. Return None if the text continues after the name."""
     found = _NAME.match(source.text, source.position)
     if not source.final or found is None or found.end() < len(source.text):
         return None
@@ -55,7 +54,7 @@ def cut_name(source: StreamBuffer, span: list[str]) -> BodyResult | None:
 def read_arguments(
     name: str, source: StreamBuffer, span: list[str], context: ReadContext, ends: tuple[str, ...]
 ) -> Reader[BodyResult]:
-    """Parse the arguments of ``name``, up to one of ``ends``, which is not taken."""
+    """Parse the arguments of the call ``name``, up to one of ``ends``, which is not taken."""
     result = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=ends)(source, span, context)
     if not result.not_a_call:
         return result

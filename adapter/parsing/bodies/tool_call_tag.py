@@ -1,4 +1,4 @@
-"""Parse the ``<tool_call>`` envelope, which several families share with different bodies.
+"""Parse the ``<tool_call>`` envelope, which several families share. Its bodies differ.
 
 ::
 
@@ -6,7 +6,7 @@
     {"name": ..., ...}             <function=NAME> ... </function>     <arg_key>KEY</arg_key> ...
     </tool_call>                   </tool_call>                        </tool_call>
 
-The beginning of the body shows which family wrote it, so every body is parsed, with any expected format.
+The beginning of the body shows which family wrote it, so every body is parsed, whatever format is expected.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from adapter.parsing.tagged_json import TaggedJson
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 STRAYS = (CLOSE, "</function>", "</parameter>", "</invoke>")
-"""Closing tags that models leave behind without an open call."""
+"""Closing tags that models write without an open call."""
 
 PROSE_LIMIT = 2_000
-"""Maximum length of a closed body of unknown shape; a longer one means that the marker was only mentioned."""
+"""Maximum length of a closed body of unknown shape; a longer body means that the marker was only mentioned."""
 
 WORDS_LIMIT = 80
-"""Maximum number of characters between the end of a function and of its envelope, on one line."""
+"""Maximum number of characters between the end of a function and the end of its envelope, on one line."""
 
 ATTRIBUTES_LIMIT = 100
 """Maximum number of characters of attributes in an opening tag; longer text is prose."""
@@ -58,7 +58,7 @@ _inner = MarkerSet(OPEN, CLOSE, "<function=", "<function ", "<parameter=", "```j
 
 
 def read_tool_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the body after ``<tool_call>``, of any family."""
+    """Parse the body after ``<tool_call>``, in any family's spelling."""
     fixes: list[str] = []
     while True:
         char = yield from skip_space(source, span)
@@ -94,9 +94,9 @@ def _foreign_fixes(body: str, context: ReadContext) -> list[str]:
 
 
 def with_attributes(read: BodyReader) -> BodyReader:
-    """Return a parser of the rest of an opening tag, which the format writes without attributes, and then of its body.
+    """Return a parser of an opening tag's attributes, which the format does not define, and of the body after them.
 
-    If it names a tool, ``<tool_call name="NAME">{...}</tool_call>``, only that tool's arguments follow.
+    If an attribute names a tool, ``<tool_call name="NAME">{...}</tool_call>``, the body is only that tool's arguments.
     """
 
     def read_after_attributes(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
@@ -122,7 +122,7 @@ def _read_misspelt_function(source: StreamBuffer, span: list[str], context: Read
 
 
 def _close(result: BodyResult, source: StreamBuffer, span: list[str]) -> Reader[BodyResult]:
-    """Add the envelope's end to the result of a function, also after a few words on its line."""
+    """Take the envelope's closing tag after a function, even after a few words. Return the result."""
     if not result.calls or span[-1].lower() == CLOSE or "missing-close-tag" in result.fixes:
         return result
     found = yield from peek_match(source, _CLOSE_BEHIND_WORDS, WORDS_LIMIT, _MAY_BE_WORDS.fullmatch)
@@ -137,8 +137,8 @@ def _close(result: BodyResult, source: StreamBuffer, span: list[str]) -> Reader[
 def _read_unknown(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
     """Parse a body that is neither JSON nor XML.
 
-    It may be a call as in Python, or a broken call that begins a line and is closed; otherwise prose mentions the
-    marker.
+    It may be a Python call, or a malformed call that begins a line and is closed. Otherwise the marker is part of
+    prose.
     """
     if context.at_line_start and context.tools.match((yield from peek_call_name(source))) is not None:
         return (yield from _read_python(source, span, context)).adding("foreign-body")

@@ -5,9 +5,9 @@
     <|tool_call|>[{"name": ..., "arguments": {...}}, ...]                      Granite 3
     <|tool_call|><tool_call>[...]                                              Granite 3.1
     <|tool_call|>[...]<|/tool_call|>                                           Phi-4-mini
-    <|tool_call|>call:NAME{...}                                                Gemma 4, whose own has one bar
+    <|tool_call|>call:NAME{...}                                                Gemma 4, whose own token has one bar
 
-An unclosed list ends with its brackets.
+A list without a closing marker ends with its brackets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _gemma = GemmaCall(OPEN, "<tool_call|>", '<|"|>')
 
 
 def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the list after the token, with or without the tag between them."""
+    """Parse the list after the token. A ``<tool_call>`` tag may precede the list."""
     yield from skip_space(source, span)
     call = yield from _gemma.read_bare(source, span, context)
     if not call.not_a_call:

@@ -1,16 +1,16 @@
-"""Parse the ``<tool_calls>`` section, which several families share with different bodies.
+"""Parse the ``<tool_calls>`` section, which several families share. Its bodies differ.
 
 ::
 
     <tool_calls>[{"name": ..., "arguments": {...}}, ...]</tool_calls>      Hunyuan A13B, Jamba, Apriel
-    <tool_calls>                                                           MiniMax M1: an object a line
+    <tool_calls>                                                           MiniMax M1: one object per line
     {"name": ..., "arguments": {...}}
     </tool_calls>
     <tool_calls>                                                           Hunyuan 3: see `tool_call_tag`
     <tool_call>NAME ... </tool_call>
     </tool_calls>
 
-The beginning of the body shows which family wrote it, so every body is parsed, with any expected format.
+The beginning of the body shows which family wrote it, so every body is parsed, whatever format is expected.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _call = MarkerSet(CALL_OPEN)
 
 
 def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the body after ``<tool_calls>``: JSON up to its end, or the first of the calls in tags of their own."""
+    """Parse the body after ``<tool_calls>``: JSON up to the closing tag, or the first call that has its own tags."""
     yield from skip_space(source, span)
     if (yield from take_marker(source, _call, span)):
         return (yield from read_tool_call(source, span, context))

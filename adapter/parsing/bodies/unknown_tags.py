@@ -1,4 +1,4 @@
-"""Parse calls in tags that belong to no format: ``<tool_use>{...}</tool_use>`` and similar ones.
+"""Parse calls in tags that no format defines, such as ``<tool_use>{...}</tool_use>``.
 
 ::
 
@@ -8,7 +8,7 @@
     <tool_use><NAME>{...}</NAME></tool_use>                also in <TOOLCALL>
     <function_invocation><function=NAME>...</function></function_invocation>
 
-They are ordinary words, so they count only at the beginning of a line and around a call of a tool of the session.
+The tags are ordinary words, so they count only at the beginning of a line and around a call of a tool of the session.
 """
 
 from __future__ import annotations

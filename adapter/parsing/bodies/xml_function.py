@@ -8,9 +8,9 @@
     </parameter>
     </function>
 
-Values are not escaped, so a tag closes only if the grammar allows the text after it: ``</parameter>`` before another
-parameter or the end of the function, and so on. A complete call inside a value is tracked as a whole. Well-formed text
-closes at once; a missing tag is supplied once the following text proves it missing.
+Values are not escaped. A tag therefore closes a value only if the grammar allows the text after the tag: for
+``</parameter>``, another parameter or the end of the function. A complete call inside a value is tracked as a whole.
+Well-formed text closes at once. A missing tag is supplied when the following text shows that it is missing.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from adapter.parsing.stream_buffer import (
 from adapter.parsing.tagged_json import TaggedJson
 
 NAME_LIMIT = 200
-"""Maximum length of a name; longer text is prose with a stray marker in it."""
+"""Maximum length of a name; longer text is prose that contains a stray marker."""
 
 INLINE_VALUES = "inline values"
-"""Body variant: values are on the line of their tags."""
+"""Body variant: a value is on the same line as its tags."""
 
 _FUNCTION_TAGS = ("<function=", "<function ", "</function>", "<tool_call>", "</tool_call>")
 _PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
@@ -52,7 +52,7 @@ _PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
     "<parameter ": ("attribute-syntax",),
     "<parameter<": ("misspelt-inner-tag",),
 }
-"""The opening tags of a parameter, with the repair if one is misspelt."""
+"""The opening tags of a parameter, each with the repair to report if the tag is misspelt."""
 
 _TAGS = MarkerSet(*_FUNCTION_TAGS, *_PARAMETER_TAGS, "</parameter>")
 _AFTER_VALUE = MarkerSet(*_PARAMETER_TAGS, "</function>", "</tool_call>")
@@ -66,7 +66,7 @@ _FENCE = MarkerSet("```json", "```")
 _OPEN_NAME = re.compile(r"([\w.:-]+)\s*\n\s*(?=<parameter=)", re.IGNORECASE)
 _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
 _DOUBLED_BRACKET = re.compile(r">\r?\n")
-"""The rest of a doubled bracket, ``<parameter=KEY>>``; a value that begins with a bracket has a line of its own."""
+"""The rest of a doubled bracket, ``<parameter=KEY>>``. A value that begins with a bracket is on a separate line."""
 
 _MAY_BE_OPEN_NAME = re.compile(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
 
@@ -74,10 +74,10 @@ _MAY_BE_OPEN_NAME = re.compile(r"[\w.:-]*+(?:\s*+(?:<\w*)?)")
 @dataclass(slots=True)
 class _Function(PendingCall):
     nests: bool = True
-    """Calls inside values are tracked to their ends."""
+    """True if calls inside values are tracked to their ends."""
     was_nested: bool = False
     is_inline: bool = False
-    """Values are on the line of their tags, line breaks at their ends included."""
+    """True if a value is on the same line as its tags, so that line breaks at its ends belong to it."""
 
     def add(self, key: str, text: str, *, is_closed: bool = False) -> None:
         text = self._without_margins(text)
@@ -88,8 +88,8 @@ class _Function(PendingCall):
     def _without_margins(self, text: str) -> str:
         """Return ``text`` without the line breaks that belong to the tags.
 
-        A value on lines of its own loses those around it, a value on the line of its tags only a single one before the
-        closing tag.
+        A value on separate lines loses the line breaks around it. A value on the same line as its tags loses only a
+        single line break before the closing tag.
         """
         line_end = "\r\n" if text.startswith("\r\n") else "\n"
         inner = text.removeprefix(line_end)
@@ -99,7 +99,7 @@ class _Function(PendingCall):
         return text if self.is_inline or "\n" in inner else inner
 
     def may_begin(self, key: str) -> bool:
-        """Return whether a parameter tag inside a value can be the next parameter, the value's closing tag missing."""
+        """Return whether a parameter tag in a value without a closing tag can begin the next parameter."""
         return key not in self.keys and (self.tool is None or key in self.tool.properties)
 
     def cut_off(self) -> BodyError:
@@ -107,19 +107,19 @@ class _Function(PendingCall):
 
 
 def read_xml_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse a call after ``<function=`` or ``<function ``, with the closing ``</tool_call>`` if present."""
+    """Parse a call after ``<function=`` or ``<function ``, and take the closing ``</tool_call>`` if it is present."""
     return (yield from _read_following(source, span, context, is_inline=INLINE_VALUES in context.body_variants))
 
 
 def read_inline_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse like `read_xml_function`, for a format that writes values on the line of their tags."""
+    """Parse like `read_xml_function`, for a format that writes a value on the same line as its tags."""
     return (yield from _read_following(source, span, context, is_inline=True))
 
 
 def _read_following(
     source: StreamBuffer, span: list[str], context: ReadContext, *, is_inline: bool
 ) -> Reader[BodyResult]:
-    """Parse while tracking calls in values; if that fails, parse again without tracking them."""
+    """Parse while tracking calls inside values. If that fails, parse again without tracking them."""
     start, function = len(span), _Function("", None, nests=not context.close_at_first_marker, is_inline=is_inline)
     result = yield from _read(source, span, context, function)
     is_doubtful = function.was_nested and "missing-inner-tag" in function.fixes
@@ -143,9 +143,9 @@ def _read_following(
 
 
 def read_bare_function(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse a call whose ``<tool_call>`` opener the model left out, as Qwen3-Coder often does.
+    """Parse a call whose ``<tool_call>`` opener the model omitted, as Qwen3-Coder often does.
 
-    ``<function=NAME>{JSON}</function>`` is complete without it: Llama 3.1's custom tool calling.
+    ``<function=NAME>{JSON}</function>``, Llama 3.1's custom tool calling, is complete without the opener.
     """
     if not context.at_line_start and not (yield from _begins_block(source)):
         return TEXT
@@ -262,8 +262,10 @@ def _read_parameter(source: StreamBuffer, span: list[str], function: _Function) 
 
 
 def _read_element(source: StreamBuffer, span: list[str], function: _Function) -> Reader[bool]:
-    """Parse ``<KEY>value</KEY>`` in place of ``<parameter=KEY>``, for the tool's parameters; ``</parameter>`` also
-    closes it."""
+    """Parse ``<KEY>value</KEY>`` in place of ``<parameter=KEY>``, if KEY is a parameter of the tool.
+
+    ``</parameter>`` may also close the value.
+    """
     ahead: list[str] = []
     key = ((yield from take_until(source, ">", NAME_LIMIT, ahead)) or "").removeprefix("<")
     if function.tool is None or key not in function.tool.properties:
@@ -309,7 +311,7 @@ def _take_value(source: StreamBuffer, value: list[str], function: _Function) -> 
 
 
 def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Function) -> Reader[bool]:
-    """Return whether this tag, already taken, ends the value: only if the grammar allows the text after it."""
+    """Return whether the tag just taken ends the value. It does only if the grammar allows the text after the tag."""
     ahead: list[str] = []
     kind = marker.lower()
     if kind in _PARAMETER_TAGS:
@@ -332,7 +334,7 @@ def _closes(source: StreamBuffer, marker: str, value: list[str], function: _Func
 
 
 def _take_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
-    """Take and return the name in ``NAME>`` or ``name="NAME">``; None if it is neither."""
+    """Take ``NAME>`` or ``name="NAME">``. Return the name; None if the text has neither form."""
     text = yield from take_until(source, ">", NAME_LIMIT, span)
     if text is None or "\n" in text or "<" in text:
         return None
@@ -343,7 +345,7 @@ def _take_name(source: StreamBuffer, span: list[str]) -> Reader[str | None]:
 
 
 def find_open_name(source: StreamBuffer, context: ReadContext) -> Reader[re.Match[str] | None]:
-    """Return a tool's name whose tag was left open, or left out, before the first parameter. Takes nothing."""
+    """Return the match of a tool's name whose tag is unclosed or missing, before the first parameter. Takes nothing."""
     found = yield from peek_match(source, _OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
     return found if found is not None and context.tools.match(found[1]) is not None else None
 

@@ -6,7 +6,7 @@
     <parameter name="KEY">value, unescaped</parameter>
     </invoke>
 
-Families spell the tags differently (``<｜DSML｜invoke name="NAME">``, ``<|open|>call tool="NAME"<|sep|>``) and some
+Families spell the tags differently (``<｜DSML｜invoke name="NAME">``, ``<|open|>call tool="NAME"<|sep|>``). Some
 declare a value's type in an attribute. One JSON object may replace the parameters.
 """
 
@@ -45,7 +45,7 @@ _BEGINS_ATTRIBUTES = re.compile(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
 
 
 class XmlInvokeReader:
-    """Parse a call after the name of its opening tag. An instance is a `BodyReader`."""
+    """Parse a call after ``<invoke`` or another spelling of its opening tag. An instance is a `BodyReader`."""
 
     def __init__(self, tags: XmlInvokeTags) -> None:
         self.tags = tags
@@ -88,7 +88,7 @@ class XmlInvokeReader:
     def read_named(
         self, name: str, opening: str, source: StreamBuffer, span: list[str], context: ReadContext
     ) -> Reader[BodyResult]:
-        """Parse the body after the call's complete ``opening`` tag, which did not contain the name."""
+        """Parse the body after ``opening``, a complete opening tag of the call that did not contain ``name``."""
         call = PendingCall(name, context.tools.match(name))
         return (yield from self._read_arguments(call, opening, source, span, context))
 
@@ -136,7 +136,7 @@ class XmlInvokeReader:
             return error.result
 
     def _read_parameter(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
-        """Parse a parameter after the name of its opening tag."""
+        """Parse a parameter after ``<parameter`` or another spelling of its opening tag."""
         attributes = yield from self._take_attributes(source, span)
         key = attributes.get(self.tags.key)
         if not key:
@@ -152,7 +152,7 @@ class XmlInvokeReader:
         value: list[str] = []
 
         def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
-            """Return whether a parameter's opening tag in the value is the next one, the value's end missing."""
+            """Return whether an opening tag in a value without a closing tag begins the next parameter."""
             ahead: list[str] = []
             following = yield from self._take_attributes(source, ahead)
             source.push_back("".join(ahead))
@@ -178,8 +178,10 @@ class XmlInvokeReader:
         call.add_value(key, decoded)
 
     def _take_element(self, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[str]:
-        """Take ``<KEY>`` of one of the tool's parameters, as in Cline's prompts. Return KEY; "", with nothing taken,
-        otherwise."""
+        """Take ``<KEY>`` if KEY is a parameter of the tool, as in Cline's prompts. Return KEY.
+
+        Otherwise takes nothing and returns "".
+        """
         taken: list[str] = []
         yield from take_until(source, ">", ATTRIBUTES_LIMIT, taken)
         found = _ELEMENT.fullmatch("".join(taken))
@@ -202,9 +204,9 @@ class XmlInvokeReader:
     def _read_misnamed(
         self, marker: str, source: StreamBuffer, span: list[str], context: ReadContext, call: PendingCall
     ) -> Reader[bool]:
-        """Parse a call's tag that names a parameter, or this call again.
+        """Parse a call's tag that names a parameter in place of a tool, or that repeats the current call's tag.
 
-        Returns False, with nothing taken, at the next call.
+        Returns False and takes nothing if the tag begins the next call.
         """
         taken = [marker]
         attributes = yield from self._take_attributes(source, taken)
@@ -228,7 +230,7 @@ class XmlInvokeReader:
         return span[-1].removesuffix(self.tags.end).endswith("/")
 
     def _add_attribute(self, call: PendingCall, key: str, attributes: dict[str, str]) -> None:
-        """Add a parameter that is an empty element: its value is in an attribute, or empty."""
+        """Add a parameter written as an empty element. Its value is in an attribute, or empty."""
         values = {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
         if attributes.get("string") not in ("true", "false", None):
             values["string"] = attributes["string"]
@@ -241,7 +243,7 @@ class XmlInvokeReader:
     def _read_json(
         self, source: StreamBuffer, span: list[str], context: ReadContext, call: PendingCall
     ) -> Reader[None]:
-        """Parse the element that holds all arguments as one object."""
+        """Parse the element that contains all arguments as one JSON object."""
         assert self.tags.json is not None
         yield from self._take_attributes(source, span)
         result = yield from TaggedJson(*self.tags.json, name=call.name)(source, span, context)
@@ -251,7 +253,7 @@ class XmlInvokeReader:
         call.fix(*result.fixes)
 
     def _take_attributes(self, source: StreamBuffer, span: list[str]) -> Reader[dict[str, str]]:
-        """Take a tag's attributes and its end. Return them; {}, with nothing taken, of other text."""
+        """Take a tag's attributes and its end. Return the attributes, or {} with nothing taken."""
         taken: list[str] = []
         text = yield from take_until(source, self.tags.end, ATTRIBUTES_LIMIT, taken)
         if text is None or _ATTRIBUTES.fullmatch(text) is None:
@@ -271,7 +273,11 @@ class XmlInvokeReader:
 
 
 def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) -> tuple[Json, tuple[str, ...]]:
-    """Convert a value by its tag's attributes (``string="false"``, ``type="number"``), else by the tool's schema."""
+    """Convert a value by its tag's attributes (``string="false"``, ``type="number"``), or else by the parameter's
+    schema.
+
+    Returns the value and the repairs.
+    """
     is_string = attributes.get("string", attributes.get("type"))
     if is_string is None:
         return coerce_text(text, schema), ()

@@ -1,6 +1,6 @@
-"""`XmlInvokeTags`: one family's spelling of the elements of a call, and their encoder; `xml_invoke` parses them.
+"""`XmlInvokeTags`: one family's spelling of the elements of a call, with an encoder. `xml_invoke` parses the elements.
 
-One JSON object replaces the parameters if one of these could not be parsed back.
+One JSON object replaces all parameters if one of them could not be parsed back.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ ATTRIBUTES_LIMIT = 400
 """Maximum number of characters of attributes in one tag; longer text is prose."""
 
 Describe = Callable[[Json], str]
-"""Return the attributes, after the key's, that declare a value's type."""
+"""Function that returns the attributes that declare a value's type. They follow the key's attribute."""
 
 
 class XmlInvokeTags(NamedTuple):
-    """One family's tags. The first of several spellings is the one to write.
+    """One family's tags. Encoders write the first of several spellings.
 
-    An opening tag is the spelling, attributes and ``end``; closing tags are complete, in the order of the opening ones.
-    ``section``: tags that may enclose calls. ``json``: the opening and closing tag of an element that holds all
-    arguments as JSON. ``has_cdata``: strings other than plain words are in ``<![CDATA[...]]>``.
+    An opening tag is one of these spellings, attributes and ``end``. Closing tags are complete, in the order of the
+    opening tags. ``section``: tags that may enclose calls. ``json``: the opening and closing tag of an element that
+    contains all arguments as JSON. ``has_cdata``: strings other than plain words are in ``<![CDATA[...]]>``.
     """
 
     call: Sequence[str]
@@ -43,7 +43,7 @@ class XmlInvokeTags(NamedTuple):
     escape: Callable[[str], str] | None = None
     has_cdata: bool = False
     stray_call_close: Sequence[str] = ()
-    """Closing tags of another family that models write in place of a call's."""
+    """Closing tags of another family that models write in place of the call's closing tag."""
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ def encode_call(
 
 
 def section_encoder(tags: XmlInvokeTags, describe: Describe | None) -> Callable[[list[tuple[str, JsonObject]]], str]:
-    """Return an ``encode_calls`` that writes all calls in one section, each on lines of its own."""
+    """Return an ``encode_calls`` function that writes all calls in one section, each on separate lines."""
     body = partial(encode_call, tags, describe=describe)
     return calls_encoder(body, between="\n", opening=f"{tags.section[0]}\n", closing=f"\n{tags.section_close[0]}")
 
@@ -80,7 +80,7 @@ def _encode_parameter(tags: XmlInvokeTags, key: str, value: Json, describe: Desc
 
 
 def _is_ambiguous(tags: XmlInvokeTags, key: str, value: Json, describe: Describe | None) -> bool:
-    """Return whether a parameter could not be parsed back, since nothing in it can be escaped."""
+    """Return whether a parameter could not be parsed back, because nothing in it can be escaped."""
     text = encode_unescaped(value).lower()
     forbidden = "\n" if tags.escape else "\n\"<>'&"
     return (

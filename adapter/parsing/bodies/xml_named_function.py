@@ -1,11 +1,11 @@
-"""Parse the ``<function name="NAME">`` tag, which families share with different parameters.
+"""Parse the ``<function name="NAME">`` tag, which several families share. The parameters differ.
 
 ::
 
     <function name="NAME"><param name="KEY">value</param></function>            MiniCPM5: `xml_invoke`
     <function name="NAME"><parameter name="KEY">value</parameter></function>    Qwen3-Coder, misspelt: `xml_function`
 
-In the first, strings other than plain words are in ``<![CDATA[...]]>``.
+In MiniCPM5, strings other than plain words are in ``<![CDATA[...]]>``.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ PARAM_ELEMENTS = "param elements"
 """Body variant: the parameters are ``<param>`` elements."""
 
 LOOK_AHEAD = 300
-"""Number of characters within which the first parameter must come."""
+"""Number of characters within which the first parameter must begin."""
 
 _first_tag = MarkerSet("<param ", "<parameter", "</function>", "{")
 _read_params = XmlInvokeReader(TAGS)
 
 
 def read_function_tag(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse a call after ``<function name=``; its first parameter shows which family wrote it."""
+    """Parse a call after ``<function name=``. Its first parameter shows which family wrote it."""
     marker = yield from peek_marker(source, _first_tag, LOOK_AHEAD)
     is_empty = (
         marker == "</function>" and context.expected_format is None and (context.at_line_start or context.after_call)

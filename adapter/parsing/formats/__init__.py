@@ -1,7 +1,7 @@
 """The formats of model families, one per file.
 
-A file of this folder with a ``FORMAT`` in it is a format, by the file's name. All of them are loaded, in some 30 ms,
-when the first is needed.
+A file in this folder that defines ``FORMAT`` is a format with the file's name. All formats are loaded together when one
+of them is first needed, which takes about 30 ms.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ ORDER = (
     "minicpm", "minicpm5", "solar_open2", "ling3", "react", "qwen_agent", "xlam", "apertus", "k2_horizon",
     "gigachat3", "gigachat31", "gigachat35", "inkling", "functionary_v2", "functionary_v31", "functionary",
 )  # fmt: skip
-"""Priority of the formats. The first one wins if several can parse a text or match a model's name; the last one wins if
-the fingerprints of several occur in a template. Formats that are not listed come after these."""
+"""Priority of the formats. If several formats can parse a text or match a model's name, the first one wins. If the
+fingerprints of several formats occur in a template, the last one wins. Formats that are not listed come last."""
 
 
 class FormatRegistry(Mapping[str, Format]):
@@ -76,24 +76,25 @@ class FormatRegistry(Mapping[str, Format]):
 FORMATS = FormatRegistry()
 
 DEFAULT_FORMAT = "hermes"
-"""Format for unknown models: the one most models have seen."""
+"""Format for unknown models: the format that most models have seen in training."""
 NEAREST = 5
-"""Number of similar names suggested for an unknown one."""
+"""Maximum number of similar names suggested for an unknown name."""
 
 
 FROM_TEMPLATE = "from-template"
 """Option value in place of a format's name: derive the format from the model's template."""
 DERIVED = "template_"
-"""Prefix of the names of derived formats; the template's hash follows."""
+"""Prefix of the names of derived formats. The template's hash follows."""
 MAX_DERIVED = 256
-"""Maximum number of derived formats that are known by name in one process."""
+"""Maximum number of derived formats that one process can find by name."""
 _derived: dict[str, Format] = {}
 
 
 def register_format(format: Format) -> None:
     """Let `get_format` find a derived ``format`` by its name in this process.
 
-    Beyond `MAX_DERIVED` formats the oldest is dropped. It is not added to `FORMATS`: it is never detected.
+    If there are more than `MAX_DERIVED` formats, the oldest is dropped. The format is not added to `FORMATS`, so it is
+    never detected.
     """
     _derived.pop(format.name, None)
     _derived[format.name] = format
@@ -102,7 +103,7 @@ def register_format(format: Format) -> None:
 
 
 def resolve_format(name: str) -> Format | None:
-    """Return the derived format called ``name``; None for others, with which a `Parser` should accept every format."""
+    """Return the derived format called ``name``; None for other names, which let a `Parser` accept all formats."""
     return _derived.get(name)
 
 
@@ -137,12 +138,12 @@ def guess_format(model: str | None = None, template: str | None = None) -> str |
     """Return the name of the format that a model writes, by its chat template or its name; None if neither matches.
 
     ``model``: a model's name as servers and files spell it (``qwen3-coder:30b``,
-    ``Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf``). ``template``: the text of its chat template; if both are given it
-    decides, because it is the model's actual prompt.
+    ``Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf``). ``template``: the text of the model's chat template. If both are given,
+    the template decides, because it defines the model's actual prompt.
     """
     check_types("guess", model=(model, str, NONE), template=(template, str, NONE))
     if template:
-        # Later entries are the more specific: Qwen3-Coder's template also names <tool_call>, Seed's its functions.
+        # Later formats are more specific: Qwen3-Coder's template also contains <tool_call>, a fingerprint of Hermes.
         marked = [
             name for name, entry in FORMATS.items() if any(mark in template for mark in entry.template_fingerprints)
         ]

@@ -1,7 +1,7 @@
 """Anthropic's prompts: elements in ``<function_calls>``.
 
-Format: the tool use prompt that Anthropic published before its API had tools;
-models trained on transcripts of it write it unasked. See `invoke_tags`.
+Format: the tool use prompt that Anthropic published before its API supported tools. Models trained on transcripts of
+this prompt write the elements without being asked to. See `invoke_tags`.
 """
 
 from adapter.parsing.bodies.invoke_tags import ANTHROPIC, OPENERS, STRAYS, calls_encoder

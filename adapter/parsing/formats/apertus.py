@@ -5,7 +5,7 @@ Format: the chat template of swiss-ai/Apertus-8B-Instruct-2509::
     <|inner_prefix|>reasoning<|inner_suffix|>
     <|tools_prefix|>[{"get_weather": {"city": "Oslo"}}, {"get_time": {}}]<|tools_suffix|>
 
-Results go back as a list within the assistant's turn.
+Results are returned as a list within the assistant's turn.
 """
 
 from __future__ import annotations

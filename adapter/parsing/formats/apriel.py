@@ -1,8 +1,8 @@
 """Apriel 1.5 and 1.6: a JSON list in ``<tool_calls>``; the answer between final response markers.
 
 Format: chat_template.jinja of ServiceNow-AI/Apriel-1.5-15b-Thinker and Apriel-1.6-15b-Thinker; see `json_tag`.
-Reasoning opens with a sentence, which 1.6 has in its prompt, and ends where the final response begins. The prompt of
-1.5 once writes ``<tool_call>`` for ``<tool_calls>``. Results go back under a role of their own.
+Reasoning begins with a fixed sentence, which the prompt of 1.6 contains, and ends where the final response begins. The
+prompt of 1.5 once writes ``<tool_call>`` in place of ``<tool_calls>``. Results are returned under a separate role.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _read_singular = json_tag_reader(SINGULAR, "</tool_call>")
 
 
 def read_singular(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the list between the misnamed tags of the prompt."""
+    """Parse the list between the ``<tool_call>`` tags that the prompt of 1.5 mentions."""
     return (yield from _read_singular(source, span, context)).repaired("misspelt-open-tag")
 
 

@@ -1,7 +1,7 @@
 """Cohere Command: a JSON list of actions between ``<|START_ACTION|>`` and ``<|END_ACTION|>``.
 
-Format: the tool-use chat templates of CohereLabs/c4ai-command-r7b-12-2024 and command-a; each action has ``tool_name``
-and ``parameters``. Reasoning and answer have markers of their own; results go back in a list between
+Format: the tool-use chat templates of CohereLabs/c4ai-command-r7b-12-2024 and command-a. Each action has the keys
+``tool_name`` and ``parameters``. Reasoning and answer have separate markers. Results are returned in a list between
 ``<|START_TOOL_RESULT|>`` and ``<|END_TOOL_RESULT|>``.
 """
 
@@ -26,12 +26,12 @@ _read_labelled = TaggedJson(LABEL, FENCE, "parameters", may_list=True)
 
 
 def read_actions(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the actions; ``tool_name`` is this format's own key for the name."""
+    """Parse the actions. The key ``tool_name`` is this format's normal spelling, and not a repair."""
     return (yield from _read_json(source, span, context)).without_fixes("name-key")
 
 
 def read_labelled(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the list of Command R and R+, in a fence after ``Action:``."""
+    """Parse the list that Command R and R+ write in a code fence after ``Action:``."""
     if not context.at_line_start:
         return TEXT
     result = yield from _read_labelled(source, span, context)

@@ -1,8 +1,7 @@
 """dots: elements in ``<dots_function_call>``.
 
-Format: the parsers that vllm-project/vllm (tool_parsers/dots_tool_parser.py) and
-sgl-project/sglang have for the models of rednote-hilab: the elements of `anthropic`
-in a section of their own; see `invoke_tags`. JSON in the section is read too.
+Format: the parsers in vllm-project/vllm (tool_parsers/dots_tool_parser.py) and sgl-project/sglang for the models of
+rednote-hilab. The section contains the elements of `anthropic`; see `invoke_tags`. JSON in the section is also parsed.
 """
 
 from adapter.parsing.bodies.invoke_tags import DOTS, OPENERS, STRAYS, calls_encoder

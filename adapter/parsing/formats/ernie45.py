@@ -13,7 +13,7 @@ opens the reasoning in the prompt::
     {"name": ..., "arguments": {...}}
     </tool_call>
 
-Results go back between ``<tool_output>`` tags under the role ``tool``.
+Results are returned between ``<tool_output>`` tags under the role ``tool``.
 """
 
 from dataclasses import replace

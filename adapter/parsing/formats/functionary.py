@@ -1,15 +1,15 @@
 """Functionary v3.2: ``>>>`` and a recipient, then the text to it.
 
-Format: the chat template of meetkai/functionary-medium-v3.2 (v3.llama3), whose prompt ends with ``>>>``, so that the
-output begins with the recipient::
+Format: the chat template of meetkai/functionary-medium-v3.2 (v3.llama3). The prompt ends with ``>>>``, so the output
+begins with the recipient::
 
     all
     I look.>>>get_weather
     {"city": "Oslo"}>>>get_time
     {}
 
-Text to ``all`` is the answer. v2.5 (v2.llama3) has the token ``<|reserved_special_token_249|>`` in place of ``>>>`` and
-no ``all``; it is also parsed here. Results go back under the role ``tool``.
+Text to ``all`` is the answer. v2.5 (v2.llama3) writes the token ``<|reserved_special_token_249|>`` in place of ``>>>``
+and omits ``all``; it is also parsed here. Results are returned under the role ``tool``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _all = markers_for(ALL)
 
 
 def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the recipient after ``>>>`` and its arguments. The marker is also Python's prompt, and then text."""
+    """Parse the recipient after ``>>>`` and its arguments. If the marker is a Python prompt, it is text."""
     is_intended = context.expected_format == "functionary" or span[-1] == OPEN_V25
     name = yield from take_name(source, span, context, _line_end, any_name=is_intended)
     if not name:
@@ -43,7 +43,7 @@ def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) 
 
 
 def read_first_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the recipient at the very beginning: the prompt contained ``>>>``."""
+    """Parse the recipient at the very beginning, after a prompt that ended with ``>>>``."""
     is_own = context.expected_format == "functionary"
     if is_own and (yield from take_marker(source, _all, span)):
         return BodyResult()

@@ -1,7 +1,7 @@
 """Functionary v2: messages with ``<|from|>``, ``<|recipient|>`` and ``<|content|>``.
 
-Format: the chat template of meetkai/functionary-small-v2.4 (v2), whose prompt ends with ``<|recipient|>``, so that the
-output begins with the recipient::
+Format: the chat template of meetkai/functionary-small-v2.4 (v2). The prompt ends with ``<|recipient|>``, so the output
+begins with the recipient::
 
     all
     <|content|>I look.
@@ -9,7 +9,7 @@ output begins with the recipient::
     <|recipient|>get_weather
     <|content|>{"city": "Oslo"}<|stop|>
 
-Text to ``all`` is the answer. A result goes back as a message from the tool to ``all``.
+Text to ``all`` is the answer. A result is returned as a message from the tool to ``all``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _content = markers_for("\n" + CONTENT, CONTENT)
 
 
 def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the recipient after its token, and its arguments; ``all`` is the header of an answer."""
+    """Parse the recipient after its token, and its arguments. The recipient ``all`` is the header of an answer."""
     name = yield from take_name(source, span, context, _content, any_name=True)
     if not name:
         return cut_name(source, span) or TEXT
@@ -35,7 +35,7 @@ def read_recipient(source: StreamBuffer, span: list[str], context: ReadContext) 
 
 
 def read_first_recipient(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the recipient at the very beginning: the prompt contained its token."""
+    """Parse the recipient at the very beginning, after a prompt that ended with its token."""
     is_expected = context.expected_format == "functionary_v2"
     name = yield from take_name(source, span, context, _content, any_name=is_expected)
     return (yield from _read_message(name, source, span, context)) if name else TEXT

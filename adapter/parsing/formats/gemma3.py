@@ -1,13 +1,13 @@
 """Gemma 2 and 3: Python calls in a ``tool_code`` fence.
 
-Format: these models have no tool tokens; Google's "Function calling with Gemma" asks for a list of
-Python calls or JSON without markers, and the models' own habit, from Gemini, is a fence::
+Format: these models have no tool tokens. Google's "Function calling with Gemma" asks for a list of Python calls, or for
+JSON without markers. Without such a prompt, the models write a code fence, as Gemini does::
 
     ```tool_code
     get_weather(city="Paris")
     ```
 
-Results go back in a ``tool_output`` fence, a longer one where they hold fences themselves.
+Results are returned in a ``tool_output`` fence. The fence is longer if a result contains fences.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 
 
 def read_tool_code(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the statements in a fence at the beginning of a line."""
+    """Parse the statements in a code fence at the beginning of a line."""
     if not context.at_line_start:
         return TEXT
     return (yield from _read_block(source, span, context))
 
 
 def read_element(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the same statements in a ``<tool_code>`` element, only for tools of the session."""
+    """Parse the statements in a ``<tool_code>`` element, if they call only tools of the session."""
     if not context.at_line_start:
         return TEXT
     context.may_be_text = True

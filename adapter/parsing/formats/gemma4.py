@@ -1,8 +1,8 @@
 """Gemma 4: ``<|tool_call>call:NAME{key:value}<tool_call|>``, strings between ``<|"|>`` tokens.
 
-Format: chat_template.jinja of google/gemma-4-31B-it. Reasoning is between ``<|channel>thought`` and ``<channel|>``; a
-template that requests none opens and closes it in the prompt. The model stops at ``<|tool_response>``, where the result
-follows in the same turn.
+Format: chat_template.jinja of google/gemma-4-31B-it. Reasoning is between ``<|channel>thought`` and ``<channel|>``. If
+no reasoning is requested, the template opens and closes it in the prompt. The model stops at ``<|tool_response>``,
+after which the result follows in the same turn.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _read_after_closing = TaggedJson(CLOSE, "</tool_call|>")
 
 
 def _read_json(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse JSON of a known tool after the closing token, which other prompts use in place of the opening one."""
+    """Parse JSON of a known tool after the closing token, which other prompts use in place of the opening token."""
     ahead: list[str] = []
     char = yield from skip_space(source, ahead)
     if char != "{" or not (context.at_line_start or context.after_call):

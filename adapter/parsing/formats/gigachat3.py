@@ -1,16 +1,16 @@
 """GigaChat 3: JSON in a message of the role ``function call``.
 
-Format: the chat template of ai-sage/GigaChat3-10B-A1.8B. A message is a role, a token, the text
-and another token; an answer and one call follow each other within a turn::
+Format: the chat template of ai-sage/GigaChat3-10B-A1.8B. A message consists of a role, a token, the text and another
+token. Within a turn, a call may follow an answer::
 
     I look.<|message_sep|>
 
     function call<|role_sep|>
     {"name": "get_weather", "arguments": {"city": "Oslo"}}<|message_sep|>
 
-GigaChat 3.1 has one token in place of the role, ``<|function_call|>``. Results go back in a message of
-the role ``function result``. A server that strips the tokens leaves the role's name before the JSON; others
-hand on NUL in place of the line breaks that belong to the tokens.
+GigaChat 3.1 writes the token ``<|function_call|>`` in place of the role. Results are returned in a message of the role
+``function result``. If a server strips the tokens, the role's name remains before the JSON. Some servers write NUL in
+place of the line breaks that belong to the tokens.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _read_bare = UntaggedJson("arguments", after_marker=False)
 
 
 def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the call after its marker; without JSON the marker was only mentioned."""
+    """Parse the call after its marker. Without JSON, the marker was only mentioned."""
     yield from take_marker(source, _nul, span)
     return (yield from _read_json(source, span, context))
 
 
 def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the call after the bare words, which must begin a line; the marker includes its first brace."""
+    """Parse the call after the bare words, which must begin a line. The marker includes the first brace of the JSON."""
     if not context.at_line_start:
         return TEXT
     marker = span.pop()

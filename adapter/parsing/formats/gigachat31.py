@@ -1,6 +1,6 @@
 """GigaChat 3.1: ``<|function_call|>`` and JSON.
 
-Format: that of ai-sage/GigaChat3.1-10B-A1.8B as users report it; see `gigachat3`, with which it shares the rest.
+Format: users' reports of the output of ai-sage/GigaChat3.1-10B-A1.8B. The rest is as in `gigachat3`.
 """
 
 from dataclasses import replace

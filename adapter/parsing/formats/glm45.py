@@ -1,8 +1,7 @@
 """GLM 4.5 and 4.6: keys and values in ``<tool_call>`` tags, a line each.
 
-Format: chat_template.jinja of zai-org/GLM-4.5 and GLM-4.6. Values are written as
-bare text: strings as they are, everything else as JSON. The model opens its
-reasoning itself::
+Format: chat_template.jinja of zai-org/GLM-4.5 and GLM-4.6. Strings are written unescaped, other values as JSON. The
+model opens its reasoning in the output::
 
     <think>...</think>
     <tool_call>NAME

@@ -1,8 +1,8 @@
 """Granite 3: ``<|tool_call|>`` and a JSON list of calls.
 
-Format: the chat templates of ibm-granite/granite-3.0 to 3.3 instruct; 3.1 asks for ``<tool_call>`` after the
-token, and a server that strips the token leaves it alone. 3.3 answers in ``<response>`` tags after it has
-reasoned. Results go back under the role ``tool_response``.
+Format: the chat templates of ibm-granite/granite-3.0 to 3.3 instruct. The prompt of 3.1 asks for ``<tool_call>`` after
+the token; if a server strips the token, only the tag remains. After reasoning, 3.3 writes its answer in ``<response>``
+tags. Results are returned under the role ``tool_response``.
 """
 
 from adapter.parsing.bodies.tool_call_token import OPEN, TAG, TAG_CLOSE, read_calls, read_list

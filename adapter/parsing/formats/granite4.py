@@ -1,7 +1,7 @@
 """Granite 4: the calls of Hermes, between Granite's own role tokens.
 
-Format: that of ibm-granite/granite-4.0-h-small and its sizes by the parsers of engines. Results go back in
-``<tool_response>`` tags.
+Format: the parsers of inference engines for ibm-granite/granite-4.0-h-small and the other sizes. Results are returned
+in ``<tool_response>`` tags.
 """
 
 from dataclasses import replace

@@ -1,16 +1,16 @@
 """Harmony: messages with headers that name a channel and a recipient, as gpt-oss writes them.
 
 Format: docs/format.md and src/encoding.rs of openai/harmony, and the chat template of openai/gpt-oss-20b. The prompt
-ends with ``<|start|>assistant``, so that the output begins inside a header::
+ends with ``<|start|>assistant``, so the output begins inside a header::
 
     message   = "<|start|>" role header "<|message|>" text ("<|end|>" | "<|call|>" | "<|return|>")
     header    = (" to=" recipient | "<|channel|>" channel | "<|constrain|>" type | " " type)*
     channel   = "analysis" (reasoning) | "commentary" | "final" (both content)
     recipient = "functions." NAME (the text is then the arguments as JSON)
 
-The recipient comes after the role or after the channel, on any channel; it makes the message a call. A server strips
-the token that stopped the model, so a complete JSON value needs no closing token. The tokenizer of LLM-jp 4.1 puts a
-space after each token. `muse_glimmer` shares the headers: there ``to=self`` is reasoning, and calls are elements.
+The recipient follows the role or the channel, in any channel, and makes the message a call. A server strips the token
+at which the model stopped, so a complete JSON value needs no closing token. The tokenizer of LLM-jp 4.1 writes a space
+after each token. `muse_glimmer` shares the headers, but its calls are elements, and ``to=self`` begins reasoning.
 """
 
 from adapter.parsing.bodies import harmony_messages as messages

@@ -1,8 +1,7 @@
 """Hermes: JSON in ``<tool_call>`` tags.
 
-Format: the chat templates of NousResearch Hermes 2 Pro/3 and of Qwen2.5, Qwen3
-and their instruct and thinking releases (tokenizer_config.json); results go back
-as a user turn in ``<tool_response>`` tags.
+Format: the chat templates (tokenizer_config.json) of NousResearch Hermes 2 Pro and 3, and of Qwen2.5, Qwen3 and their
+instruct and thinking releases. Results are returned as a user turn in ``<tool_response>`` tags.
 """
 
 from __future__ import annotations

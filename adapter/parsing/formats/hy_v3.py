@@ -1,8 +1,8 @@
 """Hunyuan 3: the pairs of GLM after ``<tool_sep>``, in ``<tool_calls>``.
 
-Format: as in the parsers of vLLM and SGLang for tencent/Hy3 and Hy3-preview, not compared with the template itself; see
-`tool_calls_tag`. In the releases every tag ends in ``:opensource``; in the preview and in text from other engines it
-does not::
+Format: the parsers of vLLM and SGLang for tencent/Hy3 and Hy3-preview, not compared with the template; see
+`tool_calls_tag`. In the releases, every tag ends in ``:opensource``. In the preview and in output from other engines,
+the tags lack this suffix::
 
     <tool_calls:opensource>
     <tool_call:opensource>NAME<tool_sep:opensource>

@@ -1,10 +1,10 @@
 """Hunyuan 4: the pairs of Hunyuan 3 without line breaks and without ``<tool_sep>``.
 
-Format: that of tencent/Hy4-preview by the parsers of engines, not compared with the template; see `hy_v3`::
+Format: the parsers of inference engines for tencent/Hy4-preview, not compared with the template; see `hy_v3`::
 
     <tool_calls:opensource><tool_call:opensource>NAME<arg_key:opensource>KEY</arg_key:opensource>...
 
-all on one line.
+All tags are on one line.
 """
 
 from dataclasses import replace

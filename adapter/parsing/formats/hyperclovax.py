@@ -1,17 +1,17 @@
 """HyperCLOVA X SEED Think 14B: a JSON list in a message to ``tool/function_call``.
 
-Format: the parsers that the card of naver-hyperclovax/HyperCLOVAX-SEED-Think-14B names
-(NAVER-Cloud-HyperCLOVA-X/hcx-vllm-plugin), and vllm-project/vllm#44171. Reasoning, answer and calls are messages of the
-assistant, one after the other; the prompt ends with ``<|im_start|>assistant``, or with ``/think`` and a line break
-after that::
+Format: the parsers that the model card of naver-hyperclovax/HyperCLOVAX-SEED-Think-14B names
+(NAVER-Cloud-HyperCLOVA-X/hcx-vllm-plugin), and vllm-project/vllm#44171. Reasoning, answer and calls are consecutive
+messages of the assistant. The prompt ends with ``<|im_start|>assistant``, after which ``/think`` and a line break may
+follow::
 
     /think
     reasoning<|im_end|>
     <|im_start|>assistant -> tool/function_call
     [{"name": "get_weather", "arguments": {"city": "Oslo"}}]<|im_end|><|stop|>
 
-Reasoning that began in the prompt is content here: it cannot be distinguished from an answer before a call. Results go
-back in a message of ``tool/function_call``. HyperCLOVA X SEED Think 32B writes `glm45`.
+Reasoning that began in the prompt is parsed as content, because it cannot be distinguished from an answer before a
+call. Results are returned in a message of ``tool/function_call``. HyperCLOVA X SEED Think 32B writes `glm45`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -
 
 
 def read_head(source: StreamBuffer, span: list[str], _context: ReadContext) -> Reader[BodyResult]:
-    """Begin reasoning at ``/think`` on a line of its own."""
+    """Begin reasoning at ``/think`` on a separate line."""
     return BodyResult(section=_REASONING) if (yield from take_marker(source, _think, span)) else TEXT
 
 

@@ -1,14 +1,14 @@
 """Inkling: typed blocks, of which one kind holds a call.
 
 Format: vLLM's encoder for Thinking Machines' Inkling (renderers/inkling). The prompt ends with ``<|message_model|>``,
-so that the output begins inside a header::
+so the output begins inside a header::
 
     <|message_model|><|content_thinking|>reasoning<|end_message|>
     <|message_model|><|content_text|>I look.<|end_message|>
     <|message_model|>NAME<|content_invoke_tool_json|>{"name": NAME, "args": {...}}<|end_message|>
     <|content_model_end_sampling|>
 
-The blocks follow each other without line breaks. Results go back in a block of the tool's.
+There are no line breaks between the blocks. Results are returned in a block of the tool.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def section_reader(section: OpaqueSection) -> BodyReader:
 
 
 def read_header(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse a tool's name and its call after ``<|message_model|>``; other kinds of blocks have headers of their own."""
+    """Parse a tool's name and its call after ``<|message_model|>``. Blocks of other kinds have different headers."""
     name = yield from take_name(source, span, context, _call, any_name=True)
     return (yield from _read_json(source, span, context)) if name else BodyResult()
 
 
 def read_rest_of_header(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse a tool's name at the very beginning: the prompt contained ``<|message_model|>``."""
+    """Parse a tool's name at the very beginning, after a prompt that ended with ``<|message_model|>``."""
     name = yield from take_name(source, span, context, _call, any_name=False)
     return (yield from _read_json(source, span, context)) if name else TEXT
 

@@ -1,8 +1,8 @@
 """InternLM: JSON between ``<|action_start|><|plugin|>`` and ``<|action_end|>``.
 
-Format: the chat templates of internlm2.5 and internlm3 and InternLM's "Plugin and function calling" guide; the
-arguments are under ``parameters``, in the first InternLM2 under ``arguments``. Its tokenizer puts a space between the
-two tokens. Results go back under the role ``environment``.
+Format: the chat templates of internlm2.5 and internlm3, and InternLM's "Plugin and function calling" guide. The key of
+the arguments is ``parameters``, or ``arguments`` in the first InternLM2, whose tokenizer writes a space between the two
+tokens. Results are returned under the role ``environment``.
 """
 
 from adapter.parsing.encoding import calls_encoder, json_call_with_parameters

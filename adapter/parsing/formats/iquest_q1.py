@@ -1,7 +1,6 @@
 """IQuest Q1: the pairs of GLM 4.7 in ``<iquest_tool_call>`` tags.
 
-Format: the detector that sgl-project/sglang has for the family (function_call/iquest_q1_detector.py); see
-`arg_key_value`::
+Format: the detector for the family in sgl-project/sglang (function_call/iquest_q1_detector.py); see `arg_key_value`::
 
     <iquest_tool_call>NAME<arg_key>KEY</arg_key><arg_value>value</arg_value></iquest_tool_call>
 """

@@ -1,6 +1,6 @@
 """Jamba: a JSON list of calls between ``<tool_calls>`` tags.
 
-Format: the chat template of ai21labs/AI21-Jamba-Mini-1.5 and later. Results go back between
+Format: the chat template of ai21labs/AI21-Jamba-Mini-1.5 and later releases. Results are returned between
 ``<tool_response>`` tags.
 """
 

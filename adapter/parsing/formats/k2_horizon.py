@@ -1,7 +1,7 @@
 """K2 Horizon: the pairs of GLM with tags of their own, in ``<ifm|tool_calls>``.
 
-Format: as in the engines' parsers for IFM's K2-Horizon releases; see `arg_key_value`. The template may ask for a type
-between key and value, which is parsed, or for one JSON object in each call::
+Format: the parsers of inference engines for IFM's K2-Horizon releases; see `arg_key_value`. The template may ask for a
+type between key and value, which is parsed, or for one JSON object in each call::
 
     <ifm|think>...</ifm|think>
     <ifm|tool_calls>
@@ -11,7 +11,7 @@ between key and value, which is parsed, or for one JSON object in each call::
     </ifm|tool_call>
     </ifm|tool_calls>
 
-The prompt opens the reasoning with a tag for the desired length. Results go back under the role ``tool``.
+The prompt opens the reasoning with a tag for the requested length. Results are returned under the role ``tool``.
 """
 
 from functools import partial

@@ -1,14 +1,14 @@
 """Kimi K2: JSON arguments after an id that holds the name.
 
-Format: chat_template.jinja of moonshotai/Kimi-K2-Instruct, Kimi-K2-Thinking and Kimi-K2.5; calls are numbered through
-the conversation, results go back with their id::
+Format: chat_template.jinja of moonshotai/Kimi-K2-Instruct, Kimi-K2-Thinking and Kimi-K2.5. Calls are numbered through
+the conversation, and results are returned with the id of their call::
 
     <|tool_calls_section_begin|>
     <|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{...}<|tool_call_end|>
     <|tool_calls_section_end|>
 
-all on one line. Servers and clients that rewrite ids lead the model to write other ids (``functions_NAME_0``,
-``call_abc123``); the name is then searched in the id and finally among the arguments.
+All tokens are on one line. If a server or client rewrites ids, the model imitates the rewritten ids
+(``functions_NAME_0``, ``call_abc123``). The tool's name is then searched in the id, and finally among the arguments.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MISSPELT_OPEN, MISSPELT_CLOSE = "<|tool_call_section_begin|>", "<|tool_call_sect
 CALL_OPEN, ARGUMENTS_OPEN, CALL_CLOSE = "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>"
 
 ID_LIMIT = 300
-"""Maximum length of an id; longer text is prose with a stray marker in it."""
+"""Maximum length of an id; longer text is prose that contains a stray marker."""
 
 _read_json = TaggedJson(CALL_OPEN, CALL_CLOSE)
 _after_id = MarkerSet(ARGUMENTS_OPEN, CALL_CLOSE, CALL_OPEN, SECTION_CLOSE, MISSPELT_CLOSE, "{")
@@ -86,7 +86,7 @@ def _name_in_id(id_text: str, tools: ToolSet) -> tuple[str, list[str]]:
 
 
 def _use_name_in_arguments(result: BodyResult, tools: ToolSet) -> BodyResult:
-    """Use a name among the arguments, or the only tool that fits them, if the id does not name a tool."""
+    """Take the name from the arguments, or from the only tool that fits them, if the id does not name a tool."""
     (call,) = result.calls
     if tools.match(call.name) is not None:
         return result
@@ -113,7 +113,7 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
 
 
 def read_unopened(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse a call in a section without its own opening marker: the id directly follows the section's."""
+    """Parse a call that lacks its opening marker, so that its id directly follows the section's marker."""
     ahead: list[str] = []
     yield from skip_space(source, ahead)
     marker = yield from peek_marker(source, _in_section, ID_LIMIT)
@@ -144,7 +144,7 @@ def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -
 
 
 def _may_be_stripped(ahead: str, context: ReadContext) -> bool:
-    """Return whether ``ahead`` may continue as the id of a call of a known tool; other words are not buffered."""
+    """Return whether ``ahead`` may be the beginning of an id that calls a known tool. Other text is not buffered."""
     word = ahead.strip().removeprefix("functions.").partition(":")[0]
     begins_id = "functions.".startswith(ahead.strip()) or any(name.startswith(word) for name in context.tools)
     return begins_id and _MAY_BE_STRIPPED.fullmatch(ahead) is not None

@@ -1,7 +1,7 @@
 """Kimi K3: elements in control tokens, with channels for reasoning, answer and calls.
 
-Format: the message encoder and chat template of moonshotai/Kimi-K3. Tags hold attributes in which ``&`` and ``"`` are
-escaped; values are not escaped, and an attribute declares their JSON type. The prompt opens the first channel::
+Format: the message encoder and chat template of moonshotai/Kimi-K3. In attributes, ``&`` and ``"`` are escaped. Values
+are not escaped, and an attribute declares their JSON type. The prompt opens the first channel::
 
     reasoning<|close|>think<|sep|>
     <|open|>response<|sep|>answer<|close|>response<|sep|>
@@ -11,7 +11,7 @@ escaped; values are not escaped, and an attribute declares their JSON type. The 
     <|close|>call<|sep|>
     <|close|>tools<|sep|><|close|>message<|sep|>
 
-all on one line. ``<|open|>json type="object"<|sep|>`` may hold all arguments of a call as one object.
+All elements are on one line. ``<|open|>json type="object"<|sep|>`` may contain all arguments of a call as one object.
 """
 
 from __future__ import annotations

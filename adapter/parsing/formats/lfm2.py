@@ -1,8 +1,7 @@
 """LFM2: a list of Python calls between ``<|tool_call_start|>`` and ``<|tool_call_end|>``.
 
-Format: the model card and chat template of LiquidAI/LFM2-1.2B-Tool; a system prompt may ask for
-JSON instead, so that a list of objects is read too. Results go back between
-``<|tool_response_start|>`` and ``<|tool_response_end|>``.
+Format: the model card and chat template of LiquidAI/LFM2-1.2B-Tool. A system prompt may ask for JSON instead, so a list
+of objects is also parsed. Results are returned between ``<|tool_response_start|>`` and ``<|tool_response_end|>``.
 """
 
 from adapter.parsing.bodies.python_encoder import encode_call

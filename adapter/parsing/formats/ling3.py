@@ -1,7 +1,7 @@
 """Ling 3: the pairs of GLM 4.5; reasoning is opened in the prompt.
 
-Format: that of the inclusionAI/Ling-3 releases, as SGLang and llama.cpp read them (ling3). Their
-turns begin with a role between ``<role>`` tags; a call may come before the reasoning is closed.
+Format: the parsers of SGLang and llama.cpp (ling3) for the inclusionAI/Ling-3 releases. A turn begins with a role
+between ``<role>`` tags. A call may precede the end of the reasoning.
 """
 
 from dataclasses import replace

@@ -1,8 +1,8 @@
 """Llama 3: bare JSON with ``parameters``, sometimes after ``<|python_tag|>``.
 
-Format: Meta's prompt format for Llama 3.1, 3.2 and 3.3 (JSON based tool calling,
-and the custom ``<function=NAME>{JSON}</function>``) and their chat templates.
-Several calls are separated by semicolons or line breaks. Results go back under the role ``ipython``.
+Format: Meta's prompt format for Llama 3.1, 3.2 and 3.3 (JSON based tool calling, and the custom
+``<function=NAME>{JSON}</function>``), and the chat templates of these models. Semicolons or line breaks separate
+several calls. Results are returned under the role ``ipython``.
 """
 
 from adapter.parsing.bare_json import UntaggedJson

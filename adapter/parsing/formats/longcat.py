@@ -1,8 +1,7 @@
 """LongCat Flash: JSON in ``<longcat_tool_call>`` tags.
 
-Format: tokenizer_config.json (chat_template) of meituan-longcat/LongCat-Flash-Chat
-and LongCat-Flash-Thinking, whose reasoning has tags of its own; see `json_tag`.
-The keys and values of `longcat2` in the same tags are read too.
+Format: tokenizer_config.json (chat_template) of meituan-longcat/LongCat-Flash-Chat and of LongCat-Flash-Thinking, which
+writes reasoning in its own tags; see `json_tag`. The keys and values of `longcat2` in these tags are also parsed.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _read_pairs = KeyValueReader(TAGS, own=("longcat2",)).read
 
 
 def read_call(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the body after ``<longcat_tool_call>``: its first character distinguishes JSON from a name with pairs."""
+    """Parse the body after ``<longcat_tool_call>``. Its first character distinguishes JSON from a name with pairs."""
     char = yield from skip_space(source, span)
     return (yield from (_read_json if char in "{[<" else _read_pairs)(source, span, context))
 

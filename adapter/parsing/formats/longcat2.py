@@ -1,7 +1,7 @@
 """LongCat 2: keys and values in ``<longcat_tool_call>`` tags.
 
-Format: as users of meituan-longcat/LongCat-2.0-Preview, LongCat-Next and LongCat-Flash-Lite report it in issues: the
-pairs of GLM 4.5 in tags of their own; see `arg_key_value`::
+Format: issues in which users report the output of meituan-longcat/LongCat-2.0-Preview, LongCat-Next and
+LongCat-Flash-Lite. The models write the pairs of GLM 4.5 in different tags; see `arg_key_value`::
 
     <longcat_tool_call>NAME
     <longcat_arg_key>KEY</longcat_arg_key>

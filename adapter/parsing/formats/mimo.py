@@ -1,7 +1,7 @@
 """MiMo: the functions of Qwen3-Coder with values on the line of their tags.
 
-Format: that of XiaomiMiMo/MiMo-V2-Flash by the parsers of engines, not compared with the template;
-MiMo-7B writes `hermes`::
+Format: the parsers of inference engines for XiaomiMiMo/MiMo-V2-Flash, not compared with the template. MiMo-7B writes
+`hermes`::
 
     <tool_call>
     <function=NAME>

@@ -1,7 +1,7 @@
 """MiniCPM 3 and 4: Python calls in a fence, between ``<|tool_call_start|>`` and ``<|tool_call_end|>``.
 
-Format: that of openbmb/MiniCPM3-4B and MiniCPM4-8B by the parsers of engines, not compared with the templates;
-the tokens are those of `lfm2`, whose lists of calls are read too::
+Format: the parsers of inference engines for openbmb/MiniCPM3-4B and MiniCPM4-8B, not compared with the templates. The
+tokens are those of `lfm2`, whose lists of calls are also parsed::
 
     <|thought_start|>
     ...

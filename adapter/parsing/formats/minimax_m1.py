@@ -1,7 +1,7 @@
 """MiniMax M1: JSON objects, a line each, in ``<tool_calls>``.
 
-Format: that of MiniMaxAI/MiniMax-M1-80k, also MiniMax-Text-01, by vLLM's parser, not compared with the
-template; see `tool_calls_tag`.
+Format: vLLM's parser for MiniMaxAI/MiniMax-M1-80k and MiniMax-Text-01, not compared with the template; see
+`tool_calls_tag`.
 """
 
 from __future__ import annotations

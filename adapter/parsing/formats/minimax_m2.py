@@ -1,7 +1,7 @@
 """MiniMax M2: elements in ``<minimax:tool_call>``.
 
 Format: chat_template.jinja of MiniMaxAI/MiniMax-M2 and MiniMax-M2.1, which opens the reasoning in the prompt; see
-`invoke_tags`. In long agent sessions it falls back to a form of its own, see `arrow_call`.
+`invoke_tags`. In long agent sessions, the model falls back to the calls of `arrow_call`.
 """
 
 from adapter.parsing.bodies import arrow_call

@@ -8,8 +8,8 @@ sgl-project/sglang; see `nested_elements`::
     ]<]minimax[>[<invoke name="NAME">]<]minimax[>[<KEY>value]<]minimax[>[</KEY>]<]minimax[>[</invoke>
     ]<]minimax[>[</tool_call>
 
-The model opens its reasoning itself, or writes a lone ``</mm:think>`` without any. The first token is sometimes
-missing, and a space may follow a token.
+The model opens its reasoning in the output, or writes only ``</mm:think>`` if it does not reason. The first token is
+sometimes missing, and a space may follow a token.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """Mistral: ``[TOOL_CALLS]`` and then a JSON array, or a name and its arguments.
 
-Format: the encoders of mistral-common (``tokens/tokenizers/instruct.py``) and the chat
-templates of the releases::
+Format: the encoders of mistral-common (``tokens/tokenizers/instruct.py``) and the chat templates of the releases::
 
     [TOOL_CALLS] [{"name": N, "arguments": {...}}, ...]                 v3 to v7
     [TOOL_CALLS]N[CALL_ID]123456789[ARGS]{...}[TOOL_CALLS]N[ARGS]...    v11; v13 has no call id
 
-Nothing closes a call: it ends with its JSON. Magistral reasons between ``[THINK]``
-markers, its first release between ``<think>`` tags.
+A call has no closing marker and ends with its JSON. Magistral writes reasoning between ``[THINK]`` markers; its first
+release writes it between ``<think>`` tags.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ def read_tool_calls(source: StreamBuffer, span: list[str], context: ReadContext)
 
 
 def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse ``NAME[ARGS]{...}`` of a known tool at the very beginning: the server stripped the marker."""
+    """Parse ``NAME[ARGS]{...}`` of a known tool at the very beginning, if the server stripped ``[TOOL_CALLS]``."""
     may_continue = partial(_may_be_stripped, context=context)
     found = yield from peek_call(source, context, _STRIPPED, HEAD_LIMIT, may_continue)
     if found is None:
@@ -99,13 +98,13 @@ def read_stripped(source: StreamBuffer, span: list[str], context: ReadContext) -
 
 
 def _may_be_stripped(ahead: str, context: ReadContext) -> bool:
-    """Return whether ``ahead`` may continue as the name of a known tool and the marker of its arguments."""
+    """Return whether ``ahead`` may be the beginning of a known tool's name and the marker before its arguments."""
     word = ahead.strip().partition("[")[0]
     return _MAY_BE_STRIPPED.fullmatch(ahead) is not None and any(name.startswith(word) for name in context.tools)
 
 
 def _take_head(source: StreamBuffer, markers: MarkerSet, head: list[str]) -> Reader[str]:
-    """Take a short text and the marker after it, which is returned; "" if none comes."""
+    """Take a short text and the marker after it. Return the marker, or ""."""
     if not (yield from peek_marker(source, markers, HEAD_LIMIT)):
         head.append(source.rest() if source.final and len(source.text) - source.position < HEAD_LIMIT else "")
         return ""

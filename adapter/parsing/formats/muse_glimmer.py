@@ -1,7 +1,7 @@
 """Muse Glimmer: elements in ``<atem:function_calls>``, in messages with headers like those of Harmony.
 
-Format: the chat template of the family, as ollama/ollama has it
-(model/renderers/testdata/glimmer_chat_template.jinja); see `harmony` and `invoke_tags`::
+Format: the chat template of the family in ollama/ollama (model/renderers/testdata/glimmer_chat_template.jinja); see
+`harmony` and `invoke_tags`::
 
     <|start|>assistant to=self<|message|>reasoning<|eom|>
     <|start|>assistant to=NAME<|message|><atem:function_calls>

@@ -19,7 +19,7 @@ _read_json = json_tag_reader(OPEN, CLOSE)
 
 
 def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the list, or the element named after the tool that other models put between these tags."""
+    """Parse the list, or an element named after the tool, which other models write between these tags."""
     char = yield from skip_space(source, span)
     if char != "<" or source.text.startswith("</", source.position):
         return (yield from _read_json(source, span, context))

@@ -1,12 +1,12 @@
 """OLMo 3: Python calls, a line each, in ``<function_calls>`` tags.
 
-Format: as in vLLM's parser for allenai/Olmo-3-7B-Instruct and Olmo-3-7B-Think; values are JSON::
+Format: vLLM's parser for allenai/Olmo-3-7B-Instruct and Olmo-3-7B-Think. Values are JSON::
 
     <function_calls>get_weather(city="Oslo", days=2, exact=true)
     get_time()</function_calls>
 
-Results go back under the role ``environment``. Anthropic's prompts open their section with the same tag: `invoke_tags`
-parses their elements.
+Results are returned under the role ``environment``. The section in Anthropic's prompts opens with the same tag, so
+`invoke_tags` parses its elements.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_match, skip
 OPEN, CLOSE = "<function_calls>", "</function_calls>"
 
 NAME_LIMIT = 200
-"""Maximum length of a call's name; longer text is prose after the tag."""
+"""Maximum length of a call's name; longer text after the tag is prose."""
 
 _read_invokes = next(opener.read for opener in OPENERS if opener.marker == OPEN)
 _read_calls = python_or_json(OPEN, CLOSE)
@@ -34,7 +34,7 @@ _CALL_MAY_BEGIN = re.compile(r"\[?\s*+(?:[^\W\d][\w.-]*+\s*+)?")
 
 
 def read_calls(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the body after ``<function_calls>``: Python or JSON, else elements, or a word in a sentence."""
+    """Parse the body after ``<function_calls>``: Python, JSON or elements. Any other text is prose."""
     ahead: list[str] = []
     char = yield from skip_space(source, ahead)
     if not char:

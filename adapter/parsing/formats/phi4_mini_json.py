@@ -1,8 +1,7 @@
 """Phi-4-mini: ``functools[{"name": N, "arguments": {...}}, ...]``.
 
-Format: the model card and chat template of microsoft/Phi-4-mini-instruct; later revisions of the
-template ask for ``<|tool_call|>[...]<|/tool_call|>`` instead, and both are read. Results go back
-after ``<|tool_response|>``.
+Format: the model card and chat template of microsoft/Phi-4-mini-instruct. Later revisions of the template ask for
+``<|tool_call|>[...]<|/tool_call|>`` instead; both are parsed. Results follow ``<|tool_response|>``.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ WORD, RESULT, END = "functools[", "<|tool_response|>", "<|end|>"
 
 
 def read_functools(source: StreamBuffer, span: list[str], context: ReadContext) -> Reader[BodyResult]:
-    """Parse the list after the word ``functools``; within a line, as in FireFunction, only calls of known tools."""
+    """Parse the list after the word ``functools``. Within a line, as in FireFunction, only known tools count."""
     yield from wait_for_character(source)
     if not context.at_line_start and not source.text.startswith("{", source.position):
         return TEXT
@@ -24,7 +23,7 @@ def read_functools(source: StreamBuffer, span: list[str], context: ReadContext) 
     char = yield from skip_space(source, ahead)
     source.push_back("".join(ahead))
     if char and char not in "{[]\"'":
-        return TEXT  # a list of words
+        return TEXT  # prose
     word = span.pop()
     span.append(word[:-1])
     source.push_back(word[-1])

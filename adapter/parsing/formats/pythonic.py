@@ -1,8 +1,7 @@
 """Pythonic: a list of Python calls, bare or between ``<|python_start|>`` and ``<|python_end|>``.
 
-Format: Meta's prompt format for Llama 4 (and for the small Llama 3.2 models), which asks
-for ``[func(name=value, ...), ...]`` and nothing else. Llama 4 puts it between the two
-tokens now and then, Llama 3 after ``<|python_tag|>``.
+Format: Meta's prompt format for Llama 4 and the small Llama 3.2 models, which asks for ``[func(name=value, ...), ...]``
+without other text. Llama 4 sometimes writes the list between the two tokens, and Llama 3 after ``<|python_tag|>``.
 """
 
 from adapter.parsing.bodies.python_encoder import encode_call

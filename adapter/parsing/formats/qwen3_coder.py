@@ -1,8 +1,7 @@
 """Qwen3-Coder: XML functions in ``<tool_call>`` tags.
 
-Format: chat_template.jinja of Qwen/Qwen3-Coder-30B-A3B-Instruct, Qwen3-Next-Coder,
-Qwen3.5 and later, also used by Nemotron 3 and Seed-Coder derivatives. Values are
-written as bare text: strings as they are, everything else as JSON.
+Format: chat_template.jinja of Qwen/Qwen3-Coder-30B-A3B-Instruct, Qwen3-Next-Coder, Qwen3.5 and later releases.
+Derivatives of Nemotron 3 and Seed-Coder also use it. Strings are written unescaped, other values as JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _TAGS = ("<function", "</function>", "<parameter", "</parameter>", OPEN, CLOSE)
 
 
 def encode_function(name: str, arguments: JsonObject, *, margin: str = "\n") -> str:
-    """Encode the function element. ``margin``: text around values, a line break or ""."""
+    """Encode the function element. ``margin``: text before and after each value, either a line break or ""."""
     if any(_is_ambiguous(key, value, margin) for key, value in arguments.items()):
         # A value that contains the format's own tags cannot be written unescaped; JSON in the element can.
         body = json.dumps(arguments, ensure_ascii=False) + "\n"
@@ -36,7 +35,7 @@ def encode_function(name: str, arguments: JsonObject, *, margin: str = "\n") -> 
 def _is_ambiguous(key: str, value: Json, margin: str) -> bool:
     text = encode_unescaped(value)
     if len(key) >= NAME_LIMIT:
-        return True  # its tag would count as prose
+        return True  # a tag with such a key would count as prose
     if not margin and text != text.strip("\r\n"):
         return True  # a line break at either end would count as the margin
     return is_ambiguous_pair(key, text, _TAGS, "<>\n\"'")

@@ -1,14 +1,13 @@
 """Qwen-Agent's own: ``✿FUNCTION✿`` and ``✿ARGS✿`` on lines of their own.
 
-Format: the prompt that QwenLM/Qwen-Agent has for Qwen 1.5 and 2 (llm/fncall_prompts/qwen_fncall_prompt.py)::
+Format: the prompt in QwenLM/Qwen-Agent for Qwen 1.5 and 2 (llm/fncall_prompts/qwen_fncall_prompt.py)::
 
     ✿FUNCTION✿: get_weather
     ✿ARGS✿: {"city": "Oslo"}
     ✿RESULT✿: ...
     ✿RETURN✿: It is cold in Oslo.
 
-Several calls follow each other before the first result. The model must stop at ``✿RESULT✿``; ``✿RETURN✿`` precedes the
-answer.
+All calls precede the first result. The model must stop at ``✿RESULT✿``. The answer follows ``✿RETURN✿``.
 """
 
 from adapter.parsing.bodies.react_lines import labelled_reader

@@ -1,14 +1,15 @@
 """ReAct: ``Action:`` and ``Action Input:`` on lines of their own.
 
-Format: the prompt of "ReAct: Synergizing Reasoning and Acting in Language Models" as LangChain and Qwen-Agent word it::
+Format: the prompt of "ReAct: Synergizing Reasoning and Acting in Language Models" in the wording of LangChain and
+Qwen-Agent::
 
     Thought: I need the file.
     Action: read_file
     Action Input: {"path": "a.py"}
     Observation: ...
 
-The input is the arguments as JSON. The model must stop at ``Observation:``; the text after it is invented. Continue's
-labels are also parsed, see `continue_block`.
+The input is the arguments as JSON. The model must stop at ``Observation:``; any later text is invented. Continue's
+labels are also parsed; see `continue_block`.
 """
 
 from adapter.parsing.bodies import continue_block

@@ -1,13 +1,13 @@
 """Solar Open 2: keys and values between control tokens.
 
-Format: as in vLLM's parser for upstage/Solar-Open2-250B, not compared with the template; see `arg_key_value`::
+Format: vLLM's parser for upstage/Solar-Open2-250B, not compared with the template; see `arg_key_value`::
 
     <|think:start|>...<|think:end|>
     <|tool_call:start|>NAME
     <|tool_arg:start|>KEY<|tool_arg:value|>value<|tool_arg:end|>
     <|tool_call:end|>
 
-The tokens are the tokenizer's own, so nothing else needs escaping.
+The markers are tokens of the tokenizer, so values need no escaping.
 """
 
 from functools import partial

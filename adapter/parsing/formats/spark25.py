@@ -1,7 +1,7 @@
 """iFlytek Spark 2.5: the pairs of GLM 4.5, a pair a line.
 
-Format: the detector that sgl-project/sglang has for the family
-(function_call/spark25_detector.py), whose template is not public::
+Format: the detector for the family in sgl-project/sglang (function_call/spark25_detector.py). The chat template is not
+public::
 
     <tool_call>NAME
     <arg_key>KEY</arg_key><arg_value>value</arg_value>

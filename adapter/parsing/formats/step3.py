@@ -6,7 +6,7 @@ Format: tokenizer_config.json (chat_template) of stepfun-ai/step3; see `deepseek
     <steptml:invoke name="NAME"><steptml:parameter name="KEY">value</steptml:parameter></steptml:invoke>
     <｜tool_call_end｜><｜tool_calls_end｜>
 
-all on one line.
+All tokens are on one line.
 """
 
 from functools import partial

@@ -1,16 +1,16 @@
 """Elements named after the tool and its parameters, as Cline and Roo Code teach them.
 
-Format: the tool use section of the system prompts of cline/cline and RooCodeInc/Roo-Code. Any model may write it, so no
-model's name identifies it::
+Format: the tool use section of the system prompts of cline/cline and RooCodeInc/Roo-Code. Any model may write these
+elements, so a model's name does not identify the format::
 
     <NAME>
-    <KEY>value, unescaped, on this line or on lines of its own</KEY>
+    <KEY>value, unescaped, on the line of its tags or on separate lines</KEY>
     </NAME>
 
-Such tags are ordinary XML in an answer. Only names of the session's tools open a call, at the beginning of a line, and
-only before a parameter, JSON or the closing tag; Qwen3-Coder's ``<parameter=KEY>`` and ``</function>`` may replace
-these. ``<NAME KEY="value" />`` is a call on a line of its own, if the name has an underscore (no element of HTML does)
-and the attributes are parameters of the tool, with all required ones.
+Such tags may also be ordinary XML in an answer. A tag opens a call only if it is the name of a tool of the session,
+begins a line, and precedes a parameter, JSON or the closing tag. Qwen3-Coder's ``<parameter=KEY>`` and ``</function>``
+may replace the tags inside. ``<NAME KEY="value" />`` on a separate line is a call if the name has an underscore (no
+element of HTML has one), all attributes are parameters of the tool, and all required parameters are present.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _build_reader(name: str) -> BodyReader:
 
 
 def _read_value(key: str, tool: Tool, source: StreamBuffer, span: list[str], call: PendingCall) -> Reader[None]:
-    """Parse a parameter after its opening tag, which is the last of ``span``."""
+    """Parse a parameter after its opening tag, which is the last item of ``span``."""
     is_parameter = span[-1].lower().startswith("<parameter=")
     is_empty = span[-1].endswith("/>")
     if is_parameter or is_empty:
@@ -139,7 +139,7 @@ def _is_key(name: str) -> bool:
 
 
 def _take_key(source: StreamBuffer, span: list[str], tool: Tool) -> Reader[str]:
-    """Take ``<KEY>``, or ``<KEY/>`` of a parameter. Return KEY; "", with nothing taken, otherwise."""
+    """Take ``<KEY>``, or ``<KEY/>`` if KEY is a parameter. Return KEY. Otherwise take nothing and return ""."""
     taken: list[str] = []
     yield from take_until(source, ">", KEY_LIMIT, taken)
     found = _KEY.fullmatch("".join(taken))
@@ -161,13 +161,16 @@ def _build_raw_value(name: str, key: str, keys: tuple[str, ...]) -> RawValue:
 
 
 def _find_next_keys(tool: Tool, key: str) -> tuple[str, ...]:
-    """Return the parameters whose tags may follow ``key``'s value: a list's tag may be repeated for each item."""
+    """Return the parameters whose tags may follow the value of ``key``. A list's tag may be repeated for each item."""
     is_list = "array" in schema_types(tool.properties.get(key, {}))
     return tuple(other for other in tool.properties if other != key or is_list)
 
 
 def _split_other_parameters(text: str, keys: Set[str]) -> tuple[str, str]:
-    """Split off the other parameters' elements on the lines at the end of a value without its closing tag."""
+    """Split off the elements of other parameters that follow a value whose closing tag is missing.
+
+    Returns the value and the elements, which must begin a line.
+    """
     begins = next((found for found in _BEGINS_LINE.finditer(text) if found[1] in keys), None)
     if begins is None or not text.rstrip().endswith(tuple(f"</{key}>" for key in keys)):
         return text, ""
@@ -175,13 +178,13 @@ def _split_other_parameters(text: str, keys: Set[str]) -> tuple[str, str]:
 
 
 def _reject_parameter(_source: StreamBuffer, _tag: str) -> Reader[bool]:
-    """Treat a parameter's tag inside a value as data: XML may contain ``<path>``."""
+    """Treat a parameter's tag inside a value as data, because XML may contain ``<path>``."""
     yield from ()
     return False
 
 
 def _without_margins(text: str) -> str:
-    """Return a value on lines of its own without the line breaks around it."""
+    """Return a value without the line breaks around it if it is on separate lines."""
     begins_line = re.match(r"\r?\n", text)
     return without_line_end(text[begins_line.end() :]) if begins_line else text
 
@@ -199,7 +202,7 @@ def encode_call(name: str, arguments: JsonObject) -> str:
 
 
 def _is_ambiguous(key: str, value: Json) -> bool:
-    """Return whether an element could not be parsed back: a tag inside a value looks like the element's own."""
+    """Return whether an element could not be parsed back, for example because the value contains a tag."""
     text = encode_unescaped(value)
     is_tag = _is_key(key) and len(f"<{key}>") <= KEY_LIMIT
     return "<" in text or text.startswith(("\n", "\r\n")) or reads_as_null(value) or not is_tag

@@ -1,7 +1,7 @@
 """LM Studio's own: JSON between ``[TOOL_REQUEST]`` and ``[END_TOOL_REQUEST]``.
 
-Format: LM Studio's documentation of tool use, "default tool use support", which it asks of every
-model whose template has no tools. Results go back as a user's message.
+Format: "default tool use support" in LM Studio's documentation of tool use. LM Studio prompts every model for it whose
+template has no tools. Results are returned as a user message.
 """
 
 from adapter.parsing.encoding import calls_encoder, json_call

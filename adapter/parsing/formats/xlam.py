@@ -1,12 +1,12 @@
 """xLAM: a bare JSON list of calls.
 
-Format: that of Salesforce/xLAM-2-3b-fc-r and Llama-xLAM-2-8b-fc-r by vLLM's parser::
+Format: vLLM's parser for Salesforce/xLAM-2-3b-fc-r and Llama-xLAM-2-8b-fc-r::
 
     [{"name": "get_weather", "arguments": {"city": "Oslo"}}, ...]
 
-The first releases (the model card of Salesforce/xLAM-7b-fc-r) wrap the list in an object,
-``{"thought": ..., "tool_calls": [...]}``. vLLM's parser of this name takes the list from a code fence,
-from ``<tool_call>`` tags and after ``[TOOL_CALLS]`` too. Results go back under the role ``tool``.
+The first releases (the model card of Salesforce/xLAM-7b-fc-r) wrap the list in an object, ``{"thought": ...,
+"tool_calls": [...]}``. vLLM's parser also accepts the list in a code fence, in ``<tool_call>`` tags and after
+``[TOOL_CALLS]``. Results are returned under the role ``tool``.
 """
 
 from adapter.parsing.bare_json import UntaggedJson
