@@ -211,7 +211,7 @@ def _anything(_: str) -> bool:
 
 
 def files_below(root: WorkspaceRoot, start: str = ".", limit: int = 1_000) -> list[str]:
-    """Return the paths, relative to the root, of at most ``limit`` files below ``start``: hidden files, but no links."""
+    """Return the paths below the root of at most ``limit`` files below ``start``, including hidden files, not links."""
     walk = Walk(root, start)
     found = (node for node in walk if node.is_file)
     return ["/".join((*walk.parts, node.path)) for node in islice(found, limit)]

@@ -1,4 +1,4 @@
-"""A deadline that pauses while the user is asked."""
+"""Deadlines that pause while the user is asked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Deadline:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Pause the deadline. Cannot be nested or shared by threads: there is one user to wait for."""
+        """Pause the deadline during the ``with`` body. Pauses must not be nested or started in several threads."""
         began = self._paused_since = time.monotonic()
         try:
             yield
@@ -43,7 +43,7 @@ def with_deadline(operation: Operation, clock: Deadline | None) -> Operation:
 
 
 def limit_timeout(timeout_s: float, max_s: float) -> tuple[float, tuple[str, ...]]:
-    """Reduce a timeout to the maximum, and return a note if it was longer. Raises ToolError unless it is positive."""
+    """Return the timeout, at most ``max_s``, and a note if it was reduced. Raises ToolError unless it is positive."""
     if timeout_s <= 0:
         raise ToolError(f"the timeout {timeout_s:g} leaves no time; give seconds, at most {max_s:g}")
     return min(timeout_s, max_s), () if timeout_s <= max_s else (f"the timeout was reduced to {max_s:g} s",)
