@@ -1,7 +1,7 @@
 """Reduce long output to its first lines, its last lines, and the lines between them that look like problems.
 
-Lines keep their order and are not repeated. Each gap shows the number of lines left out. The method is Promptly's,
-which asks a model for regular expressions. Here the expressions are fixed, so the same output always has the same
+Lines keep their order and are not repeated. Each gap shows the number of lines left out. Promptly asks a model
+for the regular expressions of such lines. Here the expressions are fixed, so the same output always has the same
 excerpt, and no output is sent to a model.
 """
 

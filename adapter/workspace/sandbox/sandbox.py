@@ -259,7 +259,7 @@ class ActiveSandbox:
         return tuple(path for path in self._granted[access] if not is_below(path, self._workspace))
 
     def job(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:
-        """Return the specification of a process that runs ``argv`` in the workspace directory ``cwd``. Raises ToolError."""
+        """Return the specification of a process for ``argv`` in the workspace directory ``cwd``. Raises ToolError."""
         if self.level == "none":
             return ProcessSpec(argv, {"PATH": self.search_path})
         if self.level == "bwrap":

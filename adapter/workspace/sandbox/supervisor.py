@@ -68,8 +68,8 @@ COMMAND = (
     *(sys.executable, "-I", "-S", "-X", "utf8", "-c"),
     f"import sys; sys.path.append({_FOLDER!r}); import {_MODULE}; {_MODULE}.main()",
 )
-"""Command line of the supervisor, which loads no other module of the package. The module is imported, not run as a file,
-because Python would compile the file at each start."""
+"""Command line of the supervisor, which loads no other module of the package. The module is imported: Python would
+compile a file at each start."""
 
 
 class suppress:
