@@ -228,7 +228,8 @@ class Workspace:
     def preview(self, name: str, arguments: Mapping[str, Json] | str) -> ToolResult:
         """Return the summary and diff of a call without running it or asking for approval.
 
-        The result is not ``ok`` if the call would fail."""
+        The result is not ``ok`` if the call would fail.
+        """
         check_types("Workspace.preview", name=(name, str), arguments=(arguments, Mapping, str))
         try:
             with memory_errors_as_tool_errors(name):

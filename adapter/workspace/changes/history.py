@@ -157,7 +157,8 @@ class History:
     def redo(self, session: str | None = None) -> UndoResult:
         """Redo the last undone change of ``session`` or of all sessions.
 
-        Raises ToolError if it cannot be redone or another change was made since."""
+        Raises ToolError if it cannot be redone or another change was made since.
+        """
         if self.store.exists:
             with self.store.locked() as store_fd:
                 self._repair(store_fd)

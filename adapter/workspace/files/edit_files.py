@@ -145,7 +145,7 @@ def plan_patch(context: WorkspaceContext, operation: PatchText) -> FileChange:
 def _apply_patches(
     context: WorkspaceContext, file: FileState, data: bytes, operation: PatchText
 ) -> tuple[PatchResult, bytes]:
-    """Return the patched text and its bytes. If the file changed since the model read it, patches must match exactly."""
+    """Return the patched text and its bytes. Patches must match exactly if the file changed since the model read it."""
     shown = file.display_path
     operation = replace(operation, patches=apply_edit_mode(operation.patches, context.edits))
     changed = context.read_tracker.describe_change(file.parts, data) if data == file.data else ""
@@ -295,7 +295,8 @@ def find_file(root: WorkspaceRoot, path: str, must_exist: bool = False) -> FileS
 def get_info(root: WorkspaceRoot, operation: Stat) -> FileInfo:
     """Return file information, following links inside the root.
 
-    Raises ToolError if the file cannot be read, or if counting its lines takes too long."""
+    Raises ToolError if the file cannot be read, or if counting its lines takes too long.
+    """
     lines = _count_lines(root, operation.path) if operation.count_lines else None
     with root.locate(operation.path) as resolved:
         require_existing(resolved)

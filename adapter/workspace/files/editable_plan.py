@@ -15,7 +15,8 @@ from adapter.workspace.files.edit_files import FileChange
 def editable_draft(change: FileChange) -> FileDraft | None:
     """Return the new text of a change for the user to edit.
 
-    None if the change has several files or a deletion, or if the file is binary or its encoding is a guess."""
+    None if the change has several files or a deletion, or if the file is binary or its encoding is a guess.
+    """
     if len(change.files) != 1:
         return None
     ((file, after),) = change.files

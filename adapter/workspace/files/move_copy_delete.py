@@ -130,7 +130,8 @@ def _check_pair(
 ) -> tuple[ResolvedPath, ResolvedPath]:
     """Resolve and check both paths, and return them with closed descriptors.
 
-    Raises ToolError if the source cannot be moved or copied to the destination."""
+    Raises ToolError if the source cannot be moved or copied to the destination.
+    """
     with root.locate(source_path, follow=not moving, write=moving) as source:
         require_existing(source)
         if moving:

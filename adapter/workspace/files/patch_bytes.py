@@ -20,7 +20,7 @@ def patch_bytes(
 ) -> tuple[PatchResult, bytes]:
     """Return the patched text of a file and its bytes. Bytes outside of the patches do not change.
 
-    If the encoding is a guess, the patches are applied both to the bytes and to the text, and the results must agree. In
+    If the encoding is a guess, the patches are applied to the bytes and to the text, and both results must agree. In
     the true encoding, a letter may be half of a character, and old text may occur more often. Raises EditError if the
     patches do not match, ToolError if the file is binary or cannot be written.
     """

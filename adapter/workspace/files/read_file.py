@@ -180,7 +180,8 @@ def _line_bytes(descriptor: int, first: int, count: int | None) -> tuple[bytes, 
     """Read ``count`` lines from line ``first``, at most `MAX_TEXT_BYTES`.
 
     Returns the bytes, the number of lines skipped, and whether the end of the file was reached. Raises ToolError if
-    skipping the lines takes too long."""
+    skipping the lines takes too long.
+    """
     skipped = 0
     block = b""
     deadline = time.monotonic() + SKIP_SECONDS

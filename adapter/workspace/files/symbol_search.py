@@ -203,7 +203,7 @@ def _build_ranker(operation: FindSymbols) -> Ranker:
 
 
 def _humps(pattern: str) -> regex.Pattern[str] | None:
-    """Compile a pattern like ``FiCh``, which matches the starts of words: in ``FileChange``, not in ``office_chair``."""
+    """Compile a pattern that matches the starts of words: ``FiCh`` matches ``FileChange``, but not ``office_chair``."""
     parts = re.findall(r"[A-Z][a-z0-9]*", pattern)
     if len(parts) < 2 or "".join(parts) != pattern:
         return None
