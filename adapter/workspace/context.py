@@ -33,7 +33,7 @@ class WorkspaceContext:
     encoding: str | None = None
     """Encoding of files that are not UTF-8; None detects it per file."""
     edits: Edits | None = None
-    """Whether edits must match exactly; None uses each tool's default."""
+    """Strictness of edits, "exact" or "tolerant"; None uses each tool's default."""
 
     def close(self) -> None:
         self.commands.close()
