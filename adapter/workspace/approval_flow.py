@@ -201,7 +201,7 @@ class ApprovalFlow:
 
 
 def _paths_in(operation: Operation) -> Iterator[str]:
-    """Yield the paths that an operation contains."""
+    """Yield the paths in the fields of an operation."""
     if isinstance(operation, PatchFiles):
         for edit in operation.files:
             yield from filter(None, (edit.path, edit.moved_to))

@@ -78,7 +78,7 @@ def error_result(name: str, error: ToolError) -> ToolResult:
 
 
 def user_change_notice(planned: Plan) -> str:
-    """Return the text that tells the model that the user edited its change, with the diff of the edited change."""
+    """Return the text that informs the model of the user's edit, with the diff of the edited change."""
     return f"\n\n{CHANGED_BY_USER}\n{planned.diff}"
 
 

@@ -129,7 +129,7 @@ class Workspace:
 
     @property
     def history(self) -> History:
-        """Changes of this directory, from all sessions."""
+        """The change history of this directory, with the changes of all sessions."""
         return self._context.history
 
     @property
@@ -153,7 +153,7 @@ class Workspace:
 
     @property
     def known_tools(self) -> ToolSet:
-        """All tools of the session, including those that cannot be offered here."""
+        """All tools of the session, including the tools that this machine cannot offer."""
         return self._whole
 
     @property
@@ -243,7 +243,7 @@ class Workspace:
         return self._context.history.changes(self._context.history.session)
 
     def undo(self) -> UndoResult:
-        """Undo the newest of ``changes()``.
+        """Undo the newest change in ``changes()``.
 
         Later edits of the same file are kept if they do not overlap with the change. Raises ToolError, and changes
         nothing, if they overlap or if there is nothing to undo.
@@ -389,7 +389,7 @@ class Workspace:
             )
 
     def _check_undoable(self, call: ToolCall) -> None:
-        """Raise ToolError for a call that cannot be part of an atomic batch."""
+        """Raise ToolError if the call cannot be part of an atomic batch."""
         invocation = self._resolved_call(call.name, call.arguments)
         if invocation.validated is not None and effect_of(invocation.validated.operation()) == "execute":
             raise ToolError(f"{call.name} cannot be undone: send it alone, after the changes")

@@ -37,7 +37,7 @@ Embedded: TypeAlias = Literal["embedded"]
 
 
 class QuestionAsker(Protocol):
-    """Asks the user."""
+    """Asks the user questions."""
 
     def ask(self, questions: Sequence[Question]) -> Sequence[Sequence[str]]:
         """Return the chosen labels or free text for each question. Raises ToolError if the user does not answer."""
@@ -104,7 +104,7 @@ class DocsProvider(Protocol):
         ...
 
     def read(self, library_id: str, mode: DocsMode, topic: str | None, page: int) -> str:
-        """Return one page of documentation. Raises ToolError if it does not exist."""
+        """Return a page of documentation. Raises ToolError if the page does not exist."""
         ...
 
 

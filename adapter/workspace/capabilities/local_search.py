@@ -83,7 +83,7 @@ class LocalSearch:
         return self.search_with_notes(request)[0]
 
     def search_with_notes(self, request: SearchWeb) -> tuple[list[SearchHit], tuple[str, ...]]:
-        """Return hits, and notes on their source and on documents that were not searched."""
+        """Return the hits, and notes on their source and on documents that were not searched."""
         if not tokenize(request.query):
             raise ToolError("the query has no words; give search terms")
         notes = ["these are documents of the workspace, not of the web"]

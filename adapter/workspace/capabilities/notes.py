@@ -146,7 +146,7 @@ def _check_folders(path: str, names: list[str]) -> None:
 
 @contextmanager
 def _memory_errors() -> Iterator[None]:
-    """Convert the UsageError for an inaccessible folder to a ToolError, which tells the model to continue."""
+    """Convert the UsageError for an inaccessible folder to a ToolError that asks the model to continue."""
     try:
         yield
     except UsageError as error:

@@ -31,7 +31,7 @@ MAX_RECURSION = 100
 MAX_OUTPUT = 1_000_000
 """Maximum number of characters that code prints."""
 MAX_CALLS = 500
-"""Maximum number of tool calls by code."""
+"""Maximum number of tool calls that code makes."""
 _THREADS = 8
 _LOOK_S = 0.2
 """Interval between checks of the output's length, in seconds."""

@@ -35,7 +35,7 @@ def check(operation: AskUser) -> None:
 
 
 def ask(questions: QuestionAsker | AsyncQuestions, operation: AskUser) -> UserAnswers:
-    """Return all answers, including those that the model supplied."""
+    """Return the answers to all questions, including the answers that the model supplied."""
     unanswered = [question for question in operation.questions if question.key not in operation.answers]
     answers: Any = questions.ask(unanswered) if unanswered else []
     require_items(questions.ask, ROLE, answers, Sequence, EXPECTED)

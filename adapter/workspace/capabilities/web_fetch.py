@@ -63,7 +63,7 @@ class Url:
 
 
 def parse_url(text: str, access: WebAccess) -> Url:
-    """Parse an address, and replace ``http`` with ``https`` if ``access`` says so.
+    """Parse an address, and replace ``http`` with ``https`` if ``access.upgrade`` is set.
 
     Raises ToolError if the address must not be fetched.
     """
@@ -155,7 +155,7 @@ def _resolve(host: str, port: int, timeout_s: float) -> list[str]:
 
 
 def fetch(operation: FetchPage, access: WebAccess) -> Page:
-    """Fetch a page as text. Raises ToolError with the cause and an alternative."""
+    """Fetch a page as text. Raises ToolError with the cause and an alternative if that fails."""
     seconds, timeout_notes = limit_timeout(operation.timeout_s, MAX_TIMEOUT_S)
     notes = list(timeout_notes)
     answer = _fetch_response(operation, access, seconds)

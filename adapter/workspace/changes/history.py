@@ -137,7 +137,7 @@ class History:
             return tuple(change for change, _ in self._undoable(store_fd, session))
 
     def diff(self, session: str | None = None) -> str:
-        """Return one diff per file, from before the oldest change that can be undone to the current content."""
+        """Return a diff per file, from its content before the oldest undoable change to its current content."""
         if not self.store.exists:
             return ""
         with self.store.locked() as store_fd:

@@ -77,13 +77,13 @@ class ChangeStep(BaseModel):
     before: str | None = None
     """Fingerprint of the old content. None means that the path does not exist, or for ``take`` any content."""
     after: str | None = None
-    """Fingerprint of the new content; None if not known beforehand."""
+    """Fingerprint of the new content; None if it is not known before the change."""
     kept: bool = False
     """True if the old content is in the journal."""
 
 
 class ChangeRecord(BaseModel):
-    """A change: summary, session and ordered steps."""
+    """The record of a change: its summary, session, time and ordered steps."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -252,7 +252,7 @@ def write_record(store: int, state: str, record: ChangeRecord, durable: bool) ->
 
 
 def read_record(store: int, name: str) -> ChangeRecord | None:
-    """Return a record; None if it is unreadable, for instance because the process died while writing it."""
+    """Return a record. None if it is unreadable, for instance because the process died while it wrote the record."""
     status = tree_ops.status_of(name, store)
     if status is None or not stat.S_ISDIR(status.st_mode):
         return None
@@ -296,7 +296,7 @@ def list_changes(store: int) -> dict[int, str]:
 
 
 def drop_oldest(store: int) -> None:
-    """Remove the oldest changes beyond the limits."""
+    """Remove the oldest changes until the rest are within the limits."""
     total = 0
     for rank, name in enumerate(reversed(list(list_changes(store).values()))):
         total += int(name.partition("-")[2])

@@ -1,4 +1,4 @@
-"""Combine several changes into one diff per file, from before the first change to the current content."""
+"""Combine several changes into one diff per file, from its content before the first change to its current content."""
 
 from __future__ import annotations
 

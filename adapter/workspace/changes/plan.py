@@ -1,4 +1,4 @@
-"""The plan of an operation, before it is performed."""
+"""Define the plan of an operation, which exists before the operation is performed."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def text_as_bytes(text: str) -> bytes:
 
 
 def _decode_exactly(data: bytes, encoding: str | None) -> DecodedText | None:
-    """Decode with the user's encoding; None if that fails or does not round-trip."""
+    """Decode with the user's encoding; None if that fails or the text does not encode to the same bytes."""
     if encoding is None:
         return None
     try:

@@ -323,7 +323,7 @@ class _FileChange:
 
 
 def _check_only_name(resolved: ResolvedPath) -> None:
-    """Raise ToolError if the file has another hard link, which would keep the old content."""
+    """Raise ToolError if the file has several hard links. Only one of them would get the new content."""
     status = tree_ops.status_of(resolved.name, resolved.dirfd)
     if status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
         raise ToolError(

@@ -61,7 +61,7 @@ class FileState:
     data: bytes | None
     status: os.stat_result | None
     attributes: Mapping[str, bytes] = field(default_factory=dict)
-    """Extended attributes."""
+    """Extended attributes by name."""
 
 
 @dataclass(frozen=True, slots=True)

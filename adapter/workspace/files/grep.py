@@ -43,7 +43,7 @@ TEXT_SECONDS = 0.5
 SEARCH_SECONDS = 20.0
 """Maximum duration of a search, in seconds. The matches found by then are returned."""
 GIT_ALONE = frozenset({".git"})
-"""Directories left out even when ignored files are searched: git's data does not belong to the user."""
+"""Directories left out even if ignored files are searched: git's data is not the user's."""
 _MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 

@@ -63,7 +63,7 @@ _DAMAGE = (ArithmeticError, struct.error, AttributeError, LookupError, OSError, 
 
 
 def detect_media_type(head: bytes) -> tuple[MediaKind, str] | None:
-    """Detect kind and MIME type from a file's first bytes; None for text and unknown types."""
+    """Return the kind and MIME type of a file by its first bytes; None for text and unknown types."""
     for signature, position, kind, mime in _SIGNATURES:
         if head.startswith(signature, position) and (kind == "pdf" or not head.isascii() or b"\0" in head):
             return kind, mime
@@ -115,7 +115,7 @@ def pdf_text(data: bytes, shown: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _pages(data: bytes) -> tuple[list[str], int, str]:
-    """Return the texts of the pages, the number of pages, and the reason why some are missing, or ""."""
+    """Return the texts of the pages read, the number of pages, and the reason why pages are missing, or ""."""
     argv = [sys.executable, "-I", pdf_pages.__file__, f"{PDF_SECONDS:.0f}", str(PDF_MEMORY)]
     try:
         done = subprocess.run(argv, input=data, capture_output=True, timeout=2 * PDF_SECONDS, check=False)

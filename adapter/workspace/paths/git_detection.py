@@ -22,7 +22,7 @@ from itertools import islice
 MAX_ENTRIES = 5_000
 """Maximum number of entries checked in a folder to move or copy; a larger folder counts as a repository."""
 MAX_SEEN = 10_000
-"""Maximum number of workspace entries searched for repositories, breadth first: about 10 ms before each command."""
+"""Maximum number of workspace entries searched for repositories, which takes about 10 ms before each command."""
 MAX_REPOSITORIES = 50
 """Maximum number of repositories returned, nearest first. Each needs at least one mount, which takes 2 ms."""
 MAX_CONFIG_BYTES = 64 << 10
@@ -39,7 +39,7 @@ _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 
 
 def is_repository(folder: str, new_name: str = "") -> bool:
-    """Return whether git would recognize ``folder`` as a repository, or will once ``new_name`` exists in it."""
+    """Return whether git recognizes ``folder`` as a repository, or would do so if ``new_name`` existed in it."""
 
     def has(name: str) -> bool:
         return name.casefold() == new_name.casefold() or os.path.lexists(f"{folder}/{name}")

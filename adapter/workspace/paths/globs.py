@@ -39,7 +39,7 @@ class GlobMatcher:
         self._last = _any_of(parts[-1] if parts else None for parts in self._alternatives)
 
     def matches(self, path: str) -> bool:
-        """Return whether the whole relative path matches."""
+        """Return whether the pattern matches the whole relative path."""
         names = self._folded(path).split("/")
         if self._last is not None and not self._last.fullmatch(names[-1]):
             return False  # the name alone rules out most paths

@@ -1,4 +1,4 @@
-"""Validate paths and names before anything is opened."""
+"""Validate paths and names before they are opened."""
 
 from __future__ import annotations
 

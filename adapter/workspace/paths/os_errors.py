@@ -1,4 +1,4 @@
-"""Convert operating system errors to messages that tell a model or user how to continue."""
+"""Convert operating system errors to messages that include the next step for a model or user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A path resolved to a directory descriptor and a name, and functions to open it safely."""
+"""Represent a path as a directory descriptor and a name, and open it safely."""
 
 from __future__ import annotations
 

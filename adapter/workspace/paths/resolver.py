@@ -110,7 +110,7 @@ class WorkspaceRoot:
 
     @contextmanager
     def open_file(self, path: str) -> Iterator[tuple[int, ResolvedPath]]:
-        """Open the regular file ``path`` for reading. Raises ToolError for anything else."""
+        """Open the regular file ``path`` for reading. Raises ToolError if it is not a regular file."""
         self._check_still_there()
         walk = _Walk(self, path, "exist")
         try:
@@ -122,7 +122,7 @@ class WorkspaceRoot:
 
     @contextmanager
     def open_directory(self, path: str) -> Iterator[tuple[int, ResolvedPath]]:
-        """Open the directory ``path``. Raises ToolError for anything else."""
+        """Open the directory ``path``. Raises ToolError if it is not a directory."""
         with self.locate(path) as resolved:
             require_existing(resolved)
             if not resolved.is_directory:
@@ -133,7 +133,7 @@ class WorkspaceRoot:
                 yield descriptor, resolved
 
     def components(self, path: str) -> tuple[str, ...]:
-        """Split ``path`` into components below the root. Raises ToolError for an absolute path outside it."""
+        """Split ``path`` into components below the root. Raises ToolError if it is absolute and outside the root."""
         parts = tuple(_split(path))
         if not path.startswith("/"):
             return parts

@@ -56,12 +56,12 @@ def fingerprint(name: str, dirfd: int) -> str | None:
 
 
 def fingerprint_of(data: bytes) -> str:
-    """Return the fingerprint of a file with this content."""
+    """Return the fingerprint of a file with the content ``data``."""
     return "file:" + hashlib.sha256(data).hexdigest()
 
 
 def _lines(name: str, dirfd: int, prefix: str) -> list[str]:
-    """Return one line per entry of a directory, in a fixed order."""
+    """Return one line for each entry of a directory tree, in a fixed order."""
     lines: list[str] = []
     with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
         for child in names_in(descriptor):
@@ -117,7 +117,7 @@ def _remove_directory(name: str, dirfd: int) -> int:
 
 
 def count(name: str, dirfd: int) -> int:
-    """Return the number of entries in the directory ``name``; 0 for anything else."""
+    """Return the number of entries in the directory ``name``; 0 if it is not a directory."""
     status = os.stat(name, dir_fd=dirfd, follow_symlinks=False)
     if not stat.S_ISDIR(status.st_mode):
         return 0

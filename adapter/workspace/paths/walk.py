@@ -171,7 +171,7 @@ class Walk:
         return sorted(found)
 
     def _filter(self, entries: Sequence[_Entry], prefix: str, rules: Sequence[IgnoreFile]) -> list[_Entry]:
-        """Drop the entries of one directory that are hidden, skipped or ignored."""
+        """Return the entries of a directory without those that are hidden, skipped or ignored."""
         above = self._below_root(prefix)
         kept: list[_Entry] = []
         for entry in entries:

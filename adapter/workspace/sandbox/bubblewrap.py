@@ -61,7 +61,7 @@ def find_bwrap(environment: Mapping[str, str], writable: Sequence[str] = ()) -> 
 
 
 def _is_trusted(path: str, writable: Sequence[str]) -> bool:
-    """Return whether only root and the user can change ``path``, its folders, and every link on the way."""
+    """Return whether only root and the user can change ``path``, its parent folders, and every link in it."""
     owners = {0, os.geteuid()}
     real = os.path.realpath(path)
     unshared = {real, os.path.dirname(real), os.path.realpath(os.path.dirname(path))}  # noqa: PTH120

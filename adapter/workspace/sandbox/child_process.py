@@ -75,7 +75,7 @@ def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ProcessExit:
-    """The end of a command."""
+    """The result of a command that has ended."""
 
     exit_code: int | None
     """Exit status as in a shell: 128 + signal if a signal killed the program; None if this package ended it."""
@@ -267,7 +267,7 @@ def _start(descriptors: Sequence[int], directory: int, environment: Mapping[str,
 
 
 def _processes_with_token(token: str) -> Iterator[int]:
-    """Yield the processes that have ``token`` in their environment."""
+    """Yield the ids of the processes that have ``token`` in their environment."""
     needle = f"{_TOKEN}={token}".encode()
     for folder in Path("/proc").glob("[0-9]*") if supervisor.HAS_PROC else ():
         with suppress(OSError):

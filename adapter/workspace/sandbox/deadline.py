@@ -12,7 +12,7 @@ from adapter.tools.operations import FetchPage, Operation, RunCommand
 
 
 class Deadline:
-    """Expires after ``seconds`` of wall time, not counting pauses."""
+    """A deadline that expires after ``seconds`` of wall time without its pauses."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -21,7 +21,7 @@ class Deadline:
 
     @property
     def remaining(self) -> float:
-        """Seconds left; zero or less once expired."""
+        """Remaining seconds; zero or less after the deadline has expired."""
         return self._ends - (time.monotonic() if self._paused_since is None else self._paused_since)
 
     @contextmanager
@@ -36,7 +36,7 @@ class Deadline:
 
 
 def with_deadline(operation: Operation, clock: Deadline | None) -> Operation:
-    """Limit the operation's timeout to the remaining time of its caller."""
+    """Return the operation with its timeout limited to the remaining time of its caller."""
     if clock is not None and isinstance(operation, RunCommand | FetchPage):
         return replace(operation, timeout_s=max(min(operation.timeout_s, clock.remaining), 0.1))
     return operation

@@ -20,7 +20,7 @@ ENDS = 250
 MAX_MATCHES = 100
 """Maximum number of lines kept from the middle. The first are kept, since they mostly cause the later errors."""
 MAX_LINE_BYTES = 2_000
-"""Maximum length of a line, in bytes; a longer one ends in ``...``."""
+"""Maximum length of a line, in bytes. A longer line ends with ``...``."""
 _BLOCK_BYTES = 1_048_576
 _SHORTER_ENDS = (ENDS, 100, 50, 20, 5)
 """Values for `ENDS`, tried in turn until the excerpt fits in a result."""
@@ -41,7 +41,7 @@ class LogExcerpt:
 
 
 class LogSlice:
-    """Accumulates output, keeping only the bytes that an excerpt may need."""
+    """Collects output, but keeps only the bytes that an excerpt may need."""
 
     def __init__(self) -> None:
         self._whole = HeadAndTail()  # in case the output is short
@@ -62,7 +62,7 @@ class LogSlice:
         return self._whole.text()
 
     def build_excerpt(self) -> LogExcerpt | None:
-        """Return the excerpt; None if the output is short enough. Nothing can be added afterwards."""
+        """Return the excerpt; None if the output is short enough. No output can be added after this call."""
         if self._block and not self._block.endswith(b"\n"):
             self._block += b"\n"
         self._flush()

@@ -18,7 +18,7 @@ _BLANK_RUN = re.compile(r"\n{4,}")
 
 
 class HeadAndTail:
-    """Accumulates output, keeping the first and the last ``limit`` bytes."""
+    """Collects output, but keeps only the first and the last ``limit`` bytes."""
 
     def __init__(self, limit: int = KEPT_BYTES) -> None:
         self._limit = limit

@@ -72,7 +72,7 @@ _NAMES = {"bwrap": "bubblewrap", "landlock": "Landlock"}
 
 @dataclass(frozen=True, slots=True)
 class SandboxSettings:
-    """Confinement of programs that are run for a model.
+    """Settings for the confinement of programs that are run for a model.
 
     ``level``: ``auto`` uses the best available, possibly none, and reports it; ``require`` and a named level raise an
     error if unavailable. ``network``: allow network access. ``read`` and ``write``: additional folders, or parts of the
@@ -118,7 +118,7 @@ def choose_sandbox(choice: Choice, writable: Sequence[str] = ()) -> Level:
 
 
 def reasons(levels: Sequence[Level] = ("bwrap", "landlock"), writable: Sequence[str] = ()) -> str:
-    """Describe why ``levels`` are not available, with advice."""
+    """Describe why ``levels`` are not available, and how to make them available."""
     found = [(level, why_unavailable(level, writable)) for level in levels]
     return "; ".join(f"{_NAMES[level]}: {gap.why} ({gap.advice})" for level, gap in found if gap is not None)
 
@@ -216,7 +216,7 @@ class ActiveSandbox:
 
     @property
     def text(self) -> str:
-        """A line that tells the user how programs are confined."""
+        """A line for the user that describes the confinement of programs."""
         if self.level == "none":
             why = (
                 "as requested" if self.settings.level == "none" else reasons(writable=self._writable) or "not available"

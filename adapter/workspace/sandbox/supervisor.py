@@ -90,7 +90,7 @@ def encode_job(job: Mapping[str, Any]) -> bytes:
 
 
 def main() -> None:
-    """Run as `COMMAND`."""
+    """Run the supervisor; `COMMAND` calls this function."""
     if sys.argv[1] == "--accompany":
         sys.exit(supervise_stdio(sys.argv[2:]))
     control, *outputs = map(int, sys.argv[1:])

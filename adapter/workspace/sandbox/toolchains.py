@@ -33,7 +33,7 @@ _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 _SIBLINGS_OF_BIN = ("lib", "lib64", "libexec", "include", "share")
 """Folders next to a ``bin`` folder on PATH that belong to the same program."""
 _GIT_SECTIONS = ("user", "safe", "init")
-"""Allowed sections of the user's git configuration; others can hold passwords."""
+"""Sections of the user's git configuration that programs may see. Other sections can contain passwords."""
 
 
 def system_folders() -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def system_folders() -> tuple[str, ...]:
 
 @cache
 def public_folders() -> tuple[str, ...]:
-    """Return `system_folders` with any folder that contains `secret_paths` replaced by its other entries."""
+    """Return the `system_folders`. A folder that contains a secret path is replaced by its other entries."""
     return tuple(part for path in system_folders() for part in _without(path, secret_paths()))
 
 
@@ -148,7 +148,7 @@ def git_identity(home: str) -> str:
 
 
 def passes_through(path: str, folder: str) -> bool:
-    """Return whether ``path`` is in ``folder``, or passes through a link in it."""
+    """Return whether ``path`` or a parent of it, with links resolved, is ``folder`` or below it."""
     return any(is_below(os.path.realpath(part), folder) for part in (path, *map(str, PurePosixPath(path).parents)))
 
 
