@@ -36,7 +36,7 @@ class IgnoreFile:
     mentions: re.Pattern[str]
     """Pattern that matches every path that any rule matches. Most paths match no rule, so one search decides."""
     keeps: re.Pattern[str]
-    """Pattern that matches every path that any ``!`` line matches. For other paths, their order is irrelevant."""
+    """Pattern that matches every path that any ``!`` line matches. For other paths, rule order is irrelevant."""
 
     def verdict(self, path: str) -> bool | None:
         """Return True if ``path`` is ignored, False if a ``!`` line keeps it, None if no rule matches it.

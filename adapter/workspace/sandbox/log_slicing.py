@@ -23,7 +23,7 @@ MAX_LINE_BYTES = 2_000
 """Maximum length of a line, in bytes. A longer line ends with ``...``."""
 _BLOCK_BYTES = 1_048_576
 _SHORTER_ENDS = (ENDS, 100, 50, 20, 5)
-"""Values for `ENDS`, tried in turn until the excerpt fits in a result."""
+"""Numbers of lines kept at each end, tried in turn until the excerpt fits in a result."""
 
 PATTERNS = ("error", "fail", "exception", "traceback", "panic", "fatal", "abort", "assert", "warning", "denied")
 """Case-insensitive patterns of lines to keep. They are plain words, so that blocks without any are skipped quickly."""
