@@ -1,4 +1,4 @@
-"""Run tool calls in a workspace. This is the only code that touches files or processes."""
+"""Run tool calls in a workspace. No other package changes files or starts processes for a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Approval of operations: apply the rules and the mode, and ask the approver where they leave it open."""
+"""Approve operations: apply the rules, then the mode, and ask the approver if neither decides."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from adapter.workspace.sandbox.sandbox import ActiveSandbox
 def make_policy(
     approve: str | Approver, rules: Iterable[PermissionRule], tools: ToolSet, unasked: frozenset[Effect]
 ) -> PermissionPolicy:
-    """Build a session's policy; a callable ``approve`` means mode ``ask``.
+    """Build a session's policy. If ``approve`` is a callable, the mode is ``ask`` and it is the approver.
 
     Raises UsageError for a mode or a tool that does not exist.
     """
@@ -70,10 +70,10 @@ def make_policy(
 
 @dataclass(slots=True)
 class ApprovalFlow:
-    """Approval of the operations of a session or subsession.
+    """Approves the operations of a session or subsession.
 
-    ``parent_path``: path from the session's workspace to ``root``; rules and approvers see whole paths.
-    ``approval_lock`` is held during a question, so that there is one at a time.
+    ``parent_path``: path from the session's workspace to ``root``, added to the paths that rules and approvers see.
+    ``approval_lock``: locked while the user is asked, so that there is one question at a time.
     """
 
     policy: PermissionPolicy
@@ -84,7 +84,7 @@ class ApprovalFlow:
     parent_path: tuple[str, ...] = ()
 
     def refuse_denied(self, tool: Tool, operation: Operation, tools: ToolSet) -> None:
-        """Raise DeniedError if a rule forbids the operation. Runs before planning: a failed plan quotes the file."""
+        """Raise DeniedError if a rule forbids the operation. Call it before planning: planning errors quote files."""
         unplanned = Plan(tool.name, lambda: TaskFinished())
         whole = self._approval(tool.name, operation, unplanned)
         for approval in (whole, *self.needed(tool.name, operation, unplanned, tools)):
@@ -92,7 +92,7 @@ class ApprovalFlow:
                 raise DeniedError(_forbidden(f"the rule {str(rule)!r}", " ".join((tool.name, *approval.paths))))
 
     def needed(self, tool: str, operation: Operation, planned: Plan, tools: ToolSet) -> list[ApprovalRequest]:
-        """Return the approvals that an operation needs: for a patch of several files, one per edit and matching
+        """Return the approval requests of an operation. A patch of several files has one per edit and matching
         tool."""
         if not isinstance(operation, PatchFiles):
             return [replace(self._approval(tool, operation, planned), draft=planned.draft)]
@@ -123,7 +123,7 @@ class ApprovalFlow:
         )
 
     def _is_git(self, operation: Operation, paths: Iterable[str]) -> bool:
-        """Return whether the operation changes git's own data, or creates a repository."""
+        """Return whether the operation changes git's data or creates a repository."""
         top = self.root.path
         if any(is_git_data(top, path.split("/")) for path in paths):
             return True
@@ -133,7 +133,7 @@ class ApprovalFlow:
         return False
 
     def _resolved(self, operation: Operation) -> Iterator[str]:
-        """Yield the paths that rules apply to: each path of the operation, and the target of its links."""
+        """Yield the paths that rules apply to: each path of the operation, and the path with its links resolved."""
         if isinstance(operation, ViewMemory | WriteMemory | DeleteMemory):
             return  # not in the workspace
         if effect_of(operation) == "read" and not self.policy.rules:
@@ -146,7 +146,10 @@ class ApprovalFlow:
             yield from dict.fromkeys(places)
 
     def require(self, approval: ApprovalRequest, clock: Deadline | None) -> str | None:
-        """Raise DeniedError unless rules, mode or approver allow it. Returns the text that the approver substituted."""
+        """Raise DeniedError unless the rules, mode or approver allow the operation.
+
+        Returns the new text if the approver replaced the planned text, else None.
+        """
         verdict, rule = self.policy.verdict(approval)
         if verdict == "deny":
             why = f"the rule {str(rule)!r}" if rule else f"the approve mode {self.policy.mode!r}"
@@ -154,7 +157,7 @@ class ApprovalFlow:
         return None if verdict == "allow" else self._answer(approval, clock)
 
     def _answer(self, approval: ApprovalRequest, clock: Deadline | None) -> str | None:
-        """Ask the approver, with the caller's deadline paused. Raises DeniedError."""
+        """Ask the approver while the caller's deadline is paused. Returns and raises like `require`."""
         if self.ask is None:
             raise DeniedError(
                 f"{approval.tool} needs the user's approval ({approval.summary}), but no approver is available. "
@@ -163,7 +166,7 @@ class ApprovalFlow:
             )
         with self.approval_lock, clock.paused() if clock is not None else nullcontext():
             if self.policy.verdict(approval)[0] == "allow":
-                return None  # allowed and remembered while this waited for the lock
+                return None  # another thread got the approval while this one waited for the lock
             decision = ask_approver(self.ask, approval)
             if decision.allowed and (decision.remember or approval.is_asked_once):
                 self.policy.granted.add(approval.key)
@@ -175,7 +178,7 @@ class ApprovalFlow:
         return decision.content
 
     def without_hidden(self, outcome: Outcome, tool: str) -> Outcome:
-        """Remove the search results whose paths a rule denies to the tool."""
+        """Remove search results in files that the rules deny to the tool."""
 
         def is_shown(path: str) -> bool:
             return not self.policy.is_hidden(tool, "/".join((*self.parent_path, path)))
@@ -198,7 +201,7 @@ class ApprovalFlow:
 
 
 def _paths_in(operation: Operation) -> Iterator[str]:
-    """Yield the paths that an operation contains."""
+    """Yield the paths in the fields of an operation."""
     if isinstance(operation, PatchFiles):
         for edit in operation.files:
             yield from filter(None, (edit.path, edit.moved_to))
@@ -214,7 +217,7 @@ def _summary(edit: FileEdit) -> str:
 
 
 def apply_decision(planned: Plan, content: str | None) -> Plan:
-    """Replace the planned text with the approver's, if there is one."""
+    """Replace the planned text with ``content``, the approver's version, unless that is None."""
     if content is None:
         return planned
     if planned.edited is None:

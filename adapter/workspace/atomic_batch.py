@@ -1,4 +1,4 @@
-"""Atomic batches: run all calls of an answer, or none."""
+"""Run all calls of an answer as one change, or none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adapter.workspace.tool_results import error_result
 
 
 class _CallFailed(ToolError):
-    """Raised for a failed call of a batch; the call's own result has the reason."""
+    """Raised to revert a batch after a call failed; the call's result has the reason."""
 
 
 def run_atomically(
@@ -24,7 +24,7 @@ def run_atomically(
 ) -> list[ToolResult]:
     """Run all calls as one change. If one fails, revert them all and return an error for each.
 
-    ``check`` raises ToolError for a call that could not be reverted.
+    ``check``: raises ToolError for a call that cannot be reverted.
     """
     results: list[ToolResult] = []
     seen = context.read_tracker.save()

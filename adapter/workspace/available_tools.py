@@ -1,4 +1,4 @@
-"""The tools of a session, and the subset that can be offered on this machine."""
+"""Select the tools of a session that can run on this machine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def select_tools(tools: ToolSet, names: Iterable[str]) -> ToolSet:
 
 
 def available_tools(whole: ToolSet, host: Host, skills: Sequence[Skill], allowed: frozenset[Effect] | None) -> ToolSet:
-    """Return the allowed tools whose needs this host meets, their descriptions completed with the host's choices."""
+    """Return the allowed tools that this host can run, with the host's choices added to their descriptions."""
     present = host.capabilities() | ({"skills"} if skills else set())
     return ToolSet(
         _complete_description(tool, host, skills)
@@ -60,7 +60,7 @@ def _complete_description(tool: Tool, host: Host, skills: Sequence[Skill]) -> To
 
 
 def _with_choices(tool: Tool, choices: Mapping[str, str]) -> Tool:
-    """List the choices in the tool's description, their names in the first sentence: short prompts show only that."""
+    """Add the choices to the tool's description, and their names to its first sentence, which short prompts show."""
     first, end, rest = tool.description.partition(".")
     listed = "".join(f"\n- {name}: {text}" for name, text in choices.items() if text)
     return replace(tool, description=f"{first} ({' | '.join(choices)}){end}{rest}{listed}")

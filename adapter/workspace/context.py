@@ -1,4 +1,4 @@
-"""The state that a workspace's operations share: its open root, history, background commands and sandbox."""
+"""State shared by a workspace's operations: its open root, history, background commands and sandbox."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from adapter.workspace.sandbox.sandbox import UNCONFINED, ActiveSandbox
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceContext:
-    """State shared by the operations of one workspace; closed with it.
+    """State shared by the operations of one workspace, and closed with the workspace.
 
-    ``owner``: the context of the parent session, which closes the parts that it shares.
+    ``owner``: context of the parent session, which closes the objects that it shares with this one.
     """
 
     root: WorkspaceRoot
@@ -27,13 +27,13 @@ class WorkspaceContext:
     read_tracker: ReadTracker = field(default_factory=ReadTracker)
     commands: BackgroundCommands = field(default_factory=BackgroundCommands)
     echo: Callable[[str], object] | None = None
-    """Called with the output of commands as it arrives, for tools that show it to the user."""
+    """Function that receives command output as it arrives, from tools that show it to the user."""
     owner: WorkspaceContext | None = None
     confinement: ActiveSandbox = UNCONFINED
     encoding: str | None = None
     """Encoding of files that are not UTF-8; None detects it per file."""
     edits: Edits | None = None
-    """Exact or tolerant edits; None uses each tool's default."""
+    """Strictness of edits, "exact" or "tolerant"; None uses each tool's default."""
 
     def close(self) -> None:
         self.commands.close()

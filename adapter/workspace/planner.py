@@ -51,9 +51,9 @@ def plan_operation(
     capabilities: SessionCapabilities | None = None,
     clock: Deadline | None = None,
 ) -> Plan:
-    """Plan an operation. Raises ToolError if it is already clear that the operation fails.
+    """Plan an operation. Raises ToolError if the operation cannot succeed.
 
-    ``hosted``: capabilities beyond files, None without a session. ``clock``: deadline of the code that makes the
+    ``hosted``: capabilities beyond files; None outside a session. ``clock``: deadline of the code that makes the
     call, paused while the user answers.
     """
     if isinstance(operation, HostOperation):

@@ -1,4 +1,4 @@
-"""Convert the outcome or error of a call to the tool result for the model."""
+"""Convert the outcome or error of a call to a tool result for the model."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def tool_result_for(invocation: ResolvedCall, call: ValidatedCall, outcome: Outc
 
 
 def encodable_result(result: ToolResult) -> ToolResult:
-    """Replace lone surrogates (from a call, a file name or a function) with U+FFFD, so that the result can be encoded.
+    """Replace lone surrogates with U+FFFD, so that the result can be encoded.
 
-    Every result of a workspace passes through this function.
+    They come from calls, file names and functions. Every result of a workspace passes through this function.
     """
 
     def sanitize(value: Any) -> Any:
@@ -78,7 +78,7 @@ def error_result(name: str, error: ToolError) -> ToolResult:
 
 
 def user_change_notice(planned: Plan) -> str:
-    """Return the text that shows the model the user's version of its change."""
+    """Return the text that informs the model of the user's edit, with the diff of the edited change."""
     return f"\n\n{CHANGED_BY_USER}\n{planned.diff}"
 
 
@@ -89,7 +89,7 @@ def _diff(outcome: Outcome) -> str:
 
 
 def _render_media(media: Media) -> tuple[str, Json]:
-    """Return the text in place of a file, and the file's data."""
+    """Return a text that describes a media file, and the file as JSON data."""
     text = f"{media.path}: {describe_media(media.mime, len(media.data), media.data)}, attached."
     return text, {"path": media.path, "kind": media.kind, "mime": media.mime, "data": _base64(media)}
 

@@ -54,11 +54,11 @@ class Workspace:
       raises, or returns another type, raises UsageError before anything is done.
     - ``rules`` allow or deny single tools, paths and commands before the mode applies.
     - ``only``: names of the tools to offer, by default all of the dialect. ``tools``: additional functions or tools.
-    - ``host`` supplies capabilities that some tools need; tools without theirs are not offered.
+    - ``host`` supplies capabilities that some tools need; a tool is not offered if its capability is missing.
     - ``state``: directory for undo data and crash recovery, by default in the user's state directory.
     - ``echo`` receives the output of tools that show it to the user, as it arrives. ``sandbox`` confines programs.
     - ``edits``: "exact" requires an edit's old text to match exactly, "tolerant" also accepts small mistakes,
-      None uses each tool's default. ``encoding``: of files that are not UTF-8, by default detected.
+      None uses each tool's default. ``encoding``: encoding of files that are not UTF-8, by default detected.
 
     Raises UsageError for a directory, dialect, mode, tool or encoding that does not exist, and for an async
     approver, ``echo`` or part of ``host``, which need `AsyncAgent`. Functions of ``tools`` may be async.
@@ -129,17 +129,17 @@ class Workspace:
 
     @property
     def history(self) -> History:
-        """Changes of this directory, from all sessions."""
+        """The change history of this directory, with the changes of all sessions."""
         return self._context.history
 
     @property
     def recovered(self) -> tuple[str, ...]:
-        """Notes on changes repaired on opening, after a crash in the middle of a change."""
+        """Notes on changes that a crash interrupted and that opening the workspace repaired."""
         return self._context.history.recovered
 
     @property
     def sandbox(self) -> str:
-        """Describe the confinement of programs, and that of custom functions and MCP tools; empty without such
+        """Describe the confinement of programs, custom functions and MCP tools. Empty if the session has no such
         tools."""
         return confinement_notes.session_confinement_note(self.tools.values(), self._context.confinement)
 
@@ -153,7 +153,7 @@ class Workspace:
 
     @property
     def known_tools(self) -> ToolSet:
-        """All tools of the session, including those that cannot be offered here."""
+        """All tools of the session, including the tools that this machine cannot offer."""
         return self._whole
 
     @property
@@ -167,11 +167,11 @@ class Workspace:
 
     @property
     def granted(self) -> frozenset[tuple[str, ...]]:
-        """Approvals remembered for the session: keys of `ApprovalRequest`."""
+        """Keys of the approval requests that the user granted for the whole session."""
         return frozenset(self._policy.granted)
 
     def wrap_approver(self, wrap: Callable[[Approver], Approver]) -> None:
-        """Replace the approver by ``wrap(approver)``, if there is one."""
+        """Replace the approver with ``wrap(approver)``, if the session has an approver."""
         require_sync(wrap, "wrap")
         if self._approvals.ask is not None:
             approver = wrap(self._approvals.ask)
@@ -191,16 +191,16 @@ class Workspace:
         self.close()
 
     def tool_names(self, aliases: bool = False) -> list[str]:
-        """Return the names of the tools; with ``aliases`` also their documented aliases."""
+        """Return the names of the offered tools. ``aliases``: also return their documented aliases."""
         own = [name for name in self.tools if name not in self.dialect.tools]
         return [name for name in self.dialect.tool_names(aliases) if self.tools.match(name)] + own
 
     def run(self, name: str, arguments: Mapping[str, Json] | str) -> ToolResult:
-        """Run one call. Mistakes of the model become an error result, never an exception."""
+        """Run one call. A mistake of the model returns an error result and never raises an exception."""
         return self.run_within(name, arguments, None)
 
     def run_within(self, name: str, arguments: Mapping[str, Json] | str, clock: Deadline | None) -> ToolResult:
-        """Run one call before the deadline ``clock``: nothing is started once it has passed."""
+        """Run one call before the deadline ``clock``. No operation is started after it."""
         check_types("Workspace.run", name=(name, str), arguments=(arguments, Mapping, str))
         try:
             with memory_errors_as_tool_errors(name):
@@ -214,8 +214,8 @@ class Workspace:
     def run_calls(self, turn: HasCalls, atomic: bool = False) -> list[ToolResult]:
         """Run the calls of ``turn`` and return one result per call, in order, with the call's id.
 
-        ``atomic``: if one call fails or is refused, or the program dies, the changes of all are reverted. Commands
-        cannot be reverted, so none is run.
+        ``atomic``: if a call fails or is refused, or the program dies, the changes of all calls are reverted.
+        Commands cannot be reverted, so an atomic turn does not run them.
         """
         if not hasattr(turn, "calls"):
             raise UsageError(
@@ -226,8 +226,10 @@ class Workspace:
         return [replace(self.run(call.name, call.arguments), call_id=call.id) for call in turn.calls]
 
     def preview(self, name: str, arguments: Mapping[str, Json] | str) -> ToolResult:
-        """Return the summary and diff of a call without running it or asking for approval; not ``ok`` if it would
-        fail."""
+        """Return the summary and diff of a call without running it or asking for approval.
+
+        The result is not ``ok`` if the call would fail.
+        """
         check_types("Workspace.preview", name=(name, str), arguments=(arguments, Mapping, str))
         try:
             with memory_errors_as_tool_errors(name):
@@ -241,10 +243,10 @@ class Workspace:
         return self._context.history.changes(self._context.history.session)
 
     def undo(self) -> UndoResult:
-        """Undo the newest of ``changes()``.
+        """Undo the newest change in ``changes()``.
 
-        Later edits of the same file are kept if they do not overlap. Raises ToolError, with nothing done, if they
-        do or if there is nothing to undo.
+        Later edits of the same file are kept if they do not overlap with the change. Raises ToolError, and changes
+        nothing, if they overlap or if there is nothing to undo.
         """
         with os_errors_as_tool_errors("nothing was undone"):
             return self._context.history.undo(self._context.history.session)
@@ -255,7 +257,7 @@ class Workspace:
             return self._context.history.redo(self._context.history.session)
 
     def perform(self, operation: Operation) -> Outcome:
-        """Perform an operation for the calling program, with the approval it needs. Raises ToolError on failure."""
+        """Perform an operation for the calling program, after any approval it needs. Raises ToolError on failure."""
         kind = type(operation).__name__
         with os_errors_as_tool_errors(f"{kind} was not done"), memory_errors_as_tool_errors(kind):
             planned = plan_operation(self._context, operation, self._capabilities)
@@ -281,9 +283,10 @@ class Workspace:
             return plan_operation(self._context, operation, self._capabilities).commit()
 
     def subsession(self, *, host: Host, read_only: bool = False, cwd: str | None = None) -> Workspace:
-        """Open a session for a sub-agent: same rules, grants and locks, its own todo list. The caller closes it.
+        """Open a session for a sub-agent. It shares rules, grants and locks, and has its own todo list.
 
-        ``host``: the capabilities it gets. ``cwd``: its folder in this workspace. Raises ToolError if that is missing.
+        The caller closes it. ``host``: capabilities of the sub-agent. ``cwd``: its folder in this workspace. Raises
+        ToolError if that folder does not exist.
         """
         host.require_sync()
         other = copy.copy(self)
@@ -323,7 +326,7 @@ class Workspace:
         )
 
     def _confinement(self, root: WorkspaceRoot, parent_path: tuple[str, ...]) -> ActiveSandbox:
-        """Build the sandbox for commands in ``root``, with those path rules that it can enforce."""
+        """Build the sandbox for commands in ``root``, including the path rules that a sandbox can enforce."""
 
         def path_filter(effects: tuple[Effect, ...]) -> Callable[[str], bool] | None:
             names = frozenset(tool.name for tool in self._whole.values() if tool.effect in effects)
@@ -343,7 +346,7 @@ class Workspace:
         return available_tools(self._whole, self.host, self._capabilities.skills, self._allowed)
 
     def _resolved_call(self, name: str, arguments: Mapping[str, Json] | str) -> ResolvedCall:
-        """Resolve a call, including calls of another dialect's tools. Raises ToolError."""
+        """Resolve a call of a tool of any dialect. Raises ToolError if it is invalid or its tool is not offered."""
         patch = extract_apply_patch(arguments)
         if patch is not None:
             call = self._resolved_call("apply_patch", {"patches": patch})
@@ -368,7 +371,7 @@ class Workspace:
         return data
 
     def _check_present(self, name: str) -> None:
-        """Raise ToolError with the reason and an alternative if a tool of the dialect is not available."""
+        """Raise ToolError if a tool of the dialect is not available, with the reason and an alternative."""
         tool = self._whole.match(name)
         if tool is None or tool.name in self.tools:
             return
@@ -386,7 +389,7 @@ class Workspace:
             )
 
     def _check_undoable(self, call: ToolCall) -> None:
-        """Raise ToolError for a call that cannot be part of an atomic batch."""
+        """Raise ToolError if the call cannot be part of an atomic batch."""
         invocation = self._resolved_call(call.name, call.arguments)
         if invocation.validated is not None and effect_of(invocation.validated.operation()) == "execute":
             raise ToolError(f"{call.name} cannot be undone: send it alone, after the changes")
@@ -394,14 +397,14 @@ class Workspace:
     def _plan(
         self, invocation: ResolvedCall, clock: Deadline | None
     ) -> tuple[ValidatedCall, Plan, list[ApprovalRequest]]:
-        """Plan a call, unless a rule forbids it. Raises ToolError."""
+        """Return the validated call, its plan and the approvals it needs. Raises ToolError if a rule forbids it."""
         tool, call = invocation.tool, invocation.validated
         if call is None:
             raise ToolError(f"{tool.name} can only be run by the client that defined it")
         operation = with_deadline(call.operation(), clock)
         if isinstance(operation, ReadText) and clock is None:  # code that calls a tool sees no images
             operation = replace(operation, media=self.host.media)
-        # The operation's own effect counts, not the one that its tool declares.
+        # The effect of the operation decides, not the one that its tool declares.
         effect = effect_of(operation)
         self._check_allowed(tool, effect)
         with os_errors_as_tool_errors(f"{tool.name} was not done"):

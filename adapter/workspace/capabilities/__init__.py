@@ -1,3 +1,3 @@
-"""Capabilities beyond files and processes: questions, editor, search, documentation, notes, and nested calls."""
+"""Provide capabilities beyond files and processes: questions, editor, search, documentation, notes and nested calls."""
 
 __all__ = ["host", "http_providers", "local_search", "planner", "search_services"]

@@ -1,7 +1,7 @@
-"""An in-memory editor, and the operations on the session's editor.
+"""Implement an in-memory editor, and plan operations on the session's editor.
 
-The editor holds open files, cursors and selections. The workspace reads and changes the files, with path checks and
-approval, like any edit.
+The editor stores the open files, cursors and selections. The workspace reads and changes the files, with path checks
+and approval as for any edit.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class MemoryEditor:
-    """Open files as tabs, one of them active, each with a cursor and a selection. Nothing is displayed."""
+    """An editor without a display: open files as tabs, of which one is active, each with a cursor and a selection."""
 
     def __init__(self) -> None:
         self._tabs: list[str] = []
@@ -77,7 +77,7 @@ class MemoryEditor:
             self._move(self._tabs[self._active], line, column)
 
     def select(self, start_line: int, end_line: int, start_column: int = 1, end_column: int | None = None) -> None:
-        """Select in the active file, as a user would; without ``end_column``, up to the end of ``end_line``."""
+        """Set the selection in the active file. Without ``end_column``, it includes all of ``end_line``."""
         if self._active < 0:
             raise ToolError("no file is open; open one, then select in it")
         path = self._tabs[self._active]
@@ -102,7 +102,7 @@ class MemoryEditor:
 
 
 class CheckedEditor:
-    """Wraps a host's editor. Raises UsageError for an answer that is not of the documented type."""
+    """Wraps a host's editor. Raises UsageError if a method returns a value of an undocumented type."""
 
     def __init__(self, editor: Editor) -> None:
         self._editor = editor
@@ -196,7 +196,7 @@ def _read_selection(context: WorkspaceContext, editor: Editor) -> SelectedText:
 
 
 def _replace(context: WorkspaceContext, editor: Editor, span: EditorRange, content: str, verb: str) -> Plan:
-    """Plan the replacement of ``span``; line ends become those of the file."""
+    """Plan the replacement of ``span`` with ``content``, whose line endings are converted to those of the file."""
     change, line, column = _splice(context, span, content)
 
     def commit() -> Outcome:
@@ -226,7 +226,7 @@ def _splice(context: WorkspaceContext, span: EditorRange, content: str) -> tuple
 
 
 def _offsets(text: str, span: EditorRange) -> tuple[int, int]:
-    """Return the offsets of the span in ``text``. Raises ToolError if the file is now too short for it."""
+    """Return the offsets of ``span`` in ``text``. Raises ToolError if the text has become too short for the span."""
     lines = [*split_lines(text), ""]
     offsets = []
     for line, column in ((span.start_line, span.start_column), (span.end_line, span.end_column)):

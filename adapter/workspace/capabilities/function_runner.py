@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 class EventLoopThread:
-    """An event loop in its own thread, started for the first async function.
+    """An event loop in a separate thread, which starts with the first async function.
 
-    All async functions of a session run in it, so that they can share resources such as a connection to an MCP server.
+    All async functions of a session run in this loop, so that they can share resources such as a connection to an MCP
+    server.
     """
 
     def __init__(self) -> None:
@@ -58,7 +59,7 @@ class EventLoopThread:
 
 
 def call_function(operation: CallFunction, loop: EventLoopThread) -> FunctionResult:
-    """Call the function. Raises ToolError for any exception of it."""
+    """Call the function. Raises ToolError if it raises an exception."""
     name = operation.name
     try:
         value = operation.function(**operation.arguments)
@@ -70,7 +71,7 @@ def call_function(operation: CallFunction, loop: EventLoopThread) -> FunctionRes
             value = list(value)
     except AdapterError as error:
         raise ToolError(str(error)) from error
-    except (Exception, SystemExit) as error:  # command functions may exit on invalid arguments
+    except (Exception, SystemExit) as error:  # functions of commands may exit on invalid arguments
         raise ToolError(f"{name} failed: {type(error).__name__}: {error}".removesuffix(": ")) from error
     try:
         returned = to_function_result(value)
@@ -87,7 +88,7 @@ async def _collect(items: AsyncIterable[object]) -> list[object]:
 
 
 def to_function_result(value: object) -> FunctionResult:
-    """Convert a return value: text unchanged, JSON as JSON, an MCP result as its texts."""
+    """Convert a return value. A string is unchanged, an MCP result becomes its text, other values become JSON."""
     if isinstance(value, ToolResult):
         return FunctionResult(value.content if value.ok else value.error or value.content, value.data, not value.ok)
     if value is None:
@@ -108,7 +109,7 @@ def to_function_result(value: object) -> FunctionResult:
 
 
 def _text_of(block: object) -> str:
-    """Return the text of an MCP content block; of other content, its type and size."""
+    """Return the text of an MCP content block. If it has no text, return its type and size."""
     if isinstance(text := getattr(block, "text", None), str):
         return text
     inside = getattr(block, "resource", block)
@@ -126,5 +127,5 @@ def _text_of(block: object) -> str:
 
 
 def _is_block(value: object) -> bool:
-    """Return whether this is an MCP content block."""
+    """Return whether ``value`` is an MCP content block."""
     return isinstance(value, BaseModel) and isinstance(getattr(value, "type", None), str)

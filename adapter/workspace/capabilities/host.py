@@ -1,7 +1,7 @@
-"""Capabilities that the host program supplies: questions to the user, an editor, sub-agents, search, documentation.
+"""Define the capabilities that a host program supplies: questions, an editor, sub-agents, search and documentation.
 
-Each capability is a small protocol. An absent one (None) is not advertised: its tools are left out of the session and
-the prompt, and a call to one returns the reason and an alternative. ``"embedded"`` is the built-in implementation,
+Each capability is a small protocol. If a capability is absent (None), its tools are left out of the session and the
+prompt, and a call of such a tool returns the reason and an alternative. ``"embedded"`` is the built-in implementation,
 which needs no service.
 """
 
@@ -31,16 +31,16 @@ from adapter.tools.operations import (
 from adapter.tools.operations.capabilities import Capability, is_installed
 
 Session = TypeVar("Session", contravariant=True)
-"""The workspace whose call started a sub-agent."""
+"""Type of the workspace whose call started a sub-agent."""
 
 Embedded: TypeAlias = Literal["embedded"]
 
 
 class QuestionAsker(Protocol):
-    """Asks the user."""
+    """Asks the user questions."""
 
     def ask(self, questions: Sequence[Question]) -> Sequence[Sequence[str]]:
-        """Return for each question the chosen labels or free text. Raises ToolError if the user does not answer."""
+        """Return the chosen labels or free text for each question. Raises ToolError if the user does not answer."""
         ...
 
 
@@ -52,7 +52,7 @@ class AsyncQuestions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EditorRange:
-    """A range in a file, 1-based: from before ``start_column`` to before ``end_column``."""
+    """A range in a file. Lines and columns are 1-based, and the character at ``end_column`` is not included."""
 
     path: str
     start_line: int
@@ -62,9 +62,9 @@ class EditorRange:
 
 
 class Editor(Protocol):
-    """The user's editor, or one in memory. Paths are relative to the workspace root.
+    """The user's editor or an in-memory editor. Paths are relative to the workspace root.
 
-    The workspace checks every path and line first, and makes all file changes itself.
+    The workspace checks every path and line before a call, and makes all file changes itself.
     """
 
     def state(self) -> EditorState: ...
@@ -75,54 +75,56 @@ class Editor(Protocol):
         ...
 
     def changed(self, path: str, line: int, column: int) -> None:
-        """Handle a file change on disk: put the cursor after the change and clear the selection."""
+        """Handle a file change on disk: open the file, move the cursor to the position and clear the selection."""
         ...
 
 
 class AgentRunner(Protocol[Session]):
-    """Runs sub-agents, possibly several at once."""
+    """Runs sub-agents. Several calls of `run` may be active at the same time."""
 
     @property
     def kinds(self) -> Mapping[str, str]:
-        """The available kinds, each with a one-sentence description."""
+        """The available kinds of sub-agents, each with a description of one sentence."""
         ...
 
     def run(self, task: RunSubagent, workspace: Session) -> AgentReport:
-        """Work on ``task`` for the session of ``workspace``. Raises ToolError on failure."""
+        """Let a sub-agent work on ``task`` for the session of ``workspace``. Raises ToolError on failure."""
         ...
 
 
 class SearchProvider(Protocol):
     def search(self, request: SearchWeb) -> Sequence[SearchHit]:
-        """Return hits, best first. Raises ToolError if the search fails."""
+        """Return the search hits, best first. Raises ToolError if the search fails."""
         ...
 
 
 class DocsProvider(Protocol):
     def find(self, name: str) -> Sequence[Library]:
-        """Return libraries, best first. Raises ToolError if the search fails."""
+        """Return the matching libraries, best first. Raises ToolError if the search fails."""
         ...
 
     def read(self, library_id: str, mode: DocsMode, topic: str | None, page: int) -> str:
-        """Return one page of documentation. Raises ToolError if it does not exist."""
+        """Return a page of documentation. Raises ToolError if the page does not exist."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class WebAccess:
-    """Limits for fetching. ``allow_loopback`` permits this machine's own addresses, and ports other than those of the
-    web, for tests and for servers that the user runs."""
+    """Limits for fetching pages.
+
+    ``allow_loopback``: permit this machine's addresses and any port, for tests and for servers that the user runs.
+    """
 
     allow_loopback: bool = False
     upgrade: bool = True
-    """Fetch ``http:`` addresses with ``https:``."""
+    """Replace ``http:`` with ``https:`` in addresses."""
     max_bytes: int = 5_000_000
     max_redirects: int = 5
 
 
 @dataclass(frozen=True, slots=True)
 class NestedCall:
-    """A call from a batch or code, and its result."""
+    """A call made by a batch or by code, and its result."""
 
     name: str
     arguments: JsonObject
@@ -130,7 +132,7 @@ class NestedCall:
 
 
 HostEvent: TypeAlias = "TodoList | EditorState | Skill | RunSubagent | AgentReport | NestedCall"
-"""An event for displays."""
+"""An event that a host can show to the user."""
 
 
 METHODS: Mapping[str, tuple[str, ...]] = {
@@ -140,7 +142,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "search": ("search",),
     "docs": ("find", "read"),
 }
-"""The methods called on each capability of a `Host`."""
+"""Names of the methods that sessions call on each capability of a `Host`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +152,12 @@ class Host:
     The defaults work without a user and without configuration.
 
     - ``state``: folder for data that outlives a session (notes), by default ``toolcall-adapter`` in ``$XDG_STATE_HOME``
-      or ``~/.local/state``. ``skill_folders``: the user's folders, in addition to those in the workspace.
+      or ``~/.local/state``. ``skill_folders``: the user's skill folders, in addition to those in the workspace.
     - ``search``: the web search service; ``"embedded"`` searches only the workspace, as its tool's description says.
     - ``media``: media types that the model accepts; such files are passed in the results' ``data``.
 
-    Methods of a capability may be async for an `AsyncAgent`. A return value of the wrong type raises UsageError from
-    the call that used it, as does an exception in ``events``.
+    For an `AsyncAgent`, the methods of a capability may be async. If a method returns a value of the wrong type, or if
+    ``events`` raises an exception, the tool call that caused it raises UsageError.
     """
 
     questions: QuestionAsker | AsyncQuestions | None = None
@@ -171,7 +173,7 @@ class Host:
     media: frozenset[MediaKind] = frozenset()
 
     def __post_init__(self) -> None:
-        """Raise UsageError for a string in place of a capability, other than a supported "embedded"."""
+        """Raise UsageError if a capability is a string, unless it is "embedded" and has a built-in implementation."""
         for name in ("questions", "editor", "agents", "search", "docs", "web"):
             words = ("embedded",) if name in ("editor", "search", "docs") else ()
             if isinstance(value := getattr(self, name), str) and value not in words:
@@ -189,7 +191,7 @@ class Host:
             check_types("Host", skill_folders=(folder, *PATH))
 
     def require_sync(self) -> None:
-        """Raise UsageError for an async or missing method: a `Workspace` cannot await."""
+        """Raise UsageError if a method is missing or async: a `Workspace` cannot await it."""
         for name, methods in METHODS.items():
             capability = getattr(self, name)
             if capability is not None and not isinstance(capability, str):
@@ -199,7 +201,7 @@ class Host:
             require_sync(self.events, "Host.events")
 
     def capabilities(self) -> frozenset[Capability]:
-        """Return the available capabilities; the workspace adds skills if there are any."""
+        """Return the available capabilities. The workspace adds "skills" if it finds any."""
         found: dict[Capability, bool] = {
             "questions": self.questions is not None,
             "editor": self.editor is not None,

@@ -1,11 +1,12 @@
-"""Search and library documentation from HTTP services, for a `Host`.
+"""Provide search and library documentation from HTTP services, for a `Host`.
 
-Addresses are templates: ``{query}``, ``{limit}``, ``{sites}``, ``{name}``, ``{id}``, ``{mode}``, ``{topic}`` and
-``{page}`` become the values of the call, ``{key}`` the key. A search with a ``body`` is a POST of that JSON, whose
-texts are templates as well: a text that is only ``{limit}`` becomes a number, ``{allowed_domains}`` and
-``{blocked_domains}`` become lists, and empty lists are left out. The key comes from the environment and is never shown,
-even if the service repeats it. Responses are JSON: a list of objects with common field names, or an object that
-contains the list.
+Addresses are templates. The values of the call replace ``{query}``, ``{limit}``, ``{sites}``, ``{name}``, ``{id}``,
+``{mode}``, ``{topic}`` and ``{page}``; the key replaces ``{key}``. The key comes from the environment and is never
+shown, even if the service repeats it.
+
+A search with a ``body`` sends it as JSON by POST. Its strings are templates too: a string that is only ``{limit}``
+becomes a number, ``{allowed_domains}`` and ``{blocked_domains}`` become lists, and empty lists are left out. Responses
+are JSON: a list of objects with common field names, or an object that contains the list.
 
 ::
 
@@ -34,7 +35,7 @@ TIMEOUT_S = 25.0
 MAX_BYTES = 2_000_000
 """Maximum size of a response, in bytes."""
 MAX_CONTENT = 2_000
-"""Maximum number of characters of a hit; a longer one ends in ``...``."""
+"""Maximum number of characters of a hit. A longer hit ends with ``...``."""
 MAX_DOCS = 10_000
 """Maximum number of characters of a documentation page."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -54,7 +55,7 @@ class _Service:
         self._key_header = key_header
 
     def _request(self, template: str, values: Mapping[str, str], body: Json = None) -> bytes:
-        """Return the response. Errors (ToolError) contain neither address nor key, which are the user's."""
+        """Return the response. The message of a ToolError contains neither the address nor the key."""
         import httpx2
 
         headers = {"Accept": "application/json, text/plain", "User-Agent": "toolcall-adapter"}
@@ -92,8 +93,8 @@ class _Service:
 class HttpSearch(_Service):
     """A search service; ``url`` or ``body`` must contain ``{query}``.
 
-    ``key_header``: header of the key, preceded by ``Bearer`` in ``Authorization``. ``results``: path of the result list
-    in the response, such as ``web.results``. ``most``: maximum number of results per request.
+    ``key_header``: header that carries the key, which ``Bearer`` precedes in ``Authorization``. ``results``: path of
+    the result list in the response, such as ``web.results``. ``most``: maximum number of results per request.
     """
 
     def __init__(
@@ -133,8 +134,10 @@ class HttpSearch(_Service):
 
 
 class HttpDocs(_Service):
-    """A documentation service: ``find_url`` must contain ``{name}``, ``read_url`` ``{id}`` (which starts with
-    ``/``)."""
+    """A documentation service. ``find_url`` must contain ``{name}``, and ``read_url`` must contain ``{id}``.
+
+    Ids start with ``/``.
+    """
 
     def __init__(self, find_url: str, read_url: str, *, key_variable: str | None = None) -> None:
         super().__init__(key_variable)
@@ -170,13 +173,13 @@ def _check_template(url: str, placeholder: str, template: str) -> None:
 
 
 def _fill_url(template: str, values: Mapping[str, str]) -> str:
-    """Insert the values percent-encoded, so that they cannot change the address; only an id keeps its slashes."""
+    """Insert the values with percent-encoding, so that they cannot change the address. Only ids keep their slashes."""
     safe = {"id": "/"}
     return _PLACEHOLDER.sub(lambda match: quote(values.get(match[1], ""), safe=safe.get(match[1], "")), template)
 
 
 def _fill_body(template: Json, values: JsonObject) -> Json:
-    """Insert the values in the texts of the body; members that would be empty lists are left out."""
+    """Insert the values in the strings of the body. Members whose value becomes an empty list are left out."""
     match template:
         case dict():
             filled = {name: _fill_body(inner, values) for name, inner in template.items()}

@@ -1,7 +1,7 @@
-"""Library documentation without a network, from the packages installed in this Python environment.
+"""Provide library documentation without a network, from the packages installed in this Python environment.
 
-Ids are ``/pypi/NAME`` or ``/pypi/NAME/VERSION``. Nothing is imported: descriptions come from the metadata, signatures
-and docstrings from the source.
+Ids are ``/pypi/NAME`` or ``/pypi/NAME/VERSION``. No package is imported: descriptions come from the metadata,
+signatures and docstrings from the source.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_FOUND = 5
 MAX_SOURCE_BYTES = 1_000_000
 """Maximum size of a source file that is read, in bytes."""
 MAX_FILES = 400
-"""Maximum number of source files read of a library."""
+"""Maximum number of source files read per library."""
 _NAME = re.compile(r"^Name:[ \t]*(\S+)", re.MULTILINE)
 _ID = re.compile(r"/pypi/([A-Za-z0-9._-]+)(?:/([^/]+))?/?")
 
@@ -59,7 +59,11 @@ class InstalledDocs:
 
 
 def _names() -> list[str]:
-    """Read only the heads of the files: `metadata` would parse whole readmes, which takes half a second."""
+    """Return the sorted names of the installed packages.
+
+    Only the names in the metadata files are parsed: `importlib.metadata` would parse whole readmes, which takes half a
+    second.
+    """
     heads = (found.read_text("METADATA") or found.read_text("PKG-INFO") or "" for found in metadata.distributions())
     return sorted({name[1] for head in heads if (name := _NAME.search(head)) is not None})
 
@@ -94,7 +98,7 @@ def _readme(distribution: metadata.Distribution) -> Iterator[DocSection]:
 
 
 def _read_code(distribution: metadata.Distribution) -> tuple[list[DocSection], list[str]]:
-    """Return a section for each public module, class and function with a docstring, and notes on files not read."""
+    """Return sections for the public modules, classes and functions with docstrings, and notes on files not read."""
     modules, sections, too_large = _modules(distribution), list[DocSection](), 0
     for file in modules[:MAX_FILES]:
         path = Path(str(file.locate()))
@@ -106,7 +110,7 @@ def _read_code(distribution: metadata.Distribution) -> tuple[list[DocSection], l
         try:
             tree = ast.parse(path.read_bytes())
         except (OSError, SyntaxError, ValueError, RecursionError):
-            continue  # unreadable, or for another Python version
+            continue  # the file is unreadable or for another Python version
         module = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
         sections += _sections(tree, module, str(file))
     notes = [f"({too_large} files larger than {MAX_SOURCE_BYTES:,} bytes were not read)"] if too_large else []
@@ -116,7 +120,7 @@ def _read_code(distribution: metadata.Distribution) -> tuple[list[DocSection], l
 
 
 def _modules(distribution: metadata.Distribution) -> list[metadata.PackagePath]:
-    """Return the public modules, those of the package itself first."""
+    """Return the files of the public modules, those in the fewest folders first."""
     modules = [file for file in distribution.files or () if file.suffix == ".py"]
     public = [file for file in modules if not any(_is_private(part) for part in file.with_suffix("").parts)]
     return sorted(public, key=lambda file: (len(file.parts), str(file)))

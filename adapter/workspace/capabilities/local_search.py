@@ -20,13 +20,13 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 
 PATTERNS = ("**/*.{md,rst,txt,adoc}", "**/README*")
 MAX_FILES = 500
-"""Maximum number of documents searched, per pattern."""
+"""Maximum number of documents searched per file pattern."""
 MAX_CHARACTERS = 8_000_000
 """Maximum total number of characters searched."""
 SHOWN = 600
-"""Maximum number of characters of a section in a result; a longer one ends in ``...``."""
+"""Maximum number of characters of a section in a result. A longer section ends with ``...``."""
 DESCRIPTION = "Search the documents in the workspace: there is no web search in this session."
-"""Description of the search tool in a session with this search."""
+"""Description of the search tool in a session that searches only the workspace."""
 _K1, _B = 1.2, 0.75
 _WORD = re.compile(r"[^\W_]+")
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
@@ -66,7 +66,7 @@ def rank_sections(sections: Sequence[DocSection], query: str) -> list[DocSection
 
 
 def sections_of(text: str, path: str) -> Iterator[DocSection]:
-    """Split a document at its headings; the title of the first section is the file name."""
+    """Split a document at its headings. The title of the first section is the path."""
     starts = [(0, path), *((match.start(), match[1]) for match in _HEADING.finditer(text))]
     for (start, title), (end, _) in zip(starts, [*starts[1:], (len(text), "")], strict=True):
         if text[start:end].strip():
@@ -74,7 +74,7 @@ def sections_of(text: str, path: str) -> Iterator[DocSection]:
 
 
 class LocalSearch:
-    """Searches the documents below ``root``; addresses are ``path#line``."""
+    """Searches the documents below ``root``. The addresses of its hits are ``path#line``."""
 
     def __init__(self, root: WorkspaceRoot) -> None:
         self._root = root
@@ -83,7 +83,7 @@ class LocalSearch:
         return self.search_with_notes(request)[0]
 
     def search_with_notes(self, request: SearchWeb) -> tuple[list[SearchHit], tuple[str, ...]]:
-        """Return hits, and notes on their source and on documents that were not searched."""
+        """Return the hits, and notes on their source and on documents that were not searched."""
         if not tokenize(request.query):
             raise ToolError("the query has no words; give search terms")
         notes = ["these are documents of the workspace, not of the web"]

@@ -1,8 +1,8 @@
-"""Notes that outlive the session, in one folder per project outside the workspace.
+"""Store notes that outlive the session, in one folder per project outside the workspace.
 
-The folder is ``projects/<name>-<hash>/memory`` below the state folder (`state_folder`); name and hash are those of the
-git repository around the workspace, or else of the workspace. Paths of notes are confined to this folder, and written
-atomically like all files.
+The folder is ``projects/<name>-<hash>/memory`` below the state folder (`state_folder`). The name and the hash are those
+of the git repository that contains the workspace, or else of the workspace. Paths of notes are
+confined to this folder. Notes are written atomically, like all files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from adapter.workspace.paths.walk import files_below
 MAX_LINES = 200
 """Maximum number of lines of a note."""
 MAX_BYTES = 50_000
-"""Maximum size of all notes, in bytes. This limit and the previous are Maki's: memory becomes part of prompts."""
+"""Maximum total size of the notes, in bytes. As `MAX_LINES`, it is Maki's limit: notes become part of prompts."""
 MAX_NOTES = 200
 """Maximum number of notes."""
 MAX_NAMED = 10
@@ -38,7 +38,7 @@ MAX_NAMED = 10
 
 
 def state_folder(state: str | None) -> Path:
-    """Return the folder for persistent data; see https://specifications.freedesktop.org/basedir-spec/."""
+    """Return the folder for persistent data (https://specifications.freedesktop.org/basedir-spec/)."""
     return Path(state_home() if state is None else state)
 
 
@@ -51,7 +51,7 @@ def project_folder(root: str, state: Path) -> Path:
 
 
 class NoteStore:
-    """The notes below ``folder``, which is created for the first note."""
+    """The notes below ``folder``, which is created with the first note."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -72,7 +72,7 @@ class NoteStore:
         return MemoryNote(read.path, read.text)
 
     def check(self, path: str, content: str) -> None:
-        """Raise ToolError if the name is invalid, the note is too long, or the memory would become too large."""
+        """Raise ToolError if the name is invalid, the note is too long, or there are too many or too large notes."""
         path = _note_path(path)
         _check_folders(path, [name for name, _ in self.list().entries])
         lines = len(split_lines(content))
@@ -103,7 +103,7 @@ class NoteStore:
             return MemoryChanged(move_copy_delete.delete(context, Delete(path)).path, None)
 
     def _note(self, path: str) -> str:
-        """Return the name of an existing note. Raises ToolError that lists the notes."""
+        """Return the normalized path of a note. Raises ToolError that lists all notes if the note does not exist."""
         path = _note_path(path)
         names = [name for name, _ in self.list().entries]
         if escape_for_display(path) in names:
@@ -126,7 +126,7 @@ class NoteStore:
 
 
 def _note_path(path: str) -> str:
-    """Return the path of a note below the memory's folder. Raises ToolError for a path outside of it."""
+    """Return the normalized path of a note in the memory folder. Raises ToolError if it is outside of that folder."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith(("/", "~")) or ".." in parts:
         raise ToolError(
@@ -136,7 +136,7 @@ def _note_path(path: str) -> str:
 
 
 def _check_folders(path: str, names: list[str]) -> None:
-    """Raise ToolError for a note inside another note, or in place of a folder of notes."""
+    """Raise ToolError if a parent of ``path`` is a note, or if ``path`` is a folder of notes."""
     for parent in map(str, PurePosixPath(path).parents):
         if escape_for_display(parent) in names:
             raise ToolError(f"{escape_for_display(parent)} is a note, not a folder of notes; choose another name")
@@ -146,7 +146,7 @@ def _check_folders(path: str, names: list[str]) -> None:
 
 @contextmanager
 def _memory_errors() -> Iterator[None]:
-    """Convert the error for an inaccessible folder, which the caller cannot fix."""
+    """Convert the UsageError for an inaccessible folder to a ToolError that asks the model to continue."""
     try:
         yield
     except UsageError as error:

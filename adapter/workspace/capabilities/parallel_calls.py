@@ -1,6 +1,7 @@
-"""Run several calls in parallel; results keep the order of the calls, and a failure does not affect the others.
+"""Run several calls in parallel. A failed call does not affect the other calls.
 
-Writing calls run one after another in their order, so that two edits of one file both apply.
+Results keep the order of the calls. Calls that write run one after another in their order, so that two edits of one
+file both apply.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from adapter.tools.operations.nested_calls import MAX_BATCH
 def run_batch(
     operation: RunBatch, call: Callable[[BatchCall], ToolResult], writes: Callable[[BatchCall], bool]
 ) -> BatchResults:
-    """One result per call. Raises ToolError for a batch without calls."""
+    """Run the calls and return one result per call. Raises ToolError if the batch has no calls."""
     if not operation.calls:
         raise ToolError(f"the batch is empty; give 1 to {MAX_BATCH} calls, each with a tool and its parameters")
     calls, surplus = operation.calls[:MAX_BATCH], operation.calls[MAX_BATCH:]
@@ -37,7 +38,7 @@ def run_batch(
 
 
 def _lanes(calls: Sequence[BatchCall], writes: Callable[[BatchCall], bool]) -> list[list[int]]:
-    """Group the indices of calls that run one after another; the writing calls share one lane."""
+    """Group the indices of the calls into lanes, which run in parallel. All calls that write share one lane."""
     writing = [index for index, call in enumerate(calls) if writes(call)]
     others = [[index] for index in range(len(calls)) if index not in writing]
     return [*([writing] if writing else []), *others]

@@ -69,7 +69,7 @@ MAX_TODOS = 100
 
 
 class SessionWorkspace(Protocol):
-    """The workspace of a session, as seen by nested calls."""
+    """The methods of a session's workspace that nested calls use."""
 
     tools: ToolSet
 
@@ -79,7 +79,7 @@ class SessionWorkspace(Protocol):
 
 @dataclass
 class SessionCapabilities:
-    """The capabilities of one session beyond files and processes."""
+    """The capabilities of a session beyond files and processes."""
 
     host: Host
     root: WorkspaceRoot
@@ -87,7 +87,7 @@ class SessionCapabilities:
     todos: TodoList = field(default_factory=TodoList)
     loop: function_runner.EventLoopThread = field(default_factory=function_runner.EventLoopThread)
     approval_lock: threading.RLock = field(default_factory=threading.RLock)
-    """Held during a question to the user, so that there is one at a time."""
+    """Locked while the user is asked, so that there is one question at a time."""
     owns_loop: bool = True
     memory_lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -111,11 +111,11 @@ class SessionCapabilities:
 
     @property
     def skills(self) -> tuple[Skill, ...]:
-        """Skills, searched on each access: one may have just been written."""
+        """The available skills. They are searched on each access, since a call may have just written a skill."""
         return skills.find_skills(self.root, self.host.skill_folders)
 
     def share(self, other: SessionCapabilities) -> None:
-        """Use the locks, memory and event loop of another session, which remains their owner."""
+        """Use the locks, memory and event loop of ``other``, which still closes them."""
         self.approval_lock, self.memory_lock = other.approval_lock, other.memory_lock
         self.memory, self.loop = other.memory, other.loop
         self.owns_loop = False
@@ -136,7 +136,7 @@ WebOperation: TypeAlias = FetchPage | SearchWeb | FindLibrary | ReadLibraryDocs
 def plan(
     context: WorkspaceContext, capabilities: SessionCapabilities, operation: HostOperation, clock: Deadline | None
 ) -> Plan:
-    """Plan a host operation. Raises ToolError if it is already clear that it fails."""
+    """Plan an operation that needs a capability. Raises ToolError if the operation cannot succeed."""
     if isinstance(operation, editor.EditorOperation):
         return _plan_editor(context, capabilities, operation)
     if isinstance(operation, CallOperation):

@@ -1,8 +1,8 @@
 """Run Python in the sandbox of pydantic-monty, with the session's tools as async functions.
 
-The sandbox is a separate process without files, network or environment. It can affect the outside only by tool calls,
-which are validated, approved and confined like any other. Its own time limit does not count the calls, so the whole run
-has a deadline, which pauses while the user is asked.
+The sandbox is a separate process without files, network or environment variables. It can affect the machine only by
+tool calls, which are validated, approved and confined as usual. The time limit of the sandbox does not include tool
+calls, so the whole run has a deadline, which pauses while the user is asked.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 MAX_TIMEOUT_S = 300.0
 """Maximum duration of code, in seconds."""
 MAX_MEMORY_BYTES = 50_000_000
-"""Maximum memory of code, in bytes; the limit is Maki's."""
+"""Maximum memory of code, in bytes, as in Maki."""
 MAX_RECURSION = 100
-"""Maximum depth of calls in code; the limit is Maki's."""
+"""Maximum depth of function calls in code, as in Maki."""
 MAX_OUTPUT = 1_000_000
 """Maximum number of characters that code prints."""
 MAX_CALLS = 500
-"""Maximum number of tool calls by code."""
+"""Maximum number of tool calls that code makes."""
 _THREADS = 8
 _LOOK_S = 0.2
 """Interval between checks of the output's length, in seconds."""
@@ -40,9 +40,9 @@ Call = Callable[[str, JsonObject, Deadline], ToolResult]
 
 
 def run_code(operation: RunCode, tools: Mapping[str, tuple[str, ...]], call: Call) -> CodeOutput:
-    """Run the code. ``tools`` lists each function's parameters in order, for positional arguments.
+    """Run the code. ``tools``: the parameter names of each function, in the order of positional arguments.
 
-    Raises ToolError with the traceback and the output so far if it fails or exceeds its time or memory.
+    Raises ToolError with the traceback and the output so far if the code fails or exceeds its time or memory.
     """
     seconds, notes = limit_timeout(operation.timeout_s, MAX_TIMEOUT_S)
     run = _Run(operation.code, tools, call, Deadline(seconds))
@@ -57,7 +57,7 @@ class _Run:
         self._printed: list[str] = []
         self._size = 0
         self._fault: Exception | None = None
-        """A programming error in a call, such as an exception of an approver: the code must not catch it."""
+        """Programming error in a call, such as an exception in an approver, which the code must not catch."""
 
     @property
     def output(self) -> str:
@@ -124,7 +124,7 @@ class _Run:
         return function
 
     def _arguments(self, name: str, args: tuple[Json, ...], kwargs: JsonObject) -> JsonObject:
-        """Build the arguments from keywords, positions in the order of the parameters, or one dict."""
+        """Build the tool's arguments from positional and keyword arguments, or from a single dict."""
         if len(args) == 1 and isinstance(args[0], dict) and not kwargs:
             return args[0]
         names = self._tools[name]

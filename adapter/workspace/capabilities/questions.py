@@ -1,4 +1,4 @@
-"""Validate questions for the user, and ask those that are not answered already."""
+"""Validate questions, and ask the user those that have no answer yet."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check(operation: AskUser) -> None:
 
 
 def ask(questions: QuestionAsker | AsyncQuestions, operation: AskUser) -> UserAnswers:
-    """Return all answers, including those that the model supplied."""
+    """Return the answers to all questions, including the answers that the model supplied."""
     unanswered = [question for question in operation.questions if question.key not in operation.answers]
     answers: Any = questions.ask(unanswered) if unanswered else []
     require_items(questions.ask, ROLE, answers, Sequence, EXPECTED)
@@ -51,7 +51,7 @@ def ask(questions: QuestionAsker | AsyncQuestions, operation: AskUser) -> UserAn
 
 
 def _check_answer(question: Question, answer: tuple[str, ...]) -> tuple[str, ...]:
-    """Raise UsageError for an answer that the question does not allow, which is the host's mistake."""
+    """Return the answer. Raises UsageError if the host returned an answer that the question does not allow."""
     labels = {option.label for option in question.options}
     if len(answer) > 1 and not question.multiple:
         raise UsageError(f"{question.key!r} takes one answer, the host returned {len(answer)}")

@@ -1,4 +1,4 @@
-"""Predefined search services and their request formats.
+"""Define the predefined search services and their request formats.
 
 Sources: Exa, https://exa.ai/docs/reference/search; Brave, https://api-dashboard.search.brave.com/api-reference/web;
 SearXNG, https://docs.searxng.org/dev/search_api (its ``search.formats`` must allow ``json``).
@@ -15,7 +15,10 @@ from adapter.workspace.capabilities.http_providers import MAX_CONTENT, HttpSearc
 
 @dataclass(frozen=True, slots=True)
 class SearchService:
-    """A service; ``server`` is empty if users run their own. ``path`` follows it, the rest is as in `HttpSearch`."""
+    """A search service. ``server``: address, empty if users run the service. ``path``: path and query of the address.
+
+    The other fields are those of `HttpSearch`.
+    """
 
     server: str
     path: str
@@ -51,14 +54,15 @@ SERVICES = {
     ),
     "searxng": SearchService("", "/search?format=json&q={query}"),
 }
-"""By name in the configuration."""
+"""The services by their names in the configuration."""
 
 
 def search_service(name: str, server: str | None = None, key_variable: str | None = None) -> HttpSearch:
-    """Return the named service, at ``server`` if given, for instance the user's own SearXNG.
+    """Return the service called ``name``.
 
-    ``key_variable``: the environment variable with the key, if not the default one. Raises UsageError for an unknown
-    name or a missing server.
+    ``server``: address of the service, such as the user's SearXNG; None means the public server. ``key_variable``:
+    environment variable that contains the key; None means the default variable. Raises UsageError if the name is
+    unknown or the server is missing.
     """
     service = SERVICES.get(name)
     if service is None:

@@ -1,7 +1,7 @@
-"""Find and parse skills: folders with a ``SKILL.md`` of front matter and instructions for a model.
+"""Find and parse skills. A skill is a folder with a ``SKILL.md``, which contains instructions for a model.
 
-Format: https://agentskills.io/specification (front matter between ``---`` lines with ``name`` and ``description``).
-``title`` is optional, by default the first heading, else the name.
+The file starts with front matter between ``---`` lines, with a ``name`` and a ``description``
+(https://agentskills.io/specification). Without a ``title``, the skill's title is the first heading, else the name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import files_below
 
 FOLDERS = (".proxyai/skills", ".maki/skills", ".claude/skills", ".opencode/skills", ".adapter/skills")
-"""Folders in the workspace; of two skills with the same title, the first one is used."""
+"""Folders of skills in the workspace. If two skills have the same title, the first skill is used."""
 MAX_SKILLS = 100
 """Maximum number of skills per folder."""
 
@@ -30,7 +30,7 @@ _HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 
 
 def find_skills(root: WorkspaceRoot, folders: Sequence[str] = ()) -> tuple[Skill, ...]:
-    """Return the skills of the workspace and of the user's ``folders``, each title once."""
+    """Return the skills in the workspace and in the user's ``folders``, one for each title."""
     found: dict[str, Skill] = {}
     for resolved in FOLDERS:
         for skill in _skills_in(root, resolved):
@@ -44,7 +44,7 @@ def find_skills(root: WorkspaceRoot, folders: Sequence[str] = ()) -> tuple[Skill
 
 
 def find_skill(skills: Sequence[Skill], name: str) -> Skill:
-    """Find a skill by exact title, else by name, else ignoring case. Raises ToolError with the nearest ones."""
+    """Find a skill by exact title, else by name, else ignoring case. Raises ToolError that lists similar titles."""
     key = name.strip()
     for matches in (
         lambda skill: skill.title == key,
@@ -92,7 +92,7 @@ def _skills_in(root: WorkspaceRoot, resolved: str, shown: str = "") -> Iterator[
 
 
 def _fields(front: str) -> Iterator[tuple[str, str]]:
-    """Yield ``key: value`` lines; a value may be quoted, or continue on indented lines (after ``>`` and ``|``)."""
+    """Yield the keys and values of ``key: value`` lines. A value may be quoted, or follow on indented lines."""
     lines = front.split("\n")
     for number, line in enumerate(lines):
         match = _FIELD.fullmatch(line.rstrip())

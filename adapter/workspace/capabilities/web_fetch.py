@@ -1,9 +1,9 @@
 """Fetch web pages without letting a model reach private addresses.
 
-A host name is resolved once, every address found must be public, and the connection is made to the very address that
-was checked; certificates are checked for the name. The same applies after every redirect; a redirect to another host is
-not followed, since approval was for this one. Proxies of the environment are not used. Size as sent and as unpacked,
-time and redirects are limited.
+A host name is resolved once, and every address found must be public. The connection uses an address that was checked,
+and the certificate must match the name. These checks are repeated after every redirect. A redirect to another host is
+not followed, since the user did not approve that host. Proxies in the environment are not used. The time, the number of
+redirects and the size, both compressed and decompressed, are limited.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_TIMEOUT_S = 120.0
 MAX_URL = 2_000
 """Maximum length of an address, in characters."""
 MAX_DOCS_PAGE = 10
-"""Highest page number of documentation."""
+"""Maximum page number of documentation."""
 PORTS = frozenset({80, 443, 8080, 8443})
 _REDIRECTS = (301, 302, 303, 307, 308)
 _ALLOWED = re.compile(r"[!#$%&'()*+,./:;=?@\[\]_~A-Za-z0-9-]+")
@@ -63,7 +63,10 @@ class Url:
 
 
 def parse_url(text: str, access: WebAccess) -> Url:
-    """Parse an address, with ``http`` upgraded. Raises ToolError for one that may not be fetched."""
+    """Parse an address, and replace ``http`` with ``https`` if ``access.upgrade`` is set.
+
+    Raises ToolError if the address must not be fetched.
+    """
     url = text.strip()
     if "://" not in url:
         url = f"https://{url}"
@@ -99,7 +102,7 @@ def _check_host(host: str, netloc: str) -> None:
         except ValueError:
             raise ToolError(f"[{escape_for_display(host)}] is not an IPv6 address") from None
     elif _NUMBER.fullmatch(host.rpartition(".")[2]):
-        # C libraries parse 0x7f.1 and 2130706433 as addresses: only the plain form is accepted.
+        # C libraries parse 0x7f.1 and 2130706433 as addresses, so only the standard form is accepted.
         try:
             ipaddress.IPv4Address(host)
         except ValueError:
@@ -111,7 +114,7 @@ def _check_host(host: str, netloc: str) -> None:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether the address is public, including IPv4 addresses embedded in IPv6 ones."""
+    """Return whether the address is public. An IPv4 address embedded in an IPv6 address must be public too."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
         if address in _NAT64:
@@ -122,7 +125,7 @@ def is_public(address: Address) -> bool:
 
 
 def checked_addresses(host: str, port: int, access: WebAccess, timeout_s: float) -> list[str]:
-    """Resolve ``host``. Raises ToolError unless all its addresses may be reached."""
+    """Resolve ``host`` to its addresses. Raises ToolError unless ``access`` permits all of them."""
     found = _resolve(host, port, timeout_s)
     for text in found:
         address = ipaddress.ip_address(text.partition("%")[0])
@@ -132,7 +135,7 @@ def checked_addresses(host: str, port: int, access: WebAccess, timeout_s: float)
 
 
 def _resolve(host: str, port: int, timeout_s: float) -> list[str]:
-    """Resolve a name in a thread, which is abandoned if the name server takes too long."""
+    """Resolve a host name in a separate thread, which is abandoned if the name server takes too long."""
     results: list[list[str] | OSError] = []
 
     def resolve() -> None:
@@ -152,7 +155,7 @@ def _resolve(host: str, port: int, timeout_s: float) -> list[str]:
 
 
 def fetch(operation: FetchPage, access: WebAccess) -> Page:
-    """Fetch a page as text. Raises ToolError with the cause and an alternative."""
+    """Fetch a page as text. Raises ToolError with the cause and an alternative if that fails."""
     seconds, timeout_notes = limit_timeout(operation.timeout_s, MAX_TIMEOUT_S)
     notes = list(timeout_notes)
     answer = _fetch_response(operation, access, seconds)
@@ -167,7 +170,7 @@ def fetch(operation: FetchPage, access: WebAccess) -> Page:
 
 @dataclass(frozen=True, slots=True)
 class _FetchedResponse:
-    """The response after all redirects."""
+    """A response after all redirects."""
 
     url: Url
     status: int
@@ -206,7 +209,7 @@ def _fetch_response(operation: FetchPage, access: WebAccess, seconds: float) -> 
 
 
 def _follow_redirect(url: Url, location: str, access: WebAccess) -> Url:
-    """Return the target of a redirect. Raises ToolError for another host, which was neither requested nor approved."""
+    """Return the target of a redirect. Raises ToolError if it is another host, which the user did not approve."""
     target = parse_url(urljoin(str(url), location), access)
     if target.host.removeprefix("www.") != url.host.removeprefix("www."):
         raise ToolError(f"{url} redirects to another host: {target}. Fetch that address if you want it")
@@ -226,7 +229,7 @@ def _check_response(response: Response, content_type: str, url: Url) -> None:
 
 
 def _body(response: Response, limit: int) -> bytes:
-    """Read and unpack the body. Raises ToolError above ``limit`` bytes, as sent or as unpacked."""
+    """Read and decompress the body. Raises ToolError if it exceeds ``limit`` bytes before or after decompression."""
     encoding = _header(response, "content-encoding").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip"):
         raise ToolError(f"the response is encoded as {encoding!r}, which was not requested; try another address")
@@ -263,7 +266,7 @@ def _decode(body: bytes, content_type: str) -> str:
 
 
 def convert(html: str, format: PageFormat) -> tuple[str, list[str]]:
-    """Convert HTML to the requested format, with notes. HTML nested too deep for Markdown becomes plain text."""
+    """Convert HTML to the requested format, and return notes. HTML that is nested too deeply becomes plain text."""
     if format == "html":
         return html, []
     from bs4 import BeautifulSoup
@@ -286,7 +289,10 @@ def _tidy(text: str) -> str:
 
 
 def is_in_domains(url: str, allowed: Sequence[str], blocked: Sequence[str]) -> bool:
-    """Return whether the host of ``url`` is in an allowed domain (any if none is given) and in no blocked one."""
+    """Return whether the host of ``url`` is in an allowed domain and in no blocked domain.
+
+    If ``allowed`` is empty, all domains are allowed.
+    """
     host = (urlsplit(url).hostname or "").lower()
     return (not allowed or _is_below(host, allowed)) and not _is_below(host, blocked)
 
@@ -297,7 +303,10 @@ def _is_below(host: str, domains: Iterable[str]) -> bool:
 
 
 def _backend(access: WebAccess, deadline: float) -> NetworkBackend:
-    """Return a backend that connects only to checked addresses and never waits beyond ``deadline`` (monotonic)."""
+    """Return a backend that connects only to checked addresses and never waits beyond ``deadline``.
+
+    ``deadline``: a value of `time.monotonic`.
+    """
     import httpcore2
 
     def remaining_timeout(timeout: float | None) -> float:

@@ -1,3 +1,3 @@
-"""Atomic, recorded changes of files, with undo and redo."""
+"""Change files atomically, and record the changes for undo and redo."""
 
 __all__ = ["encoding_detection", "history", "journal", "plan", "read_tracker", "staging", "text_codec", "transactions"]

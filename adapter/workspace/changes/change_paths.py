@@ -1,4 +1,4 @@
-"""The paths of a change: resolve them again for each step, lock their directories and sync them."""
+"""Resolve the paths of a change again for each step, and lock and sync their directories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from adapter.workspace.paths.resolver import RootGoneError, WorkspaceRoot
 
 
 class PathGoneError(Exception):
-    """A path of a change can no longer be reached."""
+    """Raised if a path of a change can no longer be resolved without following a link."""
 
 
 class ChangePaths:
@@ -28,7 +28,7 @@ class ChangePaths:
 
     @contextmanager
     def resolve(self, path: str) -> Iterator[ResolvedPath]:
-        """Resolve a path as planned. Raises ToolError if a link leads there now."""
+        """Resolve a path of the plan. Raises ToolError if a component has become a link since."""
         with self._root.locate(f"./{path}", follow=False) as resolved:
             if "/".join(resolved.parts) != path:
                 raise ToolError(f"{escape_for_display(path)} was replaced by a link meanwhile; try again")
@@ -36,7 +36,7 @@ class ChangePaths:
 
     @contextmanager
     def resolve_for_repair(self, path: str) -> Iterator[ResolvedPath]:
-        """Resolve a path during repair. Raises PathGoneError if its directory does not exist or a link leads there."""
+        """Resolve a path during repair. Raises PathGoneError if its directory is missing or a component is a link."""
         with ExitStack() as stack:
             try:
                 resolved = stack.enter_context(self._root.locate(f"./{path}", follow=False, parents="imagine"))
@@ -49,37 +49,37 @@ class ChangePaths:
             yield resolved
 
     def _directories(self) -> list[tuple[str, ...]]:
-        """Return the directories in which names change, sorted and unique."""
+        """Return the directories in which the change adds, removes or renames entries, sorted and unique."""
         paths = [step.path for step in self._steps if step.kind != "directory"]
         paths += [step.destination for step in self._steps if step.kind == "move"]
         return sorted({tuple(path.split("/")[:-1]) for path in paths})
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the directories of the change, also against other workspaces and users that contain them."""
+        """Lock the directories of the change against all processes, including those of other workspaces and users."""
         opened: list[tuple[int, int, int, str]] = []
         with ExitStack() as stack:
             for parts in self._directories():
                 with suppress(ToolError), self._root.open_directory("/".join((".", *parts))) as (descriptor, resolved):
                     reopened = os.open(
                         ".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=descriptor
-                    )  # a lock belongs to one open()
+                    )  # each open() has its own lock
                     stack.callback(os.close, reopened)
                     status = os.fstat(reopened)
                     opened.append((status.st_dev, status.st_ino, reopened, resolved.display_path))
-            for _, _, descriptor, shown in sorted(opened):  # one order for all processes avoids deadlock
+            for _, _, descriptor, shown in sorted(opened):  # all processes lock in this order, which avoids deadlock
                 lock(descriptor, shown)
             yield
 
     def sync(self) -> None:
-        """Make the names in the directories durable."""
+        """Make the entries of the directories durable."""
         for parts in self._directories():
             with suppress(ToolError), self._root.open_directory("/".join((".", *parts))) as (descriptor, _):
                 sync_directory(descriptor)
 
 
 def remove_empty(resolved: ResolvedPath) -> None:
-    """Remove a directory that the change made, unless it has content by now."""
+    """Remove a directory that the change created, unless it has entries by now."""
     try:
         os.rmdir(resolved.name, dir_fd=resolved.dirfd)
     except OSError as error:
@@ -88,7 +88,7 @@ def remove_empty(resolved: ResolvedPath) -> None:
 
 
 def transfer(name: str, dirfd: int, stored: str, store: int) -> None:
-    """Move into the store; across file systems, copy under a temporary name first."""
+    """Move ``name`` into the store as ``stored``. Across file systems, copy it under a temporary name first."""
     try:
         os.rename(name, stored, src_dir_fd=dirfd, dst_dir_fd=store)
     except OSError as error:
@@ -101,7 +101,7 @@ def transfer(name: str, dirfd: int, stored: str, store: int) -> None:
 
 
 def missing_directories(root: WorkspaceRoot, parents: Sequence[tuple[str, ...]]) -> list[ChangeStep]:
-    """Return the steps that create the missing directories, top down."""
+    """Return the steps that create the missing ones of the directories ``parents``, top down."""
     missing: list[str] = []
     for parts in parents:
         for length in range(1, len(parts) + 1):

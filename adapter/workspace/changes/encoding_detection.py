@@ -1,7 +1,7 @@
 """Detect the possible encodings of a file, and check that new characters have the same bytes in all of them.
 
-A guess is good enough to show a text and to keep it. It must not choose the bytes of a character that the file does not
-have yet: in koi8-r and cp1251, the same letter is a different byte.
+A guessed encoding is good enough to show text and to write unchanged text back. It must not determine the bytes of a
+character that is new in the file: koi8-r and cp1251 encode the same letter as different bytes.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _USUAL = (
     *("cp1253", "iso8859-7", "cp1254", "iso8859-9", "cp1255", "iso8859-8", "cp1256", "iso8859-6", "cp1257", "cp1258"),
     *("cp437", "cp850", "cp852", "mac-roman", "cp874", "gb18030", "big5", "cp932", "euc_jp", "cp949"),
 )
-"""Common encodings of files that are not UTF-8; in all of them ASCII is ASCII, except for a character or two."""
+"""Common encodings of files that are not UTF-8. All encode ASCII as ASCII, except for one or two characters."""
 MIN_PLAIN = 0.5
-"""Minimum share of ASCII in UTF-16 without a byte order mark; other binary data decodes to scattered characters."""
+"""Minimum share of ASCII in UTF-16 without a byte order mark. Decoded binary data has a smaller share."""
 MIN_WIDE_BYTES = 8
-"""Minimum size in bytes; in less data, two NULs prove nothing."""
+"""Minimum size in bytes to detect UTF-16: in less data, NULs are not sufficient evidence."""
 
 
 def parse_encoding(name: str | None) -> str | None:
-    """Return Python's name of the encoding that the user chose. Raises UsageError for an unknown one."""
+    """Return Python's name of the encoding that the user chose. Raises UsageError if it is unknown or unsuitable."""
     if name is None:
         return None
     try:
@@ -78,9 +78,9 @@ def _can_decode(data: bytes, encoding: str) -> bool:
 
 
 def check_new_characters(data: bytes, guess: str, before: str, after: str, path: str) -> None:
-    """Check the characters that ``after`` adds to ``before``, the text of ``data`` decoded by a guess.
+    """Raise ToolError if the bytes of a new character depend on which plausible encoding the file has.
 
-    Raises ToolError for one whose bytes differ between the encodings that the file may have.
+    New are the characters of ``after`` that are not in ``before``, the text of ``data`` in the encoding ``guess``.
     """
     known = set(before)
     new = sorted(character for character in set(after) - known if not character.isascii())

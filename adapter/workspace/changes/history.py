@@ -1,7 +1,7 @@
 """The change history of a workspace: commit changes atomically, list, undo and redo them, without git.
 
-An undo reverts only the recorded change. A file that was edited since is merged if each line to revert still occurs
-exactly and once; otherwise the undo is refused and nothing is done.
+An undo reverts only the recorded change. If a file was edited since, the undo keeps the edits, provided that each line
+to revert still occurs exactly once. Otherwise the undo is refused and changes nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ UNDO = "undo: "
 
 @dataclass(frozen=True, slots=True)
 class RecordedChange:
-    """A change in the history. ``paths`` are those it touched, ``time`` is in seconds since the epoch."""
+    """A change in the history. ``paths``: the paths that it changed. ``time``: in seconds since the epoch."""
 
     number: int
     summary: str
@@ -54,7 +54,7 @@ class RecordedChange:
 
 @dataclass(frozen=True, slots=True)
 class UndoResult:
-    """The result of an undo or redo; ``diff`` shows its effect on text files."""
+    """The result of an undo or redo. ``diff``: its effect on text files."""
 
     change: RecordedChange
     diff: str
@@ -64,7 +64,7 @@ class UndoResult:
 class History:
     """The changes of the workspace ``root``, stored below ``home`` (None: the user's state directory).
 
-    Opening repairs a change that a crash interrupted; ``recovered`` has the notes.
+    Opening the history repairs a change that a crash interrupted; ``recovered`` has notes on the repair.
     """
 
     def __init__(self, root: WorkspaceRoot, home: str | None = None) -> None:
@@ -77,7 +77,7 @@ class History:
 
     def close(self) -> None:
         if self.store.is_temporary:
-            self._recover()  # a temporary store is not found again
+            self._recover()  # a temporary store cannot be found after a crash
         self.store.close()
 
     def commit(
@@ -87,9 +87,9 @@ class History:
         steps: Sequence[ChangeStep],
         stages: Mapping[int, StagedContent],
     ) -> tuple[str, ...]:
-        """Perform all steps or none, after creating the directories ``parents``. ``stages``: by index in ``steps``.
+        """Create the directories ``parents``, then perform all steps or none, and return notes.
 
-        Returns notes. Raises ToolError or OSError, with everything as before.
+        ``stages``: new contents by index in ``steps``. Raises ToolError or OSError, and then changes nothing.
         """
         with self.store.locked() as store_fd:
             self._repair(store_fd)
@@ -102,7 +102,7 @@ class History:
             return self.take_notes()
 
     def can_keep(self) -> bool:
-        """Return whether there is room to record a change for undo. Raises ToolError in a batch if not."""
+        """Return whether the disk has room to record a change for undo. In a batch, raises ToolError if it has none."""
         if self.store.has_room():
             return True
         if self._in_batch:
@@ -110,16 +110,16 @@ class History:
         return False
 
     def remove_for_good(self, path: str) -> None:
-        """Remove ``path`` without a record, whole or not at all. Needs no space on the disk."""
+        """Remove all of ``path`` or nothing, without a record for undo. This needs no space on the disk."""
         with ExitStack() as stack:
             if self.store.exists:
                 store_fd = stack.enter_context(self.store.locked())
-                with suppress(OSError):  # a finished change that waits for space to be recorded
+                with suppress(OSError):  # a finished change may still wait for disk space
                     self._repair(store_fd)
             resolved = stack.enter_context(self._root.locate(f"./{path}", follow=False, write=True))
             if "/".join(resolved.parts) != path:
                 raise ToolError(f"{escape_for_display(path)} was replaced by a link meanwhile; try again")
-            descriptor = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=resolved.dirfd)  # a lock belongs to one open()
+            descriptor = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=resolved.dirfd)  # each open() has its own lock
             stack.callback(os.close, descriptor)
             lock(descriptor, resolved.display_path)
             doomed = resolved.name
@@ -130,14 +130,14 @@ class History:
             tree_ops.remove(doomed, resolved.dirfd)
 
     def changes(self, session: str | None = None) -> tuple[RecordedChange, ...]:
-        """Return the changes that can be undone, newest first; of one session or of all."""
+        """Return the changes that can be undone, newest first, of ``session`` or of all sessions."""
         if not self.store.exists:
             return ()
         with self.store.locked() as store_fd:
             return tuple(change for change, _ in self._undoable(store_fd, session))
 
     def diff(self, session: str | None = None) -> str:
-        """Return one diff per file, from before the oldest change that can be undone to the current content."""
+        """Return a diff per file, from its content before the oldest undoable change to its current content."""
         if not self.store.exists:
             return ""
         with self.store.locked() as store_fd:
@@ -146,7 +146,7 @@ class History:
             return net_diff(self._root, store_fd, reversed(undoable))
 
     def undo(self, session: str | None = None) -> UndoResult:
-        """Undo the newest change, of ``session`` or of all. Raises ToolError if it cannot be undone."""
+        """Undo the newest change of ``session`` or of all sessions. Raises ToolError if it cannot be undone."""
         if self.store.exists:
             with self.store.locked() as store_fd:
                 self._repair(store_fd)
@@ -155,8 +155,10 @@ class History:
         raise ToolError("there is nothing to undo: no change of this workspace is recorded")
 
     def redo(self, session: str | None = None) -> UndoResult:
-        """Redo the last undone change, of ``session`` or of all. Raises ToolError if that fails or another was made
-        since."""
+        """Redo the last undone change of ``session`` or of all sessions.
+
+        Raises ToolError if it cannot be redone or another change was made since.
+        """
         if self.store.exists:
             with self.store.locked() as store_fd:
                 self._repair(store_fd)
@@ -169,9 +171,10 @@ class History:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Combine all changes of the ``with`` body into one: if it fails or the process dies, all are reverted.
+        """Combine all changes made in the ``with`` body into one change.
 
-        Other threads and processes cannot change the workspace meanwhile.
+        If the body fails or the process dies, all are reverted. Other threads and processes cannot change the workspace
+        until the body ends.
         """
         with self.store.locked() as store_fd:
             self._repair(store_fd)
@@ -197,7 +200,7 @@ class History:
     # ---------------------------------------------------------------------- repair
 
     def _recover(self) -> tuple[str, ...]:
-        if not self.store.holds(*STATES, BATCH):  # saves waiting for the lock
+        if not self.store.holds(*STATES, BATCH):  # no need to wait for the lock
             return ()
         try:
             with self.store.locked() as store_fd:
@@ -217,7 +220,7 @@ class History:
         tree_ops.remove(BATCH, store_fd)
 
     def _undo_after(self, store_fd: int, number: int) -> None:
-        """Undo every change after ``number``; one that cannot be undone is kept and noted."""
+        """Undo every change after ``number``. A change that cannot be undone is kept, and a note is added."""
         for change, record in self._newest_first(store_fd):
             if change.number <= number:
                 break

@@ -1,4 +1,4 @@
-"""The change journal: records for undo and crash recovery, outside the workspace, so that nothing in it can forge one.
+"""Store records for undo and crash recovery outside the workspace, where programs run in it cannot forge a record.
 
 ::
 
@@ -11,7 +11,7 @@
         room                                          written and removed to test for free space
         rescued/                                      content that could be neither restored nor removed
 
-The open directory is also the lock: its holder makes changes, and interrupted changes are only repaired under it.
+A process locks the open directory while it makes changes or repairs an interrupted change.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ LOCK_WAIT_S = 5.0
 MAX_CHANGES = 1_000
 """Maximum number of changes stored per workspace."""
 MAX_KEPT_BYTES = 256 * 1024 * 1024
-"""Maximum total size of the changes stored per workspace, in bytes; the oldest are dropped first. A larger change is
-made, but cannot be undone."""
+"""Maximum total size of the changes stored per workspace, in bytes; the oldest are dropped first. A single change that
+is larger can be made but not undone."""
 ROOM_BYTES = 1024 * 1024
-"""Minimum free space to record a deletion, in bytes: deleting must remain possible on a full disk."""
+"""Minimum free space to record a deletion, in bytes. With less, deletions are not recorded, but still possible."""
 MAX_AGE_S = 30 * 24 * 3600.0
-"""Maximum age of the last change of a workspace, in seconds; then its records are removed."""
+"""Age of the last change of a workspace at which its records are removed, in seconds."""
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
-"""Maximum size of a journal file read whole, in bytes; a larger one is not ours."""
+"""Maximum size of a journal file read at once, in bytes. The journal writes no larger file."""
 MAX_TIME = 253_402_300_799
-"""Latest time in seconds since the epoch: the end of the year 9999, the last that can be formatted as a date."""
+"""Latest time in seconds since the epoch: the end of the year 9999, after which times cannot be formatted as dates."""
 _NUMBERED = re.compile(r"[0-9]{1,15}-[0-9]{1,15}")
 
 RECORD = "record.json"
@@ -65,8 +65,8 @@ STATES: tuple[State, ...] = ("staging", "moving", "closing")
 class ChangeStep(BaseModel):
     """One step of a change. ``path``: components below the root joined by ``/``, none of them a link.
 
-    ``directory`` creates one; ``put`` writes a file or tree, replacing an existing one if ``before`` is set; ``take``
-    removes the path; ``move`` renames it to ``destination``.
+    ``kind``: ``directory`` creates a directory at ``path``. ``put`` writes a file or tree, and replaces the existing
+    content if ``before`` is set. ``take`` removes the path. ``move`` renames it to ``destination``.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -75,15 +75,15 @@ class ChangeStep(BaseModel):
     path: str
     destination: str = ""
     before: str | None = None
-    """Fingerprint of the old content; None: nothing, or for ``take`` any content."""
+    """Fingerprint of the old content. None means that the path does not exist, or for ``take`` any content."""
     after: str | None = None
-    """Fingerprint of the new content; None if not known beforehand."""
+    """Fingerprint of the new content; None if it is not known before the change."""
     kept: bool = False
     """True if the old content is in the journal."""
 
 
 class ChangeRecord(BaseModel):
-    """A change: summary, session and ordered steps."""
+    """The record of a change: its summary, session, time and ordered steps."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -92,9 +92,9 @@ class ChangeRecord(BaseModel):
     time: float = Field(ge=0, le=MAX_TIME)
     steps: tuple[ChangeStep, ...]
     undoes: int | None = None
-    """Number of the change that this one undoes."""
+    """Number of the change that this change undoes."""
     kept_as: Literal["change", "undo", "redo", "nothing"] = "change"
-    """Kind of entry once finished: an undo is stored as long as it can be redone."""
+    """Kind of the finished change. An undo is stored as long as it can be redone."""
     removes: tuple[str, ...] = ()
     """Directories to remove at the end, if empty."""
 
@@ -108,8 +108,8 @@ def state_home() -> str:
 class ChangeJournal:
     """The journal of the workspace with the real path ``root``.
 
-    Nothing is created before the first change. If no directory can be created in ``home``, a temporary one is used:
-    then a crash cannot be repaired, which ``notes`` reports.
+    No directory is created before the first change. If none can be created in ``home``, a temporary one is used. Then a
+    change interrupted by a crash cannot be repaired, which ``notes`` reports.
     """
 
     def __init__(self, root: str, inode: int, home: str | None = None) -> None:
@@ -138,7 +138,7 @@ class ChangeJournal:
         return any(os.path.lexists(os.path.join(self.directory, name)) for name in names)  # noqa: PTH118
 
     def has_room(self) -> bool:
-        """Return whether there is space for a record: False on a full disk or used-up quota. Raises OSError."""
+        """Return whether there is space for a record: False if the disk or the quota is full. Raises OSError."""
         if not self.exists:
             parent = self._directory
             while not os.path.isdir(parent):  # noqa: PTH112
@@ -163,7 +163,7 @@ class ChangeJournal:
 
     @contextmanager
     def locked(self) -> Iterator[int]:
-        """Open the directory and lock it against other threads and processes."""
+        """Lock the journal's directory against other threads and processes, and yield its descriptor."""
         with self._mutex:
             if self._store_fd >= 0:
                 yield self._store_fd
@@ -177,9 +177,9 @@ class ChangeJournal:
                 os.close(store_fd)
 
     def folder(self, name: str) -> str:
-        """Create and return a folder for other data of this workspace, removed along with its records."""
+        """Create and return a folder for other data of this workspace. It is removed together with the records."""
         os.close(self._open())
-        os.utime(self.directory)  # marks it as in use
+        os.utime(self.directory)  # its new time prevents removal
         path = os.path.join(self.directory, name)  # noqa: PTH118
         os.makedirs(path, 0o700, exist_ok=True)  # noqa: PTH103
         return path
@@ -220,7 +220,7 @@ def remove_expired(home: str, current: str) -> None:
 
 
 def lock(descriptor: int, shown: str) -> None:
-    """Lock an open file or directory until it is closed. Raises ToolError after ``LOCK_WAIT_S``."""
+    """Lock an open file or directory until it is closed. Raises ToolError if that takes more than ``LOCK_WAIT_S``."""
     deadline = time.monotonic() + LOCK_WAIT_S
     while True:
         try:
@@ -234,7 +234,7 @@ def lock(descriptor: int, shown: str) -> None:
 
 
 def sync_directory(dirfd: int) -> None:
-    """Make renames in the directory durable, where the file system supports it."""
+    """Make renames in the directory durable, if the file system supports it."""
     with suppress(OSError):
         os.fsync(dirfd)
 
@@ -252,7 +252,7 @@ def write_record(store: int, state: str, record: ChangeRecord, durable: bool) ->
 
 
 def read_record(store: int, name: str) -> ChangeRecord | None:
-    """Return a record; None if it is unreadable, for instance because the process died while writing it."""
+    """Return a record. None if it is unreadable, for instance because the process died while it wrote the record."""
     status = tree_ops.status_of(name, store)
     if status is None or not stat.S_ISDIR(status.st_mode):
         return None
@@ -287,7 +287,7 @@ def open_subdirectory(store: int, name: str) -> Iterator[int]:
 
 
 def list_changes(store: int) -> dict[int, str]:
-    """Return the directory of each finished change by number, oldest first."""
+    """Return the directory names of the finished changes by number, oldest first."""
     found = {}
     for name in tree_ops.names_in(store):
         if _NUMBERED.fullmatch(name):
@@ -296,7 +296,7 @@ def list_changes(store: int) -> dict[int, str]:
 
 
 def drop_oldest(store: int) -> None:
-    """Remove the oldest changes beyond the limits."""
+    """Remove the oldest changes until the rest are within the limits."""
     total = 0
     for rank, name in enumerate(reversed(list(list_changes(store).values()))):
         total += int(name.partition("-")[2])

@@ -1,4 +1,4 @@
-"""Combine several changes into one diff per file, from before the first change to the current content."""
+"""Combine several changes into one diff per file, from its content before the first change to its current content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 
 
 def net_diff(root: WorkspaceRoot, store_fd: int, changes: Iterable[tuple[str, ChangeRecord]]) -> str:
-    """Return the combined diff. ``changes``: names in the open store ``store_fd`` and their records, oldest first."""
+    """Return the combined diff. ``changes``: directory names in the store ``store_fd``, with records, oldest first."""
     net = _Net()
     for name, record in changes:
         with open_subdirectory(store_fd, name) as stored_fd:

@@ -1,4 +1,4 @@
-"""The plan of an operation, before it is performed."""
+"""Define the plan of an operation, which exists before the operation is performed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from adapter.tools.operations.permissions import FileDraft
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A planned operation; nothing changes until ``commit``, which may raise ToolError.
+    """A planned operation. ``commit`` performs it and may raise ToolError.
 
-    ``paths``: affected files that the operation does not name. ``subject``: the skill or host concerned. ``diffs``: one
-    per edit, for several files. ``draft``: the new content of a single text file; ``edited(text)`` then returns the
-    plan with ``text`` in its place.
+    ``paths``: affected files that the operation does not name. ``subject``: name of the skill or host that rules apply
+    to. ``diffs``: one diff per edit if there are several files. ``draft``: the new content of a single text file.
+    ``edited(text)`` returns the plan with ``text`` instead of the draft.
     """
 
     summary: str

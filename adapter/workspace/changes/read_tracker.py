@@ -1,4 +1,4 @@
-"""Remember the file contents that the model has read, to warn it before it acts on an outdated one."""
+"""Remember the file contents that the model has read, to warn it before it overwrites newer content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adapter.workspace.changes.text_codec import decode
 from adapter.workspace.paths import tree_ops
 
 MAX_SEEN_BYTES = 32 * 1024 * 1024
-"""Maximum total size of the texts remembered for comparison, in bytes; older ones are kept as fingerprints only."""
+"""Maximum total size of remembered contents, in bytes. Of older contents, only fingerprints are kept."""
 MAX_SEEN_FILES = 10_000
 """Maximum number of files remembered."""
 
@@ -23,7 +23,7 @@ class _Snapshot:
 
 
 class ReadTracker:
-    """Content of each file when the model last read or wrote it in this session, by path components below the root."""
+    """Remembers the content of each file when the model last read or wrote it, by path components below the root."""
 
     def __init__(self) -> None:
         self._snapshots: OrderedDict[tuple[str, ...], _Snapshot] = OrderedDict()
@@ -45,7 +45,7 @@ class ReadTracker:
         self._bytes -= len(snapshot.data or b"") if snapshot else 0
 
     def move(self, source: tuple[str, ...], destination: tuple[str, ...]) -> None:
-        """Move the entries of ``source`` and below to ``destination``."""
+        """Move the remembered contents of ``source`` and of the files below it to ``destination``."""
         for parts in [parts for parts in self._snapshots if parts[: len(source)] == source]:
             self._snapshots[destination + parts[len(source) :]] = self._snapshots.pop(parts)
 
@@ -61,7 +61,7 @@ class ReadTracker:
         return parts in self._snapshots
 
     def describe_change(self, parts: tuple[str, ...], data: bytes) -> str:
-        """Describe how ``data`` differs from the content last seen; "" if it was not seen or is the same."""
+        """Describe how ``data`` differs from the remembered content; "" if nothing is remembered or nothing differs."""
         snapshot = self._snapshots.get(parts)
         if snapshot is None or snapshot.fingerprint == tree_ops.fingerprint_of(data):
             return ""

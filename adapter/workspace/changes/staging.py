@@ -1,8 +1,8 @@
-"""Prepare new files next to their target, so that a change only has to rename them.
+"""Write new files next to their targets, so that a change only has to rename them.
 
-Order of calls: fsync file, rename, fsync directory (OSDI'14, "All file systems are not created equal"). The new file
-gets the mode, owner, access list and other extended attributes of the old one. A file with another name (a hard link)
-is not replaced: the two names would become two files.
+The order of calls is: fsync the file, rename it, fsync the directory (OSDI'14, "All file systems are not created
+equal"). The new file gets the mode, owner, access list and other extended attributes of the old file. A file with
+several hard links is not replaced, because its names would then be different files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OWNER_WRITE = stat.S_IWUSR
 
 
 def new_file(data: bytes, old: os.stat_result | None, attributes: Mapping[str, bytes] | None = None) -> StagedContent:
-    """Stage a file with this content, and the mode, owner and extended attributes of the old one."""
+    """Stage a file with the content ``data``, and the mode, owner and extended attributes of the old file."""
 
     def make(dirfd: int, name: str) -> None:
         with closing_descriptor(os.open(name, NEW_FILE, 0o666, dir_fd=dirfd)) as descriptor:
@@ -35,7 +35,7 @@ def new_file(data: bytes, old: os.stat_result | None, attributes: Mapping[str, b
 
 
 def check_replaceable(resolved: ResolvedPath) -> None:
-    """Raise ToolError unless ``place`` is free or a writable regular file."""
+    """Raise ToolError unless the path does not exist or is a writable regular file."""
     if resolved.status is not None and not resolved.is_file:
         kind = "a directory" if resolved.is_directory else "not a regular file"
         raise ToolError(f"{resolved.display_path} is {kind}; give the path of a file")

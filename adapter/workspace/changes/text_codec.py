@@ -1,9 +1,9 @@
 """Decode files to text and encode them again without losing bytes.
 
 The encoding is that of the byte order mark, else strict UTF-8, else the user's choice, else a guess by
-charset-normalizer, else Latin-1, in which every byte is a character. A guess is good enough to read. For an edit, the
-text must encode to exactly the original bytes, or the bytes are edited directly (`bytes_as_text`); and new text must
-have the same bytes in every encoding that the file may have (`encoding_detection`).
+charset-normalizer, else Latin-1, in which every byte is a character. A guess is good enough to read a file. To edit a
+file, its text must encode to exactly the original bytes; otherwise the bytes are edited directly (`bytes_as_text`). New
+text must have the same bytes in every encoding that the file may have (`encoding_detection`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from adapter.core.errors import ToolError
 from adapter.workspace.changes.encoding_detection import detect_unmarked_utf16
 
 MAX_TEXT_BYTES = 16 * 1024 * 1024
-"""Maximum size of a file decoded as text, in bytes; results are cut to 50 KB anyway."""
+"""Maximum size of a file decoded as text, in bytes."""
 PROBE_BYTES = 8_192
-"""A NUL in this many bytes marks a binary file, as in git."""
+"""Number of bytes searched for a NUL, which marks a binary file, as in git."""
 _GUESS_BYTES = 65_536
-"""Number of bytes passed to the guess, whose result is checked on the whole file."""
+"""Number of bytes from which the encoding is guessed. The guess is then checked on the whole file."""
 
 _ASCII = bytes(range(128))
-"""A guessed encoding must decode these to themselves, or an edit would match at wrong positions (EBCDIC)."""
+"""Bytes that a guessed encoding must decode as ASCII. With EBCDIC, for instance, edits match at wrong positions."""
 
 # UTF-32 first: its mark begins with that of UTF-16. The codecs have explicit endianness, so that the
 # mark is not dropped but stays in the text as U+FEFF.
@@ -36,7 +36,7 @@ _MARKS = (
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """A file's text and encoding; a byte order mark is included as U+FEFF."""
+    """The text and encoding of a file. The text includes a byte order mark as U+FEFF."""
 
     text: str
     encoding: str
@@ -44,7 +44,7 @@ class DecodedText:
 
 
 def decode(data: bytes, path: str, fallback: str | None = None) -> DecodedText:
-    """Decode ``data``; ``fallback`` is the encoding of files that are not UTF-8.
+    """Decode ``data``. ``fallback``: encoding of files that are not UTF-8.
 
     Raises ToolError for binary files, and for text that does not match its byte order mark.
     """
@@ -64,7 +64,7 @@ def decode(data: bytes, path: str, fallback: str | None = None) -> DecodedText:
 
 
 def is_binary(data: bytes) -> bool:
-    """Return whether a NUL near the start marks ``data`` as binary, and it is not UTF-16. Check for a mark first."""
+    """Return whether ``data`` has a NUL near the start and is not UTF-16. Check for a byte order mark first."""
     return b"\0" in data[:PROBE_BYTES] and detect_unmarked_utf16(data[:PROBE_BYTES]) is None
 
 
@@ -80,7 +80,7 @@ def decode_for_editing(data: bytes, path: str, fallback: str | None = None) -> D
 
 
 def encode(text: str, encoding: str, path: str) -> bytes:
-    """Encode ``text``. Raises ToolError with the first character that the encoding lacks."""
+    """Encode ``text``. Raises ToolError that names the first character that the encoding lacks."""
     try:
         return text.encode(encoding)
     except UnicodeEncodeError as error:
@@ -91,7 +91,7 @@ def encode(text: str, encoding: str, path: str) -> bytes:
 
 
 def text_for_diff(data: bytes | None, path: str) -> str:
-    """Decode a file for a diff; binary content is represented by its size."""
+    """Decode a file for a diff. For a binary file, return a text with its size."""
     try:
         return "" if data is None else decode(data, path).text
     except ToolError:
@@ -99,7 +99,7 @@ def text_for_diff(data: bytes | None, path: str) -> str:
 
 
 def bytes_as_text(data: bytes) -> str:
-    """Decode ASCII bytes as characters and all others as lone surrogates; `text_as_bytes` is the inverse."""
+    """Decode ASCII bytes as characters and all other bytes as lone surrogates. `text_as_bytes` is the inverse."""
     return data.decode("ascii", "surrogateescape")
 
 
@@ -108,7 +108,7 @@ def text_as_bytes(text: str) -> bytes:
 
 
 def _decode_exactly(data: bytes, encoding: str | None) -> DecodedText | None:
-    """Decode with the user's encoding; None if that fails or does not round-trip."""
+    """Decode with the user's encoding; None if that fails or the text does not encode to the same bytes."""
     if encoding is None:
         return None
     try:

@@ -1,6 +1,6 @@
-"""Perform several steps as one atomic change: all or none, even if the process dies in between.
+"""Perform several steps as one atomic change: all or none, even if the process dies during the change.
 
-The name of the journal's directory is the state of a change, and determines its repair after a crash:
+The name of the change's directory in the journal is its state, which determines the repair after a crash:
 
 ``staging``  Directories are created. Next to each path, the new content is on disk as ``.new``, and the file to be
              replaced has a second name, ``.old``. Repair: remove these.
@@ -8,8 +8,8 @@ The name of the journal's directory is the state of a change, and determines its
              Repair: restore everything, including the old file itself with its times and mode.
 ``closing``  The change is done. The old content moves from ``.old`` into the journal. Repair: continue.
 
-A state ends only when all of it is on disk. Paths are resolved again for each step, and one that has become a link is
-refused.
+A state ends only when all of its data is on disk. Each step resolves its path again, and refuses a path that has become
+a link.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from adapter.workspace.paths.resolved_path import ResolvedPath, check_directory_
 from adapter.workspace.paths.resolver import WorkspaceRoot
 
 MAX_AFTER_BYTES = 1024 * 1024
-"""Maximum size of new text stored as well, in bytes: an undo can then be merged with later edits of the file."""
+"""Maximum size of new text stored in the journal, in bytes. An undo needs the text to keep later edits of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class StagedContent:
-    """Content of a ``put``, written by ``make(dirfd, name)``. ``text``: its bytes, if small."""
+    """New content of a ``put`` step. ``make(dirfd, name)`` writes it. ``text``: its bytes if it is small."""
 
     make: Callable[[int, str], None]
     text: bytes | None = None
@@ -58,9 +58,9 @@ class StagedContent:
 def perform(
     root: WorkspaceRoot, store: ChangeJournal, record: ChangeRecord, stages: Mapping[int, StagedContent]
 ) -> None:
-    """Perform all steps or none. ``stages``: content of the ``put`` steps, by index.
+    """Perform all steps of ``record`` or none. ``stages``: content of the ``put`` steps, by index.
 
-    No path may occur twice, and no repair may be pending. Raises ToolError or OSError, with everything as before.
+    No path may occur twice, and no repair may be pending. Raises ToolError or OSError, and then changes nothing.
     """
     with store.locked() as store_fd:
         change = _FileChange(root, store_fd, record)
@@ -86,12 +86,12 @@ def perform(
 
 
 def repair(root: WorkspaceRoot, store: ChangeJournal, store_fd: int) -> None:
-    """Finish or revert a change that a crash interrupted, and add notes on it to the store's."""
+    """Finish or revert a change that a crash interrupted, and add notes on it to ``store.notes``."""
     for state in STATES:
         if tree_ops.status_of(state, store_fd) is None:
             continue
         record = read_record(store_fd, state)
-        if record is None:  # the record is written first: without one nothing was done
+        if record is None:  # without a record, which is written first, nothing was done
             tree_ops.remove(state, store_fd)
             continue
         change = _FileChange(root, store_fd, record, state)
@@ -105,21 +105,21 @@ def repair(root: WorkspaceRoot, store: ChangeJournal, store_fd: int) -> None:
 
 
 class _FileChange:
-    """A change on its way through the states. Every method can be repeated after a crash."""
+    """A change in progress. Every method can be repeated after a crash."""
 
     def __init__(self, root: WorkspaceRoot, store: int, record: ChangeRecord, state: State | None = None) -> None:
         self.paths = ChangePaths(root, record)
         self._store = store
         self._record = record
         self._state = state
-        # A single rename is atomic; only several must reach the disk in order.
+        # A single rename is atomic. Several renames must reach the disk in order.
         self._durable = len(record.steps) > 1
         self.notes: list[str] = []
 
     # --------------------------------------------------------------------- forward
 
     def begin(self) -> None:
-        """Write the record first, so that a crash leaves nothing unrecorded; then create the directories."""
+        """Write the record, then create the directories. In this order, a crash leaves nothing unrecorded."""
         os.mkdir("staging", 0o700, dir_fd=self._store)
         self._state = "staging"
         write_record(self._store, "staging", self._record, self._durable)
@@ -182,7 +182,7 @@ class _FileChange:
                 os.rename(new, resolved.name, src_dir_fd=resolved.dirfd, dst_dir_fd=resolved.dirfd)
 
     def close(self) -> None:
-        """Store or drop the old content, and drop the change that this one undoes."""
+        """Store or drop the old content, and drop the change that this change undoes."""
         name = "" if self._record.kept_as == "nothing" else self._keep_all()
         for step in self._record.steps if not name else ():
             if step.kind in ("put", "take"):
@@ -192,7 +192,7 @@ class _FileChange:
             with (
                 suppress(PathGoneError, OSError),
                 self.paths.resolve_for_repair(path) as resolved,
-            ):  # an empty directory does no harm
+            ):  # an empty directory that remains does no harm
                 remove_empty(resolved)
         undone = list_changes(self._store).get(self._record.undoes or 0)
         if undone:
@@ -222,7 +222,7 @@ class _FileChange:
         return f"{max(list_changes(self._store), default=0) + 1:08d}-{size}"
 
     def _keep(self, index: int, step: ChangeStep, stored_fd: int, size: int) -> ChangeStep:
-        """Move ``.old`` into the journal, unless it is there already or too large."""
+        """Move the ``.old`` file of a step into the journal unless it is too large, and return the updated step."""
         if step.kind not in ("put", "take"):
             return step
         after = step.after
@@ -241,7 +241,7 @@ class _FileChange:
     # -------------------------------------------------------------------- backward
 
     def roll_back(self) -> None:
-        """Restore everything, unless the change is already made. Needs no space on the disk."""
+        """Restore the old content, unless the change is already complete. This needs no space on the disk."""
         if self._state is None or tree_ops.status_of("closing", self._store) is not None:
             return
         with ExitStack() as stack:
@@ -292,7 +292,7 @@ class _FileChange:
             os.unlink(destination.name, dir_fd=destination.dirfd)
 
     def _restore(self, resolved: ResolvedPath, is_free: bool) -> None:
-        """Rename ``.old`` to its old name, unless the name has been reused since."""
+        """Rename the ``.old`` file to its original name, or store it in ``rescued`` if that name is taken."""
         old = temp_name(resolved.name, "old")
         if is_free:
             os.rename(old, resolved.name, src_dir_fd=resolved.dirfd, dst_dir_fd=resolved.dirfd)
@@ -323,7 +323,7 @@ class _FileChange:
 
 
 def _check_only_name(resolved: ResolvedPath) -> None:
-    """Raise ToolError if the file has another hard link, which would keep the old content."""
+    """Raise ToolError if the file has several hard links. Only one of them would get the new content."""
     status = tree_ops.status_of(resolved.name, resolved.dirfd)
     if status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
         raise ToolError(

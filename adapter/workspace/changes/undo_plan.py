@@ -1,4 +1,4 @@
-"""Plan the undo of a change: the steps that revert it, fitted to the current files."""
+"""Plan the undo of a change: find the steps that revert it in the current files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_SHOWN_BYTES = 1024 * 1024
 
 
 class _Texts(NamedTuple):
-    """A file's content before a change, after it, and now; None if too large or not stored."""
+    """A file's content before a change, after it, and now. None if the content is too large or was not stored."""
 
     before: bytes | None
     after: bytes | None
@@ -29,8 +29,10 @@ class _Texts(NamedTuple):
 
 
 class UndoPlan:
-    """The undo of the change ``record``, stored as ``name`` in the open store ``store_fd``. Nothing is changed yet;
-    ``failures`` lists the reasons against it."""
+    """Steps that undo the change ``record``, stored as ``name`` in the open store ``store_fd``.
+
+    Planning changes no file. ``failures`` lists the reasons why the change cannot be undone.
+    """
 
     def __init__(self, root: WorkspaceRoot, store_fd: int, name: str, record: ChangeRecord) -> None:
         self._root, self._store_fd, self._name = root, store_fd, name
@@ -108,7 +110,7 @@ class UndoPlan:
             self._merge(step, resolved, now, _Texts(old, put, present))
 
     def _merge(self, step: ChangeStep, resolved: ResolvedPath, now: str, texts: _Texts) -> None:
-        """Revert only the lines of the change in a file that was edited since."""
+        """Revert the change in a file that was edited since, and keep the later edits."""
         old, put, present = texts
         if put is None or present is None or tree_ops.fingerprint_of(put) != step.after:
             self.failures.append(f"{resolved.display_path} was changed since")
@@ -147,7 +149,7 @@ def _new_file(resolved: ResolvedPath, data: bytes) -> StagedContent:
 
 
 def bytes_of(name: str, dirfd: int) -> bytes | None:
-    """Read a regular file if it is small enough to show or merge."""
+    """Return the content of a regular file; None if it is missing, not regular, or too large to show or merge."""
     status = tree_ops.status_of(name, dirfd)
     resolved = ResolvedPath(dirfd, name, (name,), status)
     if status is None or not resolved.is_file or status.st_size > MAX_SHOWN_BYTES:

@@ -1,4 +1,4 @@
-"""File operations: read, write, patch, move, search and outline."""
+"""Read, write, patch, move, search and outline files."""
 
 __all__ = [
     "edit_files",

@@ -1,11 +1,11 @@
 """Write and patch files, get file information, and create directories.
 
-A change is planned first and committed after approval: the plan holds the diff, and the commit makes exactly that
-change or none. A replaced file is the old one or the new one at any time.
+A change is planned first and committed after approval. The plan contains the diff, and the commit makes exactly that
+change or none. While a file is replaced, programs see either the old file or the new one.
 
-Outdated reads: an edit is applied where it matches exactly, whatever else changed in the file. Overwriting a file that
-changed since the model read it is refused, with a description of the change. Overwriting one that was never read is
-allowed, as every tool description promises; the result has a note, and the change can be undone.
+If a file changed since the model read it, an edit is still applied if its old text matches exactly. Overwriting the
+file is refused, with a description of the change. A file that the model never read may be overwritten, as every tool
+description promises. The result then has a note, and the change can be undone.
 """
 
 from __future__ import annotations
@@ -47,38 +47,38 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.tree_ops import CHUNK_BYTES, fingerprint_of
 
 MAX_FILES = 200
-"""Maximum number of files in one change; bounds the locks it holds."""
+"""Maximum number of files in one change, each of which may need a lock."""
 COUNTING_SECONDS = 10.0
-"""Maximum time to count the lines of a file, enough for some gigabytes."""
+"""Maximum time to count the lines of a file, in seconds: enough for some gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file as found; ``data`` is None if it does not exist."""
+    """A file before a change. ``data`` is None if the file does not exist."""
 
     parts: tuple[str, ...]
     display_path: str
     data: bytes | None
     status: os.stat_result | None
     attributes: Mapping[str, bytes] = field(default_factory=dict)
-    """Extended attributes."""
+    """Extended attributes by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A planned change: the new content of each file (None deletes it), the ``diff`` and the outcome."""
+    """A planned change of files. ``files``: each file with its new content, or None to delete it."""
 
     summary: str
     files: tuple[tuple[FileState, bytes | None], ...]
     diff: str
     outcome: FileWritten | FilePatched | FilesPatched
     models: Mapping[tuple[str, ...], FileState]
-    """Files whose mode, owner and attributes new files get."""
+    """By path components of a new file: the file whose mode, owner and attributes it gets."""
     diffs: tuple[str, ...] = ()
-    """One diff per edit, for several files."""
+    """One diff per edit if there are several files."""
 
     def commit(self, context: WorkspaceContext) -> Outcome:
-        """Write all files or none. Raises ToolError if one changed since the plan was made."""
+        """Write all files or none. Raises ToolError if a file changed since the plan was made."""
         steps, stages = [], {}
         for file, after in self.files:
             path, before = "/".join(file.parts), None if file.data is None else fingerprint_of(file.data)
@@ -106,7 +106,7 @@ def _unchanged(files: Sequence[FileState]) -> str:
 
 
 def plan_write(context: WorkspaceContext, operation: WriteText) -> FileChange:
-    """Plan to create or overwrite a file. Raises ToolError if that is not possible."""
+    """Plan to create or overwrite a file. Raises ToolError if the file cannot be written."""
     file = find_file(context.root, operation.path)
     if operation.path.endswith("/"):
         raise ToolError(f"{file.display_path}/ ends with '/', which names a directory; add a file name")
@@ -130,7 +130,7 @@ def _is_unread(context: WorkspaceContext, file: FileState) -> bool:
 
 
 def plan_patch(context: WorkspaceContext, operation: PatchText) -> FileChange:
-    """Plan an edit of one file. Raises EditError if patches do not match, ToolError for other reasons."""
+    """Plan an edit of one file. Raises EditError if a patch does not match, ToolError if the file cannot be edited."""
     creates = creates_file(operation.patches) or (
         operation.empty_old_text == "create" and not any(patch.old_text for patch in operation.patches)
     )
@@ -145,7 +145,7 @@ def plan_patch(context: WorkspaceContext, operation: PatchText) -> FileChange:
 def _apply_patches(
     context: WorkspaceContext, file: FileState, data: bytes, operation: PatchText
 ) -> tuple[PatchResult, bytes]:
-    """Return the patched text and its bytes. In a file that changed since it was read, only exact matches count."""
+    """Return the patched text and its bytes. Patches must match exactly if the file changed since the model read it."""
     shown = file.display_path
     operation = replace(operation, patches=apply_edit_mode(operation.patches, context.edits))
     changed = context.read_tracker.describe_change(file.parts, data) if data == file.data else ""
@@ -160,13 +160,13 @@ def _apply_patches(
 
 
 def _notes(context: WorkspaceContext, requested: Sequence[Patch], result: PatchResult) -> tuple[str, ...]:
-    """Return one sentence per tolerated deviation, and one if the user's edit mode allowed it."""
+    """Return a note for each deviation of a match, and a note if only the user's edit mode allowed a match."""
     notes = tuple(note for match in result.matches for note in match.notes)
     return (*notes, *result.notes, *choice_note(requested, result.matches, context.edits))
 
 
 def plan_files(context: WorkspaceContext, operation: PatchFiles) -> FileChange:
-    """Plan the edits of several files together. Raises EditError that lists all that fail."""
+    """Plan the edits of several files as one change. Raises EditError that lists all failed edits."""
     if not operation.files:
         raise EditError("no edits were given; name at least one file")
     draft = _MultiFileEdit(context, operation)
@@ -185,7 +185,7 @@ def plan_files(context: WorkspaceContext, operation: PatchFiles) -> FileChange:
 
 
 class _MultiFileEdit:
-    """Edits of several files, each applied to the result of the previous ones; nothing is written."""
+    """Applies edits of several files in memory, each to the result of the previous edits."""
 
     def __init__(self, context: WorkspaceContext, operation: PatchFiles) -> None:
         self._context = context
@@ -280,7 +280,7 @@ class _MultiFileEdit:
 
 
 def find_file(root: WorkspaceRoot, path: str, must_exist: bool = False) -> FileState:
-    """Read the file at ``path`` before a change. Raises ToolError if it cannot be changed."""
+    """Return the state of the file at ``path`` before a change. Raises ToolError if the file cannot be changed."""
     with root.locate(path, write=True, parents="exist" if must_exist else "imagine") as resolved:
         if must_exist:
             require_existing(resolved)
@@ -293,8 +293,10 @@ def find_file(root: WorkspaceRoot, path: str, must_exist: bool = False) -> FileS
 
 
 def get_info(root: WorkspaceRoot, operation: Stat) -> FileInfo:
-    """Return file information, following links inside the root. Raises ToolError, also if counting lines takes too
-    long."""
+    """Return file information, following links inside the root.
+
+    Raises ToolError if the file cannot be read, or if counting its lines takes too long.
+    """
     lines = _count_lines(root, operation.path) if operation.count_lines else None
     with root.locate(operation.path) as resolved:
         require_existing(resolved)
@@ -326,7 +328,7 @@ def _count_lines(root: WorkspaceRoot, path: str) -> int:
 
 
 def make_directory(context: WorkspaceContext, operation: MakeDirectory) -> OperationDone:
-    """Create the directory and its parents; an existing one is fine."""
+    """Create the directory and its parents, unless they exist."""
     with context.root.locate(operation.path, write=True, parents="imagine") as resolved:
         if resolved.is_directory:
             return OperationDone(resolved.display_path, entries=0)

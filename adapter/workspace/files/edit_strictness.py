@@ -1,4 +1,4 @@
-"""Strictness of edits: each tool's default, or the user's choice for the session."""
+"""Choose the strictness of edits: each tool's default, or the user's choice for the session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TOLERATED = 'the tool requires exact text; a different text was accepted becaus
 
 
 def resolve_edit_mode(name: str | None) -> Edits | None:
-    """Validate the name of an edit mode. Raises UsageError for an unknown one."""
+    """Validate the name of an edit mode. Raises UsageError if it is unknown."""
     match name:
         case None | "exact" | "tolerant":
             return name
@@ -23,7 +23,7 @@ def resolve_edit_mode(name: str | None) -> Edits | None:
 
 
 def apply_edit_mode(patches: Sequence[Patch], edits: Edits | None) -> tuple[Patch, ...]:
-    """Set the strictness of ``patches`` to the user's choice, if there is one."""
+    """Set the strictness of ``patches`` to the user's choice ``edits``; None keeps the strictness."""
     return tuple(patches) if edits is None else tuple(replace(patch, exact=edits == "exact") for patch in patches)
 
 

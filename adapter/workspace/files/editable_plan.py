@@ -1,4 +1,4 @@
-"""Planned changes of one text file as drafts that the user may edit before approval."""
+"""Let the user edit the planned change of one text file before approval."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from adapter.workspace.files.edit_files import FileChange
 
 
 def editable_draft(change: FileChange) -> FileDraft | None:
-    """Return the draft of a change; None for several files, deletions, and files that are binary or of a guessed
-    encoding."""
+    """Return the new text of a change for the user to edit.
+
+    None if the change has several files or a deletion, or if the file is binary or its encoding is a guess.
+    """
     if len(change.files) != 1:
         return None
     ((file, after),) = change.files
@@ -28,7 +30,7 @@ def editable_draft(change: FileChange) -> FileDraft | None:
 
 
 def replace_draft_text(change: FileChange, text: str) -> FileChange:
-    """Replace the new content of a one-file change. Raises ToolError if the encoding lacks a character."""
+    """Replace the new content in the change of one file. Raises ToolError if the encoding lacks a character of it."""
     ((file, after),) = change.files
     shown = file.display_path
     data = encode(text, decode(after or b"", shown).encoding, shown)

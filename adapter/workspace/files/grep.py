@@ -1,8 +1,8 @@
-"""Search lines by regular expression, in bounded time and memory.
+"""Search lines by regular expression, with limits on time and memory.
 
-Ripgrep is not used even if installed: it opens files by path, so a directory swapped for a link during the search leads
-it outside; it has other ignore files, encodings and expressions; and as a mere filter before this search, it takes as
-long as it saves.
+Ripgrep is not used even if it is installed. It opens files by path, so if another process replaces a directory with a
+link, the search leaves the workspace. Its ignore files, encodings and expressions are different. As a filter before
+this search, it takes as much time as it saves.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import Walk
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
-"""Maximum size of a searched file, in bytes; larger ones are data or logs, and are named in a note."""
+"""Maximum size of a searched file, in bytes. Larger files are mostly data or logs, and are listed in a note."""
 FIRST_BYTES = 64 * 1024
-"""Number of bytes read first; most files need no more."""
+"""Number of bytes that are read first, and are sufficient for most files."""
 MAX_HITS = 5_000
 """Maximum number of matches, far more than fit in a 50 KB result."""
 MAX_LINE_CHARACTERS = 500
 """Maximum number of characters shown of a matching line."""
 PATTERN_SECONDS = 2.0
-"""Maximum processor time per line, in seconds: the regex package counts that of the process, not wall time."""
+"""Maximum processor time per line, in seconds. The regex package measures processor time, not wall time."""
 TEXT_SECONDS = 0.5
-"""Maximum processor time per file, in seconds; then its lines are searched one by one."""
+"""Maximum processor time to search a file as a whole, in seconds. After that, it is searched line by line."""
 SEARCH_SECONDS = 20.0
-"""Maximum duration of a search, in seconds; matches found until then are returned."""
+"""Maximum duration of a search, in seconds. The matches found by then are returned."""
 GIT_ALONE = frozenset({".git"})
-"""Directories left out even when ignored files are searched: git's data does not belong to the user."""
+"""Directories left out even if ignored files are searched: git's data is not the user's."""
 _MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def grep(root: WorkspaceRoot, operation: Grep) -> GrepResult:
-    """Return every matching line, file by file in the requested order, with the requested context.
+    """Return the matching lines, file by file in the requested order, with the requested context.
 
-    Binary files are left out, as are ignored files and common build directories unless requested. None of this
-    applies if ``path`` is itself a file.
+    Binary files are left out, and so are ignored files and common build directories unless they are requested. If
+    ``path`` is a file, it is searched in any case.
     """
     if operation.max_results is not None and operation.max_results < 1:
         raise ToolError(f"a limit of {operation.max_results} matches is too small; give 1 or more")
@@ -90,7 +90,7 @@ def _is_binary(resolved: ResolvedPath) -> bool:
 
 @dataclass(slots=True)
 class _FileMatches:
-    """The matches of one file; ``modified`` in nanoseconds."""
+    """The matches in one file. ``modified``: its modification time in nanoseconds."""
 
     path: str
     count: int
@@ -108,7 +108,7 @@ class _GrepSearch:
     _pattern: regex.Pattern[str] = field(init=False)
     _in_text: regex.Pattern[str] | None = field(init=False)
     _needles: tuple[bytes, ...] = field(init=False)
-    """A file must contain one of these for any line to match; empty if unknown."""
+    """Bytes of which every file with a match contains at least one; empty if they are not known."""
     _file_patterns: Sequence[GlobMatcher] = field(init=False)
     _deadline: float = field(init=False)
 
@@ -123,7 +123,7 @@ class _GrepSearch:
         self._deadline = time.monotonic() + SEARCH_SECONDS
 
     def includes(self, path: str, name: str) -> bool:
-        """Return whether the file patterns match the name, or the path below the start."""
+        """Return whether a file pattern matches the name or the path, which is relative to the start of the search."""
         if not self._file_patterns:
             return True
         return any(matcher.matches(name) or matcher.matches(path) for matcher in self._file_patterns)
@@ -133,7 +133,7 @@ class _GrepSearch:
         return any(matcher.may_match(name) for matcher in self._file_patterns)
 
     def search_entry(self, name: str, dirfd: int, path: str) -> None:
-        """Search the entry ``name`` of an open directory, if it is a regular file and still there."""
+        """Search the entry ``name`` of an open directory, unless it is not a regular file or was deleted."""
         try:
             descriptor = os.open(name, OPEN_FILE, dir_fd=dirfd)
         except OSError as error:
@@ -143,7 +143,7 @@ class _GrepSearch:
                 )
             return
         try:
-            data = os.read(descriptor, FIRST_BYTES)  # enough to rule out most files
+            data = os.read(descriptor, FIRST_BYTES)  # these bytes rule out most files
             if len(data) == FIRST_BYTES or self._may_match(data):
                 status = os.fstat(descriptor)
                 data = self._read_whole(data, descriptor, status, path) if stat.S_ISREG(status.st_mode) else b""
@@ -166,7 +166,7 @@ class _GrepSearch:
         return b""
 
     def _may_match(self, data: bytes) -> bool:
-        """Return False only if no line can match because a required text is missing."""
+        """Return False only if a text that every match requires is missing."""
         if not self._needles or data.startswith(_MARKS) or b"\0" in data[:PROBE_BYTES]:
             return True
         if self.operation.case_sensitive:

@@ -17,11 +17,11 @@ from adapter.workspace.paths.walk import Node, Walk
 
 NOTHING: frozenset[str] = frozenset()
 MAX_COUNTED = 20_000
-"""Maximum number of entries counted beyond a listing's limit; then the count is "more than" this."""
+"""Maximum number of entries counted beyond a listing's limit. A larger count is shown as "more than" this number."""
 
 
 def list_tree(root: WorkspaceRoot, operation: Tree) -> Listing:
-    """List the entries down to ``depth``, each directory before its contents."""
+    """List the entries down to ``depth`` levels, each directory before its contents."""
     if operation.depth < 1:
         raise ToolError(f"depth must be at least 1, got {operation.depth}")
     skip = COMMON_DIRECTORIES if operation.skip_common else NOTHING
@@ -74,9 +74,10 @@ def find_by_name(root: WorkspaceRoot, operation: FindByName) -> PathList:
 
 
 def find_by_glob(root: WorkspaceRoot, operation: Glob) -> PathList:
-    """Find files by their path below ``path``, hidden ones included; optionally directories, and without ignored files.
+    """Find files, including hidden files, whose path relative to ``path`` matches a glob.
 
-    Build and dependency directories are searched only if the pattern names them.
+    The operation can also ask for directories, or leave out ignored files. Build and dependency directories are
+    searched only if the pattern names them.
     """
     inside = root.path.rstrip("/") + "/"
     if operation.pattern.startswith(inside):  # an absolute pattern replaces the path

@@ -1,4 +1,4 @@
-"""Media files: detect their type, describe them, and extract the text of PDFs."""
+"""Detect the type of media files, describe them, and extract the text of PDFs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from adapter.workspace.files import pdf_pages
 MAX_MEDIA_BYTES = 10_000_000
 """Maximum size of an image, audio or video file passed to the model, in bytes."""
 HEAD_BYTES = 1_000_000
-"""Number of bytes searched for an image's dimensions: a JPEG may have a preview before them."""
+"""Number of bytes searched for an image's dimensions. In a JPEG, a preview may precede them."""
 MAX_PDF_BYTES = 50_000_000
 """Maximum size of a PDF file, in bytes."""
 PDF_SECONDS = 20.0
-"""Maximum processor time to extract the text of a PDF, in seconds; twice as long in wall time."""
+"""Maximum processor time to extract the text of a PDF, in seconds. The maximum wall time is twice as long."""
 PDF_MEMORY = 200 * 1024 * 1024
 """Maximum memory of the process that reads a PDF, in bytes."""
 
@@ -48,7 +48,7 @@ _SIGNATURES: tuple[tuple[bytes, int, MediaKind, str], ...] = (
     (b"\x1a\x45\xdf\xa3", 0, "video", "video/webm"),
     (b"\0\0\1\xba", 0, "video", "video/mpeg"),
 )
-"""Signature, offset, kind and MIME type; the first match decides."""
+"""Signature, its offset in the file, kind and MIME type. The first match decides."""
 
 _NAMES: dict[MediaKind, str] = {"image": "an image", "pdf": "a PDF", "audio": "audio", "video": "a video"}
 _NEXT: dict[MediaKind, str] = {
@@ -63,7 +63,7 @@ _DAMAGE = (ArithmeticError, struct.error, AttributeError, LookupError, OSError, 
 
 
 def detect_media_type(head: bytes) -> tuple[MediaKind, str] | None:
-    """Detect kind and MIME type from a file's first bytes; None for text and unknown types."""
+    """Return the kind and MIME type of a file by its first bytes; None for text and unknown types."""
     for signature, position, kind, mime in _SIGNATURES:
         if head.startswith(signature, position) and (kind == "pdf" or not head.isascii() or b"\0" in head):
             return kind, mime
@@ -71,7 +71,7 @@ def detect_media_type(head: bytes) -> tuple[MediaKind, str] | None:
 
 
 def describe_media(mime: str, size: int, head: bytes) -> str:
-    """Return for instance ``image/png, 640x480 pixels, 1234 bytes``; pixels only if the start of the file has them."""
+    """Return a description like ``image/png, 640x480 pixels, 1234 bytes``, without pixels if ``head`` lacks them."""
     width, height = _pixels(head) if mime.startswith("image/") else (0, 0)
     pixels = f", {width}x{height} pixels" if width > 0 and height > 0 else ""
     return f"{mime}{pixels}, {size} bytes"
@@ -98,7 +98,7 @@ def _pixels(head: bytes) -> tuple[int, int]:
 def pdf_text(data: bytes, shown: str) -> tuple[str, tuple[str, ...]]:
     """Return the text of a PDF, each page under a line with its number, and notes. Raises ToolError if it has no text.
 
-    A separate process reads it within `PDF_SECONDS` and `PDF_MEMORY`; pages read until then are returned.
+    A separate process reads the PDF. If it exceeds `PDF_SECONDS` or `PDF_MEMORY`, the pages read by then are returned.
     """
     if find_spec("pypdf") is None:
         raise ToolError(
@@ -115,7 +115,7 @@ def pdf_text(data: bytes, shown: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _pages(data: bytes) -> tuple[list[str], int, str]:
-    """Return the texts of the pages, the number of pages, and the reason why some are missing, or ""."""
+    """Return the texts of the pages read, the number of pages, and the reason why pages are missing, or ""."""
     argv = [sys.executable, "-I", pdf_pages.__file__, f"{PDF_SECONDS:.0f}", str(PDF_MEMORY)]
     try:
         done = subprocess.run(argv, input=data, capture_output=True, timeout=2 * PDF_SECONDS, check=False)

@@ -1,6 +1,6 @@
-"""Delete, move and copy files and trees on descriptors, without following links or overwriting anything.
+"""Delete, move and copy files and trees on descriptors, without following links or overwriting files.
 
-Each is a single rename, so it is atomic and can be undone.
+Each operation takes effect by a single rename, so it is atomic and can be undone.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import Walk, WalkLimits
 
 TREE_LIMITS = WalkLimits(entries=20_000, depth=64, seconds=30.0)
-"""Maximum size of a tree that a tool call deletes, moves or copies."""
+"""Limits of a tree that a tool call deletes, moves or copies."""
 MAX_COPY_BYTES = 1024 * 1024 * 1024
-"""Maximum total size of the files of one copy, in bytes."""
+"""Maximum total size of the files copied by a tool call, in bytes."""
 
 
 def check_delete(root: WorkspaceRoot, operation: Delete) -> str:
-    """Return the summary of a deletion. Raises ToolError if it is not possible."""
+    """Return the summary of a deletion. Raises ToolError if the path cannot be deleted."""
     with root.locate(operation.path, follow=False, write=True) as resolved:
         require_existing(resolved)
         _check_not_holding_records(root, resolved)
@@ -86,13 +86,13 @@ def _delete(context: WorkspaceContext, operation: Delete, is_undoable: bool) -> 
 
 
 def check_move(root: WorkspaceRoot, operation: Move) -> str:
-    """Return the summary of a move. Raises ToolError if it is not possible."""
+    """Return the summary of a move. Raises ToolError if the path cannot be moved."""
     source, destination = _check_pair(root, operation.source, operation.destination, moving=True)
     return f"move {source.display_path} to {destination.display_path}"
 
 
 def move(context: WorkspaceContext, operation: Move) -> OperationDone:
-    """Rename within the workspace; parents of the destination are created, nothing is overwritten."""
+    """Rename a path within the workspace. Creates the parents of the destination and never overwrites a file."""
     source, destination = _check_pair(context.root, operation.source, operation.destination, moving=True)
     step = ChangeStep(kind="move", path="/".join(source.parts), destination="/".join(destination.parts))
     with os_errors_as_tool_errors(f"{source.display_path} was not moved"):
@@ -103,7 +103,7 @@ def move(context: WorkspaceContext, operation: Move) -> OperationDone:
 
 
 def check_copy(root: WorkspaceRoot, operation: Copy) -> str:
-    """Return the summary of a copy. Raises ToolError if it is not possible."""
+    """Return the summary of a copy. Raises ToolError if the path cannot be copied."""
     source, destination = _check_pair(root, operation.source, operation.destination, moving=False)
     return f"copy {source.display_path} to {destination.display_path}"
 
@@ -128,8 +128,10 @@ def copy(context: WorkspaceContext, operation: Copy) -> OperationDone:
 def _check_pair(
     root: WorkspaceRoot, source_path: str, destination_path: str, moving: bool
 ) -> tuple[ResolvedPath, ResolvedPath]:
-    """Resolve and check both paths; their descriptors are closed again. Raises ToolError if the operation is not
-    possible."""
+    """Resolve and check both paths, and return them with closed descriptors.
+
+    Raises ToolError if the source cannot be moved or copied to the destination.
+    """
     with root.locate(source_path, follow=not moving, write=moving) as source:
         require_existing(source)
         if moving:
@@ -177,7 +179,7 @@ def _count(root: WorkspaceRoot, path: str) -> int:
 
 
 class _TreeCopy:
-    """Copies regular files and directories, counts the entries, and notes those left out."""
+    """Copies regular files and directories, counts the entries, and notes the entries left out."""
 
     def __init__(self) -> None:
         self.entries = 0

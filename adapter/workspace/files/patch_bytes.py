@@ -18,10 +18,10 @@ from adapter.workspace.changes.text_codec import bytes_as_text, decode, encode, 
 def patch_bytes(
     data: bytes, operation: PatchText, shown: str, encoding: str | None = None
 ) -> tuple[PatchResult, bytes]:
-    """Return the patched text of a file and its bytes; bytes outside of the patches stay the same.
+    """Return the patched text of a file and its bytes. Bytes outside of the patches do not change.
 
-    With a guessed encoding, the patches are applied to the bytes, and the result must agree with the text: in another
-    encoding, a letter may be half of a character, and an old text may occur in more places. Raises EditError if the
+    If the encoding is a guess, the patches are applied to the bytes and to the text, and both results must agree. In
+    the true encoding, a letter may be half of a character, and old text may occur more often. Raises EditError if the
     patches do not match, ToolError if the file is binary or cannot be written.
     """
     decoded = decode(data, shown, encoding)
@@ -53,7 +53,7 @@ def _to_bytes_patch(patch: Patch, encoding: str, shown: str) -> Patch:
 
 
 def creates_file(patches: Sequence[Patch]) -> bool:
-    """Return whether the patches give all text of a file, as a whole or without old text, so that it need not exist."""
+    """Return whether the patches contain the whole text of a file, so that the file need not exist."""
     return bool(patches) and all(
         isinstance(patch, WholeFileRewrite)
         or (isinstance(patch, Hunk) and not (patch.old_text or patch.below or patch.at_end or patch.start_line))
@@ -62,7 +62,7 @@ def creates_file(patches: Sequence[Patch]) -> bool:
 
 
 def list_changed_lines(result: PatchResult) -> Iterator[ChangedLine]:
-    """Yield the changed positions, each with its line and one more on both sides."""
+    """Yield the changed positions, each with its line, the line before and the line after."""
     text = result.text.removeprefix("\ufeff")
     lines = split_lines(text)
     ends = list(accumulate(map(len, lines)))

@@ -1,9 +1,9 @@
 """Extract the text of a PDF page by page, as a separate program: ``python -I pdf_pages.py SECONDS BYTES < file.pdf``.
 
-A page of 160 KB can unpack to millions of instructions, which take pypdf minutes and gigabytes. So memory and processor
-time are limited here, and the parent process uses the output so far. Each line is JSON: ``{"total": 2}``, then
-``{"text": ...}`` for each page, and finally ``{"end": ""}`` or, for an unreadable file, ``{"end": reason}``. Nothing of
-the package is imported.
+A page of 160 KB can unpack to millions of instructions, for which pypdf needs minutes and gigabytes. So this program
+limits its memory and processor time, and the parent process uses the pages printed by then. Each output line is JSON:
+``{"total": 2}``, then ``{"text": ...}`` for each page, and finally ``{"end": ""}`` or, for an unreadable file,
+``{"end": reason}``. This file imports no module of the package.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read files: ranges of lines in constant memory, text of PDFs, and media."""
+"""Read ranges of lines in constant memory, text of PDFs, and media files."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ BYTE_ORDER_MARK = "\ufeff"
 BLOCK_BYTES = 256 * 1024
 """Number of bytes read at a time from a large file."""
 MAX_NAMED_LINES = 10
-"""Maximum number of cut lines listed in a note."""
+"""Maximum number of shortened lines listed in a note."""
 SKIP_SECONDS = 10.0
-"""Maximum time to skip the lines before the requested ones, enough for some gigabytes."""
+"""Maximum time to skip the lines before the requested lines, in seconds: enough for some gigabytes."""
 
 
 def read_text(context: WorkspaceContext, operation: ReadText) -> FileText | Media | Listing:
-    """Read the requested lines, media or listing. Raises ToolError if the file lacks such lines."""
+    """Read the requested lines, media file or directory listing. Raises ToolError if the lines do not exist."""
     return _read(context.root, operation, context.read_tracker.note, context.encoding)
 
 
 def text_of(context: WorkspaceContext, path: str) -> FileText:
-    """Read a whole text file. Raises ToolError for anything else."""
+    """Read a whole text file. Raises ToolError if ``path`` is not a text file."""
     read = read_text(context, ReadText(path))
     assert isinstance(read, FileText)  # no media or listing was requested
     return read
 
 
 def text_at(root: WorkspaceRoot, path: str) -> str:
-    """Read a text file for the program, without marking it as seen by the model. Raises ToolError for anything else."""
+    """Read a text file without recording that the model read it. Raises ToolError if ``path`` is not a text file."""
     read = _read(root, ReadText(path), lambda _parts, _data: None)
     assert isinstance(read, FileText)  # no media or listing was requested
     return read.text
@@ -94,7 +94,7 @@ def _encoding_notes(decoded: DecodedText) -> tuple[str, ...]:
 
 
 def _select_lines(operation: ReadText, lines: Sequence[str], shown: str, notes: tuple[str, ...]) -> FileText:
-    """Return the requested part of ``lines``, which are all of the file."""
+    """Return the requested part of ``lines``, the lines of the whole file."""
     if operation.start_line is None and operation.end_line is None:
         first, last = min(1, len(lines)), len(lines)
     else:
@@ -106,7 +106,7 @@ def _select_lines(operation: ReadText, lines: Sequence[str], shown: str, notes: 
 
 
 def _line_range(operation: ReadText, total: int, shown: str) -> tuple[int, int]:
-    """Return the first and last line to read, 1-based, widened by the context."""
+    """Return the 1-based numbers of the first and last line to read, including the requested context."""
     start = 1 if operation.start_line is None else operation.start_line
     end = total if operation.end_line is None else operation.end_line
     lines = f"{shown} has {pluralize(total, 'line')}"
@@ -129,7 +129,7 @@ def _check_range(operation: ReadText, lines: str) -> None:
 
 
 def _cut(lines: Sequence[str], first: int, limit: int | None) -> tuple[str, tuple[str, ...]]:
-    """Join the lines, each cut to ``limit`` characters, and return a note on those that were cut."""
+    """Join the lines, each shortened to ``limit`` characters. Also return a note that lists the shortened lines."""
     if limit is None:
         return "".join(lines), ()
     parts: list[str] = []
@@ -149,7 +149,7 @@ def _cut(lines: Sequence[str], first: int, limit: int | None) -> tuple[str, tupl
 def _stream_lines(
     operation: ReadText, descriptor: int, resolved: ResolvedPath, size: int, encoding: str | None
 ) -> FileText:
-    """Read lines of a file too large for memory; earlier lines are only counted, later ones are not read."""
+    """Read lines of a file that is too large for memory. Earlier lines are only counted, later lines are not read."""
     large = f"{resolved.display_path} is large ({size} bytes)"
     if operation.start_line is None and operation.end_line is None and operation.max_lines is None:
         raise ToolError(f"{large} and cannot be read whole (limit {MAX_TEXT_BYTES} bytes); read a range of its lines")
@@ -177,8 +177,11 @@ def _stream_lines(
 
 
 def _line_bytes(descriptor: int, first: int, count: int | None) -> tuple[bytes, int, bool]:
-    """Read ``count`` lines from line ``first``, at most `MAX_TEXT_BYTES`. Returns the bytes, the number of lines
-    skipped, and whether the end of the file was reached. Raises ToolError if that takes too long."""
+    """Read ``count`` lines from line ``first``, at most `MAX_TEXT_BYTES`.
+
+    Returns the bytes, the number of lines skipped, and whether the end of the file was reached. Raises ToolError if
+    skipping the lines takes too long.
+    """
     skipped = 0
     block = b""
     deadline = time.monotonic() + SKIP_SECONDS
@@ -211,14 +214,14 @@ def _line_bytes(descriptor: int, first: int, count: int | None) -> tuple[bytes, 
         data += block
         found += _line_ends(block)
     at_end = at_end or not os.pread(descriptor, 1, os.lseek(descriptor, 0, os.SEEK_CUR))
-    if not at_end:  # whole lines only, unless there is only one line
+    if not at_end:  # return whole lines, unless the first line is too long
         final = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         del data[final or MAX_TEXT_BYTES :]
     return bytes(data), first - 1, at_end
 
 
 def _next_block(descriptor: int) -> bytes:
-    """Read the next block, extended so that it does not split a CRLF."""
+    """Read the next block. If it ends with CR, it is extended, so that a CRLF is not split."""
     block = os.read(descriptor, BLOCK_BYTES)
     if block.endswith(b"\r"):
         block += os.read(descriptor, 1)
@@ -226,14 +229,14 @@ def _next_block(descriptor: int) -> bytes:
 
 
 def _line_ends(block: bytes | bytearray) -> int:
-    """Count the line ends in ``block``, by the rules of `adapter.core.text.lines`."""
+    """Count the line endings in ``block``, as defined in `adapter.core.text.lines`."""
     if b"\r" not in block:
         return block.count(b"\n")
     return block.count(b"\n") + block.count(b"\r") - block.count(b"\r\n")
 
 
 def _after_line(block: bytes, position: int) -> int:
-    """Return the position after the end of the line at ``position``."""
+    """Return the position after the next line ending."""
     feed = block.find(b"\n", position)
     back = block.find(b"\r", position, feed if feed >= 0 else None)
     if back < 0:

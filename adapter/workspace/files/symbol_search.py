@@ -1,4 +1,4 @@
-"""Outline source files, and search them for declarations by name."""
+"""Outline source files, and search declarations by name."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from adapter.workspace.paths.walk import Walk
 MAX_SOURCE_BYTES = 2 * 1024 * 1024
 """Maximum size of a file outlined or searched for symbols, in bytes."""
 SEARCH_SECONDS = 10.0
-"""Maximum duration of a symbol search, in seconds; symbols found until then are returned."""
+"""Maximum duration of a symbol search, in seconds. The symbols found by then are returned."""
 PATTERN_SECONDS = 1.0
-"""Maximum processor time of a pattern per name, in seconds."""
+"""Maximum processor time to match a pattern with one name, in seconds."""
 MAX_LIMIT = 500
 """Maximum number of symbols returned by a search."""
 MAX_TEXT = 200
-"""Maximum number of characters shown of a symbol's line; a longer one ends in ``...``."""
+"""Maximum number of characters shown of a symbol's line. A longer line ends with ``...``."""
 
 MODULE_FILES = frozenset(
     {
@@ -58,7 +58,7 @@ MODULE_FILES = frozenset(
 )
 """Files that mark the directory of a module, in addition to ``*.iml`` and ``*.csproj``."""
 
-# Declarations in most languages, for languages without an installed grammar.
+# Patterns of declarations in most languages, for files whose language has no installed grammar.
 _DECLARATION = re.compile(
     r"^[ \t]*(?:[\w@#<>\[\]()., ]{0,80}?\s)?"
     r"(class|interface|trait|struct|enum|protocol|record|object|module|namespace|impl|type|typedef"
@@ -91,7 +91,7 @@ _CONTEXTS: dict[str, frozenset[str]] = {
 
 
 def read_outline(root: WorkspaceRoot, operation: Outline) -> FileOutline:
-    """Outline a file. Raises ToolError with the reason and an alternative if that is not possible."""
+    """Outline a file. Raises ToolError with the reason and an alternative if the file has no outline."""
     with root.open_file(operation.path) as (descriptor, resolved):
         text = _source_text(descriptor, resolved)
         if text is None:
@@ -117,10 +117,10 @@ def _source_text(descriptor: int, resolved: ResolvedPath) -> str | None:
 
 
 def find_symbols(root: WorkspaceRoot, operation: FindSymbols) -> SymbolMatches:
-    """Return matching file and symbol names, best first: all are counted, at most the limit is returned.
+    """Return the best matches among file and symbol names, up to the limit, and the number of all matches.
 
-    Ignored files and common build directories are left out. Without a grammar, lines that look like declarations are
-    searched, and a note says so.
+    Ignored files and common build directories are left out. In a language without an installed grammar, lines that look
+    like declarations are searched, which a note reports.
     """
     if operation.limit < 1:
         raise ToolError(f"limit must be at least 1, got {operation.limit}")
@@ -144,7 +144,7 @@ def find_symbols(root: WorkspaceRoot, operation: FindSymbols) -> SymbolMatches:
 
 
 def _scope(root: WorkspaceRoot, operation: FindSymbols) -> tuple[str, Callable[[str], bool]]:
-    """Return the start of the search, and a filter for the paths below it."""
+    """Return the path where the search starts, and a filter for the paths below it."""
     match operation.scope:
         case "project":
             return ".", _accept_all
@@ -183,7 +183,7 @@ def _find_module(root: WorkspaceRoot, path: str) -> str:
 
 
 Ranker = Callable[[str], int | None]
-"""Ranks a name: 0 is best, None does not match."""
+"""Returns the rank of a name: 0 is best, None means no match."""
 
 
 def _build_ranker(operation: FindSymbols) -> Ranker:
@@ -203,7 +203,7 @@ def _build_ranker(operation: FindSymbols) -> Ranker:
 
 
 def _humps(pattern: str) -> regex.Pattern[str] | None:
-    """Compile ``FiCh`` to match the starts of words in a name: ``FileChange``, not ``office_chair``."""
+    """Compile a pattern that matches the starts of words: ``FiCh`` matches ``FileChange``, but not ``office_chair``."""
     parts = re.findall(r"[A-Z][a-z0-9]*", pattern)
     if len(parts) < 2 or "".join(parts) != pattern:
         return None

@@ -1,4 +1,4 @@
-"""Resolve paths safely: nothing outside the workspace root is opened, and links are never raced."""
+"""Resolve paths safely: never open a file outside the workspace root, even if another process swaps links."""
 
 __all__ = [
     "git_detection",

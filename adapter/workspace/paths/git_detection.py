@@ -1,12 +1,12 @@
-"""Detect git's own data by the contents of a folder, not its name.
+"""Detect git's data by the contents of a folder, not by its name.
 
 Git recognizes a repository by these entries (setup.c, `is_git_directory`)::
 
     HEAD, objects and refs      a repository: bare, `git init --separate-git-dir`, or a copy of a `.git`
     HEAD and commondir          the data of a linked worktree
 
-and then runs the programs that its `config` and `hooks` name. Paths in the workspace that a configuration names
-(`core.hooksPath`, `core.fsmonitor`, `include.path`, filters) count as git's data.
+Git then runs the programs named in its `config` and `hooks`. So paths in the workspace that a configuration names
+(`core.hooksPath`, `core.fsmonitor`, `include.path`, filters) count as git's data too.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from contextlib import suppress
 from itertools import islice
 
 MAX_ENTRIES = 5_000
-"""Maximum number of entries checked in a folder to move or copy; a larger one counts as holding a repository."""
+"""Maximum number of entries checked in a folder to move or copy; a larger folder counts as a repository."""
 MAX_SEEN = 10_000
-"""Maximum number of workspace entries searched for repositories, breadth first: about 10 ms before each command."""
+"""Maximum number of workspace entries searched for repositories, which takes about 10 ms before each command."""
 MAX_REPOSITORIES = 50
-"""Maximum number of repositories reported, nearest first: each costs at least one mount, of 2 ms."""
+"""Maximum number of repositories returned, nearest first. Each needs at least one mount, which takes 2 ms."""
 MAX_CONFIG_BYTES = 64 << 10
 """Maximum number of bytes read from the start of a git configuration."""
 
@@ -39,7 +39,7 @@ _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 
 
 def is_repository(folder: str, new_name: str = "") -> bool:
-    """Return whether git would recognize ``folder`` as a repository, or will once ``new_name`` exists in it."""
+    """Return whether git recognizes ``folder`` as a repository, or would do so if ``new_name`` existed in it."""
 
     def has(name: str) -> bool:
         return name.casefold() == new_name.casefold() or os.path.lexists(f"{folder}/{name}")
@@ -71,7 +71,7 @@ def holds_repository(folder: str) -> bool:
 
 
 def repositories_in(top: str) -> list[str]:
-    """Return the paths of all git data below ``top``, whether or not it is called `.git`.
+    """Return the paths of all git data below ``top``, under any name.
 
     The search is breadth first and limited: see `MAX_REPOSITORIES` and `MAX_SEEN`.
     """
@@ -93,7 +93,7 @@ def repositories_in(top: str) -> list[str]:
 
 
 def _folders(top: str) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield the folders in ``top`` breadth first, each with its names, without entering git's data."""
+    """Yield the folders below ``top`` breadth first, each with the names in it. Git's data is not entered."""
     pending, left = deque([top]), MAX_SEEN
     while pending and left > 0:
         folder, names = pending.popleft(), list[str]()
@@ -131,7 +131,7 @@ def paths_run_by_git(top: str) -> Iterator[str]:
 
 
 def _words(value: str) -> Iterator[str]:
-    """Yield the possible paths in a value: the whole (it may have spaces), its quoted parts, and its words."""
+    """Yield the possible paths in a value: the whole value (a path may have spaces), quoted parts, and words."""
     plain = value.replace('\\"', '"').strip()
     yield plain.strip('"')
     for pattern in (_QUOTED, _WORD):
@@ -139,7 +139,7 @@ def _words(value: str) -> Iterator[str]:
 
 
 def git_folder(top: str) -> str | None:
-    """Return the repository folder of the work tree ``top``."""
+    """Return the repository folder of the work tree ``top``; None if it has none."""
     entry = f"{top}/.git"
     with suppress(OSError, ValueError):
         if os.path.isdir(entry):  # noqa: PTH112
@@ -151,7 +151,7 @@ def git_folder(top: str) -> str | None:
 
 
 def _read(file: str) -> str:
-    """Return the beginning of a regular file; "" for anything else."""
+    """Return the start of a regular file; "" if ``file`` is anything else."""
     with suppress(OSError):
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as opened:

@@ -1,4 +1,4 @@
-"""Paths that searches leave out: those in ``.gitignore`` files, and directories of generated files."""
+"""Decide which paths searches leave out: ignored files and directories of generated files."""
 
 from __future__ import annotations
 
@@ -24,23 +24,25 @@ COMMON_DIRECTORIES = frozenset(
 """Directories of dependencies, builds and caches, left out at any depth."""
 
 MAX_IGNORE_BYTES = 100_000
-"""Maximum number of bytes read from an ignore file; a longer one is noted."""
+"""Maximum number of bytes read from an ignore file; a note reports a longer file."""
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoreFile:
-    """A parsed ``.gitignore``. ``base`` is its directory relative to the root, ending in ``/`` or empty."""
+    """A parsed ``.gitignore``. ``base``: its directory relative to the root, empty or ending in ``/``."""
 
     base: str
     rules: GitIgnoreSpec
     mentions: re.Pattern[str]
-    """Matches every path that some rule matches. Most paths match none, so one search decides."""
+    """Pattern that matches every path that any rule matches. Most paths match no rule, so one search decides."""
     keeps: re.Pattern[str]
-    """Matches every path that some ``!`` line matches. If none does, the order of the rules does not matter."""
+    """Pattern that matches every path that any ``!`` line matches. For other paths, rule order is irrelevant."""
 
     def verdict(self, path: str) -> bool | None:
-        """Return True if ignored, False if kept by a ``!`` line, None if no rule matches. Directories end with
-        ``/``."""
+        """Return True if ``path`` is ignored, False if a ``!`` line keeps it, None if no rule matches it.
+
+        The path of a directory ends with ``/``.
+        """
         below = path[len(self.base) :]
         if not self.mentions.search(below):
             return None
@@ -48,9 +50,10 @@ class IgnoreFile:
 
 
 def parse_ignore_file(text: str, base: str) -> IgnoreFile:
-    """Parse a ``.gitignore``. Invalid patterns are skipped, as git does: one must not disable the others.
+    """Parse a ``.gitignore``. Like git, skip invalid patterns, so that they do not disable the valid ones.
 
-    ``simple``: the faster backends reject some patterns, and results must not depend on which are installed.
+    The backend is always ``simple``: faster backends reject some patterns, and the result must not depend on the
+    backends that are installed.
     """
     from pathspec import GitIgnoreSpec
 
@@ -71,7 +74,7 @@ def _any_of(patterns: Iterable[GitIgnoreSpecPattern]) -> re.Pattern[str]:
 
 
 def is_ignored(path: str, files: Sequence[IgnoreFile]) -> bool:
-    """Return whether ``path`` is ignored (directories end with ``/``); the deepest matching file decides."""
+    """Return whether ``path`` (ending in ``/`` for a directory) is ignored. The deepest file that matches decides."""
     for file in reversed(files):
         verdict = file.verdict(path)
         if verdict is not None:

@@ -1,8 +1,8 @@
 """Match glob patterns in linear space and polynomial time.
 
-``*`` and ``?`` stay within a name, ``**`` as a whole component crosses directories, ``[a-z]`` and ``[!a-z]`` are sets,
-``{a,b}`` are alternatives. Names are matched without backtracking: ``*a*a*a*b`` would take an ordinary expression
-exponential time.
+``*`` and ``?`` match within a name, and a component ``**`` matches any number of directories. ``[a-z]`` and ``[!a-z]``
+are character sets, ``{a,b}`` are alternatives. Names are matched without backtracking: an ordinary regular expression
+would take exponential time for ``*a*a*a*b``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from adapter.core.errors import ToolError
 MAX_PATTERN = 500
 """Maximum length of a glob, in characters."""
 MAX_ALTERNATIVES = 64
-"""Maximum number of alternatives that a glob's braces expand to."""
+"""Maximum number of alternatives after the braces of a glob are expanded."""
 
 _TOKEN = re.compile(r"\*+|\?|\[[!^]?\]?[^\]]*\]|\\.|.", re.DOTALL)
 
@@ -39,7 +39,7 @@ class GlobMatcher:
         self._last = _any_of(parts[-1] if parts else None for parts in self._alternatives)
 
     def matches(self, path: str) -> bool:
-        """Return whether the whole relative path matches."""
+        """Return whether the pattern matches the whole relative path."""
         names = self._folded(path).split("/")
         if self._last is not None and not self._last.fullmatch(names[-1]):
             return False  # the name alone rules out most paths
@@ -83,8 +83,11 @@ def _alternatives(pattern: str) -> list[str]:
 
 
 def _compile_name(part: str) -> re.Pattern[str]:
-    """Compile the pattern of one name. Each run between two ``*`` is matched at its first position and never again:
-    if the rest matches after a later position, it also matches after the first. So ``*`` never backtracks."""
+    """Compile the pattern of one name so that ``*`` never backtracks.
+
+    The text between two ``*`` is matched only at its first position: if the rest matches after a later position, it
+    also matches after the first.
+    """
     runs = [""]
     for match in _TOKEN.finditer(part):
         token = match[0]
@@ -113,7 +116,7 @@ def _compile_set(body: str) -> str:
 
 
 def _any_of(parts: Iterable[_Part]) -> _Part:
-    """Join several patterns into one; None if one of them matches any name."""
+    """Join the patterns of several components into one; None if one of them is ``**``."""
     patterns: list[str] = []
     for part in parts:
         if part is None:
@@ -123,7 +126,7 @@ def _any_of(parts: Iterable[_Part]) -> _Part:
 
 
 def _match_path(parts: Sequence[_Part], names: Sequence[str]) -> bool:
-    """Match components; ``reached`` holds the numbers of names that the parts so far can cover."""
+    """Return whether the parts match all names. ``reached``: the numbers of names that the parts so far can match."""
     reached = {0}
     for part in parts:
         if not reached:

@@ -1,4 +1,4 @@
-"""Validate paths and names before anything is opened."""
+"""Validate paths and names before they are opened."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _RESERVED = re.compile(
 Learn)."""
 _UNPORTABLE = re.compile(r'[<>:"|?*]')
 _SHORT_NAME = re.compile(r"git~\d+")
-"""Spellings that NTFS may use for ``.git`` in 8.3 names (git CVE-2019-1353)."""
+"""Pattern of the 8.3 names that NTFS may use for ``.git`` (git CVE-2019-1353)."""
 
 
 def check_path(path: str) -> None:
-    """Raise ToolError if ``path`` cannot be a path."""
+    """Raise ToolError if ``path`` is empty, too long, contains invalid characters or starts in the home folder."""
     if not path:
         raise ToolError("the path is empty; give a path relative to the workspace root, or '.' for the root itself")
     if "\0" in path:
@@ -58,7 +58,7 @@ def check_path(path: str) -> None:
 
 
 def check_creatable(name: str) -> None:
-    """Raise ToolError for names that are probably mistakes, or that Windows or macOS does not allow."""
+    """Raise ToolError if ``name`` is probably a mistake, or is not allowed on Windows or macOS."""
     if "\\" in name:
         raise ToolError(f"{escape_for_display(name)!r} contains a backslash; separate directories with '/'")
     if escape_for_display(name) != name:
@@ -78,7 +78,7 @@ def is_git(name: str) -> bool:
 
 
 def temp_name(name: str, suffix: str) -> str:
-    """Return the name of the temporary file next to ``name`` during a change."""
+    """Return the name of the temporary file that a change creates next to ``name``."""
     return f"{OWN_PREFIX}{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:16]}.{suffix}"
 
 
@@ -88,9 +88,9 @@ def is_own_temp_file(name: str) -> bool:
 
 
 def nearest_name(name: str, dirfd: int) -> str | None:
-    """Return the name in the directory that is most similar to ``name``."""
+    """Return the name in the directory that is most similar to ``name``; None if none is similar."""
     try:
-        own = os.open(".", os.O_RDONLY, dir_fd=dirfd)  # scanning moves a descriptor's position
+        own = os.open(".", os.O_RDONLY, dir_fd=dirfd)  # a scan moves the descriptor's position
         try:
             with os.scandir(own) as entries:
                 names = sorted(entry.name for entry in islice(entries, 2_000))

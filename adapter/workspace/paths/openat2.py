@@ -1,7 +1,7 @@
 """Open a path below a directory in one Linux system call that follows no link (openat2(2), Linux 5.6).
 
-The kernel checks each component as it resolves the path, so nothing can be swapped in between, and it takes a tenth of
-the time of a walk from Python. If the call is missing or meets a link, the caller walks.
+The kernel checks each component as it resolves the path, so no other process can swap a component in between. The call
+takes a tenth of the time of a walk in Python. If the call is missing or meets a link, the caller has to walk.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 _SYSTEM_CALL = 437
 _NO_MAGIC_LINKS, _NO_LINKS, _BENEATH = 0x02, 0x04, 0x08
 _TRIES = 8
-"""Attempts: the kernel returns EAGAIN if directories were moved during the walk."""
+"""Maximum number of attempts: the kernel returns EAGAIN if directories were moved during the call."""
 
 
 class _How(ctypes.Structure):
@@ -23,7 +23,7 @@ class _How(ctypes.Structure):
 
 
 def open_beneath(directory: int, path: str, flags: int) -> int | None:
-    """Open ``path`` (relative, without ``..``) below the open ``directory``; None if only a walk can decide."""
+    """Open ``path`` (relative, without ``..``) below the open ``directory``; None if a walk is needed."""
     if not is_available():
         return None
     call, how = _prepare_call(flags)
@@ -39,7 +39,7 @@ def open_beneath(directory: int, path: str, flags: int) -> int | None:
 
 @cache
 def is_available() -> bool:
-    """Return whether the kernel has openat2 and permits it; some containers do not."""
+    """Return whether the kernel has openat2 and permits it; some containers forbid it."""
     if not sys.platform.startswith("linux"):
         return False
     call, how = _prepare_call(os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

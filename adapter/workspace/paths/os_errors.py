@@ -1,4 +1,4 @@
-"""Convert errors of the operating system to messages that a model or user can act on."""
+"""Convert operating system errors to messages that include the next step for a model or user."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _REASONS: dict[int, tuple[str, str]] = {
 }
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""Errors for storage that is full."""
+"""Error numbers that mean that the storage is full."""
 
 
 def explain_os_error(error: OSError, consequence: str) -> ToolError:
@@ -43,7 +43,7 @@ def explain_os_error(error: OSError, consequence: str) -> ToolError:
 
 @contextmanager
 def os_errors_as_tool_errors(consequence: str) -> Iterator[None]:
-    """Convert an OSError of the body to a ToolError that states ``consequence``."""
+    """Convert an OSError raised in the ``with`` body to a ToolError that states ``consequence``."""
     try:
         yield
     except OSError as error:
@@ -52,7 +52,7 @@ def os_errors_as_tool_errors(consequence: str) -> Iterator[None]:
 
 @contextmanager
 def memory_errors_as_tool_errors(subject: str) -> Iterator[None]:
-    """Convert running out of memory or stack in the body to a ToolError."""
+    """Convert a MemoryError or RecursionError raised in the ``with`` body to a ToolError about ``subject``."""
     try:
         yield
     except (MemoryError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""A path resolved to a directory descriptor and a name, and functions to open it safely."""
+"""Represent a path as a directory descriptor and a name, and open it safely."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ OPEN_FILE = (
     | getattr(os, "O_CLOEXEC", 0)
 )
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-"""Flags that a system lacks are left out, so that this module can be imported there; `WorkspaceRoot` reports the
-lack."""
+"""Flags to create a file. Flags that the system lacks are left out, so that this module can be imported there;
+`WorkspaceRoot` reports the lack."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPath:
     """The target of a path: ``name`` in the open directory ``dirfd``, valid inside the ``with``.
 
-    ``status`` is that of the name itself, links not followed; None if nothing is there. ``dirfd`` is -1 if a parent
-    does not exist yet. ``parts`` are the components below the root, for messages and comparisons; the root is ``()``
-    with the name ``.``.
+    ``status``: status of the name, without following a link; None if the name does not exist. ``dirfd`` is -1 if a
+    parent does not exist yet. ``parts``: components below the root, for messages and comparisons. The root has the
+    parts ``()`` and the name ``.``.
     """
 
     dirfd: int
@@ -66,7 +66,7 @@ def closing_descriptor(descriptor: int) -> Iterator[int]:
 
 @contextmanager
 def open_regular(resolved: ResolvedPath) -> Iterator[int]:
-    """Open a regular file for reading; never blocks on a FIFO or a device."""
+    """Open a regular file for reading, without ever blocking on a FIFO or device."""
     with closing_descriptor(regular_descriptor(resolved)) as descriptor:
         yield descriptor
 
@@ -91,7 +91,7 @@ def regular_descriptor(resolved: ResolvedPath) -> int:
 
 
 def open_child_directory(name: str, dirfd: int) -> int:
-    """Open the directory ``name`` in ``dirfd``. A link swapped in is not followed."""
+    """Open the directory ``name`` in ``dirfd``, without following a link that has replaced it."""
     try:
         return os.open(name, OPEN_DIRECTORY, dir_fd=dirfd)
     except NotADirectoryError:
@@ -99,7 +99,7 @@ def open_child_directory(name: str, dirfd: int) -> int:
 
 
 def require_existing(resolved: ResolvedPath) -> None:
-    """Raise ToolError if nothing exists there, with the nearest existing name."""
+    """Raise ToolError if the path does not exist. The message has the nearest existing name."""
     if resolved.status is None:
         raise ToolError(missing_sentence(resolved))
 
@@ -115,9 +115,9 @@ def missing_sentence(resolved: ResolvedPath) -> str:
 
 
 def check_directory_writable(dirfd: int, parts: tuple[str, ...]) -> None:
-    """Raise ToolError if the open directory that holds ``parts`` is read-only.
+    """Raise ToolError if the open directory that contains ``parts`` is read-only.
 
-    Checks the owner's mode bit, which also holds for root, who may write anywhere.
+    Only the owner's mode bit is checked, so that a read-only directory is also respected for root.
     """
     if not os.fstat(dirfd).st_mode & stat.S_IWUSR:
         raise ToolError(

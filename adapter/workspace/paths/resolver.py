@@ -1,8 +1,9 @@
 """Resolve paths from models to descriptors, confined to the workspace root.
 
-A path that is checked and then opened by name can be swapped in between. So the resolver walks a path one component at
-a time, on descriptors of the directories already entered, and returns a directory descriptor and a last name for all
-further work. Where the kernel can do the same in one call and meets no link, the kernel does it.
+If a path is checked and then opened by name, another process can replace it in between. So the resolver walks a path
+one component at a time, on descriptors of the directories already entered. It returns a directory descriptor and a
+last name, with which callers do everything else. If the kernel can resolve the path in one call without meeting a
+link, the resolver uses that call.
 
 Symbolic links are followed while they stay inside the root. ``..`` returns to the directory the walk came from.
 Absolute paths are accepted if they are below the root, compared by components.
@@ -33,20 +34,20 @@ from adapter.workspace.paths.resolved_path import (
 )
 
 MAX_LINKS = 40
-"""Links followed in one path, as in Linux."""
+"""Maximum number of links followed in one path, as in Linux."""
 MAX_DEPTH = 100
-"""Maximum number of directories in a path; bounds the descriptors held by a walk."""
+"""Maximum number of directories in a path, each of which a walk keeps open."""
 
 Parents: TypeAlias = Literal["exist", "imagine", "make"]
 """Treatment of missing parent directories: reject them, pretend they exist (to preview a write), or create them."""
 
 
 class RootGoneError(ToolError):
-    """The workspace directory itself was moved or replaced: no statement about a path in it."""
+    """Raised if the workspace directory was moved or replaced, so that its paths cannot be resolved."""
 
 
 class WorkspaceRoot:
-    """An open workspace directory. Close it, or use it in a ``with``."""
+    """An open workspace directory. Close it, or use it in a ``with`` statement."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         if os.open not in os.supports_dir_fd or os.stat not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
@@ -58,7 +59,7 @@ class WorkspaceRoot:
             raise UsageError("the workspace path is empty; give a directory, or '.' for the current one")
         spelling = os.path.abspath(os.fspath(path))  # noqa: PTH100 - keeps links
         self.path = os.path.realpath(spelling)
-        """For display; never opened by name after this."""
+        """Real path for display; never opened by name after this line."""
         self._spellings = tuple(tuple(_split(each)) for each in dict.fromkeys((spelling, self.path)))
         self._fd = -1
         try:
@@ -88,11 +89,11 @@ class WorkspaceRoot:
     def locate(
         self, path: str, *, follow: bool = True, write: bool = False, parents: Parents = "exist"
     ) -> Iterator[ResolvedPath]:
-        """Resolve ``path``. The last name need not exist: then ``status`` is None.
+        """Resolve ``path``. The last name need not exist; if it does not, ``status`` is None.
 
         ``follow``: follow a link in the last name. ``write``: also reject the root, ``.git``, read-only directories
         and names that should not be created. Directories created by ``parents="make"`` are removed if the body
-        fails. Raises ToolError for a path that is outside or missing.
+        fails. Raises ToolError if the path is outside the root or its directory does not exist.
         """
         self._check_still_there()
         walk = _Walk(self, path, parents)
@@ -109,7 +110,7 @@ class WorkspaceRoot:
 
     @contextmanager
     def open_file(self, path: str) -> Iterator[tuple[int, ResolvedPath]]:
-        """Open the regular file ``path`` for reading. Raises ToolError for anything else."""
+        """Open the regular file ``path`` for reading. Raises ToolError if it is not a regular file."""
         self._check_still_there()
         walk = _Walk(self, path, "exist")
         try:
@@ -121,7 +122,7 @@ class WorkspaceRoot:
 
     @contextmanager
     def open_directory(self, path: str) -> Iterator[tuple[int, ResolvedPath]]:
-        """Open the directory ``path``. Raises ToolError for anything else."""
+        """Open the directory ``path``. Raises ToolError if it is not a directory."""
         with self.locate(path) as resolved:
             require_existing(resolved)
             if not resolved.is_directory:
@@ -132,7 +133,7 @@ class WorkspaceRoot:
                 yield descriptor, resolved
 
     def components(self, path: str) -> tuple[str, ...]:
-        """Split ``path`` into components below the root. Raises ToolError for an absolute path outside it."""
+        """Split ``path`` into components below the root. Raises ToolError if it is absolute and outside the root."""
         parts = tuple(_split(path))
         if not path.startswith("/"):
             return parts
@@ -146,14 +147,14 @@ class WorkspaceRoot:
         return self._identity[1]
 
     def hide(self, path: str) -> None:
-        """Hide the directory ``path`` (a real path) from tools, if it is below the root."""
+        """Hide a directory from tools if it is below the root. ``path``: its real path."""
         own, parts = _split(self.path), _split(path)
         if parts[: len(own)] == own:
             self._hidden = tuple(parts[len(own) :])
 
     @property
     def hidden(self) -> str | None:
-        """The hidden directory, relative to the root."""
+        """The hidden directory, relative to the root; None if no directory is hidden."""
         return "/".join(self._hidden) or None
 
     def is_hidden(self, parts: tuple[str, ...]) -> bool:
@@ -185,7 +186,7 @@ class WorkspaceRoot:
 
 
 class _Walk:
-    """The resolution of one path. Holds the root's descriptor and one for each directory entered."""
+    """Resolves one path. Keeps descriptors of the root and of each directory entered."""
 
     def __init__(self, root: WorkspaceRoot, path: str, parents: Parents) -> None:
         check_path(path)
@@ -202,7 +203,7 @@ class _Walk:
         return self._resolve_in_kernel(follow) or self._walk(follow)
 
     def _resolve_in_kernel(self, follow: bool) -> ResolvedPath | None:
-        """Resolve with one system call, with the result of a walk; None if a walk is needed."""
+        """Resolve with one system call and return the result that a walk would return; None if a walk is needed."""
         *parents, name = self._pending or ("",)
         if not parents or ".." in self._pending or len(parents) > MAX_DEPTH:
             return None
@@ -244,14 +245,14 @@ class _Walk:
         return self._resolve_directory()
 
     def undo(self) -> None:
-        """Remove the directories created on the way, unless something was added to them."""
+        """Remove the directories that the walk created, unless files were added to them."""
         for parent, name in reversed(self._made):
             with suppress(OSError):
                 os.rmdir(name, dir_fd=parent)
 
     def close(self) -> None:
         while len(self._open) > 1:
-            with suppress(OSError):  # it is closed even then; the others remain
+            with suppress(OSError):  # the descriptor is closed even then, and the rest must be closed too
                 os.close(self._open.pop())
 
     def _status(self, name: str) -> os.stat_result | None:
@@ -319,7 +320,7 @@ class _Walk:
             raise _not_for_tools(self._path)
 
     def _resolve_directory(self) -> ResolvedPath:
-        """Resolve a path that ends in ``..``, ``.`` or a link to a directory above: the directory entered last."""
+        """Return the directory entered last, for a path that ends in ``..``, ``.`` or a link to a parent directory."""
         if not self._names:
             return ResolvedPath(self._open[-1], ".", (), os.fstat(self._open[-1]))
         status = os.fstat(self._open[-1])

@@ -14,15 +14,15 @@ from adapter.workspace.paths.resolved_path import NEW_FILE, OPEN_FILE, closing_d
 CHUNK_BYTES = 1024 * 1024
 """Number of bytes copied at a time."""
 MAX_HASHED_BYTES = 16 * 1024 * 1024
-"""Maximum size of a file compared by hash; larger ones are compared by size and modification time."""
+"""Maximum size of a file compared by hash; larger files are compared by size and modification time."""
 NO_HARD_LINKS = {errno.EPERM, errno.EXDEV, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 ACCESS_LIST = "system.posix_acl_access"
 _OF_CONTENT = {"security.capability", "security.ima", "security.evm"}
-"""Attributes that vouch for a file's content; the system drops them on a write as well."""
+"""Attributes that depend on a file's content. They are not copied; the system too drops them on a write."""
 
 
 def status_of(name: str, dirfd: int) -> os.stat_result | None:
-    """Return the status of the name itself, links not followed; None if nothing is there."""
+    """Return the status of the name, without following a link; None if it does not exist."""
     try:
         return os.stat(name, dir_fd=dirfd, follow_symlinks=False)
     except FileNotFoundError:
@@ -30,7 +30,7 @@ def status_of(name: str, dirfd: int) -> os.stat_result | None:
 
 
 def names_in(dirfd: int) -> list[str]:
-    """Return the names in an open directory, sorted."""
+    """Return the sorted names in an open directory."""
     with os.scandir(dirfd) as scan:
         return sorted(entry.name for entry in scan)
 
@@ -44,7 +44,7 @@ def read_file(name: str, dirfd: int) -> bytes:
 
 
 def fingerprint(name: str, dirfd: int) -> str | None:
-    """Return a string that identifies the content; None if nothing is there. A tree is listed, not read."""
+    """Return a string that identifies the content; None if the name does not exist. A tree is listed, not read."""
     status = status_of(name, dirfd)
     if status is None:
         return None
@@ -56,12 +56,12 @@ def fingerprint(name: str, dirfd: int) -> str | None:
 
 
 def fingerprint_of(data: bytes) -> str:
-    """Return the fingerprint of a file with this content."""
+    """Return the fingerprint of a file with the content ``data``."""
     return "file:" + hashlib.sha256(data).hexdigest()
 
 
 def _lines(name: str, dirfd: int, prefix: str) -> list[str]:
-    """Return one line per entry of a directory, in a fixed order."""
+    """Return one line for each entry of a directory tree, in a fixed order."""
     lines: list[str] = []
     with closing_descriptor(open_child_directory(name, dirfd)) as descriptor:
         for child in names_in(descriptor):
@@ -81,7 +81,7 @@ def _looks(name: str, dirfd: int, status: os.stat_result) -> str:
 
 
 def size_of(name: str, dirfd: int) -> int:
-    """Return the total size of the regular files, in bytes."""
+    """Return the total size of the regular files in ``name``, in bytes."""
     status = os.stat(name, dir_fd=dirfd, follow_symlinks=False)
     if not stat.S_ISDIR(status.st_mode):
         return status.st_size if stat.S_ISREG(status.st_mode) else 0
@@ -90,7 +90,7 @@ def size_of(name: str, dirfd: int) -> int:
 
 
 def remove(name: str, dirfd: int) -> int:
-    """Remove ``name`` of any type, if it exists. Returns the number of entries that a directory held."""
+    """Remove ``name``, which may have any type or not exist. Returns the number of entries in a directory."""
     status = status_of(name, dirfd)
     if status is None:
         return 0
@@ -117,7 +117,7 @@ def _remove_directory(name: str, dirfd: int) -> int:
 
 
 def count(name: str, dirfd: int) -> int:
-    """Return the number of entries in the directory ``name``; 0 for anything else."""
+    """Return the number of entries in the directory ``name``; 0 if it is not a directory."""
     status = os.stat(name, dir_fd=dirfd, follow_symlinks=False)
     if not stat.S_ISDIR(status.st_mode):
         return 0
@@ -126,9 +126,9 @@ def count(name: str, dirfd: int) -> int:
 
 
 def clone(name: str, dirfd: int, copy: str, copy_dirfd: int) -> None:
-    """Copy content, mode and times of ``name`` to ``copy``, links as links; files by hard link where possible.
+    """Copy the content, mode and times of ``name`` to ``copy``; links as links, files as hard links if possible.
 
-    For copies that live only until one of the two is removed. Sockets and devices are left out.
+    Because of the hard links, remove either ``name`` or ``copy`` soon. Sockets and devices are left out.
     """
     status = os.stat(name, dir_fd=dirfd, follow_symlinks=False)
     if stat.S_ISDIR(status.st_mode):
@@ -178,7 +178,7 @@ def _adopt(descriptor: int, status: os.stat_result) -> None:
 
 
 def attributes_of(descriptor: int) -> dict[str, bytes]:
-    """Return the extended attributes of an open file, including access lists; empty if the system has none."""
+    """Return the extended attributes of an open file, including access lists; empty if the system lacks them."""
     if not hasattr(os, "listxattr"):
         return {}
     found: dict[str, bytes] = {}
@@ -196,9 +196,9 @@ def attributes(name: str, dirfd: int) -> dict[str, bytes]:
 
 
 def adopt_attributes(descriptor: int, old: Mapping[str, bytes]) -> None:
-    """Set these extended attributes on the open file, and drop an access list inherited from its directory.
+    """Set the extended attributes ``old`` on the open file, and drop an access list inherited from its directory.
 
-    Raises OSError for user attributes and access lists; system attributes are set where permitted.
+    Raises OSError if a user attribute or access list cannot be set; system attributes are set if permitted.
     """
     if ACCESS_LIST not in old and ACCESS_LIST in attributes_of(descriptor):
         os.removexattr(descriptor, ACCESS_LIST)
@@ -213,7 +213,7 @@ def adopt_attributes(descriptor: int, old: Mapping[str, bytes]) -> None:
 
 
 def adopt_owner(descriptor: int, old: os.stat_result) -> None:
-    """Set the owner of the open file to that of ``old``, where permitted."""
+    """Set the owner of the open file to the owner of ``old``, if permitted."""
     new = os.fstat(descriptor)
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
         with suppress(PermissionError):
@@ -227,10 +227,10 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def rename_to_free(name: str, dirfd: int, new: str, new_dirfd: int) -> None:
-    """Rename without overwriting a file that has appeared at ``new``.
+    """Rename ``name`` to ``new`` without overwriting a file that has appeared there.
 
-    Unlike rename, a hard link fails if the name is taken; a directory replaces at most an empty directory. If killed
-    in between, both names are the same file.
+    A file is hard linked and then unlinked, because a hard link fails if the name is taken. If the process is killed in
+    between, both names are the same file. A directory is renamed, which replaces at most an empty directory.
     """
     fds = {"src_dir_fd": dirfd, "dst_dir_fd": new_dirfd}
     status = os.stat(name, dir_fd=dirfd, follow_symlinks=False)

@@ -21,20 +21,20 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 @dataclass(frozen=True, slots=True)
 class WalkLimits:
     entries: int = 200_000
-    """Maximum number of entries in a walk; names that ``accept_name`` rejects do not count."""
+    """Maximum number of entries in a walk, without the names that ``accept_name`` rejects."""
     names: int = 2_000_000
     """Maximum number of names read from one directory."""
     depth: int = 64
     """Maximum number of directory levels."""
     seconds: float = 10.0
-    """Maximum duration of a walk; entries found until then are kept."""
+    """Maximum duration of a walk; the entries found by then are kept."""
 
 
-class Node(NamedTuple):  # created for every entry of a tree: three times as fast as a frozen dataclass
-    """An entry below the start of a walk. ``dirfd`` and ``name`` are valid until the next entry.
+class Node(NamedTuple):  # made for every entry of a tree: three times as fast as a frozen dataclass
+    """An entry found by a walk. ``dirfd`` and ``name`` are valid until the next entry.
 
-    ``path`` is relative to the start, whose direct entries have ``depth`` 1. An entry that is neither a directory nor
-    a regular file is a link, pipe, socket or device.
+    ``path``: path relative to the start of the walk. ``depth``: 1 for direct entries of the start. An entry that is
+    neither a directory nor a regular file is a link, pipe, socket or device.
     """
 
     dirfd: int
@@ -49,12 +49,12 @@ class Node(NamedTuple):  # created for every entry of a tree: three times as fas
         return os.stat(self.name, dir_fd=self.dirfd, follow_symlinks=False)
 
     def resolve(self, above: tuple[str, ...]) -> ResolvedPath:
-        """Return the node as a path below the root, with its current status."""
+        """Return the node as a path below the root, with its current status. ``above``: components of the start."""
         return ResolvedPath(self.dirfd, self.name, (*above, *self.path.split("/")), self.status())
 
 
 _Entry: TypeAlias = tuple[str, bool, bool]
-"""Name, is a directory, is a regular file."""
+"""The name of an entry, whether it is a directory, and whether it is a regular file."""
 
 
 @dataclass(slots=True)
@@ -66,12 +66,12 @@ class _Level:
 
 
 class Walk:
-    """Iterate over the nodes below ``start``: parents before children, names sorted. With ``directories_first``,
-    directories come before files and names are sorted without case.
+    """Iterates over the nodes below ``start``: parents before children, names sorted.
 
-    ``depth`` limits the levels. ``skip``: names of directories to leave out. ``gitignore``: apply the ignore files
-    from the root down. ``ignore``: leave out matching names and paths. ``accept_name`` filters the names of entries
-    other than directories. ``notes`` lists the limits that ended the walk early.
+    ``directories_first``: sort directories before files, and names without case. ``depth``: maximum number of levels.
+    ``skip``: names of directories to leave out. ``gitignore``: apply the ignore files from the root down. ``ignore``:
+    patterns of names and paths to leave out. ``accept_name``: filter for the names of entries that are not directories.
+    ``notes`` lists the limits that ended the walk early.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class Walk:
         return sorted(found)
 
     def _filter(self, entries: Sequence[_Entry], prefix: str, rules: Sequence[IgnoreFile]) -> list[_Entry]:
-        """Drop the entries of one directory that are hidden, skipped or ignored."""
+        """Return the entries of a directory without those that are hidden, skipped or ignored."""
         above = self._below_root(prefix)
         kept: list[_Entry] = []
         for entry in entries:
@@ -211,14 +211,14 @@ def _anything(_: str) -> bool:
 
 
 def files_below(root: WorkspaceRoot, start: str = ".", limit: int = 1_000) -> list[str]:
-    """Return the root-relative paths of at most ``limit`` files below ``start``: hidden files included, links not."""
+    """Return the paths below the root of at most ``limit`` files below ``start``, including hidden files, not links."""
     walk = Walk(root, start)
     found = (node for node in walk if node.is_file)
     return ["/".join((*walk.parts, node.path)) for node in islice(found, limit)]
 
 
 def _ignore_files(descriptor: int, base: str, notes: list[str]) -> list[IgnoreFile]:
-    """Parse the ``.gitignore`` of an open directory, if it has a readable one."""
+    """Parse the ``.gitignore`` of an open directory; empty if it has no readable one."""
     try:
         status = os.stat(".gitignore", dir_fd=descriptor, follow_symlinks=False)
         with open_regular(ResolvedPath(descriptor, ".gitignore", (".gitignore",), status)) as file:

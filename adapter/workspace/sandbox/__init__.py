@@ -1,4 +1,4 @@
-"""Run programs: confined, supervised, and terminated together with all their descendants."""
+"""Run programs in a sandbox, and terminate them together with all their descendants."""
 
 __all__ = [
     "background",

@@ -1,4 +1,4 @@
-"""Background commands: they run while the conversation continues, with bounded output until it is read."""
+"""Run commands in the background while the conversation continues. Their unread output is limited in size."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Running:
         self.stdout, self.stderr = UnreadOutput(), UnreadOutput()
         self._command = ChildProcess(job, directory, self.stdout.add, self.stderr.add)
         self._is_killed = False
-        # A daemon thread, so that the interpreter can exit, which ends the command.
+        # A daemon thread does not keep the interpreter from exiting, and the exit ends the command.
         self._thread = threading.Thread(target=self._run, name=f"adapter: {command[:40]}", daemon=True)
         self._thread.start()
 
@@ -70,7 +70,7 @@ class _Running:
 
 
 class BackgroundCommands:
-    """The background commands of one workspace, by id (``shell_1``, ``shell_2``, ...). Safe to use from any thread."""
+    """The background commands of one workspace by id: ``shell_1``, ``shell_2`` and so on. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -80,7 +80,7 @@ class BackgroundCommands:
     def start(
         self, root: WorkspaceRoot, operation: StartCommand, confinement: ActiveSandbox = UNCONFINED
     ) -> CommandStarted:
-        """Start a command. Raises ToolError for a missing directory, or if too many commands are running."""
+        """Start a command. Raises ToolError if its directory is missing or too many commands are running."""
         with self._lock:
             running = [id for id, each in self._commands.items() if each.status == "running"]
             if len(running) >= MAX_RUNNING:
@@ -102,14 +102,14 @@ class BackgroundCommands:
         return CommandStarted(id, operation.command)
 
     def read(self, operation: ReadCommandOutput) -> CommandOutputDelta:
-        """Return the output since the last read. Raises ToolError for an invalid filter."""
+        """Return the output since the last read. Raises ToolError if the filter is invalid or too slow."""
         from adapter.core.text.safe_regex import compile_pattern, search_with_limits
 
         pattern = compile_pattern(operation.filter) if operation.filter else None
         command = self._commands.get(operation.id)
         if command is None:
             return CommandOutputDelta(operation.id, "", "", "not_found", notes=(self._ids(),))
-        status = command.status  # before the output, so that nothing printed until the end is missed
+        status = command.status  # read before the output, so that no final output is missed
         texts = [
             stream.take(is_final=status != "running", whole_lines=pattern is not None)
             for stream in (command.stdout, command.stderr)
@@ -126,7 +126,7 @@ class BackgroundCommands:
                 ]
             except TimeoutError:
                 raise ToolError(f"the filter {operation.filter!r} takes too long; use a simpler one") from None
-        if status == "running":  # while its output was read; it may have ended since
+        if status == "running":  # it may have ended since, but the output may be incomplete
             return CommandOutputDelta(operation.id, texts[0], texts[1], status)
         return CommandOutputDelta(operation.id, texts[0], texts[1], status, command.exit_code, command.notes)
 

@@ -1,8 +1,8 @@
-"""Build bubblewrap command lines: the program sees its own file system, which contains only granted paths.
+"""Build bubblewrap command lines that give a program a separate file system with only the granted paths.
 
-Everything else does not exist, rather than being forbidden: the rest of the home folder, other processes, sockets of
-other users, the network. ``--new-session`` is not used, since the supervisor already starts a session without a
-terminal, nor ``--die-with-parent``, since the supervisor ends and counts remaining processes.
+The rest of the home folder, other processes, other users' sockets and the network do not exist for the program. Two
+options are not needed: ``--new-session``, because the supervisor already starts a session without a terminal, and
+``--die-with-parent``, because the supervisor ends and counts remaining processes.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from adapter.workspace.paths.resolved_path import OPEN_DIRECTORY
 from adapter.workspace.sandbox.toolchains import is_below, outermost
 
 SYSTEM_BINARY = "/usr/bin/bwrap"
-"""Preferred: where AppArmor restricts user namespaces, only this path may create them."""
+"""The preferred binary: where AppArmor restricts user namespaces, only a program at this path may create them."""
 STAT = "/usr/bin/stat"
 CHANGED = "the workspace changed while the command was being started; nothing was run. Try again"
 MAX_HIDDEN = 1_000
-"""Maximum number of paths that rules hide from a command; each is a mount."""
+"""Maximum number of paths that rules hide from a command. Each needs a mount."""
 
 
 @dataclass(frozen=True, slots=True)
 class MountView:
-    """The visible file system. All paths are absolute; a listed path may be missing."""
+    """The file system that a program sees. All paths are absolute, and may be missing."""
 
     workspace: str
     read: tuple[str, ...]
     private: tuple[tuple[str, str], ...]
-    """Folders of this session that replace others: (source, path)."""
+    """Pairs (source, path): the session's folder ``source`` appears at ``path``."""
     write: tuple[str, ...] = ()
     frozen: tuple[tuple[str, str], ...] = ()
     """Read-only paths in the workspace, each with its identity (``device:inode``)."""
     pinned: tuple[tuple[str, str], ...] = ()
-    """Folders in the workspace that may be changed, but not moved or removed, outer ones first; as ``frozen``."""
+    """Folders in the workspace that may be changed but not moved or removed, outermost first, with their identities."""
     hidden: tuple[str, ...] = ()
-    """Paths that appear empty."""
+    """Paths that the program sees as empty."""
     network: bool = False
 
 
 def find_bwrap(environment: Mapping[str, str], writable: Sequence[str] = ()) -> tuple[str | None, tuple[str, ...]]:
-    """Return the path of bwrap, and the candidates on PATH rejected because they could have been planted.
+    """Return the path of bwrap, and the candidates on PATH that were rejected because a model could have written them.
 
     ``writable``: folders in which a model can write. Relative folders of PATH are skipped.
     """
@@ -61,14 +61,14 @@ def find_bwrap(environment: Mapping[str, str], writable: Sequence[str] = ()) -> 
 
 
 def _is_trusted(path: str, writable: Sequence[str]) -> bool:
-    """Return whether only root and the user can change ``path``, its folders, and every link on the way."""
+    """Return whether only root and the user can change ``path``, its parent folders, and every link in it."""
     owners = {0, os.geteuid()}
     real = os.path.realpath(path)
     unshared = {real, os.path.dirname(real), os.path.realpath(os.path.dirname(path))}  # noqa: PTH120
     for each in _lookup_steps(path):
         status = os.lstat(each)
         is_shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not stat.S_ISLNK(status.st_mode)
-        # Folders above may be sticky, such as /tmp: only an entry's owner can replace it there.
+        # Parent folders may be sticky, such as /tmp: there, only the owner of an entry can replace it.
         is_safe = not is_shared or (status.st_mode & stat.S_ISVTX and each not in unshared)
         if status.st_uid not in owners or not is_safe or any(is_below(each, folder) for folder in writable):
             return False
@@ -89,7 +89,7 @@ def _lookup_steps(path: str) -> Iterator[str]:
 
 
 def bwrap_argv(binary: str, view: MountView, argv: Sequence[str], directory: str) -> list[str]:
-    """Return the command line that runs ``argv`` in ``directory`` under the bwrap ``binary``, seeing only ``view``."""
+    """Return the command line with which the bwrap ``binary`` runs ``argv`` in ``directory`` and shows it ``view``."""
     read = [path for path in view.read if not _is_covered_by_read(path, view)]
     sources = {path: ["--ro-bind-try", path, path] for path in read}
     sources |= {path: ["--symlink", os.readlink(path), path] for path in read if os.path.islink(path)}  # noqa: PTH114, PTH115
@@ -117,8 +117,10 @@ def bwrap_argv(binary: str, view: MountView, argv: Sequence[str], directory: str
 
 
 def _guard_mounts(mounted: Sequence[tuple[str, str]]) -> list[str]:
-    """Return a command prefix that runs the program only if each mount is the original file: another command may
-    have replaced it meanwhile by a link out of the workspace, which bubblewrap follows."""
+    """Return a command prefix that runs the program only if each mounted path is still the original file.
+
+    Another command may have replaced the file with a link out of the workspace, which bubblewrap follows.
+    """
     if not mounted:
         return []
     paths = shlex.join(path for path, _ in mounted)
@@ -129,7 +131,7 @@ def _guard_mounts(mounted: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def identity_below(folder: str, path: str) -> str | None:
-    """Return ``device:inode`` of ``path`` below ``folder``; None if it is missing or a link is on the way."""
+    """Return ``device:inode`` of ``path`` below ``folder``; None if it is missing or a component is a link."""
     descriptor = os.open(folder, OPEN_DIRECTORY)
     try:
         for name in PurePosixPath(path).relative_to(folder).parts:
@@ -145,7 +147,7 @@ def identity_below(folder: str, path: str) -> str | None:
 
 
 def _is_covered_by_read(path: str, view: MountView) -> bool:
-    """Return whether a readable folder contains ``path``, with no private folder in between."""
+    """Return whether the nearest mounted folder that contains ``path`` is a readable one, not a private one."""
     covers = {*view.read, *(private for _, private in view.private)} - {path}
     nearest = max((cover for cover in covers if is_below(path, cover)), key=len, default=None)
     return nearest in view.read

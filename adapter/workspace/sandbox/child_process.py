@@ -1,10 +1,10 @@
-"""Run a program and its descendants in a session of their own, without stdin and secrets, and end them in time.
+"""Run a program in a new session, without stdin and secrets, and end it together with its descendants.
 
-Guarantees: when `ChildProcess.close` returns, the program and its descendants are gone, on Linux including those that
-created a session, forked twice or ignore signals; the same happens when this process ends in any way. Memory is
-bounded by the sinks, and no credential of the environment is passed on. Not guaranteed: without a sandbox
-(`adapter.workspace.sandbox.sandbox`), a program can read and write wherever the user can, and use running daemons. On
-systems other than Linux, processes that leave the program's process group outlive it.
+When `ChildProcess.close` returns or this process ends in any way, the program and its descendants have ended. On Linux,
+this includes descendants that created a session, forked twice or ignore signals; on other systems, processes that leave
+the program's process group survive. The sinks limit the memory for output. No credential of the environment is passed
+on. Without a sandbox (`adapter.workspace.sandbox.sandbox`), a program can read and write every file that the user can,
+and use running daemons.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from adapter.workspace.paths.os_errors import explain_os_error
 from adapter.workspace.sandbox import supervisor
 
 MAX_PROCESSES = 1_000
-"""Maximum number of processes of a command at a time; more is a fork bomb."""
+"""Maximum number of processes of a command at a time. A command with more is ended as a fork bomb."""
 GRACE_S = 2.0
 """Time between SIGTERM and SIGKILL, in seconds."""
 _READ_BYTES = 131_072
 _PIPE_BYTES = 262_144
-"""Larger than the default 64 KB, to need fewer reads; a much larger pipe falls out of the cache."""
+"""Size of the output pipe. It needs fewer reads than the default of 64 KB, and still fits in the processor's cache."""
 _LAST_READS = 64
-"""Maximum number of reads after the end, in case a process that could not be ended keeps printing."""
+"""Maximum number of reads after the end of the command: a process that could not be ended may keep printing."""
 _F_SETPIPE_SZ = 1031
 _WAIT_S = 1.0
 _TOKEN = "ADAPTER_COMMAND"
-"""Environment variable that identifies the processes of a killed supervisor."""
+"""Environment variable by which to find the processes of a supervisor that was killed."""
 
 _PASSED_ON = frozenset(
     {
@@ -49,7 +49,7 @@ _PASSED_ON = frozenset(
         *("JAVA_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"),
     }
 )
-"""Environment variables passed on, in addition to LC_*; all others are dropped."""
+"""Environment variables that a program gets, in addition to ``LC_*``. All others are removed."""
 _QUIET = {
     "TERM": "dumb",
     "NO_COLOR": "1",
@@ -58,13 +58,13 @@ _QUIET = {
     "GIT_TERMINAL_PROMPT": "0",
     "PYTHONUNBUFFERED": "1",
 }
-"""Disables prompts, pagers and colors: no user is there to answer."""
+"""Environment variables that disable prompts, pagers and colors, because no user can answer."""
 
 Sink = Callable[[bytes], object]
 
 
 def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment for a program: an allow-list, without names that look like secrets."""
+    """Return the environment for a program: the allowed variables whose names do not look like those of secrets."""
     passed = {
         name: value
         for name, value in environment.items()
@@ -75,21 +75,21 @@ def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ProcessExit:
-    """The end of a command."""
+    """The result of a command that has ended."""
 
     exit_code: int | None
-    """As in a shell: 128 + signal if killed; None if we stopped it."""
+    """Exit status as in a shell: 128 + signal if a signal killed the program; None if this package ended it."""
     left: int = 0
-    """Number of processes that it left behind, which were killed."""
+    """Number of processes that were still running after the program, and were killed."""
     reason: Literal["", "stopped", "multiplied", "lost"] = ""
-    """Why it was ended, if it was: stopped by us, a fork bomb, or its supervisor was killed."""
+    """Why the command was ended: stopped by this package, a fork bomb, or a killed supervisor. Empty if it was not."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
-    """A program to run and the rights it gives up first; see `adapter.workspace.sandbox.supervisor`.
+    """A program to run, and the rights it gives up before. See `adapter.workspace.sandbox.supervisor`.
 
-    ``environment``: changes to the scrubbed environment, None removes a variable.
+    ``environment``: variables to set in the scrubbed environment, or to remove if the value is None.
     """
 
     argv: Sequence[str]
@@ -100,10 +100,11 @@ class ProcessSpec:
 
 
 class ChildProcess:
-    """A running program, started in the open directory ``directory``. Close it, or use it in a ``with``.
+    """A program running in the open directory ``directory``. Close it, or use it in a ``with`` statement.
 
-    ``sinks`` receive the output, in the waiting thread: one for stdout and stderr interleaved, or one for each. Raises
-    OSError if no process can be started, ToolError for a NUL; `wait` raises ToolError if the program cannot be started.
+    ``sinks``: functions that `wait` calls with output, one for stdout and stderr interleaved or one for each. Raises
+    OSError if no process can be started, ToolError if an argument contains a NUL. `wait` raises ToolError if the
+    program cannot be started.
     """
 
     def __init__(self, job: ProcessSpec, directory: int, *sinks: Sink) -> None:
@@ -115,7 +116,7 @@ class ChildProcess:
         self._received = b""
         environment = scrub_environment(os.environ)
         with ExitStack() as ours, ExitStack() as theirs:
-            # Any failure or interrupt here closes our ends, which ends the supervisor.
+            # After any failure or interrupt, closing our ends of the pipes ends the supervisor.
             self._control, control = map(ours.enter_context, socket.socketpair())
             theirs.enter_context(control)
             pipes = [os.pipe() for _ in sinks]
@@ -143,8 +144,10 @@ class ChildProcess:
             self._poller.register(descriptor, select.POLLIN)
 
     def wait(self, deadline: float = math.inf, idle_s: float = math.inf) -> bool:
-        """Collect output until the command and its descendants have ended (True), or until ``deadline`` (of
-        `time.monotonic`) or ``idle_s`` seconds without output (False)."""
+        """Collect output until the command and its descendants have ended, and return True.
+
+        Returns False at ``deadline``, a value of `time.monotonic`, or after ``idle_s`` seconds without output.
+        """
         last = time.monotonic()
         while self.ending is None:
             remaining = min(deadline, last + idle_s) - time.monotonic()
@@ -173,11 +176,11 @@ class ChildProcess:
         self._send(b"t")
 
     def stop(self) -> None:
-        """End everything now; waiting callers return. Thread-safe."""
+        """End all processes now, so that waiting callers return. Thread-safe."""
         self._send(b"k")
 
     def close(self) -> None:
-        """End all remaining processes, and return when they are gone."""
+        """End all remaining processes, and wait until they have ended."""
         if self.ending is None:
             self.stop()
             with suppress(ToolError):
@@ -211,7 +214,7 @@ class ChildProcess:
             self.ending = ProcessExit(report.get("exit"), report.get("left", 0), report.get("reason", ""))
 
     def _read_output(self, descriptor: int) -> bool:
-        """Read once; return whether there was output."""
+        """Read output once, and return whether there was any."""
         if descriptor not in self._open:
             return False
         try:
@@ -226,7 +229,7 @@ class ChildProcess:
         return True
 
     def _end_by_force(self) -> None:
-        """End everything without the supervisor, which the program has killed or stopped."""
+        """End all processes without the supervisor, which the program has killed or stopped."""
         give_up = time.monotonic() + supervisor.GIVE_UP_S
         while time.monotonic() < give_up:
             found = [
@@ -253,10 +256,10 @@ def _start(descriptors: Sequence[int], directory: int, environment: Mapping[str,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=dict(environment),  # scrubbed: a program may read its parent's
+        env=dict(environment),  # scrubbed too, because a program may read its parent's environment
         start_new_session=True,  # Ctrl-C at the terminal must reach only us
         pass_fds=descriptors,
-        # By descriptor: a path would be resolved again, and might be another directory by then. Python 3.12 warns of
+        # Change to the descriptor, since the path may lead to another directory by now. Python 3.12 warns of
         # preexec_fn in a process with threads, so it is used only without /proc.
         cwd=f"/proc/self/fd/{directory}" if supervisor.HAS_PROC else None,
         preexec_fn=None if supervisor.HAS_PROC else lambda: os.fchdir(directory),
@@ -264,7 +267,7 @@ def _start(descriptors: Sequence[int], directory: int, environment: Mapping[str,
 
 
 def _processes_with_token(token: str) -> Iterator[int]:
-    """Yield the processes that have ``token`` in their environment."""
+    """Yield the ids of the processes that have ``token`` in their environment."""
     needle = f"{_TOKEN}={token}".encode()
     for folder in Path("/proc").glob("[0-9]*") if supervisor.HAS_PROC else ():
         with suppress(OSError):

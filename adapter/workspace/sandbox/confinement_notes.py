@@ -1,4 +1,4 @@
-"""Describe the confinement of a call to the user: before approval, in the result, and for the whole session.
+"""Describe to the user how a call is confined: before approval, in the result, and for the whole session.
 
 =====================================  ==============================================================
 programs and commands                  the active sandbox (`adapter.workspace.sandbox.sandbox`), or none
@@ -36,7 +36,7 @@ MAX_NAMED = 5
 
 
 def confinement_notice(operation: Operation, confinement: ActiveSandbox) -> str:
-    """Describe the confinement of an operation before it runs; empty if only code of this program runs."""
+    """Describe the confinement of an operation before it runs; empty if it runs only code of this package."""
     match operation:
         case RunCommand() | StartCommand() | RunProgram():
             return confinement.text
@@ -49,14 +49,14 @@ def confinement_notice(operation: Operation, confinement: ActiveSandbox) -> str:
 
 
 def confinement_result_note(operation: Operation, outcome: Outcome, confinement: ActiveSandbox) -> str:
-    """Describe the confinement that an operation had; for a batch, each distinct note of its calls on a line."""
+    """Describe the confinement that an operation had. For a batch, return the distinct notes of its calls as lines."""
     if isinstance(outcome, BatchResults):
         return "\n".join(dict.fromkeys(result.sandbox for result in outcome.results if result.sandbox))
     return confinement_notice(operation, confinement)
 
 
 def session_confinement_note(tools: Iterable[Tool], confinement: ActiveSandbox) -> str:
-    """Describe the confinement of ``tools``: a line on commands and one on functions; empty without either."""
+    """Describe the confinement of ``tools``: one line on commands and one on functions; empty if there are neither."""
     offered = list(tools)
     functions = [tool for tool in offered if tool.function is not None]
     lines = [confinement.text] if any(tool.effect == "execute" and tool.function is None for tool in offered) else []

@@ -1,4 +1,4 @@
-"""A deadline that pauses while the user is asked."""
+"""Deadlines that pause while the user is asked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adapter.tools.operations import FetchPage, Operation, RunCommand
 
 
 class Deadline:
-    """Expires after ``seconds`` of wall time, not counting pauses."""
+    """A deadline that expires after ``seconds`` of wall time without its pauses."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -21,12 +21,12 @@ class Deadline:
 
     @property
     def remaining(self) -> float:
-        """Seconds left; zero or less once expired."""
+        """Remaining seconds; zero or less after the deadline has expired."""
         return self._ends - (time.monotonic() if self._paused_since is None else self._paused_since)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Pause the deadline. Cannot be nested or shared by threads: there is one user to wait for."""
+        """Pause the deadline during the ``with`` body. Pauses must not be nested or started in several threads."""
         began = self._paused_since = time.monotonic()
         try:
             yield
@@ -36,14 +36,14 @@ class Deadline:
 
 
 def with_deadline(operation: Operation, clock: Deadline | None) -> Operation:
-    """Limit the operation's timeout to the remaining time of its caller."""
+    """Return the operation with its timeout limited to the remaining time of its caller."""
     if clock is not None and isinstance(operation, RunCommand | FetchPage):
         return replace(operation, timeout_s=max(min(operation.timeout_s, clock.remaining), 0.1))
     return operation
 
 
 def limit_timeout(timeout_s: float, max_s: float) -> tuple[float, tuple[str, ...]]:
-    """Reduce a timeout to the maximum, and return a note if it was longer. Raises ToolError unless it is positive."""
+    """Return the timeout, at most ``max_s``, and a note if it was reduced. Raises ToolError unless it is positive."""
     if timeout_s <= 0:
         raise ToolError(f"the timeout {timeout_s:g} leaves no time; give seconds, at most {max_s:g}")
     return min(timeout_s, max_s), () if timeout_s <= max_s else (f"the timeout was reduced to {max_s:g} s",)

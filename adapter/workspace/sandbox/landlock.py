@@ -1,8 +1,8 @@
-"""Landlock rulesets: let the kernel restrict a program's access to files, on systems without bubblewrap.
+"""Build Landlock rulesets, with which the kernel restricts a program's access to files on systems without bubblewrap.
 
-A process gives up rights for itself and its descendants (landlock(7)). There are only grants: everything below a
-granted folder is granted as well, so nothing inside the workspace can be protected, not even `.git`. The ruleset is
-built here and applied by `adapter.workspace.sandbox.supervisor`, between fork and exec.
+A process gives up rights for itself and its descendants (landlock(7)). A ruleset can only grant access, and a granted
+folder includes everything below it. So Landlock cannot protect parts of the workspace, not even `.git`.
+`adapter.workspace.sandbox.supervisor` applies the ruleset between fork and exec.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _VERSION = 1
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIRECTORY, REMOVE_DIRECTORY, REMOVE_FILE = (1 << bit for bit in range(6))
 _MAKE = sum(1 << bit for bit in (7, 8, 9, 10, 12))
-"""Directories, regular files, sockets, pipes and links; devices (6 and 11) are left out: root could read the disk."""
+"""Rights to create directories, files, sockets, pipes and links. With those for devices, root could read the disk."""
 _REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
 _OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE | _IOCTL
 READ = EXECUTE | READ_FILE | READ_DIRECTORY
@@ -28,12 +28,12 @@ WRITE = READ | WRITE_FILE | REMOVE_DIRECTORY | REMOVE_FILE | _MAKE | _REFER | _T
 DEVICE = READ_FILE | WRITE_FILE | _IOCTL
 TCP = 0b11
 SCOPES = 0b11
-"""Abstract Unix sockets and signals."""
+"""Scopes that restrict abstract Unix sockets and signals."""
 
 
 @cache
 def abi() -> int:
-    """Return the Landlock version of this kernel; 0 if it has none."""
+    """Return the Landlock ABI version of this kernel; 0 if it lacks Landlock."""
     if not sys.platform.startswith("linux"):
         return 0
     found = ctypes.CDLL(None, use_errno=True).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)
@@ -41,8 +41,10 @@ def abi() -> int:
 
 
 def ruleset(read: Iterable[str], write: Iterable[str], devices: Iterable[str], *, network: bool) -> dict[str, object]:
-    """Build the ruleset for the supervisor: rights in ``handled`` (files, TCP, scopes) are lost, except for
-    ``rules``."""
+    """Build the ruleset for the supervisor.
+
+    The program loses the rights in ``handled`` (files, TCP, scopes), except for those granted by ``rules``.
+    """
     version = abi()
     handled = (1 << {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)) - 1
     attributes = [handled]

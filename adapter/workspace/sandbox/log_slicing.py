@@ -1,8 +1,8 @@
-"""Log slicing: reduce a long output to its first lines, its last lines, and lines in between that look like problems.
+"""Reduce long output to its first lines, its last lines, and the lines between them that look like problems.
 
-Lines keep their order and occur once; every gap states its number of lines. The program of the Promptly document asks
-its model for regular expressions; here they are fixed, so the same output always gives the same excerpt and nothing is
-sent anywhere.
+Lines keep their order and are not repeated. Each gap shows the number of lines left out. Promptly asks a model
+for the regular expressions of such lines. Here the expressions are fixed, so the same output always has the same
+excerpt, and no output is sent to a model.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from adapter.core.text.truncate import MAX_BYTES
 from adapter.workspace.sandbox.output import HeadAndTail, strip_terminal_codes
 
 ENDS = 250
-"""Number of lines kept from the start, and from the end."""
+"""Number of lines kept at the start, and the number kept at the end."""
 MAX_MATCHES = 100
-"""Maximum number of lines kept from the middle: the first ones, since later errors mostly follow from them."""
+"""Maximum number of lines kept from the middle. The first are kept, since they mostly cause the later errors."""
 MAX_LINE_BYTES = 2_000
-"""Maximum length of a line, in bytes; a longer one ends in ``...``."""
+"""Maximum length of a line, in bytes. A longer line ends with ``...``."""
 _BLOCK_BYTES = 1_048_576
 _SHORTER_ENDS = (ENDS, 100, 50, 20, 5)
-"""Tried in turn until the excerpt fits in a result."""
+"""Numbers of lines kept at each end, tried in turn until the excerpt fits in a result."""
 
 PATTERNS = ("error", "fail", "exception", "traceback", "panic", "fatal", "abort", "assert", "warning", "denied")
-"""Case-insensitive patterns; plain words, so that a block without any is skipped quickly."""
+"""Case-insensitive patterns of lines to keep. They are plain words, so that blocks without any are skipped quickly."""
 _WORDS = tuple(word.encode() for word in PATTERNS)
 _ANY = re.compile(b"|".join(_WORDS), re.IGNORECASE)
 
@@ -41,10 +41,10 @@ class LogExcerpt:
 
 
 class LogSlice:
-    """Accumulates output, keeping only the bytes that an excerpt may need."""
+    """Collects output, but keeps only the bytes that an excerpt may need."""
 
     def __init__(self) -> None:
-        self._whole = HeadAndTail()  # for output that turns out to be short
+        self._whole = HeadAndTail()  # in case the output is short
         self._count = 0
         self._block = bytearray()
         self._head: list[bytes] = []
@@ -62,7 +62,7 @@ class LogSlice:
         return self._whole.text()
 
     def build_excerpt(self) -> LogExcerpt | None:
-        """Return the excerpt; None if the output is short enough. Nothing can be added afterwards."""
+        """Return the excerpt; None if the output is short enough. No output can be added after this call."""
         if self._block and not self._block.endswith(b"\n"):
             self._block += b"\n"
         self._flush()
@@ -76,14 +76,14 @@ class LogSlice:
         return excerpt
 
     def _flush(self) -> None:
-        """Process the complete lines; only the start of an unfinished one is kept."""
+        """Process the complete lines, and keep the start of an incomplete line."""
         cut = self._block.rfind(b"\n") + 1
         if cut:
             self._add_lines(bytes(self._block[:cut]))
-        self._block = self._block[cut : cut + MAX_LINE_BYTES + 1]  # one more byte shows that it is cut
+        self._block = self._block[cut : cut + MAX_LINE_BYTES + 1]  # one more byte than the limit marks the line as cut
 
     def _add_lines(self, block: bytes) -> None:
-        """Add the lines of ``block``, which ends in a line end."""
+        """Add the lines of ``block``, which ends with a line ending."""
         first, self._count = self._count, self._count + block.count(b"\n")
         if first < ENDS:
             self._head += [_clip(line) for line in block.split(b"\n", ENDS - first)[: ENDS - first]]

@@ -1,4 +1,4 @@
-"""Collect a command's output within bounds, and strip it of terminal codes."""
+"""Collect a limited amount of a command's output, and remove terminal codes from it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections import deque
 
 KEPT_BYTES = 256 * 1024
-"""Number of bytes kept from the start, and from the end; a result shows at most 50 KB."""
+"""Number of bytes kept at the start, and the number kept at the end. A result shows at most 50 KB."""
 
 # ECMA-48: CSI, then the string sequences (OSC, DCS, SOS, PM, APC) up to BEL or ST, then two- and three-byte escapes.
 _ESCAPES = re.compile(
@@ -18,7 +18,7 @@ _BLANK_RUN = re.compile(r"\n{4,}")
 
 
 class HeadAndTail:
-    """Accumulates output, keeping the first and the last ``limit`` bytes."""
+    """Collects output, but keeps only the first and the last ``limit`` bytes."""
 
     def __init__(self, limit: int = KEPT_BYTES) -> None:
         self._limit = limit
@@ -40,7 +40,7 @@ class HeadAndTail:
             self._tail_size -= len(self._tail.popleft())
 
     def raw(self) -> bytes:
-        """Return the kept bytes, with a line on the number left out."""
+        """Return the kept bytes, with a line between them that shows the number of bytes left out."""
         tail = b"".join(self._tail)[-self._limit :]
         omitted = self._total - len(self._head) - len(tail)
         gap = f"\n[... {omitted} bytes left out ...]\n".encode() if omitted else b""
@@ -52,7 +52,7 @@ class HeadAndTail:
 
 
 class UnreadOutput:
-    """Output that one thread adds and another takes, each byte once; bounded like `HeadAndTail`."""
+    """Output that one thread adds and another thread takes, limited in size like `HeadAndTail`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -63,8 +63,11 @@ class UnreadOutput:
             self._buffer.add(data)
 
     def take(self, *, is_final: bool, whole_lines: bool) -> str:
-        """Return the output since the last call as clean text. Unless it is final, an incomplete character at the end,
-        or with ``whole_lines`` an incomplete line, is kept for the next call."""
+        """Return the output since the last call as clean text.
+
+        ``is_final``: no output follows. Otherwise, an incomplete character at the end is kept for the next call.
+        ``whole_lines``: also keep an incomplete line for the next call.
+        """
         with self._lock:
             data = self._buffer.raw()
             self._buffer = HeadAndTail()
@@ -88,7 +91,7 @@ def _end_of_characters(data: bytes) -> int:
 
 
 def strip_terminal_codes(text: str) -> str:
-    """Return ``text`` as a terminal would show it, without colors, titles and overwritten progress bars. Linear."""
+    """Return ``text`` as a terminal shows it, without colors, titles and overwritten lines, in linear time."""
     text = _ESCAPES.sub("", text).replace("\r\n", "\n")
     text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
     return _BLANK_RUN.sub("\n\n\n", _CONTROLS.sub("", text))

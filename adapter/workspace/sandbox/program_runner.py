@@ -1,10 +1,10 @@
-"""Run the program of a user-defined tool without a shell, its path arguments confined to the workspace.
+"""Run the program of a user-defined tool without a shell, and check that its path arguments are in the workspace.
 
-Each path is resolved, links included, and must not be a device, pipe or socket. The program runs in the workspace root.
+Each path is resolved with its links, and must not be a device, pipe or socket. The program runs in the workspace root.
 It gets the path as the model wrote it if that is a plain relative path, without links, ``..`` and characters with a
-special meaning (``-f``, ``host:file``, ``key=value``, ``@file``); otherwise ``./`` and the resolved path. Right before
-the start, the paths are resolved again, with the same result required. What remains is the time until the program opens
-them: another process that swaps a directory for a link in that moment can lead it elsewhere.
+special meaning (``-f``, ``host:file``, ``key=value``, ``@file``); otherwise it gets ``./`` and the resolved path. Right
+before the start, the paths are resolved again and must give the same result. One race remains: before the program opens
+a path, another process can replace a directory in it with a link.
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ _PLAIN = re.compile(r"[\w.][\w./ ,+-]*")
 
 
 def prepare(root: WorkspaceRoot, operation: RunProgram, confinement: ActiveSandbox = UNCONFINED) -> list[str]:
-    """Build the command line. Raises ToolError for a path outside the workspace or of a device, pipe or socket, a value
-    that programs cannot receive, and a missing program."""
+    """Build the command line.
+
+    Raises ToolError if the program is missing, if a path is outside the workspace or names a device, pipe or socket,
+    or if a value cannot be passed to a program.
+    """
     program = _find_program(root, operation.program, confinement)
     return [program, *(_argument(root, word) for word in operation.arguments)]
 
@@ -43,7 +46,7 @@ def run_program(
     echo: Callable[[str], object] | None,
     confinement: ActiveSandbox = UNCONFINED,
 ) -> ProgramOutput:
-    """Run ``argv``, which `prepare` returned for ``operation`` before approval."""
+    """Run ``argv``, the command line that `prepare` built for ``operation`` before approval."""
     if prepare(root, operation, confinement) != argv:
         raise ToolError("a path led elsewhere when the program was about to start; nothing was run. Try again")
     log: HeadAndTail | LogSlice = LogSlice() if operation.slice_output else HeadAndTail()
@@ -64,8 +67,10 @@ def run_program(
 
 
 def _find_program(root: WorkspaceRoot, program: str, confinement: ActiveSandbox) -> str:
-    """Return the program's path. Names are searched only where no tool could have planted one; paths start at the
-    root."""
+    """Return the program's path. A relative path starts at the workspace root.
+
+    A name is searched only in folders of PATH in which tools cannot write.
+    """
     if "/" in program and not program.startswith("/"):
         with root.locate(program) as resolved:
             require_existing(resolved)
@@ -99,7 +104,7 @@ def _resolve(root: WorkspaceRoot, value: PathValue) -> str:
 
 
 def _is_plain(path: str, parts: tuple[str, ...]) -> bool:
-    """Return whether a program opens the resolved file under ``path``, and cannot take it for an option."""
+    """Return whether a program given ``path`` opens the resolved file and cannot read the path as an option."""
     return (
         _PLAIN.fullmatch(path) is not None and tuple(part for part in path.split("/") if part not in ("", ".")) == parts
     )

@@ -6,7 +6,7 @@
     landlock   the same by the kernel alone; it cannot protect parts of the workspace
     none       no sandbox: a program has the rights of the user
 
-A level is available if a trial program ran under it, not if it is merely installed.
+A level counts as available only after a trial program has run under it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Choice: TypeAlias = Literal["auto", "bwrap", "landlock", "none", "require"]
 
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
 MAX_SEARCHED = 200_000
-"""Maximum number of workspace entries searched for paths that rules deny to commands."""
+"""Maximum number of workspace entries checked against the rules that deny paths to commands."""
 PROBE_TIMEOUT_S = 10.0
 """Maximum duration of a sandbox trial, in seconds."""
 NOT_FOUND = 127
@@ -66,13 +66,13 @@ _REFUSED = re.compile(
     "Permission denied|Read-only file system|Operation not permitted|No such file or directory|name resolution"
     "|resolve host|[Nn]etwork is unreachable|EAI_AGAIN|ENOTFOUND|EACCES|EROFS|EPERM"
 )
-"""Typical errors of programs blocked by the sandbox; they also occur without one."""
+"""Pattern of typical error messages of programs that the sandbox blocked. They also occur without a sandbox."""
 _NAMES = {"bwrap": "bubblewrap", "landlock": "Landlock"}
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxSettings:
-    """Confinement of programs that are run for a model.
+    """Settings for the confinement of programs that are run for a model.
 
     ``level``: ``auto`` uses the best available, possibly none, and reports it; ``require`` and a named level raise an
     error if unavailable. ``network``: allow network access. ``read`` and ``write``: additional folders, or parts of the
@@ -90,19 +90,19 @@ class SandboxSettings:
 
 
 IsDenied: TypeAlias = Callable[[str], bool]
-"""Predicate for paths, relative to the workspace root, that rules deny."""
+"""Returns whether rules deny a path, which is relative to the workspace root."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnavailableReason:
-    """Why a level is not available here, and how to make it available."""
+    """Why a level is not available on this machine, and how to make it available."""
 
     why: str
     advice: str
 
 
 def choose_sandbox(choice: Choice, writable: Sequence[str] = ()) -> Level:
-    """Return the level in force, ignoring any bwrap in the folders ``writable``.
+    """Return the level to use. A bwrap in the folders ``writable`` is ignored.
 
     Raises UsageError if a required level is not available.
     """
@@ -118,13 +118,13 @@ def choose_sandbox(choice: Choice, writable: Sequence[str] = ()) -> Level:
 
 
 def reasons(levels: Sequence[Level] = ("bwrap", "landlock"), writable: Sequence[str] = ()) -> str:
-    """Describe why ``levels`` are not available, with advice."""
+    """Describe why ``levels`` are not available, and how to make them available."""
     found = [(level, why_unavailable(level, writable)) for level in levels]
     return "; ".join(f"{_NAMES[level]}: {gap.why} ({gap.advice})" for level, gap in found if gap is not None)
 
 
 def why_unavailable(level: Level, writable: Sequence[str] = ()) -> UnavailableReason | None:
-    """Return None if ``level`` works here: it ran a program. Any bwrap in the folders ``writable`` is ignored."""
+    """Return None if a trial program ran under ``level``, else the reason. Ignores a bwrap in folders ``writable``."""
     if level == "none":
         return None
     if not sys.platform.startswith("linux"):
@@ -175,11 +175,11 @@ def _try_level(level: Level, bwrap: str | None) -> str | None:
 
 
 _Known: TypeAlias = tuple[tuple[str, str], ...]
-"""Paths with their identities."""
+"""Pairs of a path and its identity (``device:inode``)."""
 
 
 class ActiveSandbox:
-    """The sandbox of one workspace's programs. Closing it removes its private folders."""
+    """The sandbox for the programs of one workspace. Closing it removes its private folders."""
 
     def __init__(
         self,
@@ -193,9 +193,9 @@ class ActiveSandbox:
         session: str | None = None,
         bwrap: str | None = None,
     ) -> None:
-        """``hidden``, ``frozen``: paths that commands must not see or change, as far as the level can enforce it.
-        ``own``: our folder in the workspace. ``session``: the parent workspace of a subsession. ``bwrap``: the program
-        to use instead of the installed one.
+        """``hidden``: paths that commands must not see. ``frozen``: paths that commands must not change. Both apply as
+        far as the level can enforce them. ``own``: folder in the workspace for this package's data. ``session``: the
+        parent workspace of a subsession. ``bwrap``: the bwrap program to use instead of the installed one.
 
         Raises UsageError if the level required by ``settings`` is not available.
         """
@@ -211,12 +211,12 @@ class ActiveSandbox:
 
     @cached_property
     def level(self) -> Level:
-        """The level in force; the first access may run trials."""
+        """The sandbox level in use. The first access may run trial programs."""
         return self._level or choose_sandbox(self.settings.level, self._writable)
 
     @property
     def text(self) -> str:
-        """One line for the user on the confinement in force."""
+        """A line for the user that describes the confinement of programs."""
         if self.level == "none":
             why = (
                 "as requested" if self.settings.level == "none" else reasons(writable=self._writable) or "not available"
@@ -238,7 +238,7 @@ class ActiveSandbox:
         return "; ".join(parts)
 
     def _real(self, paths: Sequence[str]) -> tuple[str, ...]:
-        """Resolve links in ``paths``. Raises UsageError if one is missing or leaves the workspace by a link in it."""
+        """Resolve links in ``paths``. Raises UsageError if a path is missing, or leaves the workspace by a link."""
         found = []
         for path in (str(Path(each).expanduser().absolute()) for each in paths):
             real = os.path.realpath(path)
@@ -252,12 +252,14 @@ class ActiveSandbox:
         return tuple(found)
 
     def _outside(self, access: Literal["read", "write"]) -> tuple[str, ...]:
-        """Return the granted folders outside the workspace. Those inside are just not frozen: names can change
-        there."""
+        """Return the granted folders outside the workspace.
+
+        Granted folders inside need no mount: they are only not frozen.
+        """
         return tuple(path for path in self._granted[access] if not is_below(path, self._workspace))
 
     def job(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:
-        """Return how to run ``argv`` in the directory ``cwd`` of the workspace. Raises ToolError."""
+        """Return the specification of a process for ``argv`` in the workspace directory ``cwd``. Raises ToolError."""
         if self.level == "none":
             return ProcessSpec(argv, {"PATH": self.search_path})
         if self.level == "bwrap":
@@ -265,7 +267,7 @@ class ActiveSandbox:
         return self._in_landlock(argv)
 
     def notes(self, exit_code: int | None, output: str) -> tuple[str, ...]:
-        """Return notes for the model on the sandbox, if a command failed and it is the likely cause."""
+        """Return notes for the model on the sandbox, if a command failed and the sandbox is the likely cause."""
         if exit_code == NOT_FOUND and self._left_out:
             shown = ", ".join(escape_for_display(folder or ".") for folder in self._left_out)
             return (f"programs are not searched in {shown} of PATH, because it is in the workspace: give their path",)
@@ -298,7 +300,7 @@ class ActiveSandbox:
         more = [*self._outside("read"), *([repository] if repository else [])]
         if program.startswith("/") and not any(is_below(program, folder) for folder in (*SYSTEM, self._workspace)):
             more += [program, os.path.realpath(program)]  # a tool of the user, at any path
-        if self.settings.network:  # often a link out of /etc
+        if self.settings.network:  # often a link to a file outside /etc
             more.append(os.path.realpath("/etc/resolv.conf"))
         return (*self._tools, *more)
 
@@ -345,7 +347,7 @@ class ActiveSandbox:
         return private | {"XDG_RUNTIME_DIR": None, "XDG_CACHE_HOME": None}
 
     def _folders(self) -> str:
-        """Create a temporary and a home folder for the programs of this session, on first use."""
+        """Return the folder that contains the session's private temporary and home folders. Creates it on first use."""
         if self._private is None:
             self._private = os.path.realpath(tempfile.mkdtemp(prefix="adapter-"))
             for name in ("tmp", "home"):
@@ -358,7 +360,7 @@ class ActiveSandbox:
         return self._private
 
     def _link_tools(self, home: Path) -> None:
-        """Link tools into the private home, as bubblewrap mounts them; before a command can plant links there."""
+        """Link tools into the private home, where bubblewrap would mount them. Call it before any command runs."""
         for path in self._tools:
             if is_below(path, self._home):
                 link = home / PurePosixPath(path).relative_to(self._home)
@@ -366,9 +368,9 @@ class ActiveSandbox:
                 link.symlink_to(path)
 
     def _protected_paths(self) -> tuple[_Known, _Known, tuple[str, ...]]:
-        """Return the folders that commands may not move, the paths they may not change, and those they may not see.
+        """Return the folders that commands may not move, the paths they may not change, and the paths they may not see.
 
-        Folders that contain git's data cannot be moved: otherwise a command could replace them. Raises ToolError.
+        Folders that contain git's data must not be moved, or a command could replace the data. Raises ToolError.
         """
         frozen = [path for path in repositories_in(self._workspace) if not self._may_write(path)]
         holding = {str(folder) for path in frozen for folder in PurePosixPath(path).parents}
@@ -395,7 +397,7 @@ class ActiveSandbox:
         return self._hidden is not None or self._frozen is not None
 
     def _add_denied(self, frozen: list[str], hidden: list[str]) -> None:
-        """Add the workspace paths that rules deny. Raises ToolError."""
+        """Add the workspace paths that rules deny to ``frozen`` and ``hidden``. Raises ToolError."""
         pending, seen = [""], 0
         while pending:
             folder = pending.pop()
@@ -421,4 +423,4 @@ class ActiveSandbox:
 
 
 UNCONFINED = ActiveSandbox(SandboxSettings("none"), "")
-"""For programs that run without a sandbox."""
+"""Used for programs that run without a sandbox."""

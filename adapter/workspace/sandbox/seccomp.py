@@ -1,9 +1,9 @@
-"""System call filters: restrict the address families of sockets, and block ways around the restriction.
+"""Build system call filters that restrict the address families of sockets.
 
-Landlock restricts only TCP, and bubblewrap with the machine's network shares more than addresses: so `socket` is
-filtered by its first argument. `socketpair`, which reaches no other process, is not. io_uring is blocked because it
-opens sockets without that call, the kernel's keyring because it holds the user's secrets, and the numbers of another
-architecture because they mean different calls.
+Landlock restricts only TCP, and bubblewrap, if it shares the machine's network, also shares abstract Unix sockets. So
+`socket` is filtered by its first argument. `socketpair` is not filtered, since it reaches no other process. io_uring is
+blocked because it opens sockets without `socket`, and the kernel's keyring because it contains the user's secrets. The
+call numbers of another architecture are blocked because they mean different calls.
 
 The filter is classic BPF as read by seccomp(2): ``struct sock_filter`` (code, jump if true, jump if false, constant)
 over ``struct seccomp_data`` (number at 0, architecture at 4, arguments from 16).
@@ -27,16 +27,16 @@ _MACHINES: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "x86_64": (0xC000003E, 41, (248, 249, 250)),
     "aarch64": (0xC00000B7, 198, (217, 218, 219)),
 }
-"""AUDIT_ARCH, the number of `socket`, and those of add_key, request_key and keyctl."""
+"""By machine: AUDIT_ARCH, the call number of `socket`, and the call numbers of add_key, request_key and keyctl."""
 
 LOCAL = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, getattr(socket, "AF_NETLINK", 16))
-"""Families for programs with a network of their own, which contains no other machine."""
+"""Address families for programs in a private network, which contains no other machine."""
 INTERNET = LOCAL[1:]
-"""Families for programs in the machine's network: without Unix sockets, which could command running daemons."""
+"""Address families for programs in the machine's network. With Unix sockets, they could control running daemons."""
 
 
 def build_socket_filter(families: Sequence[int], machine: str = platform.machine()) -> bytes | None:
-    """Build the filter that allows `socket` only for ``families``; None for an unknown machine."""
+    """Build a filter that allows `socket` only for ``families``; None if the machine is unknown."""
     if machine not in _MACHINES:
         return None
     architecture, socket_number, keyring = _MACHINES[machine]

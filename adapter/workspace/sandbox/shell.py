@@ -1,4 +1,4 @@
-"""Run shell commands and wait for their end."""
+"""Run shell commands and wait until they end."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def run_command(root: WorkspaceRoot, operation: RunCommand, confinement: ActiveS
 
 
 def wait_for_exit(command: ChildProcess, timeout_s: float, idle_timeout_s: float | None) -> tuple[bool, ProcessExit]:
-    """Wait for the command and close it; after a timeout it gets SIGTERM first. Returns whether it ended in time."""
+    """Wait for the command and close it, with SIGTERM first after a timeout.
+
+    Returns whether the command ended in time, and its exit.
+    """
     idle_s = math.inf if idle_timeout_s is None else idle_timeout_s
     with command:
         finished = command.wait(time.monotonic() + timeout_s, idle_s)
@@ -63,7 +66,7 @@ def wait_for_exit(command: ChildProcess, timeout_s: float, idle_timeout_s: float
 def ending_notes(ending: ProcessExit, finished: bool = True) -> tuple[str, ...]:
     """Return notes for the model on the end of a command.
 
-    ``finished``: not after a timeout, whose SIGTERM also reached the remaining processes: they were not left behind.
+    ``finished``: whether the command ended before its timeout. After a timeout, remaining processes are not reported.
     """
     if ending.reason in _REASONS:
         return (_REASONS[ending.reason],)

@@ -1,4 +1,4 @@
-"""Run one program and end all its descendants: the process that `child_process` starts.
+"""Supervise one program and end all its descendants. `child_process` starts this module as a process.
 
 ::
 
@@ -10,21 +10,24 @@
     supervisor -> host   {"exit": 0, "left": 1, "reason": ""} as a line, once everything has ended, or
                          {"failed": errno, "step": "landlock"}: nothing was run
 
-``filter`` is a system call filter; ``wrapped``: argv is that of bubblewrap, around the program. Both ends are the same
-Python: the host writes `marshal` in hexadecimal; it reads a literal, since a program could take over the supervisor.
+``filter``: a system call filter. ``wrapped``: whether argv runs the program under bubblewrap. Both processes run the
+same Python, so the host writes `marshal` data in hexadecimal. The host reads only a Python literal, since a program
+could take over the supervisor.
 
     COMMAND --accompany PROGRAM ARGUMENT ...
 
 runs a program that talks to the host on standard input and output, until it ends or the host closes its end.
 
 On Linux the supervisor is the reaper of its descendants (PR_SET_CHILD_SUBREAPER): a process that created a session,
-forked twice or became a daemon is reparented to it when its parent ends, so a walk from the supervisor finds all of
-them. On other systems only the program's process group is found.
+forked twice or became a daemon gets the supervisor as its parent when its own parent ends. So a walk of the process
+tree from the supervisor finds all descendants. On other systems, only the program's process group is found.
 
-Fork bombs: RLIMIT_NPROC counts all threads of the user and does not apply to root. So processes are counted as well;
-and as root the supervisor gets real-time priority, or a thousand busy processes would leave it no time to end them. It
-uses few modules of the standard library, since it starts for every command: importing `json`, `signal`, `contextlib`
-and `typing` would take longer than everything else.
+RLIMIT_NPROC is not sufficient against fork bombs: it counts all threads of the user and does not apply to root. So the
+supervisor also counts the processes. As root it gets real-time priority, because a thousand busy processes would leave
+it no time to end them.
+
+The module uses few modules of the standard library, since it is started for every command: importing `json`, `signal`,
+`contextlib` and `typing` would take longer than all other work.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ import os
 import select
 import sys
 
-if sys.platform != "win32":  # not started there, but imported
+if sys.platform != "win32":  # the supervisor does not run there, but the module is imported
     import resource
 
 TYPE_CHECKING = False  # recognized by type checkers
@@ -43,34 +46,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 else:
-    import _signal as signal  # the same without enums
+    import _signal as signal  # like `signal`, but without enums
 
 MAX_FILE_BYTES = 16 * 1024**3
 """Maximum size of a file written by a command, in bytes (RLIMIT_FSIZE)."""
 POLL_MS = 50
 """Interval between counts of the processes, in milliseconds."""
 LEAVE_S, END_S = 1.5, 1.0
-"""Time in seconds for an accompanied program to end after the host has closed its input, and then after SIGTERM."""
+"""Seconds that an accompanied program has to end after the host closes its input, and then after SIGTERM."""
 GIVE_UP_S = 5.0
-"""Maximum wait for killed processes, in seconds: one in uninterruptible sleep cannot be killed."""
+"""Maximum wait for killed processes, in seconds: a process in uninterruptible sleep cannot be killed."""
 HAS_PROC = os.path.isdir("/proc/self/task")  # noqa: PTH112 - pathlib takes as long to import as the rest
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 22, 24, 36, 38
 _SECCOMP_MODE_FILTER = 2
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
 _KEPT_CAPABILITIES = (0, 1, 3, 4)
-"""CHOWN, DAC_OVERRIDE, FOWNER and FSETID."""
+"""Numbers of the capabilities that root keeps: CHOWN, DAC_OVERRIDE, FOWNER and FSETID."""
 _library: Any = None
 _FOLDER, _MODULE = os.path.split(os.path.splitext(__file__)[0])  # noqa: PTH122
 COMMAND = (
     *(sys.executable, "-I", "-S", "-X", "utf8", "-c"),
     f"import sys; sys.path.append({_FOLDER!r}); import {_MODULE}; {_MODULE}.main()",
 )
-"""Command line of the supervisor, without the modules around it. It is imported, because Python would compile a file
-that it runs anew each time."""
+"""Command line of the supervisor, which loads no other module of the package. The module is imported: Python would
+compile a file at each start."""
 
 
 class suppress:
-    """`contextlib.suppress`."""
+    """Same as `contextlib.suppress`, which takes longer to import."""
 
     def __init__(self, *errors: type[BaseException]) -> None:
         self._errors = errors
@@ -87,7 +90,7 @@ def encode_job(job: Mapping[str, Any]) -> bytes:
 
 
 def main() -> None:
-    """Run as `COMMAND`."""
+    """Run the supervisor; `COMMAND` calls this function."""
     if sys.argv[1] == "--accompany":
         sys.exit(supervise_stdio(sys.argv[2:]))
     control, *outputs = map(int, sys.argv[1:])
@@ -97,7 +100,7 @@ def main() -> None:
 
 
 def supervise(control: int, outputs: tuple[int, int]) -> dict[str, object]:
-    """Run the program received on ``control``; return the report once all its processes are gone."""
+    """Run the program received on ``control``, and return the report when all its processes have ended."""
     line, _, more = _read_job(control).partition(b"\n")
     if more:  # must end before the start
         return {"exit": None, "left": 0, "reason": "stopped"}
@@ -123,7 +126,7 @@ def supervise(control: int, outputs: tuple[int, int]) -> dict[str, object]:
 
 
 def supervise_stdio(argv: list[str]) -> int:
-    """Run a program with our standard input and output; return its exit status once all its processes are gone."""
+    """Run a program with this process's stdin and stdout. Returns its exit status when all its processes have ended."""
     import time
 
     _become_subreaper()
@@ -155,7 +158,7 @@ def supervise_stdio(argv: list[str]) -> int:
 
 
 def _start_with_stdio(argv: list[str]) -> int:
-    """Start a program in its own session and return its id. The kernel kills it when we end."""
+    """Start a program in a new session and return its process id. The kernel kills it when this process ends."""
     program = os.fork()
     if program:
         return program
@@ -174,8 +177,8 @@ def _start_with_stdio(argv: list[str]) -> int:
 
 
 def _start(job: dict[str, Any], outputs: tuple[int, int]) -> tuple[int, int, str]:
-    """Start the program in its own session; return its id, an error number and the step that failed."""
-    reader, writer = os.pipe()  # closed by the program's start
+    """Start the program in a new session. Returns its process id, or an error number and the step that failed."""
+    reader, writer = os.pipe()  # closes when the program starts
     program = os.fork()
     if not program:
         step = "start"
@@ -222,7 +225,7 @@ def _apply_landlock(handled: list[int], rules: list[tuple[str, int]]) -> None:
     for path, rights in rules:
         try:
             beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except OSError:  # a missing grant is safe
+        except OSError:  # a path without a grant is safe
             continue
         _call_libc("syscall", _LANDLOCK_ADD_RULE, ruleset, 1, struct.pack("=Qi", rights, beneath), 0)
         os.close(beneath)
@@ -231,11 +234,11 @@ def _apply_landlock(handled: list[int], rules: list[tuple[str, int]]) -> None:
 
 
 def _drop_capabilities() -> None:
-    """As root, keep only capabilities over files, which Landlock governs, not those to load modules or mount disks."""
+    """As root, keep only capabilities for files, which Landlock restricts, and drop those for modules and mounts."""
     if not os.getuid():
         for capability in range(64):
             if capability not in _KEPT_CAPABILITIES:
-                with suppress(OSError):  # beyond the last one
+                with suppress(OSError):  # beyond the last capability
                     _prctl(_PR_CAPBSET_DROP, capability)
 
 
@@ -273,7 +276,7 @@ def _call_libc(function: str, *arguments: int | bytes) -> int:
 def _watch(
     program: int, control: int, child_events: int, max_processes: int, is_wrapped: bool
 ) -> tuple[int | None, str]:
-    """Wait until the program ends, must be ended, or multiplies; return its exit status and the reason."""
+    """Wait until the program ends or must be ended. Returns its exit status, and the reason why it must be ended."""
     host = os.getppid()
     processes = _count()
     poller = select.poll()
@@ -296,7 +299,7 @@ def _watch(
 
 
 def _terminate(program: int, is_wrapped: bool) -> None:
-    """Send SIGTERM to the program's group; not to bubblewrap, which would kill the others."""
+    """Send SIGTERM to the program's group, but not to bubblewrap, which would kill all other processes."""
     for number in (signal.SIGTERM, signal.SIGCONT):  # a stopped process must continue to receive it
         if not is_wrapped:
             signal_group(program, number)
@@ -315,14 +318,17 @@ def _read_available(descriptor: int) -> bytes:
 
 
 def descendants(ancestor: int) -> Iterator[tuple[int, int]]:
-    """Yield the living processes below ``ancestor``, each with its group. Lazily: a caller that kills while it
-    iterates catches up with processes that fork meanwhile, since they mostly get higher ids."""
+    """Yield the ids of the living processes below ``ancestor``, each with its process group.
+
+    Processes are read one at a time, so that a caller that kills while it iterates also finds most processes that are
+    forked meanwhile: they mostly get higher ids.
+    """
     for pid, group, _ in _family(ancestor):
         yield pid, group
 
 
 def _family(ancestor: int) -> Iterator[tuple[int, int, int]]:
-    """Yield `descendants`, each with its parent."""
+    """Yield the `descendants`, each with its parent's id too."""
     family, others = {ancestor}, list[tuple[int, int, bytes]]()
     for pid, status in _processes():
         parent = int(_field(status, b"PPid"))
@@ -331,7 +337,7 @@ def _family(ancestor: int) -> Iterator[tuple[int, int, int]]:
             yield from _living(pid, parent, status)
         else:
             others.append((pid, parent, status))
-    # After the highest id, ids start again from below: then a child may come before its parent.
+    # After the highest id, the kernel starts again at low ids, so a child may come before its parent.
     while found := [other for other in others if other[1] in family and other[0] not in family]:
         for pid, parent, status in found:
             family.add(pid)
@@ -347,8 +353,8 @@ def _living(pid: int, parent: int, status: bytes) -> Iterator[tuple[int, int, in
 def _processes() -> Iterator[tuple[int, bytes]]:
     """Yield every process id, in ascending order, with its /proc/PID/status (proc_pid_status(5)).
 
-    Not /proc/PID/stat: reading it waits for a program that is just starting (exec_update_lock), which may get no time
-    for seconds among a thousand busy processes.
+    /proc/PID/stat is not read, because reading it waits for a program that is just starting (exec_update_lock). Among a
+    thousand busy processes, that can take seconds.
     """
     if not HAS_PROC:
         return
@@ -374,13 +380,13 @@ def kill(pid: int) -> None:
 
 
 def _end_all(program: int, is_wrapped: bool) -> int:
-    """Kill every descendant, wait until it is gone, and return their number without the program."""
+    """Kill all descendants, wait until they have ended, and return their number without the program."""
     import time
 
     for _ in _reap():
         pass
     if sys.platform == "linux" and not _has_children():
-        return 0  # an orphan would be our child
+        return 0  # an orphan would have become our child
     # Bubblewrap's own two processes are our child and its child, which is reparented to us when the first ends.
     own = {os.getpid(), program} if is_wrapped else set()
     left = {pid for pid, _, parent in _family(os.getpid()) if parent not in own} - {program}
@@ -401,7 +407,7 @@ def _end_all(program: int, is_wrapped: bool) -> int:
 
 
 def _reap() -> Iterator[tuple[int, int]]:
-    """Yield the ended children with their exit status as in a shell: 128 + signal if killed."""
+    """Yield the ids of ended children, with their exit status as in a shell: 128 + signal if killed."""
     with suppress(ChildProcessError):
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -429,9 +435,12 @@ def _become_subreaper() -> None:
 
 
 def _limit(processes: int) -> None:
-    """Forbid core dumps, files that fill the disk, and more threads of the user than now plus twice ``processes``: at
-    ``processes``, forks would fail, and the supervisor, which ends a bomb above that, would never notice one. Address
-    space is not limited: runtimes reserve far more than they use."""
+    """Forbid core dumps, very large files, and more new threads of the user than twice ``processes``.
+
+    If the limit were ``processes``, forks would fail at it, and the supervisor, which ends a program with more
+    processes, would never notice a fork bomb. Address space is not limited, since runtimes reserve much more than they
+    use.
+    """
     limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, MAX_FILE_BYTES)]
     if os.getuid():
         limits.append((resource.RLIMIT_NPROC, _threads_of_user() + 2 * processes))
@@ -445,7 +454,7 @@ def _limit(processes: int) -> None:
 
 
 def _threads_of_user() -> int:
-    """Return the count of RLIMIT_NPROC; if it cannot be determined, enough for a desktop."""
+    """Return the number of threads that RLIMIT_NPROC counts. If it is unknown, return a number typical of a desktop."""
     threads = 0
     for pid, status in _processes():
         with suppress(OSError):
@@ -463,7 +472,7 @@ def _wake_on_child() -> int:
 
 
 def _read_job(descriptor: int) -> bytes:
-    """Read the first line, and any bytes after it."""
+    """Read until the first line is complete, and return it with any bytes after it."""
     data = b""
     while b"\n" not in data:
         piece = os.read(descriptor, 65_536)

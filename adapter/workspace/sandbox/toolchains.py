@@ -1,7 +1,7 @@
-"""The paths that a command needs to read outside the workspace: system programs, and tools that the user installed.
+"""Find the paths outside the workspace that a command needs to read: system programs and the user's tools.
 
-This is an allow-list: only known locations of tools in the home folder, without the user's own files or credentials
-such as ``~/.ssh``, ``~/.config`` or ``~/.cargo/credentials.toml``.
+In the home folder, only known locations of tools are included, but no files or credentials of the user such as
+``~/.ssh``, ``~/.config`` or ``~/.cargo/credentials.toml``.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ IN_HOME = (
 _VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "NVM_DIR", "GOROOT", "JAVA_HOME", "RUSTUP_HOME")
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 _SIBLINGS_OF_BIN = ("lib", "lib64", "libexec", "include", "share")
-"""Folders next to the ``bin`` of a program unpacked anywhere."""
+"""Folders next to a ``bin`` folder on PATH that belong to the same program."""
 _GIT_SECTIONS = ("user", "safe", "init")
-"""Allowed sections of the user's git configuration; others can hold passwords."""
+"""Sections of the user's git configuration that programs may see. Other sections can contain passwords."""
 
 
 def system_folders() -> tuple[str, ...]:
@@ -43,13 +43,13 @@ def system_folders() -> tuple[str, ...]:
 
 @cache
 def public_folders() -> tuple[str, ...]:
-    """Return `system_folders` with any folder that contains `secret_paths` replaced by its other entries."""
+    """Return the `system_folders`. A folder that contains a secret path is replaced by its other entries."""
     return tuple(part for path in system_folders() for part in _without(path, secret_paths()))
 
 
 @cache
 def secret_paths() -> tuple[str, ...]:
-    """Return the paths in /etc that only root may read, if we are root: passwords and keys."""
+    """Return the paths in /etc that not all users may read, such as passwords and keys; empty unless run as root."""
     return () if os.getuid() else tuple(_secrets("/etc"))
 
 
@@ -66,7 +66,7 @@ def _secrets(folder: str) -> Iterator[str]:
 
 
 def _without(path: str, left_out: tuple[str, ...]) -> Iterator[str]:
-    """Yield ``path`` if it contains nothing to leave out, else its other entries."""
+    """Yield ``path`` if it contains no path of ``left_out``, else the paths in it that contain none."""
     if path in left_out:
         return
     if not any(is_below(secret, path) for secret in left_out):
@@ -78,7 +78,7 @@ def _without(path: str, left_out: tuple[str, ...]) -> Iterator[str]:
 
 
 def tool_folders(environment: Mapping[str, str], home: str, workspace: str) -> tuple[str, ...]:
-    """Return the folders outside the system's with the tools on PATH, the running Python and its packages."""
+    """Return the folders, except system folders, of the tools on PATH, the running Python and its packages."""
     candidates = [sys.prefix, sys.base_prefix, *(environment.get(name, "") for name in _VARIABLES + _CERTIFICATES)]
     candidates += [f"{home}/{name}" for name in IN_HOME]
     for folder in environment.get("PATH", "").split(os.pathsep):
@@ -91,7 +91,7 @@ def tool_folders(environment: Mapping[str, str], home: str, workspace: str) -> t
             candidates += [parent] if os.path.exists(f"{parent}/pyvenv.cfg") else []  # noqa: PTH110
     found: dict[str, None] = {}
     for path in candidates:
-        # A command may have made a link in the workspace that leads anywhere.
+        # A command may have created a link in the workspace that leads to any path.
         if path.startswith("/") and os.path.exists(path) and not passes_through(path, workspace):  # noqa: PTH110
             found |= dict.fromkeys((os.path.normpath(path), os.path.realpath(path)))
     inside = [
@@ -103,8 +103,11 @@ def tool_folders(environment: Mapping[str, str], home: str, workspace: str) -> t
 
 
 def search_path(environment: Mapping[str, str], workspace: str) -> tuple[str, tuple[str, ...]]:
-    """Return PATH for programs run there, and the folders removed from it: a name must not resolve to a file in the
-    workspace, which a model may have written. Absolute folders elsewhere stay, as do those of the system."""
+    """Return PATH for programs that run in the workspace, and the folders removed from it.
+
+    Folders in the workspace are removed, because a model may have written the programs in them, and so are relative
+    folders. System folders always stay.
+    """
     kept: dict[str, None] = {}
     left_out: dict[str, None] = {}
     for folder in environment.get("PATH", os.defpath).split(os.pathsep):
@@ -115,14 +118,14 @@ def search_path(environment: Mapping[str, str], workspace: str) -> tuple[str, tu
 
 
 def git_folder_elsewhere(workspace: str) -> str | None:
-    """Return the repository of a linked worktree, only if that repository lists the workspace as its worktree."""
+    """Return the repository of a linked worktree; None unless the repository lists the workspace as its worktree."""
     with suppress(OSError, ValueError):
         link = Path(workspace, ".git")
         if link.is_symlink() or not link.is_file():
             return None
         folder = Path(workspace, link.read_text()[:4_096].removeprefix("gitdir:").strip()).resolve()
         repository = folder.parent.parent
-        # By the location of the folder, not its `commondir`, which a command can write and would open other folders.
+        # Use the location of the folder, not its `commondir`: a command could write that to open other folders.
         is_worktree = folder.parent.name == "worktrees" and (repository / "HEAD").is_file()
         if is_worktree and Path((folder / "gitdir").read_text()[:4_096].strip()).resolve() == link.resolve():
             return str(repository)
@@ -130,7 +133,7 @@ def git_folder_elsewhere(workspace: str) -> str | None:
 
 
 def git_identity(home: str) -> str:
-    """Return the sections of the user's git configuration without secrets: identity and trusted folders."""
+    """Return the sections of the user's git configuration that contain no secrets: identity and trusted folders."""
     kept: list[str] = []
     with suppress(OSError, ValueError):
         section = ""
@@ -145,12 +148,12 @@ def git_identity(home: str) -> str:
 
 
 def passes_through(path: str, folder: str) -> bool:
-    """Return whether ``path`` is in ``folder``, or passes through a link in it."""
+    """Return whether ``path`` or a parent of it, with links resolved, is ``folder`` or below it."""
     return any(is_below(os.path.realpath(part), folder) for part in (path, *map(str, PurePosixPath(path).parents)))
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Return whether ``path`` is ``folder`` or in it, by components."""
+    """Return whether ``path`` is ``folder`` or below it, comparing whole components."""
     return PurePosixPath(path).is_relative_to(folder)
 
 
