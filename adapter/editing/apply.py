@@ -1,7 +1,7 @@
-"""Apply patches (old text, new text) to a text, all of them or none.
+"""Apply patches (old text, new text) to a string: all patches or none.
 
-By default every patch is located in the original text, so that no patch can match the output of another one.
-Then all are spliced in at once.
+By default every patch is located in the original text, so that no patch can match the output of another patch. The
+replacements are inserted only after all patches are located.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class AppliedPatch:
     start_line: int
     end_line: int
     notes: tuple[str, ...] = ()
-    """Differences tolerated and decisions made, one sentence each; empty for an exact, unique match."""
+    """Tolerated differences and decisions, one sentence each. Empty for an exact, unique match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,6 @@ _Groups: TypeAlias = Sequence[Sequence[ResolvedEdit]]
 def _grammar_notes(
     text: str, patched: str, path: str, patches: Sequence[Patch], groups: _Groups, names: ParameterNames
 ) -> tuple[str, ...]:
-    """Return a note if the file no longer parses. Raises EditError if a tolerated difference may be the cause."""
     problem = find_new_syntax_error(text, patched, path)
     if problem is None:
         return ()
@@ -120,7 +119,7 @@ def _grammar_notes(
 
 
 def _is_adapted(patch: Patch, edit: ResolvedEdit) -> bool:
-    """Return whether the replacement differs from the new text as the model wrote it."""
+    """Return whether the replacement differs from the new text that the model wrote."""
     if isinstance(patch, WholeFileRewrite):
         return False  # its new text is the whole file, and each edit is a piece of that
     written = to_lf(edit.replacement).removeprefix("\n").removesuffix("\n")
@@ -187,7 +186,7 @@ def _applied_patch(edits: Sequence[ResolvedEdit]) -> AppliedPatch:
 
 
 def _describe_dependence(index: int, patches: Sequence[Patch], names: ParameterNames) -> str:
-    """Return advice if the old text is inserted by another patch, else an empty string."""
+    """Return advice if another patch inserts the old text of this patch, else an empty string."""
     old = to_lf(patches[index].old_text).strip("\n")
     for other, patch in enumerate(patches):
         if other != index and old and old in to_lf(patch.new_text):
@@ -230,7 +229,7 @@ def _common_prefix_length(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 def _reject_overlaps(changes: Sequence[_LineEdit], groups: _Groups) -> list[_LineEdit]:
-    """Return the changes in text order, identical ones once. Raises EditError if two overlap."""
+    """Return the changes in text order, without duplicates. Raises EditError if two changes overlap."""
     ordered = sorted(changes)
     kept = ordered[:1]
     rejections: dict[int, Rejection] = {}
@@ -269,7 +268,7 @@ def _change_offsets(spliced: Sequence[_LineEdit]) -> Iterator[int]:
 
 
 def _changed_lines(text: str, spliced: Sequence[_LineEdit]) -> list[LineChange]:
-    """Return the changed line ranges, before and after."""
+    """Return the line ranges of each change, before and after it."""
     stretches: list[LineChange] = []
     position = line = shift = 0
     for change in spliced:
