@@ -140,13 +140,14 @@ def wrap(
 
 
 def http_library_of(client: object) -> Any:
-    """Return httpx2 for openai 3, and httpx for openai 2 or if the user passed such a client."""
+    """Return httpx2 or httpx, whichever the client uses. openai 3 uses httpx2, unless the user passed an httpx client."""
     names = (kind.__module__.partition(".")[0] for kind in type(client).__mro__)
     return sys.modules[next(name for name in names if name in ("httpx2", "httpx"))]
 
 
 class _UpstreamInfo:
-    """The server behind the client, queried before the first request that needs it, and once for each model."""
+    """Information about the server behind the client. It is queried before the first request that needs it, and once
+    for each model."""
 
     def __init__(
         self, base_url: str, options: TranslationOptions, profile: str, template: TemplateWorker | None
@@ -163,7 +164,7 @@ class _UpstreamInfo:
 
     @cached_property
     def _store(self) -> ResponseStore:
-        """Responses that later requests refer to, in memory."""
+        """Stores responses in memory that later requests may refer to."""
         store = ResponseStore()
         weakref.finalize(self, store.close)
         return store
@@ -221,7 +222,7 @@ def _model_of(http_request: Any) -> str:
 
 
 _Steps: TypeAlias = Generator[Any, Any, Any]
-"""Steps that yield the result of each I/O call, or an awaitable of it, and are sent the result."""
+"""A generator that yields the result of each I/O call, or an awaitable of it, and receives the result."""
 
 
 def _run(steps: _Steps) -> Any:
@@ -248,7 +249,7 @@ async def _run_async(steps: _Steps) -> Any:
 
 
 class _BaseTransport:
-    """Send through the user's own HTTP client, with its proxies, certificates and connections."""
+    """Send requests through the user's own HTTP client, with its proxies, certificates and connections."""
 
     _read: Callable[[Any], Any]
     _raw_chunks: Callable[[Any], Any]
@@ -281,7 +282,7 @@ class _BaseTransport:
             response = retried
 
     def _send_first(self, exchange: OpenAIExchange) -> _Steps:
-        """Send the first request, with a generated prompt if the chat template cannot be used."""
+        """Send the first request. If the chat template cannot be used, send it with a generated prompt."""
         if exchange.request is None:
             return (yield self._client.send(exchange.http_request, stream=True))
         try:
@@ -291,7 +292,7 @@ class _BaseTransport:
             return None if body is None else (yield from self._send(exchange, body))
 
     def _retry(self, exchange: OpenAIExchange, body: JsonObject) -> _Steps:
-        """Send a retry; the result is an error response if the chat template cannot be used."""
+        """Send a retry. Returns an error response if the chat template cannot be used."""
         try:
             return (yield from self._send(exchange, body))
         except TemplatePromptError as error:
@@ -352,7 +353,7 @@ class _Transport(_BaseTransport):
         self.close()
 
     def close(self) -> None:
-        """Do nothing: the wrapped client owns the connections."""
+        """Do nothing, because the original client owns the connections."""
 
 
 class _AsyncTransport(_BaseTransport):
@@ -395,7 +396,7 @@ class _AsyncTransport(_BaseTransport):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Do nothing: the wrapped client owns the connections."""
+        """Do nothing, because the original client owns the connections."""
 
 
 def _json(content: bytes) -> Json:
