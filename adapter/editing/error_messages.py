@@ -32,8 +32,7 @@ MIN_SCORE = 0.5
 MAX_WANTED = 200
 """Maximum number of old lines that are compared with the file to find the most similar block."""
 MAX_ANCHORS = 3
-"""Number of old lines for which similar file lines are searched: the longest lines, because they are most
-distinctive."""
+"""Number of old lines for which similar file lines are searched: the longest, because they are most distinctive."""
 MAX_ANCHOR_PLACES = 4
 """Maximum number of similar file lines considered for each of these old lines."""
 

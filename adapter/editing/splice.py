@@ -25,8 +25,7 @@ MIN_KEPT = 1 / 3
 MIN_ALIKE = 75.0
 """Similarity, in percent, from which the texts count as related regardless of ``MIN_KEPT``."""
 MIN_KEPT_LETTERS = 4
-"""Minimum letters of a run that counts as kept and not as a coincidence, unless it is at the start or end of the
-text."""
+"""Minimum letters of a run in the middle of a text that counts as kept and not as a coincidence."""
 MAX_CLOSING = 4
 """Maximum letters of a word that closes or continues a block: ``end``, ``else``, ``done``."""
 
@@ -120,8 +119,7 @@ class _Merge:
         self._copy(step)
 
     def _ends_before_blank(self, position: int) -> bool:
-        """Return whether lines that are added at an unmentioned blank line belong above it, because they do not end
-        with a blank line."""
+        """Return whether lines added at an unmentioned blank line belong above it: their last line is not blank."""
         hunk = self.pending[-1] if self.pending else None
         if hunk is None or not hunk.start == hunk.end == position:
             return False
@@ -269,8 +267,7 @@ def _quote_roles(pieces: Sequence[str]) -> dict[int, set[str]]:
 
 
 def _roles(pieces: Sequence[str], at: int) -> set[str]:
-    """Return the roles of a punctuation character that its neighbours allow. An apostrophe, for example, is not a
-    closing quote."""
+    """Return the possible roles of a punctuation character: an apostrophe, for example, is not a closing quote."""
     before = _kind(pieces[at - 1]) if at else "blank"
     after = _kind(pieces[at + 1]) if at + 1 < len(pieces) else "blank"
     roles = {

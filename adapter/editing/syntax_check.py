@@ -36,8 +36,7 @@ class _Unknown(Exception):
 
 
 def find_new_syntax_error(before: str, after: str, path: str) -> SyntaxProblem | None:
-    """Return the first syntax error of ``after`` if ``before`` had no error. None also means that they cannot be
-    checked."""
+    """Return the first syntax error of ``after`` if ``before`` had none. Returns None if they cannot be checked."""
     find = _checker_for(path)
     if find is None or max(len(before), len(after)) > MAX_CHARACTERS or not before.strip():
         return None

@@ -72,8 +72,7 @@ def call_prefix(format: str) -> str | None:
 
 @lru_cache
 def json_call_layout(format: str) -> JsonCallLayout:
-    """Return the layout of a format with JSON arguments; for any other format, that of Hermes, which the parser also
-    accepts."""
+    """Return the layout of a format with JSON arguments, or else that of Hermes, which the parser also accepts."""
     layout = _find_json_layout(format)
     if layout is None:
         layout = _find_json_layout("hermes")

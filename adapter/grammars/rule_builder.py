@@ -34,8 +34,7 @@ from adapter.grammars.schema_ir import (
 )
 
 LONGEST_REPETITION = 1999
-"""Maximum bound of a repetition. llama.cpp rejects ``x{0,2000}`` and treats larger bounds as unbounded
-(MAX_REPETITION_THRESHOLD)."""
+"""Maximum bound of a repetition. llama.cpp rejects ``x{0,2000}`` and treats larger bounds as unbounded."""
 MAX_ORDERED = 4
 """Maximum number of required properties in any order. Each additional property doubles the number of rules."""
 
@@ -154,8 +153,7 @@ class GrammarBuilder:
         return self.add(f"string-{shortest}-{longest}", rf'"\"" char{{{shortest},{longest}}} "\""')
 
     def _pairs(self, properties: tuple[Property, ...], hint: str) -> str:
-        """Return a rule for all properties. A few required properties may have any order; optional properties are in
-        order."""
+        """Return a rule for all properties. Only required properties, if they are few, may have any order."""
         pairs = [
             f"{self._literal(item.name)} {self._colon} {self.expression(item.shape, f'{hint}-{item.name}')}"
             for item in properties
@@ -165,8 +163,7 @@ class GrammarBuilder:
         return in_order if required_count or not pairs else f"({in_order})?"
 
     def _in_order(self, pairs: list[str], required_count: int, comma: str, hint: str) -> str:
-        """Return a rule for the required pairs followed by any optional pairs; for at least one pair if none is
-        required."""
+        """Return a rule for the required pairs, then any optional pairs; for at least one pair if none is required."""
         optional = [f"({comma} {pair})?" for pair in pairs[required_count:]]
         if 1 < required_count <= MAX_ORDERED:
             return " ".join([self._any_order(pairs[:required_count], comma, hint), *optional])

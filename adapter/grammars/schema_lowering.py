@@ -97,8 +97,7 @@ class SchemaLowering:
                 return MapShape(AnyShape()) if is_satisfiable(shape) else NOTHING
 
     def _reduce(self, schema: Json, path: tuple[str, ...]) -> Shape:
-        """Lower a subschema. ``path`` has an entry for each enclosing level and reference, to limit depth and detect
-        cycles."""
+        """Lower a subschema. ``path``: an entry for each enclosing level and reference, to limit depth and cycles."""
         self._visited.append(None)
         is_over_limit = len(path) >= self.options.max_depth or len(self._visited) > MAX_SCHEMAS
         if not isinstance(schema, Mapping) or is_over_limit:

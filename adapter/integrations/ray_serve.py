@@ -156,8 +156,7 @@ _AUTOSCALING: dict[str, Any] = {"min_replicas": 1, "max_replicas": 8, "target_on
     ),
 )
 class ServerReplica:
-    """Runs a server application for each model server. Ray routes all requests of a conversation to the same
-    replica."""
+    """A server application for each model server. Ray routes all requests of a conversation to the same replica."""
 
     async def __init__(self, config: Mapping[str, Json]) -> None:  # type: ignore[misc]  # Ray awaits it
         parsed = RayServeConfig.model_validate(dict(config))

@@ -140,8 +140,7 @@ class _Extraction:
         return list(self._declarations_in(root, 0))
 
     def _module_doc(self, root: Node) -> tuple[int, int] | None:
-        """Return the lines of the comment or string at the top of the file, unless it directly precedes a
-        declaration."""
+        """Return the lines of the comment or string at the top of the file, unless it documents a declaration."""
         comments: list[Node] = []
         for child in root.named_children:
             if child.type == "php_tag":
@@ -164,8 +163,7 @@ class _Extraction:
         return rule is not None and rule.section not in ("imports", "mods")
 
     def _declarations_in(self, parent: Node, depth: int) -> Iterator[OutlineItem]:
-        """Yield the declarations among the children of ``parent``. Comments directly above a declaration belong to
-        it."""
+        """Yield the declarations among the children of ``parent``, with the comments directly above them."""
         comment_row: int | None = None
         last_row = -1
         for child in parent.named_children:
@@ -183,8 +181,7 @@ class _Extraction:
             last_row = end_row(child)
 
     def _find_declarations(self, node: Node, whole: Node, first_row: int, depth: int) -> Iterator[OutlineItem]:
-        """Yield the declaration in ``node``, or the declarations inside it. ``whole``: ``node`` or the wrapper around
-        it."""
+        """Yield the declaration in ``node``, or the declarations inside it. ``whole``: ``node`` or its wrapper."""
         rule = self._matching_rule(node)
         if rule is not None:
             yield self._item(node, whole, rule, first_row, depth)

@@ -42,8 +42,7 @@ HEADERS: dict[Section, str] = {
 RANGES_ONLY: frozenset[Section] = frozenset({"imports", "tests"})
 
 MAX_VALUES = 8
-"""Maximum number of fields shown for an item; all its methods are shown. If a section has more constants, only their
-names are shown."""
+"""Maximum number of fields shown for an item, and of constants shown with values. All methods are shown."""
 WIDTH = 120
 NEAR_LINES = 5
 """Maximum distance, in lines, of fields, constants and names that are shown on one output line."""

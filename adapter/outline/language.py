@@ -89,8 +89,10 @@ class Language:
     prefix: str = ""
     """Prefix that is removed from signatures, because the section already shows it."""
     blanked: re.Pattern[bytes] | None = None
-    """Macros and directives that the grammar cannot parse. The matched group is replaced with spaces, or with a type if
-    its name is ``type``."""
+    """Macros and directives that the grammar cannot parse.
+
+    The matched group is replaced with spaces, or with a type if its name is ``type``.
+    """
     names: tuple[str, ...] = ("name", "declarator", "left", "pattern")
     aliases: tuple[str, ...] = ()
     """Aliases of the language in file type filters."""

@@ -64,8 +64,7 @@ def _blank_macro(found: re.Match[bytes]) -> bytes:
 
 
 def first_syntax_error(text: str, language: Language, seconds: float) -> int | None:
-    """Return the 1-based line of the first syntax error, or None. Raises MissingGrammar, or ToolError after
-    ``seconds``."""
+    """Return the 1-based line of the first syntax error, or None. Raises MissingGrammar, and ToolError on timeout."""
     root = parse(text.encode("utf-8", "replace"), language, time.monotonic() + seconds).root_node
     return first_error_line(root) if root.has_error else None
 

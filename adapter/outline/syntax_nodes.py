@@ -46,8 +46,7 @@ def _innermost_name(node: Node) -> Node:
 
 
 def _split_pattern(node: Node) -> list[Node]:
-    """Return the names in patterns like ``a, b = 1, 2`` and ``const {a, b} = ...``; for any other node, the node
-    itself."""
+    """Return the names in ``a, b = 1, 2`` and ``const {a, b} = ...``; for any other node, the node itself."""
     if node.type in ("pattern_list", "tuple_pattern", "object_pattern", "array_pattern", "list_pattern"):
         return [child for child in node.named_children if child.type.endswith(("identifier", "identifier_pattern"))]
     return [node]
@@ -67,8 +66,7 @@ def value_of(node: Node) -> Node | None:
 
 
 def declares(node: Node, declarator: str) -> bool:
-    """Return whether ``declarator`` contains the declared name, as in C's ``int *f(int)`` but not in ``int
-    (*f)(int)``."""
+    """Return whether ``declarator`` contains the declared name: in C's ``int *f(int)``, not in ``int (*f)(int)``."""
     for _ in range(MAX_DEPTH):
         inner = node.child_by_field_name("declarator")
         if inner is None and node.type == "reference_declarator":

@@ -31,8 +31,7 @@ from adapter.editing.repairs.reindent import indent_width
 MIN_SCORES = ((4, 0.72), (2, 0.80), (1, 0.86), (0, 0.96))
 """Minimum score of a match, by the number of distinctive lines that were found."""
 SURE_LETTERS = 16
-"""Minimum letters of a changed line that identifies its location even if an adjacent line differs. ``address_family:``
-is too short."""
+"""Minimum letters of a changed line that is located even if its neighbours differ; ``address_family:`` is too short."""
 MIN_DISTINCTIVE_SIMILARITY = 0.85
 MAX_DISTINCTIVE_PLACES = 2
 """Maximum number of occurrences of a line that identifies a location."""
@@ -238,8 +237,7 @@ def _marks(key: str) -> str:
 
 
 def _is_moved_alone(match: _Features, row: int) -> bool:
-    """Return whether a line such as a closing bracket is indented differently although all distinctive lines are
-    not."""
+    """Return whether a line like a closing bracket is indented differently although all distinctive lines are not."""
     if row not in match.lines or is_distinctive(match.keys[row]) or not match.is_moved(row):
         return False
     distinctive = [row for row in match.lines if is_distinctive(match.keys[row])]

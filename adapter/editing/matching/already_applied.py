@@ -233,8 +233,8 @@ def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: 
 
 
 def _find_respaced(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Return the first matched line if the patch changes only indentation and blank lines, and they are already as in
-    ``new``."""
+    """Return the first matched line if the patch changes only whitespace and the document already has that
+    whitespace."""
     before, after = ([row for row, line in enumerate(lines) if normalized_line(line)] for lines in (old, new))
     lines = search.document.lines
     at = {step.old_start: step.line_start for step in best.steps if step.is_pair}

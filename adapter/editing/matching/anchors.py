@@ -159,8 +159,7 @@ class ContextScorer:
         }
 
     def _side(self, rows: Sequence[int], lines: range, depth: int) -> tuple[float, frozenset[int]]:
-        """Return the best score of ``rows`` against ``lines``, and the rows that were found. Both run outwards from the
-        change."""
+        """Return the best score of ``rows`` against ``lines``, and the rows found. Both start at the change."""
         keys = self._block(lines, min((depth, *(self._depths[row] for row in rows))), NEAR + len(rows))
         best = (0.0, frozenset[int]())
         before = [(-SKIPPED * count, frozenset[int]()) for count in range(len(keys) + 1)]
@@ -244,8 +243,7 @@ class _Anchors:
         )
 
     def is_applied(self, hunk: LineChange, new: Sequence[str]) -> bool:
-        """Return whether the result of a change is already in the document. The located lines are then only similar to
-        it."""
+        """Return whether the result of a change is already in the document. The located lines are then only similar."""
         added = [key for line in new[hunk.new_start : hunk.new_end] if (key := normalized_line(line))]
         if not is_distinctive("".join(added)):
             above, below = self.context.context_rows(range(hunk.start, hunk.end))
@@ -268,8 +266,10 @@ class _Anchors:
                 yield first, last
 
     def _count_shown(self, rows: range) -> int:
-        """Count the occurrences of these rows in the old text. If the document has fewer, the rows to change may be the
-        ones that differ there."""
+        """Count the occurrences of these rows in the old text.
+
+        If the document has fewer occurrences, one of them differs there, and it may be the one to change.
+        """
         searched, nonblank = _nonblank_stripped(self.old[rows.start : rows.stop]), _nonblank_stripped(self.old)
         return sum(nonblank[at : at + len(searched)] == searched for at in range(len(nonblank)))
 

@@ -80,8 +80,7 @@ class DocumentIndex:
         return dict(zip(self.keys, range(len(self.keys)), strict=True))
 
     def similar(self, key: str) -> list[tuple[str, float, int]]:
-        """Return the lines most similar to ``key``, best first, each as (line, similarity in percent, index). Takes one
-        pass over the document."""
+        """Return the lines most similar to ``key``, best first, in one pass: (line, similarity in percent, index)."""
         found = self._similar.get(key)
         if found is None:
             found = self._similar[key] = process.extract(

@@ -65,8 +65,10 @@ _LONE_COMMA = re.compile(r",(?=[)\]}])")
 
 @dataclass(frozen=True, slots=True)
 class MatchCandidate:
-    """A possible match. ``score`` is 1 if the document has every line. ``compared`` maps each old line that was found
-    to its comparison."""
+    """A possible match. ``score`` is 1 if the document has every line.
+
+    ``compared`` maps each old line that was found to its comparison with the document's line.
+    """
 
     steps: tuple[LineMapping, ...]
     score: float
@@ -134,8 +136,7 @@ def _old_lines(old: Sequence[str]) -> list[OldLine]:
 
 
 def find_fuzzy_matches(search: DocumentIndex, old: Sequence[str], hint: int | None) -> list[MatchCandidate]:
-    """Return the candidates for ``old``, best first. ``hint`` is a 0-based line. Returns none if the search exceeds
-    `MAX_COST`."""
+    """Return the candidates for ``old``, best first; none if they exceed `MAX_COST`. ``hint``: a 0-based line."""
     matcher = _Matcher(search, old)
     if not matcher.rows or len(matcher.rows) > MAX_ROWS or not search.nonblank_lines:
         return []
@@ -379,8 +380,7 @@ class _Gap:
 
     @cached_property
     def _wraps(self) -> dict[tuple[int, int], list[tuple[int, int, float]]]:
-        """Return the rows that are joined into one line and the lines that are joined into one row, by their end
-        positions."""
+        """Return the rows joined into one line and the lines joined into one row, by their end positions."""
         present = set(self.keys)
         squeezed = [_without_spaces(key) for key in self.keys]
         rows = [self.all_rows[row] for row in self.rows]

@@ -121,8 +121,7 @@ class _Locator:
                 return edits
 
     def _unfamiliarity(self, interpretation: Interpretation) -> tuple[float, float]:
-        """Return sort keys for an interpretation: fewer of its old lines in the document, then fewer in its new text,
-        sort later."""
+        """Return sort keys: the negative shares of the old lines that occur in the document and in the new text."""
         old = {line for line in split_view_lines(interpretation.old) if line.strip()}
         kept = old.intersection(split_view_lines(interpretation.new))
         return -len(self.search.lines_set.intersection(old)) / max(len(old), 1), -len(kept) / max(len(old), 1)
@@ -203,8 +202,10 @@ class _Locator:
         return self._build(match, tuple(notes), interpretation)
 
     def _choose(self, matches: Sequence[TextMatch], hint: int | None) -> TextMatch | None:
-        """Return the only match, else the only match with an equal layout, else the match nearest to the line hint, if
-        any."""
+        """Return the only match, else the only match with an equal layout, else the match nearest to the line hint.
+
+        Returns None if two matches are equally near, or if there is no hint.
+        """
         exact_layout = matches if len(matches) == 1 else [match for match in matches if match.is_exact_layout]
         if len(exact_layout) == 1:
             return exact_layout[0]
@@ -286,8 +287,7 @@ class _Locator:
         )
 
     def _check_hinted_twin(self, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
-        """Reject the match if it is not at the line hint, and the lines there differ from the old text only in
-        whitespace."""
+        """Reject the match if lines at the line hint, not these lines, differ from the old text only in whitespace."""
         hint = self._hint(interpretation)
         if hint is None or self._is_hinted(match, interpretation):
             return None
@@ -303,8 +303,7 @@ class _Locator:
         )
 
     def _check_applied_elsewhere(self, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
-        """Reject an approximate match if the new text occurs elsewhere. The patch was probably already applied
-        there."""
+        """Reject an approximate match if the new text is elsewhere: the patch was probably already applied there."""
         if match.strictness == "exact" or self._is_hinted(match, interpretation):
             return None
         view = self.document.view

@@ -26,8 +26,7 @@ MAX_LINE_PATTERN = 400
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """A match of the range ``start:end`` of the document's view, in its lines ``first_line`` to ``last_line``
-    (0-based)."""
+    """A match of ``start:end`` in the document's view, in its lines ``first_line`` to ``last_line`` (0-based)."""
 
     start: int
     end: int

@@ -83,8 +83,10 @@ def _pieces(new: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _match_pieces(old: Sequence[str], new: list[str], pieces: Sequence[list[str]]) -> tuple[list[LineChange], str]:
-    """Return the changes of the pieces, and the reason why a piece cannot be located. Refills ``new`` with the lines of
-    the pieces."""
+    """Return the changes of the pieces, and the reason why a piece cannot be located, if any.
+
+    Refills ``new`` with the lines of the pieces.
+    """
     found: list[LineChange] = []
     places: dict[str, list[int]] = {}
     for index, line in enumerate(old):

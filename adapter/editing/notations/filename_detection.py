@@ -62,8 +62,7 @@ def is_unambiguous_path(path: str) -> bool:
 
 
 def find_path_above(lines: Sequence[str], number: int) -> str | None:
-    """Return the path on the nearest line above ``number``, skipping a code fence and blank lines; None if it has no
-    path."""
+    """Return the path on the nearest line above ``number``, or None. A code fence and blank lines are skipped."""
     for above in range(number - 1, max(-1, number - 6), -1):
         if lines[above].strip() and not FENCE.fullmatch(lines[above]):
             return find_path(lines[above])

@@ -87,8 +87,7 @@ def _parse_edits(text: str) -> list[ParsedEdit]:
 
 
 def _fenced_edits(text: str) -> Iterator[ParsedEdit]:
-    """Yield the edits in JSON fences. Only JSON with old and new text counts: any other JSON may be a file's
-    content."""
+    """Yield the edits in JSON fences with old and new text. Any other JSON may be a file's content."""
     lines = text.split("\n")
     for start, end in find_fences(lines):
         body = "\n".join(lines[start:end]).strip()

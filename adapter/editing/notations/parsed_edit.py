@@ -12,8 +12,7 @@ _NO_NEWLINE_WORDS = "no newline at end of"
 
 @dataclass
 class ParsedEdit:
-    """An edit of one file. ``path`` is None if the text does not name the file; ``content`` is the content of a new
-    file."""
+    """An edit of one file. ``path``: None if the text does not name the file. ``content``: content of a new file."""
 
     path: str | None
     action: FileAction = "update"
@@ -35,8 +34,7 @@ def is_no_newline_marker(line: str) -> bool:
 def parse_hunk(
     lines: Sequence[str], line: int | None = None, below: tuple[str, ...] = (), at_end: bool = False
 ) -> Hunk:
-    """Convert lines with diff markers to a hunk. A line without a marker is a context line that lost its leading
-    space."""
+    """Convert lines with diff markers to a hunk. A line without a marker counts as a context line."""
     old: list[str] = []
     new: list[str] = []
     unclosed: set[str] = set()

@@ -51,8 +51,7 @@ def parse_notation(text: str) -> list[ParsedEdit]:
 
 
 def require_single_file(edits: Sequence[ParsedEdit]) -> list[Patch]:
-    """Return the patches of the only edited file. Raises FormatError for several files, or actions other than an
-    update."""
+    """Return the patches of the only edited file. Raises FormatError for several files, and for other actions."""
     paths = list(dict.fromkeys(edit.path for edit in edits if edit.path is not None))
     if len(paths) > 1:
         raise FormatError(

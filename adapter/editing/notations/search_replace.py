@@ -124,8 +124,7 @@ def _divisions(body: Sequence[str], has_base: bool) -> Iterator[Hunk]:
 
 
 def _hunk(old: Sequence[str], new: Sequence[str]) -> Hunk:
-    """Convert the two halves of a block to a hunk. ``:start_line:12`` and ``-------`` lines may precede the old
-    text."""
+    """Convert the two halves of a block to a hunk. ``:start_line:12`` and ``-------`` may precede the old text."""
     first = 0
     start: int | None = None
     while first < len(old) and (hint := _HINT.fullmatch(old[first])):

@@ -111,8 +111,7 @@ class _DiffParser:
         return self.edits
 
     def _consume_fence(self, text: str) -> bool:
-        """Handle a code fence around the diff, and return True. Inside a hunk, an indented fence is a line of the
-        file."""
+        """Handle a code fence around the diff. Returns False for other lines, and for an indented fence in a hunk."""
         fence = FENCE.fullmatch(text)
         if fence is None or (self.hunk is not None and text[0] in " \t"):
             return False

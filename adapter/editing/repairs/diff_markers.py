@@ -161,8 +161,7 @@ def _marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
 
 
 def _single_choice(shifts: Sequence[int], on_grid: Sequence[int]) -> int | None:
-    """Return the only shift, or None. A shift of -1 is ambiguous if moved lines with a marker of two characters also
-    fit."""
+    """Return the only shift, or None. A shift of -1 is ambiguous if the marker may also be two characters wide."""
     return shifts[0] if len(shifts) == 1 and (shifts[0] >= 0 or 1 not in on_grid) else None
 
 

@@ -35,8 +35,7 @@ MAX_INTERPRETATIONS = 24
 
 
 def interpretations(written: Interpretation) -> list[Interpretation]:
-    """Return the unchanged texts, then the result of each applicable repair, then the result of all repairs
-    together."""
+    """Return the unchanged texts, then the result of each applicable repair, then the result of all repairs."""
     single = [stripped for repair in _REPAIRS for stripped in _apply_repair(repair, written)]
     found = [written, *single]
     if single and any(next(_apply_repair(repair, single[-1]), None) for repair in _REPAIRS):

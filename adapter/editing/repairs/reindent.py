@@ -37,8 +37,7 @@ class IndentMapper:
         indents = [indent_of(line) for line in written if line.strip()]
         self._written_unit = indent_unit(indents)
         self._written_step = gcd(*(_width(indent) - _width(indents[0]) for indent in indents))
-        """Greatest common divisor of the differences in indentation. It shows the unit even if all lines lost some
-        columns."""
+        """Greatest common divisor of the differences in indentation: the unit, even if all lines lost some columns."""
         self._pairs = [
             _Pair(line, indent_of(written), indent_of(actual))
             for line, written, actual in matched
@@ -65,8 +64,7 @@ class IndentMapper:
 
     @cached_property
     def _added_prefix(self) -> str | None:
-        """The prefix, often empty, that the model added to the indentation of every line; None if there is no common
-        prefix."""
+        """The prefix, often empty, that the model added to the indentation of every line. None: no common prefix."""
         prefixes = {
             pair.written.removesuffix(pair.actual) for pair in self._pairs if pair.written.endswith(pair.actual)
         }

@@ -18,8 +18,7 @@ _KIND = {"n": "break", "r": "break", "t": "tab", '"': "quote", "'": "quote", "`"
 _PLAIN = {"n": "\n", "r": "", "t": "\t"}
 _ALL = frozenset(_KIND.values())
 MAX_KINDS = 3
-"""Maximum number of kinds of escapes of which all subsets are tried. Above it, only single kinds and all of them are
-tried."""
+"""Maximum number of kinds of escapes of which all subsets are tried. Above it: only single kinds, and all of them."""
 MAX_PARTS = 3
 """Maximum number of line breaks in a string if its closing quote may also open another string."""
 
@@ -98,8 +97,10 @@ def _unescape(text: str, kinds: frozenset[str], in_strings: bool, known_lines: f
 
 
 def _breaks_in_strings(text: str, kinds: frozenset[str], known_lines: frozenset[str]) -> set[int]:
-    r"""Return the offsets of ``\n`` in patterns and in strings, which have an odd number of quotes before it and an end
-    after it."""
+    r"""Return the offsets of ``\n`` in regular expressions and in strings.
+
+    A string has an odd number of quotes before the offset, and an end after it.
+    """
     found = {at for pattern in _PATTERN.finditer(text) for at in range(*pattern.span())}
     start = 0
     for line in text.split("\n"):
@@ -147,8 +148,7 @@ def _may_close(before: str, after: str) -> bool:
 
 
 def _may_open(part: str, quote: str) -> bool:
-    """Return whether the last ``quote`` of a part may open a string. The quote of ``END;';`` closes an earlier
-    string."""
+    """Return whether the last ``quote`` of a part may open a string. In ``END;';`` it closes an earlier string."""
     before, _, after = _ESCAPE.sub("", part).rpartition(quote) if quote else ("", "", "")
     return not before or not _may_close(before, after) or _PREFIX.search(before) is not None
 

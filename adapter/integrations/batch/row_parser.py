@@ -145,8 +145,10 @@ def _text_in(row: JsonObject, column: str) -> str:
 
 
 def _tools_in(row: JsonObject, column: str) -> ToolSet:
-    """Return the tools of a row, which are JSON text or a list. Nulls in a list are dropped: Parquet adds them for keys
-    that only other rows have."""
+    """Return the tools of a row, which are JSON text or a list.
+
+    Nulls in a list are dropped, because Parquet adds them for keys that only other rows have.
+    """
     settings = get_nested(row, column)
     if settings is None:
         return _NO_TOOLS

@@ -13,8 +13,7 @@ from adapter.parsing.formats import FORMATS
 from adapter.tools.tool import Tool, ToolSet
 
 NAME = "adapter"
-"""Name of the parsers that detect the format from the model's template and name. All other parser names add the name of
-a format."""
+"""Name of the parsers that detect the format from the model's template and name. Other parser names add a format."""
 
 
 def parser_names() -> dict[str, str | None]:

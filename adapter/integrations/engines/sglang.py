@@ -161,8 +161,7 @@ class SglangReasoningParser:
     sglang: ClassVar[SglangCompat]
     format_name: ClassVar[str | None]
     is_in_use: ClassVar[bool] = False
-    """True after the first instance was created. From then on, each response passes through this parser before the tool
-    parser."""
+    """True after the first instance was created. Each response then passes through this parser first."""
 
     def __init__(
         self,

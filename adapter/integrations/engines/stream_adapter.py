@@ -93,8 +93,7 @@ class StreamAdapter:
         return self._parser.feed(text)
 
     def close(self) -> list[Event]:
-        """Return the last events. A call without its closing marker counts as complete, because there is no finish
-        reason."""
+        """Return the last events. A call without its closing marker counts as complete: there is no finish reason."""
         self._is_closed = True
         return self._parser.close()
 
@@ -103,8 +102,7 @@ class StreamAdapter:
         return len(text) == self.position and text.endswith(self._tail)
 
     def end_of_reasoning(self, events: Sequence[Event]) -> int | None:
-        """Return the index of the first event after the reasoning and its closing marker; None if reasoning has not
-        ended."""
+        """Return the index of the first event after the reasoning and its closing marker; None if it has not ended."""
         for at, event in enumerate(events):
             if self._closes_reasoning(event):
                 return at + isinstance(event, MarkupDelta)
@@ -123,8 +121,7 @@ class StreamAdapter:
                 return True
 
     def emitted_calls(self, events: Iterable[Event]) -> EngineDelta:
-        """Convert events for the engine's client. Truncated calls are dropped; all other invalid calls become
-        content."""
+        """Convert events for the engine's client. Truncated calls are dropped; other invalid calls become content."""
         delta = EngineDelta()
         for event in events:
             match event:

@@ -43,8 +43,7 @@ def _detect_format(template: str | None, model: str | None) -> Format | None:
 
 
 def generation_prompt(tokenizer: object, arguments: JsonObject) -> str | None:
-    """Return the template's generation prompt for ``arguments`` (``enable_thinking``, ...), or None if it is
-    unknown."""
+    """Return the template's generation prompt for ``arguments`` (``enable_thinking``, ...); None: unknown."""
     try:
         return _generation_prompt(tokenizer, json.dumps(arguments, sort_keys=True))
     except TypeError:  # arguments that are not JSON, or an unhashable tokenizer
@@ -175,8 +174,10 @@ class ReasoningMarkers:
 
 @lru_cache(maxsize=16)
 def reasoning_markers_of(tokenizer: Tokenizer, format: Format | None) -> ReasoningMarkers:
-    """Return the reasoning markers of a tokenizer. They are cached, because vocabularies are large, and engines create
-    a parser for each response."""
+    """Return the reasoning markers of a tokenizer.
+
+    They are cached, because vocabularies are large, and engines create a parser for each response.
+    """
     return ReasoningMarkers(tokenizer, format)
 
 

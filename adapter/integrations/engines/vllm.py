@@ -232,8 +232,7 @@ class VllmReasoningParser(_VllmParserBase):
     """Reasoning parser, mixed in before vLLM's own base class."""
 
     is_in_use: ClassVar[bool] = False
-    """True after the first instance was created. From then on, each response passes through this parser before the tool
-    parser."""
+    """True after the first instance was created. Each response then passes through this parser first."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -246,8 +245,7 @@ class VllmReasoningParser(_VllmParserBase):
         self._pending_text = ""
         """Text that was parsed but has not led to an event yet."""
         self._first: tuple[Any, str] | None = None
-        """Message and text of the first delta. vLLM 0.10 passes the prompt only after this delta, and uses its
-        content."""
+        """Message and text of the first delta. vLLM 0.10 passes the prompt after it, and uses its content."""
         self._is_over = False
         self._end_of_reasoning: tuple[Any, str, str] | None = None
         """The message in which reasoning ended, its reasoning, and the text after the reasoning."""
@@ -285,8 +283,7 @@ class VllmReasoningParser(_VllmParserBase):
         return self._is_over
 
     def finish_streaming(self) -> Any:
-        """Return the last message, or None if the tool parser got the rest. Some releases call this at the end of a
-        stream."""
+        """Return the last message; None if the tool parser got the rest. Some releases call this at the end."""
         if self._stream is None:
             return None
         return self._message(self._stream.emitted_text(self._stream.close(), with_cut_off=True))
@@ -306,8 +303,7 @@ class VllmReasoningParser(_VllmParserBase):
         )
 
     def _whole(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
-        """Return the reasoning and the content of a complete response. The content includes the raw text of all
-        calls."""
+        """Return the reasoning and the content of a complete response. The content includes all calls as raw text."""
         tools = tools_from_request(getattr(request, "tools", None))
         stream = self._new_stream(tools, getattr(request, "chat_template_kwargs", None) or {})
         events = [*stream.feed(model_output), *stream.close()]

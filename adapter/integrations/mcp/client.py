@@ -144,8 +144,7 @@ class McpTools:
 def _pin_on_call(
     function: Callable[..., object], pins: DefinitionPins, name: str, definition: Any
 ) -> Callable[..., object]:
-    """Wrap a function so that its first call pins the definition of its tool. A tool is called only after it was
-    approved."""
+    """Wrap a function so that its first call pins the definition of its tool. A called tool was approved before."""
 
     def call(**arguments: Json) -> object:
         pins.save({name: definition})
@@ -254,8 +253,7 @@ class _Session:
         self._log.close()
 
     def function(self, name: str) -> Callable[..., object]:
-        """Return a function that calls the tool ``name`` and waits for its result. It raises ToolError if the call
-        fails."""
+        """Return a function that calls the tool ``name`` and waits for its result. It raises ToolError on failure."""
 
         def call(**arguments: Json) -> object:
             try:

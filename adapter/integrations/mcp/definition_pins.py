@@ -41,8 +41,7 @@ class DefinitionPins:
         self.is_known = bool(self._pinned)
 
     def describe_change(self, name: str, definition: Any) -> str:
-        """Describe the change of a tool's definition with a diff. Returns "" if it is unchanged or the server is
-        new."""
+        """Describe the change of a tool's definition with a diff; "" if it is unchanged or the server is new."""
         text = _to_json(definition)
         pinned = self._pinned.get(name)
         if pinned is None:
@@ -71,8 +70,7 @@ def _to_json(definition: Any) -> str:
 
 
 def _format_json(text: str) -> str:
-    """Format JSON with one value per line. Returns any other text unchanged, because the user may have edited the
-    file."""
+    """Format JSON with one value per line. Returns any other text unchanged; the user may have edited the file."""
     try:
         return json.dumps(json.loads(text), indent=1, ensure_ascii=False) + "\n"
     except (ValueError, RecursionError):

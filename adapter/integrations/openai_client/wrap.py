@@ -140,14 +140,13 @@ def wrap(
 
 
 def http_library_of(client: object) -> Any:
-    """Return httpx2 or httpx, whichever the client uses. openai 3 uses httpx2, unless the user passed an httpx client."""
+    """Return httpx2 or httpx, whichever the client uses. The default of openai 3 is httpx2."""
     names = (kind.__module__.partition(".")[0] for kind in type(client).__mro__)
     return sys.modules[next(name for name in names if name in ("httpx2", "httpx"))]
 
 
 class _UpstreamInfo:
-    """Information about the server behind the client. It is queried before the first request that needs it, and once
-    for each model."""
+    """Information about the server, queried before the first request that needs it, and once for each model."""
 
     def __init__(
         self, base_url: str, options: TranslationOptions, profile: str, template: TemplateWorker | None

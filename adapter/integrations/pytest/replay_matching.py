@@ -71,8 +71,7 @@ class ReplayModel:
             self._remaining = self._remaining[starts[run] :]
 
     def answer(self, messages: Json, tools: Iterable[JsonObject]) -> RecordedExchange:
-        """Return the answer to a request. Raises NotRecordedError with the differences from the most similar
-        request."""
+        """Return the answer to a request. Raises NotRecordedError with the differences from the nearest request."""
         fingerprint = RequestFingerprint.from_request(self._secrets.redact(messages), tools)
         with self._lock:
             candidates = [
