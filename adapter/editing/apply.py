@@ -34,8 +34,8 @@ _NOTHING_CHANGED = "Nothing was changed."
 class AppliedPatch:
     """The lines that a patch was applied to, 1-based and inclusive, in the text that it was matched against.
 
-    ``strictness``: ``exact``; ``whitespace`` or ``typography`` when the lines differ only in that; ``aligned`` for a
-    fuzzy match.
+    ``strictness``: ``exact``; ``whitespace`` or ``typography`` if the lines differ only in whitespace or typography;
+    ``aligned`` for a fuzzy match.
     """
 
     strictness: str
@@ -49,8 +49,8 @@ class AppliedPatch:
 class PatchResult:
     """The patched ``text``, one match per patch in input order, and the unified ``diff``.
 
-    ``places``: offsets into ``text`` where it was changed; empty with the basis "sequence".
-    ``notes``: remarks about the text as a whole, one sentence each.
+    ``places``: offsets of the changes in ``text``; empty with the basis "sequence".
+    ``notes``: remarks about the whole text, one sentence each.
     """
 
     text: str
@@ -121,7 +121,7 @@ def _grammar_notes(
 def _is_adapted(patch: Patch, edit: ResolvedEdit) -> bool:
     """Return whether the replacement differs from the new text that the model wrote."""
     if isinstance(patch, WholeFileRewrite):
-        return False  # its new text is the whole file, and each edit is a piece of that
+        return False  # its new text is the whole file, and each edit is a part of it
     written = to_lf(edit.replacement).removeprefix("\n").removesuffix("\n")
     return written != normalize_newlines(patch.new_text).removeprefix("\n").removesuffix("\n")
 
@@ -201,7 +201,7 @@ def _describe_dependence(index: int, patches: Sequence[Patch], names: ParameterN
 
 
 class _LineEdit(NamedTuple):
-    """Replace ``text[start:end]`` with ``replacement``; ``order`` numbers the edits of one patch."""
+    """An edit that replaces ``text[start:end]`` with ``replacement``. ``order``: its number within the patch."""
 
     start: int
     end: int
@@ -314,7 +314,7 @@ def _validate_patches(
 
 
 def _raise_for(rejections: Mapping[int, Rejection], count: int) -> None:
-    """Raise one EditError for all rejected patches, if any."""
+    """Raise one EditError that lists all rejected patches, if there are any."""
     if not rejections:
         return
     named = [

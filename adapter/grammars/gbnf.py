@@ -68,12 +68,12 @@ def build_gbnf(
     """Build a grammar that admits one call of one of the tools, with arguments valid for its schema.
 
     ``format``: the call's format; Hermes is used if its arguments are neither JSON nor key-value pairs.
-    ``max_string``: characters per string; unbounded if None or more than `LONGEST_REPETITION`. ``max_text``: the same
-    for texts of any length, which are useless if truncated (see `SchemaLowering`). ``allow_text``: also admit text that
-    does not look like the start of a call. ``reply``: also admit a call of this tool alone; all calls are JSON then.
-    ``several``: admit up to `MAX_CALLS` calls, ended by the start of a reply, because models continue with text after
-    their calls. ``allow_bare``: also admit bare or fenced JSON for a format with markers. Raises UsageError if no tool
-    can be called, or if the grammar is longer than `MAX_GRAMMAR`.
+    ``max_string``: maximum characters per string; unbounded if None or more than `LONGEST_REPETITION`. ``max_text``:
+    the same limit for parameters with text of any length, which is useless if truncated (see `SchemaLowering`).
+    ``allow_text``: also admit text that does not look like the start of a call. ``reply``: also admit a single call of
+    this tool; all calls are then written as JSON. ``several``: admit up to `MAX_CALLS` calls, ended by the start of a
+    reply, because models continue with text after their calls. ``allow_bare``: also admit bare or fenced JSON for a
+    format with markers. Raises UsageError if no tool can be called, or if the grammar is longer than `MAX_GRAMMAR`.
     """
     options = LoweringOptions(choices or {}, max_string, max_text)
     # A reply is streamed while it is generated, which requires its text in JSON.

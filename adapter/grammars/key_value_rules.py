@@ -147,7 +147,7 @@ _TYPES: Mapping[type, str] = {
 
 
 def _text_without_markers(markers: Iterable[str], excluded: str, escape: str = "") -> str:
-    """Build a rule for part of a text, usually one character, that does not start a marker.
+    """Build a rule for a few characters of text, usually one, that do not start a marker.
 
     ``excluded``: characters that the rule's character classes exclude.
     """

@@ -162,7 +162,7 @@ class _PatternParser:
         fewest, most = bounds
         if isinstance(atom, Anchor) or fewest > MOST_TIMES or (most or 0) > MOST_TIMES:
             raise UnsupportedPattern
-        self._accept("?")  # a lazy repetition admits the same texts
+        self._accept("?")  # a lazy repetition admits the same strings
         if self._source[self._at : self._at + 1] in ("*", "+"):
             raise UnsupportedPattern
         return Repeat(atom, fewest, most)

@@ -74,7 +74,7 @@ class LoweringOptions:
 
 @dataclass(frozen=True, slots=True)
 class SchemaLowering:
-    """Lower the schema of one tool. Never raises an exception for a dict, whatever its content or size."""
+    """Lower the schema of one tool. Never raises an exception for a dict, regardless of its content or size."""
 
     tool: str
     schema: JsonObject
@@ -165,7 +165,7 @@ class SchemaLowering:
     def _object(self, schema: Mapping[str, Json], path: tuple[str, ...]) -> Shape:
         declared = schema.get("properties")
         required = [name for name in _list(schema, "required") if isinstance(name, str)]
-        # A schema with empty properties means none, unless additionalProperties allows others.
+        # Empty properties mean that no property is allowed, unless additionalProperties allows more.
         none_declared = isinstance(declared, Mapping) and not declared and not required
         additional = schema.get("additionalProperties", not none_declared)
         declared = declared if isinstance(declared, Mapping) else {}

@@ -63,7 +63,7 @@ def accept_best_match(
     candidates: Sequence[MatchCandidate],
     hint: int | None,
 ) -> MatchCandidate | RejectedMatch:
-    """Return the match to edit, or the reason why none is safe. ``candidates`` are sorted, best first."""
+    """Return the match to edit, or the reason why no match is safe. ``candidates`` are sorted, best first."""
     match = _Features(search, old, new, candidates, hint)
     for name, find_reason in VETOES.items():
         if reason := find_reason(match):

@@ -142,7 +142,7 @@ def _distances(rows: Sequence[int]) -> list[int]:
 
 
 def _depths(lines: Sequence[str]) -> list[int]:
-    """Return the indentation of each line relative to the first."""
+    """Return the indentation of each line relative to the first line."""
     return [indent_width(line) - indent_width(lines[0]) for line in lines]
 
 

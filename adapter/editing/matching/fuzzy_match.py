@@ -28,7 +28,7 @@ from adapter.editing.repairs.interpretations import is_elision
 MAX_WINDOWS = 10
 """Maximum number of windows to align: the best window, and enough rivals to show that it is unique."""
 MIN_SLACK, MAX_SLACK = 8, 60
-"""Number of lines added before and after a window."""
+"""Minimum and maximum number of lines that are added before and after a window."""
 MAX_SEED_PLACES = 40
 """Maximum number of occurrences of a line that serves as a seed."""
 MAX_SIMILAR_SEEDS = 4
@@ -42,15 +42,15 @@ MAX_ROWS = 3_000
 REACH = 250
 """Maximum number of lines that a ``...`` may elide."""
 MIN_LIKENESS = 60.0
-"""Minimum similarity, in percent, of two lines to be paired."""
+"""Minimum similarity, in percent, of two lines that are paired."""
 MIN_PAIR = 0.4
 MAX_COST = 1_500_000
 """Maximum number of table cells for one old text, which take about a second. Above it the text counts as not found,
 because rivals could be missed."""
 COMPARISON_COST = 25
-"""Cost of comparing two lines word by word, in cells."""
+"""Cost of comparing two lines word by word, in table cells."""
 MAX_WHOLE_CELLS = 300
-"""Maximum number of cells for aligning a window without anchors."""
+"""Maximum number of table cells of a window that is aligned without anchors."""
 MAX_WRAPPED = 4
 """Maximum number of lines that are joined into one line, or split from it."""
 

@@ -1,4 +1,4 @@
-"""Line mapping between an old text and a document."""
+"""Mapping between the lines of the old text and the lines of the document."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Similarity of two lines, and conflicts between them.
 
-A typo does not change what a line means; a different name, number or operator does, however few characters differ. So
-similarity and conflicts are separate: ``count -= 1`` is very similar to ``count += 1``, but conflicts with it.
+A typo does not change the meaning of a line. A different name, number or operator does, however few characters differ.
+So similarity and conflicts are separate: ``count -= 1`` is very similar to ``count += 1``, but conflicts with it.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class _Locator:
         if plain is not None:
             self.new = plain[0]
         written = Interpretation(self.old, self.new, plain[1:] if plain else (), is_whole_lines=is_hunk)
-        for stage in STAGES:  # a text that matches as written needs no other interpretation
+        for stage in STAGES:  # text that matches as written needs no interpretation
             if matches := list(stage(self.search, written)):
                 return self._resolve(matches, written)
         found = interpretations(written)

@@ -22,7 +22,7 @@ _CLOSERS = ",;"
 
 
 def fold_typography(text: str) -> str:
-    """Replace typographic quotes, dashes and spaces with plain ones; the length stays the same."""
+    """Replace typographic quotes, dashes and spaces with plain characters, without changing the length."""
     return text if text.isascii() else text.translate(_FOLD)
 
 

@@ -16,8 +16,9 @@
     *** Delete File: path
     *** End Patch
 
-``@@`` quotes a line somewhere above the hunk; several are nested, outermost first. Hunks that only add lines are
-inserted below that line, or at the end of the file without one. Whitespace around markers is ignored.
+``@@`` quotes a line somewhere above the hunk. Several ``@@`` lines are nested, outermost first. A hunk that only adds
+lines is inserted below the innermost quoted line, or at the end of the file if no line is quoted. Whitespace around
+markers is ignored.
 """
 
 from __future__ import annotations

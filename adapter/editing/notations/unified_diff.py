@@ -11,8 +11,8 @@
 
 Headers, line numbers and even ``@@`` may be missing inside a ```` ```diff ```` fence or below a header. Line numbers
 are only hints. Counts are often wrong and are ignored, with two exceptions: ``-3,0`` inserts after line 3, and added
-lines without context are rejected if the counts claim that there is some. Of git's extended headers, those of new,
-deleted and renamed files are parsed.
+lines without context are rejected if the counts claim that the hunk has context. Git's extended headers are parsed for
+new, deleted and renamed files.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     all lines, or some with "# ... existing code ..." for those that stay
     ```
 
-A text that is only a fence is the whole file being edited.
+Text that consists of a single fence is the whole file that is edited.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@
     format      the format of the first call; "unmarked" for JSON without markers, "" without a call
     error       the reason if the row could not be parsed (all others are null then), else null
 
-An input column of one of these names is kept as ``input_<name>``.
+An input column with one of these names is kept as ``input_<name>``.
 """
 
 from __future__ import annotations

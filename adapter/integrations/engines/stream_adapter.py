@@ -27,7 +27,7 @@ from adapter.parsing.parser import Parser
 from adapter.tools.tool import ToolSet
 
 TAIL = 64
-"""Number of characters at the end of a stream that are compared to tell it from other streams of equal length."""
+"""Number of characters at the end of a stream that distinguish it from all streams of equal length."""
 
 
 @dataclass(frozen=True, slots=True)

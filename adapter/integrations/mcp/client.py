@@ -350,7 +350,7 @@ def _limited_command(command: Sequence[str]) -> Sequence[str]:
 
 
 def _truncate_texts(result: Any) -> Any:
-    """Truncate long texts in ``result``, and return it."""
+    """Truncate long text blocks in ``result``, and return it."""
     for block in result.content:
         text = getattr(block, "text", None)
         if isinstance(text, str) and len(text) > MAX_RESULT:

@@ -87,9 +87,9 @@ def wrap(
     regardless of the server's capabilities.
 
     ``format``: the format of calls. None: detected from the chat template if the server provides it, and from the model
-    name of each request. ``"from-template"``: always inferred from the template. ``style``: how the prompt describes
-    tools (see `system_prompt`); None: depends on the constraint. ``policy``: which text may become a call (see
-    `Parser`). ``prompt``: the tools are described by the chat template (``"own"``), by a generated prompt (``"words"``,
+    name of each request. ``"from-template"``: always inferred from the template. ``style``: style of the tool
+    descriptions in the prompt (see `system_prompt`); None: depends on the constraint. ``policy``: rules for text that
+    may become a call (see `Parser`). ``prompt``: the tools are described by the chat template (``"own"``), by a generated prompt (``"words"``,
     implied by ``style``), or by the template if the server allows it (``"auto"``). ``template``: a template file for
     servers that do not apply one (see `adapter.backends.template_files`).
     ``stream_arguments``: stream a call's arguments as they are generated; otherwise each call is sent when complete.
@@ -97,14 +97,15 @@ def wrap(
     constrained call are limited to values from the conversation if their names indicate the kind; ``ground``:
     additional candidate values (see `adapter.protocols.grounding`).
     ``guide``: guided tool choice for very small models: ``"auto"`` (if the server reports that the model is small),
-    ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist`). ``max_tools``: of a request with more tools, only the
-    most similar ones are described, plus one that finds the others. ``guardrails``: faults that trigger a retry before
-    you see the answer: ``"on"``, ``"off"``, ``"all"`` or names (see docs/reliability.md); ``retries``: maximum number
-    per request. ``profile``: settings found by `adapter probe`, used where the other arguments are not set: ``"auto"``
-    for that of the requested model, or a profile's name or file. ``record``: a file to which each exchange is appended
-    without credentials (see `adapter.protocols.recorded_exchange`).
+    ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist`). ``max_tools``: maximum number of tools that the
+    prompt describes. If a request has more, only the tools most similar to it are described, and a tool that finds the
+    rest. ``guardrails``: faults that trigger a retry before you see the answer: ``"on"``, ``"off"``, ``"all"`` or names
+    (see docs/reliability.md). ``retries``: maximum number of retries per request. ``profile``: settings found by
+    `adapter probe`, which apply to arguments that are not set: ``"auto"`` for the profile of the requested model, or
+    the name or file of a profile. ``record``: a file to which each exchange is appended without credentials (see
+    `adapter.protocols.recorded_exchange`).
     The copy shares the connections of ``client``, which stays unchanged. Raises UsageError for an unknown format,
-    style, policy or profile, a record that cannot be written, and another kind of client.
+    style, policy or profile, for a record that cannot be written, and for any other kind of client.
     """
     from openai import AsyncOpenAI, OpenAI
 

@@ -19,7 +19,7 @@ def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: boo
     """Raise AssertionError unless ``answer`` makes exactly the ``expected`` calls, in order.
 
     ``answer``: a completion, a message or a response of the openai SDK, one of these as a dict, a `Turn`, or a list of
-    calls. ``partial``: calls may have more arguments than expected. Raises TypeError for other answers.
+    calls. ``partial``: calls may have more arguments than expected. Raises TypeError for any other answer.
     """
     __tracebackhide__ = True
     expected_calls: list[_Call] = [(item, ...) if isinstance(item, str) else (item[0], item[1]) for item in expected]
