@@ -60,7 +60,10 @@ def match_exact(search: DocumentIndex, interpretation: Interpretation) -> Iterat
 
 
 def _without_last_end(view: str, interpretation: Interpretation) -> tuple[Interpretation, int] | None:
-    """Match the old text without its final newline at the end of a document that has none either."""
+    """Return both texts without their final newline, and the offset of the match at the end of the document.
+
+    Returns None unless the document ends with the old text and without a final newline.
+    """
     old = interpretation.old.removesuffix("\n")
     start = len(view) - len(old)
     if (

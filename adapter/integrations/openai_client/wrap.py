@@ -89,9 +89,9 @@ def wrap(
     ``format``: the format of calls. None: detected from the chat template if the server provides it, and from the model
     name of each request. ``"from-template"``: always inferred from the template. ``style``: style of the tool
     descriptions in the prompt (see `system_prompt`); None: depends on the constraint. ``policy``: rules for text that
-    may become a call (see `Parser`). ``prompt``: the tools are described by the chat template (``"own"``), by a generated prompt (``"words"``,
-    implied by ``style``), or by the template if the server allows it (``"auto"``). ``template``: a template file for
-    servers that do not apply one (see `adapter.backends.template_files`).
+    may become a call (see `Parser`). ``prompt``: the tools are described by the chat template (``"own"``), by a
+    generated prompt (``"words"``, implied by ``style``), or by the template if the server allows it (``"auto"``).
+    ``template``: a template file for servers that do not apply a template (see `adapter.backends.template_files`).
     ``stream_arguments``: stream a call's arguments as they are generated; otherwise each call is sent when complete.
     ``constraint``: constrained decoding of calls (see `adapter.grammars.constraint_mode`). ``grounded``: arguments of a
     constrained call are limited to values from the conversation if their names indicate the kind; ``ground``:
