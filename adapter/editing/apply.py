@@ -102,6 +102,7 @@ _Groups: TypeAlias = Sequence[Sequence[ResolvedEdit]]
 def _grammar_notes(
     text: str, patched: str, path: str, patches: Sequence[Patch], groups: _Groups, names: ParameterNames
 ) -> tuple[str, ...]:
+    """Return a note if the file no longer parses. Raises EditError if a tolerated difference may be the cause."""
     problem = find_new_syntax_error(text, patched, path)
     if problem is None:
         return ()

@@ -34,7 +34,7 @@ MAX_WANTED = 200
 MAX_ANCHORS = 3
 """Number of old lines for which similar file lines are searched: the longest, because they are most distinctive."""
 MAX_ANCHOR_PLACES = 4
-"""Maximum number of similar file lines considered for each of these old lines."""
+"""Maximum number of similar file lines that are considered for each of the `MAX_ANCHORS` old lines."""
 
 
 def ambiguous_match_message(

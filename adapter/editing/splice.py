@@ -1,4 +1,4 @@
-"""Build the replacement text for a match, keeping the document's own bytes.
+"""Build the replacement text for a match, and keep the bytes of unchanged parts.
 
 A model repeats context lines to locate its change. Lines that are in both its old and its new text are therefore taken
 from the document, never from the model. Only real changes are written.
@@ -174,7 +174,7 @@ class _Merge:
 def _indent_samples(found: Sequence[_Found]) -> Sequence[_Found]:
     """Return the matched lines that show the document's indentation: those with the same shape on both sides.
 
-    A line like ``end`` or ``}`` is left out if only such lines are indented differently, because it may be another one.
+    A line like ``end`` or ``}`` is left out if only such lines are indented differently: it may match the wrong line.
     """
     alike = [pair for pair in found if _has_same_shape(*pair[1:])] or found
     kept = [pair for pair in alike if indent_width(pair[1]) == indent_width(pair[2])]

@@ -284,7 +284,7 @@ def _check_detached(match: _Features) -> str:
 
 
 def _check_twin(match: _Features) -> str:
-    """Require the changed lines to be unique if the old text or the file lacks lines of the other."""
+    """Require the changed lines to be unique if the old text omits file lines or the file lacks old lines."""
     if not match.unmentioned_code and not match.best.missing:
         return ""
     for hunk in match.hunks:
@@ -393,7 +393,7 @@ def _format_lines(lines: Sequence[int]) -> str:
 
 
 Veto: TypeAlias = Callable[[_Features], str]
-"""Return the reason to reject a match, or an empty string."""
+"""A check that returns the reason to reject a match, or an empty string."""
 
 LOW_SCORE = "low score"
 VETOES: dict[str, Veto] = {

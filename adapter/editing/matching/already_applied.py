@@ -233,8 +233,7 @@ def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: 
 
 
 def _find_respaced(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Return the first matched line if the patch changes only whitespace and the document already has that
-    whitespace."""
+    """Return the first matched line if the patch changes only whitespace, and the document already has its result."""
     before, after = ([row for row, line in enumerate(lines) if normalized_line(line)] for lines in (old, new))
     lines = search.document.lines
     at = {step.old_start: step.line_start for step in best.steps if step.is_pair}

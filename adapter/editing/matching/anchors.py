@@ -51,9 +51,9 @@ SKIPPED = 0.5
 MIN_SIMILARITY = 70.0
 """Minimum similarity, in percent, of a context line that does not occur verbatim."""
 UNLIKE = 50.0
-"""Similarity, in percent, at and below which a line gives no bits."""
+"""Similarity, in percent, up to which a line gives no bits."""
 MIN_SIZE = 250
-"""Document size that is assumed at least for line frequencies, in lines."""
+"""Minimum document size, in lines, that is assumed when line frequencies are computed."""
 MARK_BITS = 2.0
 """Maximum bits of a punctuation line. Each letter or digit adds one bit."""
 _WORD = re.compile(r"\w+")

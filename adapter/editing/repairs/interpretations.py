@@ -57,8 +57,8 @@ def interpretations(written: Interpretation) -> list[Interpretation]:
 class _PairRepair(NamedTuple):
     """A repair of both texts. ``is_line_based``: the repaired texts are whole lines.
 
-    ``strip`` yields the repaired old and new text, the likeliest first, and the line number in the old text, if any. It
-    yields nothing if the repair does not apply.
+    ``strip`` yields pairs of the repaired old and new text, the likeliest first, with the line number in the old text,
+    if any. It yields nothing if the repair does not apply.
     """
 
     note: str
