@@ -1,7 +1,7 @@
-"""Apply patches (old text, new text) to a text, all of them or none.
+"""Apply patches (old text, new text) to a string: all patches or none.
 
-By default every patch is located in the original text, so that no patch can match the output of another one.
-Then all are spliced in at once.
+By default every patch is located in the original text, so that no patch can match the output of another patch. The
+replacements are inserted only after all patches are located.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ _NOTHING_CHANGED = "Nothing was changed."
 class AppliedPatch:
     """The lines that a patch was applied to, 1-based and inclusive, in the text that it was matched against.
 
-    ``strictness``: ``exact``; ``whitespace`` or ``typography`` when the lines differ only in that; ``aligned`` for a
-    fuzzy match.
+    ``strictness``: ``exact``; ``whitespace`` or ``typography`` if the lines differ only in whitespace or typography;
+    ``aligned`` for a fuzzy match.
     """
 
     strictness: str
     start_line: int
     end_line: int
     notes: tuple[str, ...] = ()
-    """Differences tolerated and decisions made, one sentence each; empty for an exact, unique match."""
+    """Tolerated differences and decisions, one sentence each. Empty for an exact, unique match."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatchResult:
     """The patched ``text``, one match per patch in input order, and the unified ``diff``.
 
-    ``places``: offsets into ``text`` where it was changed; empty with the basis "sequence".
-    ``notes``: remarks about the text as a whole, one sentence each.
+    ``places``: offsets of the changes in ``text``; empty with the basis "sequence".
+    ``notes``: remarks about the whole text, one sentence each.
     """
 
     text: str
@@ -120,9 +120,9 @@ def _grammar_notes(
 
 
 def _is_adapted(patch: Patch, edit: ResolvedEdit) -> bool:
-    """Return whether the replacement differs from the new text as the model wrote it."""
+    """Return whether the replacement differs from the new text that the model wrote."""
     if isinstance(patch, WholeFileRewrite):
-        return False  # its new text is the whole file, and each edit is a piece of that
+        return False  # its new text is the whole file, and each edit is a part of it
     written = to_lf(edit.replacement).removeprefix("\n").removesuffix("\n")
     return written != normalize_newlines(patch.new_text).removeprefix("\n").removesuffix("\n")
 
@@ -187,7 +187,7 @@ def _applied_patch(edits: Sequence[ResolvedEdit]) -> AppliedPatch:
 
 
 def _describe_dependence(index: int, patches: Sequence[Patch], names: ParameterNames) -> str:
-    """Return advice if the old text is inserted by another patch, else an empty string."""
+    """Return advice if another patch inserts the old text of this patch, else an empty string."""
     old = to_lf(patches[index].old_text).strip("\n")
     for other, patch in enumerate(patches):
         if other != index and old and old in to_lf(patch.new_text):
@@ -202,7 +202,7 @@ def _describe_dependence(index: int, patches: Sequence[Patch], names: ParameterN
 
 
 class _LineEdit(NamedTuple):
-    """Replace ``text[start:end]`` with ``replacement``; ``order`` numbers the edits of one patch."""
+    """An edit that replaces ``text[start:end]`` with ``replacement``. ``order``: its number within the patch."""
 
     start: int
     end: int
@@ -230,7 +230,7 @@ def _common_prefix_length(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 def _reject_overlaps(changes: Sequence[_LineEdit], groups: _Groups) -> list[_LineEdit]:
-    """Return the changes in text order, identical ones once. Raises EditError if two overlap."""
+    """Return the changes in text order, without duplicates. Raises EditError if two changes overlap."""
     ordered = sorted(changes)
     kept = ordered[:1]
     rejections: dict[int, Rejection] = {}
@@ -269,7 +269,7 @@ def _change_offsets(spliced: Sequence[_LineEdit]) -> Iterator[int]:
 
 
 def _changed_lines(text: str, spliced: Sequence[_LineEdit]) -> list[LineChange]:
-    """Return the changed line ranges, before and after."""
+    """Return the line ranges of each change, before and after it."""
     stretches: list[LineChange] = []
     position = line = shift = 0
     for change in spliced:
@@ -315,7 +315,7 @@ def _validate_patches(
 
 
 def _raise_for(rejections: Mapping[int, Rejection], count: int) -> None:
-    """Raise one EditError for all rejected patches, if any."""
+    """Raise one EditError that lists all rejected patches, if there are any."""
     if not rejections:
         return
     named = [

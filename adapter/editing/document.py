@@ -1,7 +1,7 @@
 """The text being edited, its lines and line ends, and a normalized view for matching.
 
 In the *view* every line ends with a line feed and the byte order mark is removed. Every position in the view maps back
-to the original text, so that untouched text keeps its bytes.
+to the original text, so that unchanged parts of the text keep their bytes.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class TextDocument:
-    """A text split into ``lines[i]`` without line ends, and ``ends[i]``.
+    """Text split into ``lines[i]``, without line ends, and their line ends ``ends[i]``.
 
-    As in an editor, the text after the last line end is also a line, even when empty.
+    As in an editor, the text after the last line end is also a line, even if it is empty.
     """
 
     def __init__(self, text: str) -> None:
@@ -28,7 +28,7 @@ class TextDocument:
         self.mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
         body = text[len(self.mark) :]
         self.is_plain = "\r" not in body
-        """Every line ends with a line feed, so that the view is the text."""
+        """True if every line ends with a line feed. The view then equals the text."""
         if not self.is_plain:
             pieces = split_lines(body)
             self.ends = [line_end(piece) for piece in pieces]
@@ -58,7 +58,7 @@ class TextDocument:
 
     @cached_property
     def common_end(self) -> str:
-        """The most frequent line end; a line feed if there is only one line."""
+        """The most frequent line end, or a line feed if the text has a single line."""
         counts = Counter(end for end in self.ends if end)
         return counts.most_common(1)[0][0] if counts else "\n"
 
@@ -71,14 +71,14 @@ class TextDocument:
         return self._view_starts[line]
 
     def text_offset(self, view_offset: int) -> int:
-        """Convert an offset in the view to one in ``text``."""
+        """Convert an offset in the view to an offset in ``text``."""
         if self.is_plain:
             return len(self.mark) + view_offset
         line = self.line_at(view_offset)
         return self._text_starts[line] + view_offset - self._view_starts[line]
 
     def end_near(self, line: int) -> str:
-        """Return the line end of ``line``, else of the line above, else the most frequent one."""
+        """Return the line end of ``line``, else that of the line above, else the most frequent line end."""
         return self.ends[line] or (self.ends[line - 1] if line else "") or self.common_end
 
     def new_end(self, line: int) -> str:

@@ -23,18 +23,18 @@ from adapter.editing.repairs.interpretations import is_elision
 from adapter.tools.operations import ParameterNames, Patch
 
 SHOWN_LINES = 12
-"""Maximum number of file lines in one message."""
+"""Maximum number of file lines in a message."""
 SHOWN_CHARACTERS = 160
 """Maximum length of a shown line."""
 SHOWN_PLACES = 4
 MIN_SCORE = 0.5
-"""Minimum score of an alignment worth showing; below it the closest lines are searched one by one."""
+"""Minimum score of a fuzzy match that is shown. Below it, the most similar lines are shown instead."""
 MAX_WANTED = 200
-"""Maximum number of old lines compared to find the closest block."""
+"""Maximum number of old lines that are compared with the file to find the most similar block."""
 MAX_ANCHORS = 3
-"""Number of old lines searched for that; the longest are the most distinctive."""
+"""Number of old lines for which similar file lines are searched: the longest, because they are most distinctive."""
 MAX_ANCHOR_PLACES = 4
-"""Number of similar file lines considered for each of them."""
+"""Maximum number of similar file lines that are considered for each of the `MAX_ANCHORS` old lines."""
 
 
 def ambiguous_match_message(
@@ -73,7 +73,7 @@ def not_found_message(
     rejected: RejectedMatch | None,
     names: ParameterNames,
 ) -> str:
-    """Show the closest block, the reason for its rejection, and its first difference."""
+    """Show the most similar block, the reason why it was rejected, and its first difference from the old text."""
     reason = "" if rejected is None else rejected.reason
     if match is not None and match.score >= MIN_SCORE:
         first, last, similarity = match.first_line, match.last_line, 100 * match.score
@@ -102,7 +102,7 @@ def not_found_message(
 
 
 def near_miss_message(search: DocumentIndex, place: TextMatch, names: ParameterNames) -> str:
-    """Show the lines that would have matched if small differences were tolerated."""
+    """Show the lines that would match if small differences were tolerated."""
     first, last = place.first_line, place.last_line
     head = f"{names.old_text} does not occur verbatim in the file; {format_line_range(first + 1, last + 1)}"
     return "\n".join(
@@ -119,13 +119,13 @@ def near_miss_message(search: DocumentIndex, place: TextMatch, names: ParameterN
 
 class _Block(NamedTuple):
     similarity: float
-    """Percent."""
+    """Similarity in percent."""
     first_line: int
     last_line: int
 
 
 def _closest_block(search: DocumentIndex, old_keys: Sequence[str]) -> _Block | None:
-    """Return the lines most similar to the line keys ``searched_lines``. One pass over the lines for each anchor."""
+    """Return the block of lines that is most similar to the old lines; None if no block is similar enough."""
     compared = [key[:MAX_COMPARED] for key in old_keys[:MAX_WANTED]]
     last = search.document.line_count - len(compared)
     longest = sorted((row for row, key in enumerate(compared) if key), key=lambda row: -len(compared[row]))

@@ -14,7 +14,7 @@ RejectionKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """``message`` explains the reason and the next step to the model."""
+    """A rejected patch. ``message`` explains the reason and the next step to the model."""
 
     kind: RejectionKind
     message: str
@@ -22,7 +22,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedEdit:
-    """A match and its replacement. ``notes`` describe tolerated differences and decisions."""
+    """A match and its replacement. ``notes`` describe the tolerated differences and the decisions."""
 
     match: TextMatch
     replacement: str
@@ -30,4 +30,4 @@ class ResolvedEdit:
 
 
 Resolution: TypeAlias = tuple[ResolvedEdit, ...] | Rejection
-"""The edits of one patch, at least one, or its rejection."""
+"""The edits of a patch, at least one, or its rejection."""

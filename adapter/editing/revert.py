@@ -1,4 +1,4 @@
-"""Revert a change in a text that may have been edited since."""
+"""Revert a change in text that may have been edited since."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from adapter.tools.operations import Patch
 
 
 def revert_change(current: str, after: str, before: str) -> str:
-    """Undo in ``current`` the change from ``before`` to ``after``, and keep later edits.
+    """Undo the change from ``before`` to ``after`` in ``current``, and keep later edits.
 
     Raises EditError unless every changed block, with its context lines, still occurs exactly once.
     """

@@ -1,7 +1,7 @@
-"""Build the replacement text for a match, keeping the document's own bytes.
+"""Build the replacement text for a match, and keep the bytes of unchanged parts.
 
-A model repeats context lines to locate its change. Lines in both its old and its new text are therefore taken from the
-document, never from the model; only real changes are written.
+A model repeats context lines to locate its change. Lines that are in both its old and its new text are therefore taken
+from the document, never from the model. Only real changes are written.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from adapter.editing.matching.normalize import is_comment, normalized_line, stri
 from adapter.editing.repairs.reindent import IndentMapper, indent_of, indent_width
 
 MIN_PARTNER = 60.0
-"""Minimum similarity, in percent, of a written line that replaces a removed one."""
+"""Minimum similarity, in percent, between a new line and the removed line that it replaces."""
 MIN_KEPT = 1 / 3
-"""Minimum share of letters kept; below it the new text is a different text."""
+"""Minimum share of the old letters that the new text must keep. Below it, the two texts count as unrelated."""
 MIN_ALIKE = 75.0
-"""Similarity, in percent, from which it is the same text regardless of ``MIN_KEPT``."""
+"""Similarity, in percent, from which the texts count as related regardless of ``MIN_KEPT``."""
 MIN_KEPT_LETTERS = 4
-"""Minimum letters of a run inside a text that counts as kept and not as a coincidence."""
+"""Minimum letters of a run in the middle of a text that counts as kept and not as a coincidence."""
 MAX_CLOSING = 4
-"""Maximum letters of a word that alone closes or continues a block: ``end``, ``else``, ``done``."""
+"""Maximum letters of a word that closes or continues a block: ``end``, ``else``, ``done``."""
 
 _Found: TypeAlias = tuple[int, str, str]
-"""Index of an old line, the line itself, and the document's line."""
+"""The index of an old line, the line itself, and the document's line."""
 
 
 class OutputLine(NamedTuple):
-    """A line to write; ``source`` is the document line whose line end it takes, if any."""
+    """A line to write. ``source`` is the document line whose line end it takes, if any."""
 
     text: str
     source: int | None
 
 
 class AmbiguousReplacement(Exception):
-    """The match is known, but the change is ambiguous there. ``str(error)`` is the reason."""
+    """The match is certain, but the change is ambiguous there. ``str(error)`` is the reason."""
 
 
 def build_exact_replacement(document: TextDocument, old: str, new: str, first_line: int) -> str:
-    """Return ``new`` as written, each line with the line end of the document line that it replaces."""
+    """Return ``new`` unchanged, except that each line gets the line end of the document line that it replaces."""
     old_lines, written = old.split("\n"), new.split("\n")
     output: list[OutputLine] = []
     position = 0
@@ -68,8 +68,10 @@ def _copied_lines(
 def merge_lines(
     document: TextDocument, old: Sequence[str], new: Sequence[str], steps: Sequence[LineMapping]
 ) -> list[OutputLine]:
-    """Return the lines that replace those of ``steps``: kept lines as in the document, changed lines at its
-    indentation. Raises AmbiguousReplacement."""
+    """Return the lines that replace the lines of ``steps``.
+
+    Kept lines are copied from the document. Changed lines get its indentation. Raises AmbiguousReplacement.
+    """
     return _Merge(document, old, new, steps).run()
 
 
@@ -85,10 +87,10 @@ class _Merge:
         self.indents = IndentMapper(_indent_samples(found), (*old, *new), document.lines)
         ended = [(written, actual) for _, written, actual in found if written != written.rstrip()]
         self.strips = bool(ended) and all(actual == actual.rstrip() for _, actual in ended)
-        """The model wrote trailing spaces that the document does not have."""
+        """True if the model wrote trailing spaces that the document does not have."""
         bodies = ((old[index].strip(), document.lines[line].strip()) for index, line in self.pairs.items())
         self.respelled = {written: actual for written, actual in bodies if _differs_in_spelling(written, actual)}
-        """Lines that the model copied, in the document's spelling."""
+        """Maps each line that the model copied with other spelling to the document's spelling."""
         self.output: list[OutputLine] = []
         self.pending = list(reversed(self.hunks))
 
@@ -117,7 +119,7 @@ class _Merge:
         self._copy(step)
 
     def _ends_before_blank(self, position: int) -> bool:
-        """Return whether lines added at an unmentioned blank line belong above it: they do not end with one."""
+        """Return whether lines added at an unmentioned blank line belong above it: their last line is not blank."""
         hunk = self.pending[-1] if self.pending else None
         if hunk is None or not hunk.start == hunk.end == position:
             return False
@@ -170,8 +172,10 @@ class _Merge:
 
 
 def _indent_samples(found: Sequence[_Found]) -> Sequence[_Found]:
-    """Return the pairs that show the document's indentation: lines of the same shape, without an ``end`` or ``}`` that
-    is the only one indented differently and may be another one."""
+    """Return the matched lines that show the document's indentation: those with the same shape on both sides.
+
+    A line like ``end`` or ``}`` is left out if only such lines are indented differently: it may match the wrong line.
+    """
     alike = [pair for pair in found if _has_same_shape(*pair[1:])] or found
     kept = [pair for pair in alike if indent_width(pair[1]) == indent_width(pair[2])]
     moved = set(alike).difference(kept)
@@ -180,7 +184,7 @@ def _indent_samples(found: Sequence[_Found]) -> Sequence[_Found]:
 
 
 def _is_short_line(line: str) -> bool:
-    """Return whether a line has at most one short word, apart from punctuation."""
+    """Return whether a line has at most one word, apart from punctuation, and that word is short."""
     words = [piece for piece in tokenize_line(line) if _kind(piece) == "word"]
     return len(words) < 2 and _letters(words) <= MAX_CLOSING
 
@@ -202,7 +206,7 @@ def _differs_in_spelling(written: str, actual: str) -> bool:
 
 
 def _pair_with_removed(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> dict[int, int]:
-    """Map new lines of a hunk to the removed lines that they replace, in order."""
+    """Map the new lines of a hunk to the removed lines that they replace, in order."""
     if hunk.end - hunk.start == hunk.new_end - hunk.new_start:
         return dict(zip(range(hunk.new_start, hunk.new_end), range(hunk.start, hunk.end), strict=True))
     partners: dict[int, int] = {}
@@ -217,10 +221,10 @@ def _pair_with_removed(old: Sequence[str], new: Sequence[str], hunk: LineChange)
 
 
 def merge_text(written: str, actual: str, new: str) -> str:
-    """Return ``new`` with the document's spelling where ``written`` was kept: its spaces, its typographic characters,
-    and its words where the model made a typo.
+    """Return ``new`` with the document's spelling wherever it kept ``written``.
 
-    New text is never changed: a quote or dash of ``new`` counts as kept only in a run of kept pieces, and only if it
+    The document's spelling includes its spaces, its typographic characters, and its words where the model made a typo.
+    Added text is never changed. A quote or dash of ``new`` counts as kept only in a run of kept tokens, and only if it
     still has the same role (opens, closes or joins).
     """
     old_pieces, new_pieces, actual_pieces = tokenize_line(written), tokenize_line(new), tokenize_line(actual)
@@ -245,7 +249,7 @@ def merge_text(written: str, actual: str, new: str) -> str:
 
 
 def _kept_runs(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
-    """Return the kept pieces: at the start, at the end, and elsewhere in runs with enough letters."""
+    """Return the runs of kept tokens: at the start, at the end, and elsewhere if they have enough letters."""
     equal = [code for code in LCSseq.opcodes(old, new) if code.tag == "equal"]
     return [
         code
@@ -257,13 +261,13 @@ def _kept_runs(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
 
 
 def _quote_roles(pieces: Sequence[str]) -> dict[int, set[str]]:
-    """Map each double quote to its role if the quotes are balanced; else return an empty mapping."""
+    """Map the position of each double quote to its role. The mapping is empty if the quotes are not balanced."""
     quotes = [at for at, piece in enumerate(pieces) if piece == '"']
     return {} if len(quotes) % 2 else {at: {"closes" if number % 2 else "opens"} for number, at in enumerate(quotes)}
 
 
 def _roles(pieces: Sequence[str], at: int) -> set[str]:
-    """Return the roles that the neighbours of a mark allow: an apostrophe is not a closing quote."""
+    """Return the possible roles of a punctuation character: an apostrophe, for example, is not a closing quote."""
     before = _kind(pieces[at - 1]) if at else "blank"
     after = _kind(pieces[at + 1]) if at + 1 < len(pieces) else "blank"
     roles = {
@@ -284,7 +288,7 @@ def _kind(piece: str) -> str:
 
 
 def join_lines(document: TextDocument, lines: Sequence[OutputLine], first_line: int) -> str:
-    """Join lines without a final line end; new lines end like the line above them."""
+    """Join lines, without a final line end. New lines take the line end of the line above them."""
     parts: list[str] = []
     nearest = first_line
     for line in lines[:-1]:

@@ -1,8 +1,8 @@
 """Check that a file still parses after an edit.
 
-If the model's own text breaks the file, a note reports it. If the text was repaired, reindented or merged here, that
-adaptation may be the cause, and the edit is rejected. Python, JSON and TOML are parsed by the standard library, other
-languages by tree-sitter if the extra ``index`` is installed.
+If the model's own text breaks the file, a note reports it. If the text was repaired, reindented or merged first, that
+adaptation may be the cause, and the edit is rejected. The standard library parses Python, JSON and TOML; tree-sitter
+parses all other languages if the extra ``index`` is installed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 MAX_CHARACTERS = 300_000
-"""Maximum length of a file to parse, which takes about 0.2 s."""
+"""Maximum length of a file that is parsed. Parsing it takes about 0.2 s."""
 MAX_SECONDS = 0.5
-"""Time limit for tree-sitter."""
+"""Time limit for tree-sitter, in seconds."""
 _FILE_NAME = "edited-text"
 warnings.filterwarnings("ignore", module=_FILE_NAME)  # invalid escapes in a file that is only checked
 
@@ -32,11 +32,11 @@ class SyntaxProblem(NamedTuple):
 
 
 class _Unknown(Exception):
-    """The text cannot be checked."""
+    """It is unknown whether the text is valid."""
 
 
 def find_new_syntax_error(before: str, after: str, path: str) -> SyntaxProblem | None:
-    """Return the first syntax error of ``after`` if ``before`` had none, or None if they cannot be checked."""
+    """Return the first syntax error of ``after`` if ``before`` had none. Returns None if they cannot be checked."""
     find = _checker_for(path)
     if find is None or max(len(before), len(after)) > MAX_CHARACTERS or not before.strip():
         return None

@@ -1,4 +1,7 @@
-"""Layout of a call in a format, with arguments as JSON or as key-value pairs, inferred from its encoder's output."""
+"""Layout of a call in a format, inferred from the output of the format's encoder.
+
+Arguments are written as JSON or as key-value pairs.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,10 @@ _BODIES = (('{"key": "value"}', ": ", ", "), ('{"key":"value"}', ":", ","))
 
 @dataclass(frozen=True, slots=True)
 class JsonCallLayout:
-    """``head`` name ``middle`` arguments ``tail``; ``between`` separates two calls, None if they cannot be repeated.
+    """A call is written as ``head``, name, ``middle``, arguments, ``tail``.
 
-    ``colon`` and ``comma`` are the separators of the JSON.
+    ``between``: the text between two calls; None if the format does not allow several. ``colon`` and ``comma``: the
+    separators of the JSON.
     """
 
     head: str
@@ -33,11 +37,12 @@ class JsonCallLayout:
 
 @dataclass(frozen=True, slots=True)
 class KeyValueCallLayout:
-    """``head`` name, then for each argument ``first`` or ``following``, key, opening and value, and finally ``last``.
+    """A call is written as ``head``, name, arguments, ``last``.
 
-    ``openings``: the text between key and value, by the value's JSON type. Strings are written verbatim, other values
-    as JSON with ``colon`` and ``comma``. ``none``: the text after the name of a call without arguments. ``markers``:
-    literals that no value may contain; each begins with ``<``. ``between``: as in `JsonCallLayout`.
+    Each argument is written as ``first`` (for the first argument) or ``following``, key, opening, value. ``openings``:
+    the text between key and value, by the value's JSON type. Strings are written verbatim, all other values as JSON
+    with ``colon`` and ``comma``. ``none``: the text after the name of a call without arguments. ``markers``: literals
+    that no value may contain; each begins with ``<``. ``between``: as in `JsonCallLayout`.
     """
 
     head: str
@@ -52,13 +57,13 @@ class KeyValueCallLayout:
     comma: str
 
     def can_represent(self, text: str) -> bool:
-        """Return whether a value with this text is parsed back unchanged."""
+        """Return whether the parser returns a value with this text unchanged."""
         lowered = text.lower()
         return text == text.strip() != "" and not any(marker in lowered for marker in self.markers)
 
 
 def call_prefix(format: str) -> str | None:
-    """Return the text that only a call in this format begins with, if any."""
+    """Return the text that begins every call in this format and nothing else, or None."""
     layout = (
         None if get_format(format).marks_plain_text else (_find_json_layout(format) or key_value_call_layout(format))
     )
@@ -67,7 +72,7 @@ def call_prefix(format: str) -> str | None:
 
 @lru_cache
 def json_call_layout(format: str) -> JsonCallLayout:
-    """Return the layout of a format, or that of Hermes if its arguments are not JSON. The parser accepts both."""
+    """Return the layout of a format with JSON arguments, or else that of Hermes, which the parser also accepts."""
     layout = _find_json_layout(format)
     if layout is None:
         layout = _find_json_layout("hermes")
@@ -89,7 +94,7 @@ def _find_json_layout(format: str) -> JsonCallLayout | None:
 
 
 def _text_between_calls(one: str, two: str) -> str | None:
-    """Return the text between two consecutive calls."""
+    """Return the text between two consecutive calls, or None if they are not written one after the other."""
     if two.startswith(one) and two.endswith(one) and len(two) >= 2 * len(one):
         return two[len(one) : len(two) - len(one)]
     return None
@@ -109,7 +114,7 @@ _SPECIAL_TEXT = "a \"b\" 'c' \\d & <e> f\n\n{g: [h]}"
 
 @lru_cache
 def key_value_call_layout(format: str) -> KeyValueCallLayout | None:
-    """Return the layout of a format with key-value arguments and verbatim strings, or None."""
+    """Return the layout of a format with key-value arguments and verbatim strings, or None for any other format."""
     encode = get_format(format).encode_calls
 
     def encode_arguments(arguments: JsonObject) -> str:

@@ -22,7 +22,7 @@ CONSTRAINTS: tuple[Constraint, ...] = get_args(Constraint)
 
 
 def parse_constraint_mode(name: str | None) -> Constraint | None:
-    """Return the mode called ``name``; None means automatic. Raises UsageError for an unknown name."""
+    """Return the mode with this name; None means automatic. Raises UsageError for an unknown name."""
     for constraint in CONSTRAINTS:
         if name == constraint:
             return constraint
@@ -32,7 +32,7 @@ def parse_constraint_mode(name: str | None) -> Constraint | None:
 
 
 GUIDE_MODES = ("auto", "on", "off")
-"""auto: assist only models that their server reports as small (`adapter.prompting.intent.assist`)."""
+"""``auto`` assists only models that their server reports as small (`adapter.prompting.intent.assist`)."""
 
 
 def validate_guide_mode(mode: str) -> None:

@@ -46,11 +46,11 @@ from adapter.grammars.schema_lowering import LoweringOptions, SchemaLowering
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_STRING = 1500
-"""Maximum string length in characters, about 512 tokens of SmolLM2, a usual limit for a call."""
+"""Maximum string length in characters. This is about 512 tokens of SmolLM2, a usual limit for a call."""
 MAX_GRAMMAR = 300_000
-"""Maximum grammar length in characters, which llama.cpp parses in a fraction of a second."""
+"""Maximum grammar length in characters. llama.cpp parses such a grammar in a fraction of a second."""
 MAX_CALLS = 8
-"""Maximum number of calls in one response; small models do not end a list of calls on their own."""
+"""Maximum number of calls in a response, because small models do not end a list of calls."""
 
 
 def build_gbnf(
@@ -68,12 +68,12 @@ def build_gbnf(
     """Build a grammar that admits one call of one of the tools, with arguments valid for its schema.
 
     ``format``: the call's format; Hermes is used if its arguments are neither JSON nor key-value pairs.
-    ``max_string``: characters per string; unbounded if None or more than `LONGEST_REPETITION`. ``max_text``: the same
-    for texts of any length, which are useless if truncated (see `SchemaLowering`). ``allow_text``: also admit text that
-    does not look like the start of a call. ``reply``: also admit a call of this tool alone; all calls are JSON then.
-    ``several``: admit up to `MAX_CALLS` calls, ended by the start of a reply, because models continue with text after
-    their calls. ``allow_bare``: also admit bare or fenced JSON for a format with markers. Raises UsageError if no tool
-    can be called, or if the grammar is longer than `MAX_GRAMMAR`.
+    ``max_string``: maximum characters per string; unbounded if None or more than `LONGEST_REPETITION`. ``max_text``:
+    the same limit for parameters with text of any length, which is useless if truncated (see `SchemaLowering`).
+    ``allow_text``: also admit text that does not look like the start of a call. ``reply``: also admit a single call of
+    this tool; all calls are then written as JSON. ``several``: admit up to `MAX_CALLS` calls, ended by the start of a
+    reply, because models continue with text after their calls. ``allow_bare``: also admit bare or fenced JSON for a
+    format with markers. Raises UsageError if no tool can be called, or if the grammar is longer than `MAX_GRAMMAR`.
     """
     options = LoweringOptions(choices or {}, max_string, max_text)
     # A reply is streamed while it is generated, which requires its text in JSON.
@@ -137,12 +137,12 @@ def _gbnf(
 
 
 def with_bare_names(grammar: str, tools: ToolSet) -> list[str]:
-    """Return the tools for which a grammar by `build_gbnf` admits bare JSON calls."""
+    """Return the names of the tools whose bare JSON calls the grammar of `build_gbnf` admits."""
     return [name for name in tools if f" ::= {gbnf_literal(gbnf_json_literal(name))} spaces " in grammar]
 
 
 def with_prefix(grammar: str, opening: str) -> bool:
-    """Return whether each call in a grammar by `build_gbnf` begins with this text."""
+    """Return whether each call in the grammar of `build_gbnf` begins with ``opening``."""
     return f"\ncall ::= {gbnf_literal(opening)[:-1]}" in grammar
 
 
@@ -167,7 +167,7 @@ def build_json_schema(
 
 
 def _satisfiable_shapes(tools: ToolSet, options: LoweringOptions) -> dict[str, Shape]:
-    """Return the arguments' shape of each callable tool."""
+    """Return the argument shapes of all tools that can be called, by tool name."""
     shapes = {name: SchemaLowering(name, tool.parameters, options).lower() for name, tool in tools.items()}
     return {name: shape for name, shape in shapes.items() if is_satisfiable(shape)}
 

@@ -52,16 +52,16 @@ class UnrepresentableValue(Exception):
 
 
 _CONTROL = r"\x00-\x08\x0B-\x1F\x7F"
-"""Control characters except tab and line feed, which no text contains."""
+"""Control characters that text never contains: all except tab and line feed."""
 _ESCAPED = r'"\\\x00-\x1F\x7F'
 """Characters that must be escaped in a JSON string."""
 _PLAIN_NAME = re.compile(r"[\w.:/-]{1,200}")
 SHORT = 200
-"""Strings with a lower maximum length exclude ``<``, so that each rule matches one character."""
+"""Maximum length below which strings exclude ``<``, so that each rule matches a single character."""
 
 
 class KeyValueGrammarBuilder(GrammarBuilder):
-    """Build the rules of a grammar with key-value arguments; JSON values must not contain a marker."""
+    """Build the rules of a grammar with key-value arguments. JSON values must not contain a marker."""
 
     def __init__(self, layout: KeyValueCallLayout) -> None:
         self._layout, self.tail = layout, ""
@@ -93,7 +93,7 @@ class KeyValueGrammarBuilder(GrammarBuilder):
         return self.add(hint, f"{gbnf_literal(property.name)} ({alternatives(values)})")
 
     def _values(self, shape: Shape, hint: str) -> Iterator[tuple[str, str]]:
-        """Yield the alternatives for a value of this shape, each with its opening."""
+        """Yield the alternatives for a value of this shape, each as its opening and its rule."""
         openings = self._layout.openings
         match shape:
             case UnionShape(shapes):
@@ -147,11 +147,13 @@ _TYPES: Mapping[type, str] = {
 
 
 def _text_without_markers(markers: Iterable[str], excluded: str, escape: str = "") -> str:
-    """Build a rule for a piece of text, usually one character, that does not start a marker. ``excluded``: characters
-    excluded from its classes."""
+    """Build a rule for a few characters of text, usually one, that do not start a marker.
+
+    ``excluded``: characters that the rule's character classes exclude.
+    """
 
     def continuation(remainders: list[str]) -> str:
-        """Build the rule for the text after a prefix that all of these remainders could complete."""
+        """Build the rule for the text after a prefix that any of ``remainders`` would complete to a marker."""
         firsts = dict.fromkeys(rest[0] for rest in remainders)
         known = "".join(map(_either_case, firsts))
         parts = [f"[^<{known}{excluded}]", *([escape] if escape else [])]
@@ -165,7 +167,7 @@ def _text_without_markers(markers: Iterable[str], excluded: str, escape: str = "
 
 
 def _either_case(char: str) -> str:
-    """Return a character and its capital for a GBNF class, with special characters escaped."""
+    """Return the lower and upper case of a character for a GBNF class, with special characters escaped."""
     return "".join(
         item if item.isalnum() or not item.isascii() else f"\\x{ord(item):02X}"
         for item in dict.fromkeys((char, char.upper()))

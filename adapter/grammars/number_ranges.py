@@ -1,7 +1,7 @@
 """GBNF rules for numbers between two bounds, digit by digit.
 
-Numbers have at most `DIGITS` digits before the decimal point and `PLACES` after it; small numbers between 0 and 1 may
-have an exponent.
+Numbers have at most `DIGITS` digits before the decimal point and `PLACES` digits after it. Small numbers between 0 and
+1 may have an exponent.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 DIGITS, PLACES = 15, 9
 MAX_NUMBER = 10**DIGITS - 1
-"""Largest absolute value of a bound."""
+"""Maximum absolute value of a bound."""
 _SMALL = '[1-9] ("." [0-9]{1,17})? [eE] "-" [1-9] [0-9]?'
 """A number between 0 and 1, with an exponent."""
 LARGE = '[1-9] ("." [0-9]{1,17})? [eE] "+"? [1-9] [0-9]?'
@@ -43,7 +43,7 @@ def decimal_range_rule(lowest: Decimal, highest: Decimal) -> str:
 
 
 def open_range_rule(lowest: Decimal | None, highest: Decimal | None) -> list[str]:
-    """Return rules for numbers with an exponent and no bound on their size, if a bound is missing."""
+    """Return rules for numbers with an exponent, which have no bound; an empty list if both bounds are set."""
     rules = [LARGE] if highest is None and (lowest is None or lowest <= 10) else []
     return rules + ([f'"-" {LARGE}'] if lowest is None and (highest is None or highest >= -10) else [])
 
@@ -63,7 +63,7 @@ def _natural_range(lowest: int, highest: int) -> str:
 
 
 def _equal_length_range(lowest: str, highest: str) -> str:
-    """Return a rule for the range between two numbers of equal length."""
+    """Return a rule for the range between two numbers with the same number of digits."""
     if not lowest.strip("0") and not highest.strip("9"):
         return f"[0-9]{{{len(lowest)}}}"
     if lowest == highest:
@@ -97,14 +97,14 @@ def _split_places(number: Decimal) -> tuple[int, str]:
 
 
 def _fraction_range(lowest: str, highest: str) -> str:
-    """Return a rule for one or more decimal places between two fractions of maximum length."""
+    """Return a rule for the decimal places between two fractions, which have the maximum number of places."""
     if lowest[0] == highest[0]:
         return f'"{lowest[0]}"{_fraction_rest(lowest[1:], highest[1:])}'
     return _by_first_digit(lowest, highest, _fraction_rest, f" [0-9]{{0,{len(lowest) - 1}}}")
 
 
 def _fraction_rest(lowest: str, highest: str) -> str:
-    """Return a rule for the remaining digits, which are optional if zeros are in the range."""
+    """Return a rule for the remaining decimal places. They are optional if the range includes zeros."""
     if not highest.strip("0"):
         return ""
     further = _fraction_range(lowest, highest)
@@ -112,7 +112,7 @@ def _fraction_rest(lowest: str, highest: str) -> str:
 
 
 def _by_first_digit(lowest: str, highest: str, rest_of: Callable[[str, str], str], any_rest: str) -> str:
-    """Return the alternatives of a range by first digit: both bounds, and the digits between them."""
+    """Return the alternatives of a range by first digit: the two digits of the bounds, and all digits between them."""
     first, last, rest, parts = int(lowest[0]), int(highest[0]), len(lowest) - 1, []
     if lowest[1:].strip("0"):
         parts.append(f'"{first}"{rest_of(lowest[1:], "9" * rest)}')

@@ -32,7 +32,7 @@ class CharSet:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """``most``: None if unbounded."""
+    """A repeated node. ``most`` is None if the number of repetitions is unbounded."""
 
     item: Node
     fewest: int
@@ -162,7 +162,7 @@ class _PatternParser:
         fewest, most = bounds
         if isinstance(atom, Anchor) or fewest > MOST_TIMES or (most or 0) > MOST_TIMES:
             raise UnsupportedPattern
-        self._accept("?")  # a lazy repetition admits the same texts
+        self._accept("?")  # a lazy repetition admits the same strings
         if self._source[self._at : self._at + 1] in ("*", "+"):
             raise UnsupportedPattern
         return Repeat(atom, fewest, most)
@@ -223,7 +223,7 @@ class _PatternParser:
         return single_character(ord(character)), ""
 
     def _parse_escape(self) -> tuple[Ranges, str]:
-        """Return the escaped characters, and the letter of a class escape."""
+        """Return the characters that an escape matches, and the letter if it is a class escape."""
         if code := _CODE.match(self._source, self._at):
             self._at = code.end()
             return single_character(int(code[1] or code[2], 16)), ""
@@ -253,5 +253,5 @@ def single_character(code: int) -> Ranges:
 
 
 def keep_writable(ranges: Ranges) -> Ranges:
-    """Return the writable code points of ``ranges``."""
+    """Return the code points of ``ranges`` except control characters and surrogates."""
     return subtract_ranges(ANY, subtract_ranges(((0, 0x10FFFF),), ranges))

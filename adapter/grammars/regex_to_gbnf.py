@@ -29,9 +29,9 @@ def string_rule_for_pattern(
 ) -> str | None:
     """Return a GBNF expression for the content of a JSON string that matches the pattern.
 
-    ``shortest`` and ``longest``: length in characters. ``is_bare``: the string is verbatim text between tags instead;
-    it then excludes ``<`` and line ends, which a parser may attribute to the tags. Returns None if the pattern is not
-    supported or matches no writable text.
+    ``shortest`` and ``longest``: limits of the length in characters. ``is_bare``: the value is verbatim text between
+    tags and not a JSON string; it then excludes ``<`` and line ends, which a parser may attribute to the tags. Returns
+    None if the pattern is not supported or matches no text that a grammar can contain.
     """
     try:
         node = _resolve_anchors(parse_regex(pattern))
@@ -50,7 +50,7 @@ def string_rule_for_pattern(
 
 
 def _resolve_anchors(node: Node) -> Node:
-    """Remove the anchors, and allow any text at an end without one."""
+    """Remove the anchors, and allow any text before or after a pattern without an anchor at this end."""
     choices = node.choices if isinstance(node, Alternation) else (node,)
     return _alternation([_add_free_text(choice) for choice in choices])
 
@@ -73,7 +73,7 @@ def _alternation(nodes: Sequence[Node]) -> Node:
 
 
 def _lengths(node: Node) -> tuple[int, int | None]:
-    """Return the lengths of the shortest and the longest text; None if unbounded."""
+    """Return the lengths of the shortest and the longest matching text; None if the length is unbounded."""
     match node:
         case CharSet():
             return 1, 1
@@ -96,7 +96,7 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
 
 
 def _limit_length(node: Node, longest: int) -> Node:
-    """Limit all repetitions to the same number, so that the text fits ``longest``."""
+    """Limit all repetitions to one common number, so that the text has at most ``longest`` characters."""
     times, too_many = 0, longest + 1
     if (_lengths(_cap_repetitions(node, times))[1] or 0) > longest:
         raise UnsupportedPattern
@@ -146,7 +146,7 @@ def _expression(node: Node, characters: Callable[[Ranges], str]) -> str:
 
 
 def _expression_or_none(node: Node, characters: Callable[[Ranges], str]) -> str | None:
-    """Return the expression of an optional node, or None if it has no writable text."""
+    """Return the expression of an optional node, or None if it cannot be written in a grammar."""
     try:
         return _expression(node, characters)
     except UnsupportedPattern:
@@ -154,7 +154,7 @@ def _expression_or_none(node: Node, characters: Callable[[Ranges], str]) -> str 
 
 
 _IN_JSON = {ord('"'): r'"\\\""', ord("\\"): r'"\\\\"', 10: r'"\\n"', 13: r'"\\r"', 9: r'"\\t"'}
-"""Characters that a JSON string escapes, as GBNF."""
+"""GBNF for the characters that a JSON string must escape."""
 
 
 def _characters(ranges: Ranges) -> str:

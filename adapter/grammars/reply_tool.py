@@ -37,7 +37,7 @@ _PIECE = re.compile(r'(?:[^"\\]|\\.)*')
 
 
 def add_reply_tool(tools: ToolSet) -> tuple[ToolSet, Tool]:
-    """Add a reply tool under an unused name; return all tools and that tool."""
+    """Add a reply tool under an unused name. Returns all tools and the reply tool."""
     name = REPLY.name
     while tools.match(name) is not None:
         name = f"{name}_to_user"
@@ -46,10 +46,10 @@ def add_reply_tool(tools: ToolSet) -> tuple[ToolSet, Tool]:
 
 
 class ReplyParser:
-    """A `Parser` for responses constrained to calls of ``tools`` and ``reply``; calls of ``reply`` become text.
+    """A `Parser` for responses constrained to calls of ``tools`` and ``reply``. Calls of ``reply`` become text.
 
-    ``stream_arguments`` applies to the other calls; replies are always streamed. The start of a reply after other calls
-    only marks their end.
+    ``stream_arguments`` applies to calls of ``tools``; replies are always streamed. If a reply follows other calls, it
+    only marks their end, and its text is dropped.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ReplyParser:
                     yield event
 
     def _decode_delta(self, delta: ToolCallDelta) -> str:
-        """Return the new text in an arguments delta. Deltas never split an escape."""
+        """Return the new reply text in an arguments delta. A delta never ends inside an escape."""
         if delta.id != self._id:
             self._id, self._is_in_text, self._emitted_text = delta.id, False, ""
         body, start = delta.arguments, 0
@@ -115,7 +115,7 @@ class ReplyParser:
         return new_text
 
     def _translate_incomplete(self, incomplete: InvalidToolCall) -> Event:
-        """Convert a truncated reply to its remaining text; return any other invalid call unchanged."""
+        """Convert a truncated reply to the rest of its text. Returns any other invalid call unchanged."""
         text_start = _BEGIN.search(incomplete.raw)
         body = _PIECE.match(incomplete.raw, text_start.end()) if text_start else None
         if f'"{self._reply}"' not in incomplete.raw or body is None:

@@ -1,6 +1,6 @@
 r"""Build the rules of a llama.cpp grammar (GBNF) for JSON values.
 
-Spacing is fixed as in ``json.dumps``, or as in the format, because small models ramble in free whitespace.
+Spacing is fixed as in ``json.dumps`` or in the format, because small models ramble in free whitespace.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from adapter.grammars.schema_ir import (
 )
 
 LONGEST_REPETITION = 1999
-"""llama.cpp rejects ``x{0,2000}`` and treats larger bounds as unbounded (its MAX_REPETITION_THRESHOLD)."""
+"""Maximum bound of a repetition. llama.cpp rejects ``x{0,2000}`` and treats larger bounds as unbounded."""
 MAX_ORDERED = 4
-"""Maximum number of required properties in any order; each further one would double the number of rules."""
+"""Maximum number of required properties in any order. Each additional property doubles the number of rules."""
 
 ESCAPE = r'"\\" ["\\nrt]'
 
@@ -58,7 +58,7 @@ _SHARED = {
     "anything": 'flat | "[" (flat (", " flat){0,15})? "]" | "{" (key ": " flat (", " key ": " flat){0,15})? "}"',
 }
 _NUMBERS = {(True, None): "integer", (True, 0): "natural", (False, None): "number", (False, 0): "unsigned"}
-"""Rules of unbounded numbers, by (is integer, minimum)."""
+"""Names of the rules for unbounded numbers, by (is integer, minimum)."""
 
 
 class GrammarBuilder:
@@ -75,19 +75,19 @@ class GrammarBuilder:
         }
 
     def call(self, name: str, shape: Shape) -> str:
-        """Return the rule body after the layout's head."""
+        """Return the body of a rule for a call, which starts after the layout's head."""
         arguments = self.expression(shape, f"{name}-arguments")
         return f"{gbnf_literal(gbnf_json_literal(name)[1:-1] + self._middle)} {arguments}"
 
     def bare_call(self, name: str, shape: Shape) -> str:
-        """Return the rule body from the name on, for a bare JSON call with free spacing."""
+        """Return the body of a rule for a bare JSON call with free spacing, which starts at the name."""
         arguments = self.expression(shape, f"{name}-arguments")
         return (
             rf'{gbnf_literal(gbnf_json_literal(name))} spaces "," spaces "\"arguments\"" spaces ":" spaces {arguments}'
         )
 
     def add(self, hint: str, body: str) -> str:
-        """Add a rule, and return its name, which is derived from ``hint`` and valid in GBNF."""
+        """Add a rule and return its name, which is derived from ``hint`` and valid in GBNF."""
         base = re.sub(r"[^a-zA-Z0-9]+", "-", hint).strip("-").lower() or "rule"
         name, number = base, 1
         while name == "root" or self.bodies.get(name, body) != body:
@@ -97,7 +97,7 @@ class GrammarBuilder:
         return name
 
     def expression(self, shape: Shape, hint: str) -> str:
-        """Return the name of a rule for values of this shape."""
+        """Return the name of the rule for values of this shape."""
         match shape:
             case EnumShape(values):
                 return self.add(hint, alternatives(self._literal(value) for value in values))
@@ -153,7 +153,7 @@ class GrammarBuilder:
         return self.add(f"string-{shortest}-{longest}", rf'"\"" char{{{shortest},{longest}}} "\""')
 
     def _pairs(self, properties: tuple[Property, ...], hint: str) -> str:
-        """Return a rule for the required properties, in any order if they are few, and the optional ones in order."""
+        """Return a rule for all properties. Only required properties, if they are few, may have any order."""
         pairs = [
             f"{self._literal(item.name)} {self._colon} {self.expression(item.shape, f'{hint}-{item.name}')}"
             for item in properties
@@ -163,7 +163,7 @@ class GrammarBuilder:
         return in_order if required_count or not pairs else f"({in_order})?"
 
     def _in_order(self, pairs: list[str], required_count: int, comma: str, hint: str) -> str:
-        """Return a rule for the required pairs, then any of the others; at least one if none is required."""
+        """Return a rule for the required pairs, then any optional pairs; for at least one pair if none is required."""
         optional = [f"({comma} {pair})?" for pair in pairs[required_count:]]
         if 1 < required_count <= MAX_ORDERED:
             return " ".join([self._any_order(pairs[:required_count], comma, hint), *optional])
@@ -177,7 +177,7 @@ class GrammarBuilder:
         return alternatives(f"{pair} {following_rules[index + 1]}".strip() for index, pair in enumerate(pairs))
 
     def _any_order(self, pairs: list[str], comma: str, hint: str) -> str:
-        """Return a rule for all ``pairs`` in any order, with one rule for each set of remaining pairs."""
+        """Return a rule for all ``pairs`` in any order. Each set of remaining pairs has a rule of its own."""
         rule_names = [self.add(f"{hint}-needed-{number}", pair) for number, pair in enumerate(pairs, 1)]
         rules_for_rest: dict[frozenset[int], str] = {frozenset(): ""}
         for count in range(1, len(rule_names) + 1):
@@ -202,12 +202,12 @@ def alternatives(expressions: Iterable[str]) -> str:
 
 
 def gbnf_json_literal(value: Json) -> str:
-    """Return canonical JSON that is also valid UTF-8: lone surrogates stay escaped."""
+    """Return canonical JSON that is valid UTF-8, because lone surrogates stay escaped."""
     text = json.dumps(value, ensure_ascii=False)
     return re.sub(r"[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def gbnf_literal(text: str) -> str:
-    """Quote ``text`` as a GBNF literal."""
+    """Return ``text`` as a quoted GBNF literal."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'

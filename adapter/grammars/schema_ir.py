@@ -15,23 +15,23 @@ from adapter.core.events import Json
 Choices: TypeAlias = Mapping[tuple[str, str] | str, Sequence[str]]
 """Allowed values of a string parameter, by ``(tool, parameter)`` or by parameter alone.
 
-They apply at any depth (``old_text`` inside a list of patches) and to the items of a list of strings. Without any
-value, an optional parameter is omitted, and a tool with such a required parameter cannot be called.
+They apply at any depth (``old_text`` inside a list of patches) and to the items of a list of strings. If there are no
+values, an optional parameter is omitted, and a tool whose required parameter has none cannot be called.
 """
 MAX_ITEMS = 16
-"""Maximum number of list items; small models rarely end a list on their own."""
+"""Maximum number of list items, because small models rarely end a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnumShape:
-    """One of these JSON values, verbatim."""
+    """One of several JSON values, verbatim."""
 
     values: tuple[Json, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class StringShape:
-    """A string of ``min_length`` to ``max_length`` characters (None: unbounded) that matches ``pattern``."""
+    """A string of ``min_length`` to ``max_length`` characters that matches ``pattern``. None: no limit."""
 
     min_length: int = 0
     max_length: int | None = None
@@ -40,7 +40,7 @@ class StringShape:
 
 @dataclass(frozen=True, slots=True)
 class NumberShape:
-    """A number from ``lowest`` to ``highest``, both inclusive; None: unbounded."""
+    """A number from ``lowest`` to ``highest``, both inclusive. None: unbounded."""
 
     integer: bool
     lowest: Decimal | None = None
@@ -59,7 +59,7 @@ class Null:
 
 @dataclass(frozen=True, slots=True)
 class ArrayShape:
-    """A list of ``min_items`` to ``max_items`` items of the same shape."""
+    """A list of ``min_items`` to ``max_items`` items that all have the shape ``item``."""
 
     item: Shape
     min_items: int = 0
@@ -68,7 +68,7 @@ class ArrayShape:
 
 @dataclass(frozen=True, slots=True)
 class TupleShape:
-    """A list of exactly these items."""
+    """A list with exactly one item for each of these shapes."""
 
     items: tuple[Shape, ...]
 
@@ -82,14 +82,14 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class ObjectShape:
-    """An object with exactly these properties, the required ones first."""
+    """An object with exactly these properties, required properties first."""
 
     properties: tuple[Property, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MapShape:
-    """An object with any keys."""
+    """An object with arbitrary keys."""
 
     value: Shape
 
@@ -120,7 +120,7 @@ Shape: TypeAlias = (
 
 
 def is_satisfiable(shape: Shape) -> bool:
-    """Return whether any value has this shape; choices may exclude all."""
+    """Return whether any value has this shape. Choices may exclude all values."""
     match shape:
         case EnumShape(values):
             return bool(values)

@@ -41,11 +41,11 @@ from adapter.grammars.schema_ir import (
 from adapter.tools.schema_refs import follow_ref, merge_all_of, resolve_pointer
 
 MAX_DEPTH = 16
-"""Maximum levels of nesting, references and alternatives; deeper values are unconstrained."""
+"""Maximum depth of nesting, references and alternatives. Deeper values are unconstrained."""
 MAX_VISITS = 2
-"""Maximum number of times that a reference is followed inside itself."""
+"""Maximum number of times that a recursive reference is followed inside itself."""
 MAX_SCHEMAS = 2000
-"""Maximum number of subschemas to follow, because references can expand without end."""
+"""Maximum number of subschemas that are lowered, because references can expand without end."""
 TEXTS = frozenset(
     {
         "content", "contents", "file_text", "file_content", "text", "body", "code", "source", "script", "message",
@@ -54,15 +54,16 @@ TEXTS = frozenset(
         "query", "sql", "url",
     }
 )  # fmt: skip
-"""Names of parameters for text of any length. In other strings, small models that do not stop are lost."""
+"""Names of parameters for text of any length. A small model that writes a very long string elsewhere will not stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoweringOptions:
     """Options for lowering a schema.
 
-    ``max_string``: maximum length of strings, in characters; None keeps the schema's. ``max_text``: the same for
-    parameters with text of any length (`TEXTS`). ``max_depth``: maximum nesting.
+    ``choices``: allowed values of string parameters. ``max_string``: maximum length of strings, in characters; None
+    keeps the limit of the schema. ``max_text``: the same limit for parameters in `TEXTS`. ``max_depth``: maximum
+    nesting.
     """
 
     choices: Choices = field(default_factory=dict)
@@ -73,14 +74,14 @@ class LoweringOptions:
 
 @dataclass(frozen=True, slots=True)
 class SchemaLowering:
-    """Lower the schema of one tool. Never raises on a dict, however odd or large."""
+    """Lower the schema of one tool. Never raises an exception for a dict, regardless of its content or size."""
 
     tool: str
     schema: JsonObject
     options: LoweringOptions
     _visited: list[None] = field(default_factory=list)
     _recursion_shape: Shape = NOTHING
-    """Shape of a reference that was followed `MAX_VISITS` times."""
+    """Shape that replaces a recursive reference after `MAX_VISITS` visits."""
 
     def lower(self) -> Shape:
         """Return the shape of the arguments, which is always an object."""
@@ -96,7 +97,7 @@ class SchemaLowering:
                 return MapShape(AnyShape()) if is_satisfiable(shape) else NOTHING
 
     def _reduce(self, schema: Json, path: tuple[str, ...]) -> Shape:
-        """Lower a subschema; ``path`` has one entry per enclosing level and reference, for depth limit and cycles."""
+        """Lower a subschema. ``path``: an entry for each enclosing level and reference, to limit depth and cycles."""
         self._visited.append(None)
         is_over_limit = len(path) >= self.options.max_depth or len(self._visited) > MAX_SCHEMAS
         if not isinstance(schema, Mapping) or is_over_limit:
@@ -164,7 +165,7 @@ class SchemaLowering:
     def _object(self, schema: Mapping[str, Json], path: tuple[str, ...]) -> Shape:
         declared = schema.get("properties")
         required = [name for name in _list(schema, "required") if isinstance(name, str)]
-        # A schema with empty properties means none, unless additionalProperties allows others.
+        # Empty properties mean that no property is allowed, unless additionalProperties allows more.
         none_declared = isinstance(declared, Mapping) and not declared and not required
         additional = schema.get("additionalProperties", not none_declared)
         declared = declared if isinstance(declared, Mapping) else {}
@@ -189,17 +190,17 @@ class SchemaLowering:
 
 
 def _parameter(path: tuple[str, ...]) -> str | None:
-    """Return the name of the property that a schema belongs to."""
+    """Return the name of the property that a schema at ``path`` belongs to, or None."""
     return next((step for step in reversed(path) if step not in _KEYWORDS and not step.startswith("#")), None)
 
 
 _KEYWORDS = frozenset({"allOf", "anyOf", "oneOf", "items", "additionalProperties"})
 _SHARED_KEYWORDS = frozenset({"type", "properties", "required", "items", "additionalProperties", "allOf"})
-"""Keywords that apply to all alternatives in the same schema."""
+"""Keywords that apply to all alternatives of their schema."""
 
 
 def _number(schema: Mapping[str, Json], integer: bool) -> NumberShape:
-    """Convert bounds to inclusive ones; contradictory and huge bounds are ignored."""
+    """Return a number shape with inclusive bounds. Contradictory and huge bounds are ignored."""
     step = Decimal(1) if integer else Decimal(1).scaleb(-PLACES)
     lows, highs = list[Decimal](), list[Decimal]()
     if (bound := _decimal(schema, "minimum")) is not None:
@@ -241,7 +242,7 @@ def _restrict(shape: Shape, allowed: tuple[str, ...]) -> Shape:
 
 
 def _union(shapes: Sequence[Shape]) -> Shape:
-    """Return a flat union without duplicates and unsatisfiable shapes."""
+    """Return a flat union without duplicate and unsatisfiable shapes."""
     flat: list[Shape] = []
     for shape in shapes:
         flat.extend(shape.shapes if isinstance(shape, UnionShape) else [shape])

@@ -10,15 +10,15 @@ from typing import TypeAlias
 from starlette.types import ASGIApp, Message, Scope
 
 MAX_BUFFERED_CHUNKS = 64
-"""Maximum number of buffered response chunks; above it, backpressure reaches the model server."""
+"""Maximum number of buffered response chunks. When it is reached, the model server has to wait."""
 
 Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
-"""Status and headers."""
+"""Status code and headers."""
 
 
 @asynccontextmanager
 async def run_lifespan(app: ASGIApp) -> AsyncIterator[None]:
-    """Run the lifespan of ``app`` around requests. Raises RuntimeError if its startup fails."""
+    """Run the lifespan of ``app`` for the duration of the context. Raises RuntimeError if its startup fails."""
     to_app: asyncio.Queue[Message] = asyncio.Queue()
     from_app: asyncio.Queue[Message] = asyncio.Queue()
     scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": {}}
@@ -42,8 +42,10 @@ async def _step(name: str, to_app: asyncio.Queue[Message], from_app: asyncio.Que
 
 
 async def call_app(app: ASGIApp, scope: Scope, body: bytes) -> AsyncGenerator[Head | bytes, None]:
-    """Yield status and headers, then the body in chunks. Closing the generator disconnects the client, which stops the
-    model server."""
+    """Yield the status and headers, then the body in chunks.
+
+    Closing the generator disconnects the client, which stops the model server.
+    """
     messages: asyncio.Queue[Message | None] = asyncio.Queue(MAX_BUFFERED_CHUNKS)
     disconnected = asyncio.Event()
     requests = iter([{"type": "http.request", "body": body, "more_body": False}])

@@ -52,9 +52,9 @@ from adapter.server.app import ServerSettings, create_app, is_loopback_host
 from adapter.server.request_body import MAX_BODY_BYTES, read_content
 
 SESSION = "x-session-id"
-"""Ray's session header, unless ``RAY_SERVE_SESSION_ID_HEADER_KEY`` names another."""
+"""Ray's session header. The environment variable ``RAY_SERVE_SESSION_ID_HEADER_KEY`` changes its name."""
 REPLICA = "x-adapter-replica"
-"""Response header with the replica's id."""
+"""Response header with the id of the replica."""
 REPLICA_LOST = "the replica that was answering has ended; please retry"
 
 _log = logging.getLogger(__name__)
@@ -63,8 +63,9 @@ _log = logging.getLogger(__name__)
 class RayServeConfig(BaseModel):
     """Arguments of the application, named like the options of `adapter serve`.
 
-    ``upstream``: one base URL, or several servers of the same model, as a list or separated by commas. ``host``: the
-    host under which clients reach the cluster; unless it is loopback, ``api_key`` or ``ADAPTER_API_KEY`` is required.
+    ``upstream``: one base URL, or several servers of the same model, as a list or separated by commas. ``host``: host
+    name or address under which clients reach the cluster. Unless it is loopback, ``api_key`` or ``ADAPTER_API_KEY`` is
+    required.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -95,7 +96,7 @@ class RayServeConfig(BaseModel):
         return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
 
     def settings(self, upstream: str) -> ServerSettings:
-        """Return the settings for one model server. Raises UsageError if one is invalid."""
+        """Return the settings for one model server. Raises UsageError if a setting is invalid."""
         options = TranslationOptions(
             prompt=PromptSettings(
                 format=None if self.format == "auto" else self.format,
@@ -143,7 +144,7 @@ def app(args: Mapping[str, Json]) -> serve.Application:
 _ARGUMENT_NAMES = ", ".join(RayServeConfig.model_fields)
 
 _AUTOSCALING: dict[str, Any] = {"min_replicas": 1, "max_replicas": 8, "target_ongoing_requests": 64}
-"""Autoscaling defaults of both deployments, which a configuration file can override."""
+"""Default autoscaling options of both deployments. A configuration file can override them."""
 
 
 @serve.deployment(
@@ -155,7 +156,7 @@ _AUTOSCALING: dict[str, Any] = {"min_replicas": 1, "max_replicas": 8, "target_on
     ),
 )
 class ServerReplica:
-    """One server application for each model server. Ray routes all requests of a conversation to the same replica."""
+    """A server application for each model server. Ray routes all requests of a conversation to the same replica."""
 
     async def __init__(self, config: Mapping[str, Json]) -> None:  # type: ignore[misc]  # Ray awaits it
         parsed = RayServeConfig.model_validate(dict(config))
@@ -167,7 +168,7 @@ class ServerReplica:
         self._name = serve.get_replica_context().replica_id.unique_id.encode()
 
     async def answer(self, scope: Scope, body: bytes, conversation: str) -> AsyncIterator[Head | bytes]:
-        """Yield status and headers, then the body in chunks."""
+        """Yield the status and headers, then the body in chunks."""
         async with aclosing(call_app(self._apps[_choose_upstream(conversation, self._apps)], scope, body)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, bytes):
@@ -179,7 +180,7 @@ class ServerReplica:
 
 @serve.deployment(max_ongoing_requests=512, autoscaling_config=_AUTOSCALING, graceful_shutdown_timeout_s=600)
 class Ingress:
-    """Receive requests, and call the replica of their conversation."""
+    """Receive requests, and call the replica for their conversation."""
 
     def __init__(self, proxy: Any) -> None:
         self._proxy = proxy.options(method_name="answer", stream=True)
@@ -213,7 +214,7 @@ _SCOPE = (
 
 
 async def _relay_body(pieces: AsyncIterator[bytes], is_stream: bool) -> AsyncIterator[bytes]:
-    """Yield the body. If the replica ends in the middle, a stream gets an error event; other bodies are cut off."""
+    """Yield the body. If the replica ends too early, a stream gets an error event; any other body is cut off."""
     try:
         async for piece in pieces:
             yield piece
@@ -229,7 +230,7 @@ def _is_stream(headers: list[tuple[bytes, bytes]]) -> bool:
 
 
 def conversation_key(headers: Mapping[str, str], body: bytes) -> str:
-    """Return a key that identifies the conversation; "" for a request without one, such as a list of models."""
+    """Return a key that identifies the conversation. Returns "" if there is none, as for a list of models."""
     if session := headers.get(SESSION):
         return session
     try:
@@ -251,7 +252,7 @@ def conversation_key(headers: Mapping[str, str], body: bytes) -> str:
 
 
 def _first_user_message(value: Json) -> Json:
-    """Return the first user message, which stays the same during a conversation; the system message may not."""
+    """Return the first user message. Unlike the system message, it does not change during a conversation."""
     if not isinstance(value, list):
         return value
     return next((item.get("content") for item in value if isinstance(item, dict) and item.get("role") == "user"), None)

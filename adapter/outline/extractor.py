@@ -1,4 +1,4 @@
-"""Extract an outline from source text: walk the syntax tree for declarations, but not into function bodies.
+"""Extract an outline from source text: search the syntax tree for declarations, except in function bodies.
 
 Error nodes of files with syntax errors are also searched.
 """
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_ITEMS = 5_000
-"""Maximum number of declarations of a file."""
+"""Maximum number of declarations per file."""
 MAX_SIGNATURE = 240
-"""Maximum length of a declaration's signature."""
+"""Maximum length of a signature."""
 MAX_RESTARTS = 5
-"""Maximum number of times that parsing resumes after a syntax error."""
+"""Maximum number of restarts of the parser after syntax errors."""
 
 _AT_MARGIN = re.compile(rb"^[A-Za-z@#]", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 _TYPED_VALUE = re.compile(r"([^=(]*[\w\])]: [^=]*?) =(?!=) ")
 _LOOSE_END = re.compile(r"(?:[\s{:;=(,]|\bend\b)+$")
 _WRAPPED = re.compile(r"(?<=[(\[]) | (?=[)\]])|, ?(?=[)\]])")
-"""Spaces and commas that a list has only because it was written on several lines."""
+"""Spaces and commas in a list that was written on several lines and is shown on one line."""
 _BODY_FIELDS = ("body", "computed_value")
 
 
@@ -80,9 +80,9 @@ def outline(text: str, path: str, language: Language) -> FileOutline:
 def _recover_hidden(
     items: list[OutlineItem], source: bytes, language: Language, error_line: int, deadline: float
 ) -> list[OutlineItem]:
-    """Add declarations hidden by a syntax error: parse again from the next lines that start at the margin.
+    """Add declarations that a syntax error hides, for example an unclosed bracket, which can hide the rest of the file.
 
-    An unclosed bracket can hide the rest of the file.
+    Parsing restarts at the next line after the error that starts at the margin.
     """
     found = list(items)
     known = {name.line for item in _flatten(items) for name in item.names}
@@ -140,7 +140,7 @@ class _Extraction:
         return list(self._declarations_in(root, 0))
 
     def _module_doc(self, root: Node) -> tuple[int, int] | None:
-        """Return the lines of the comment or string at the top, unless it directly precedes a declaration."""
+        """Return the lines of the comment or string at the top of the file, unless it documents a declaration."""
         comments: list[Node] = []
         for child in root.named_children:
             if child.type == "php_tag":
@@ -163,7 +163,7 @@ class _Extraction:
         return rule is not None and rule.section not in ("imports", "mods")
 
     def _declarations_in(self, parent: Node, depth: int) -> Iterator[OutlineItem]:
-        """Yield the declarations among the children of ``parent``, including the comments directly above them."""
+        """Yield the declarations among the children of ``parent``, with the comments directly above them."""
         comment_row: int | None = None
         last_row = -1
         for child in parent.named_children:
@@ -181,7 +181,7 @@ class _Extraction:
             last_row = end_row(child)
 
     def _find_declarations(self, node: Node, whole: Node, first_row: int, depth: int) -> Iterator[OutlineItem]:
-        """Yield the declarations of ``node`` or inside it; ``whole`` is its wrapper, or itself."""
+        """Yield the declaration in ``node``, or the declarations inside it. ``whole``: ``node`` or its wrapper."""
         rule = self._matching_rule(node)
         if rule is not None:
             yield self._item(node, whole, rule, first_row, depth)
@@ -256,7 +256,7 @@ class _Extraction:
         return text if len(text) <= longest else text[:longest].rstrip() + "..."
 
     def _without_dropped(self, node: Node, start: int, end: int) -> str:
-        """Return the source from ``start`` to ``end`` without dropped nodes."""
+        """Return the source from ``start`` to ``end`` without comments and dropped nodes."""
         pieces: list[bytes] = []
         for dropped in self._dropped_nodes(node, min(end, start + MAX_LOOKED_AT)):
             if dropped.start_byte >= start:
@@ -266,7 +266,7 @@ class _Extraction:
         return b"".join(pieces)[:MAX_LOOKED_AT].decode("utf-8", "replace")
 
     def _dropped_nodes(self, node: Node, end: int, depth: int = 0) -> Iterator[Node]:
-        """Yield the nodes to drop before ``end``, in order."""
+        """Yield the comments and dropped nodes that start before ``end``, in order."""
         for child in node.named_children:
             if child.start_byte >= end:
                 break
@@ -276,7 +276,7 @@ class _Extraction:
                 yield from self._dropped_nodes(child, end, depth + 1)
 
     def _body(self, node: Node, rule: Rule) -> Node | None:
-        """Return the node that ends the signature and contains the members, if any."""
+        """Return the node that ends the signature and contains the members, or None."""
         own = self._body_child(node)
         if own is not None:
             return own
@@ -301,7 +301,7 @@ class _Extraction:
 
 
 def _as_member(item: OutlineItem) -> OutlineItem:
-    """Convert a constant in a class to a field, and drop the value of a typed field."""
+    """Convert a constant in a class to a field, and drop the value of a field that has a type."""
     if item.section not in ("consts", "fields"):
         return item
     typed = _TYPED_VALUE.match(item.text)

@@ -42,15 +42,14 @@ HEADERS: dict[Section, str] = {
 RANGES_ONLY: frozenset[Section] = frozenset({"imports", "tests"})
 
 MAX_VALUES = 8
-"""Maximum number of fields shown for one item; all methods are shown. Further constants of a section are shown by name
-only."""
+"""Maximum number of fields shown for an item, and of constants shown with values. All methods are shown."""
 WIDTH = 120
 NEAR_LINES = 5
-"""Maximum distance of fields, constants and plain names that share an output line and its range."""
+"""Maximum distance, in lines, of fields, constants and names that are shown on one output line."""
 
 
 def format_outline(outline: FileOutline) -> str:
-    """Format an outline for a model."""
+    """Format an outline as text for a model."""
     parts = [f"module doc: {_range(*outline.module_doc)}"] if outline.module_doc else []
     parts += [
         "\n".join(_section(section, items, outline))
@@ -76,7 +75,7 @@ def _section(section: Section, items: Sequence[OutlineItem], outline: FileOutlin
 
 
 def _format_items(items: Iterable[OutlineItem], indent: str) -> Iterator[str]:
-    """Format items, one per line, with their members; nearby values and plain names share lines."""
+    """Format items and their members, one item per line. Nearby values and plain names share a line."""
     values = 0
     run: list[tuple[str, OutlineItem]] = []
     for item in items:
@@ -104,7 +103,7 @@ def _single_name(item: OutlineItem) -> str | None:
 
 
 def _format_run(run: Sequence[tuple[str, OutlineItem]], indent: str) -> Iterator[str]:
-    """Format as many items on a line as fit, with the range of their lines."""
+    """Format as many items on each line as fit, followed by the range of their lines."""
     separator = ", " if all(text == _single_name(item) for text, item in run) else "; "
     line: list[tuple[str, OutlineItem]] = []
     for text, item in run:
@@ -122,7 +121,7 @@ def _format_shared_line(line: Sequence[tuple[str, OutlineItem]], indent: str, se
 
 
 def _wrap_words(words: Sequence[str], indent: str) -> Iterator[str]:
-    """Join ``words`` with commas in lines of at most `WIDTH`, unless a word is longer."""
+    """Join ``words`` with commas to lines of at most `WIDTH` characters, unless a word is longer."""
     line = ""
     for word in words:
         if line and len(indent) + len(line) + 2 + len(word) > WIDTH:

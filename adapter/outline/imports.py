@@ -1,6 +1,6 @@
-"""Expand import statements to single paths, and merge them by common prefix for display.
+"""Expand import statements to single paths, and merge paths with a common prefix for display.
 
-``std::{fs, io::{self, Read}}`` expands to ``std::fs``, ``std::io::self`` and ``std::io::Read``; merging restores the
+``std::{fs, io::{self, Read}}`` expands to ``std::fs``, ``std::io::self`` and ``std::io::Read``. Merging restores the
 braces for all statements of a file at once.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 MAX_NESTING = 20
-"""Maximum nesting of braces in an import."""
+"""Maximum nesting of braces in an import statement."""
 
 
 def expand(path: str, separator: str) -> list[str]:
@@ -30,7 +30,7 @@ def _expand(path: str, depth: int) -> Iterator[str]:
 
 
 def _split(text: str) -> list[str]:
-    """Split at commas outside braces."""
+    """Split ``text`` at commas outside braces."""
     parts: list[str] = []
     level = start = 0
     for position, character in enumerate(text):
@@ -46,13 +46,13 @@ def _split(text: str) -> list[str]:
 
 
 class _Branch(dict[str, "_Branch"]):
-    """Components by name; ``ends`` is true if an import ends here."""
+    """Path components by name. ``ends``: an import path ends at this component."""
 
     ends = False
 
 
 def merge(paths: Iterable[str], separator: str) -> list[str]:
-    """Return one entry per first component, with the rest in ``{}``, without duplicates, in order of appearance."""
+    """Return one entry for each first component, in order of appearance. The rest of its paths is in ``{}``."""
     root = _Branch()
     for path in paths:
         branch = root

@@ -11,11 +11,11 @@ from adapter.tools.operations import Section
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The section of some types of syntax nodes; the first matching rule of a node type applies.
+    """A rule that assigns types of syntax nodes to a section. The first matching rule of a node type applies.
 
-    ``when`` is searched in the node's text, ``value`` lists the types that its assigned value must have, and
-    ``declarator`` is the type that a C declarator must have. ``members``: declarations inside belong to the item.
-    ``inside``: they are separate items (a namespace). ``variant``: only the name is shown (an enum member).
+    ``when``: pattern that must occur in the node's text. ``value``: allowed types of the assigned value.
+    ``declarator``: required type of a C declarator. ``members``: declarations inside the node are members of the item.
+    ``inside``: they are separate items, as in a namespace. ``variant``: only the name is shown, as for an enum member.
     """
 
     section: Section
@@ -29,7 +29,7 @@ class Rule:
 
     @property
     def cut_value(self) -> bool:
-        """True if a long value after ``=`` is shortened."""
+        """True if a long value after ``=`` is truncated."""
         return self.section in ("consts", "fields", "types") and not self.members
 
 
@@ -44,13 +44,13 @@ def make_rule(
     inside: bool = False,
     variant: bool = False,
 ) -> Rule:
-    """Create a rule; ``node_types`` and ``value`` are separated by spaces."""
+    """Create a rule. The types in ``node_types`` and ``value`` are separated by spaces."""
     pattern = re.compile(when) if when else None
     return Rule(section, tuple(node_types.split()), pattern, split_types(value), declarator, members, inside, variant)
 
 
 def index_rules(*rules: Rule) -> Mapping[str, Sequence[Rule]]:
-    """Group rules by node type, in order."""
+    """Group rules by node type, and keep their order."""
     index: dict[str, list[Rule]] = {}
     for rule in rules:
         for node_type in rule.node_types:
@@ -64,18 +64,19 @@ def split_types(names: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """``rules`` by node type. ``wrappers`` are nodes whose text belongs to the declaration inside them (``export``,
-    decorators); ``through`` are nodes whose children are treated as their parent's.
+    """A language that can be outlined; ``rules`` are grouped by node type.
 
-    ``body`` lists the fields or child types at which a signature ends and which contain the members. ``attached`` are
-    nodes above a declaration that belong to it (attributes); ``dropped`` are left out of signatures. ``import_path``
-    converts an import statement to a path, with ``{a, b}`` for several; ``separator`` divides its components.
+    ``wrappers``: nodes whose text belongs to the declaration inside them (``export``, decorators). ``through``: nodes
+    whose children are treated as children of the node's parent. ``body``: fields or child types at which a signature
+    ends; they contain the members. ``attached``: nodes above a declaration that belong to it (attributes). ``dropped``:
+    nodes that signatures omit. ``import_path``: converts an import statement to a path, with ``{a, b}`` for several
+    paths. ``separator``: divides the components of a path.
     """
 
     name: str
     extensions: tuple[str, ...]
     grammar: str
-    """Name of the grammar's module; its distribution has ``-`` instead of ``_``."""
+    """Name of the grammar's module. Its distribution has ``-`` instead of ``_``."""
     rules: Mapping[str, Sequence[Rule]]
     import_path: Callable[[str], str]
     separator: str = ""
@@ -86,19 +87,21 @@ class Language:
     attached: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
     prefix: str = ""
-    """Prefix of signatures to remove because their section already shows it."""
+    """Prefix that is removed from signatures, because the section already shows it."""
     blanked: re.Pattern[bytes] | None = None
-    """Macros and directives that the grammar cannot parse: the matched group is replaced with spaces, or with a type if
-    its name is ``type``."""
+    """Macros and directives that the grammar cannot parse.
+
+    The matched group is replaced with spaces, or with a type if its name is ``type``.
+    """
     names: tuple[str, ...] = ("name", "declarator", "left", "pattern")
     aliases: tuple[str, ...] = ()
-    """Other names of the language in file type filters."""
+    """Aliases of the language in file type filters."""
 
     def rules_for(self, node_type: str) -> Sequence[Rule]:
         return self.rules.get(node_type, ())
 
 
 def strip_pattern(pattern: str) -> Callable[[str], str]:
-    """Return an ``import_path`` that removes matches of ``pattern``: keywords, quotes, the final ``;``."""
+    """Return an ``import_path`` function that removes matches of ``pattern``: keywords, quotes, the final ``;``."""
     compiled = re.compile(pattern)
     return lambda text: compiled.sub("", text).strip()

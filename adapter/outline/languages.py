@@ -81,7 +81,7 @@ _JS_VALUES = f"export_statement {_JS_VARIABLES} assignment_expression"
 
 
 def _js_import_path(text: str) -> str:
-    """Return ``module name {names}``: the module before its imported names."""
+    """Return ``module name {names}``: the module first, then its imported names."""
     found = _JS_FROM.match(text) or _JS_REQUIRE.match(text)
     if found:
         return f"{found[2]} {found[1].removeprefix('type ')}"
@@ -485,7 +485,7 @@ _IS_FLOW = re.compile(r"^[\s/*]*@flow\b", re.MULTILINE)
 
 
 def language_of(path: str, text: str = "") -> Language | None:
-    """Return the language of a file by its extension, ignoring case.
+    """Return the language of a file, determined by its extension, ignoring case; None if it is unknown.
 
     ``text`` decides if an extension is ambiguous: C++ in ``.h``, and Flow types in ``.js``, which parse best as TSX.
     """
@@ -499,7 +499,7 @@ def language_of(path: str, text: str = "") -> Language | None:
 
 
 def extensions_of(file_type: str) -> frozenset[str]:
-    """Return the extensions, without dots, of a language name or an extension (``.py``, ``*.py``)."""
+    """Return the file extensions, without dots, for a language name or an extension (``.py``, ``*.py``)."""
     name = file_type.strip().lower().removeprefix("*").removeprefix(".")
     found = {
         extension

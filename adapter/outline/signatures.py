@@ -1,11 +1,11 @@
-"""Shorten signatures: cut long values and lists, but keep names and return types."""
+"""Shorten signatures: truncate long values and lists, but keep names and return types."""
 
 from __future__ import annotations
 
 import re
 
 LONG_SIGNATURE = 100
-"""Length above which the lists of a function or class signature are shortened."""
+"""Length above which the lists in a function or class signature are shortened."""
 MAX_VALUE = 60
 """Maximum length of a constant's value."""
 _ASSIGNS = re.compile(r"(?<![=!<>:])=(?![=>])")
@@ -19,8 +19,10 @@ def shorten_value(text: str) -> str:
 
 
 def shorten_lists(text: str, name: str) -> str:
-    """Shorten the parameter list of a long signature, then the list before its name (usually type parameters). The name
-    and the return type stay."""
+    """Shorten the parameter list of a long signature, then the list before its name (usually type parameters).
+
+    The name and the return type are kept.
+    """
     start = text.find("(", text.find(name) + len(name))
     end = _find_closing_bracket(text, start)
     if end < 0:
@@ -36,7 +38,7 @@ def shorten_lists(text: str, name: str) -> str:
 
 
 def _find_closing_bracket(text: str, start: int) -> int:
-    """Return the position of the bracket that closes the one at ``start``, or -1."""
+    """Return the position of the bracket that closes the bracket at ``start``, or -1."""
     if start < 0:
         return -1
     opening, closing = text[start], {"(": ")", "<": ">"}[text[start]]

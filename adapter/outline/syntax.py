@@ -1,4 +1,4 @@
-"""Parse source text to a syntax tree in bounded time. A file with syntax errors also has one."""
+"""Parse source text to a syntax tree in bounded time. A file with syntax errors also has a syntax tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Tree
 
 PARSE_SECONDS = 5.0
-"""Time limit for parsing one file."""
+"""Time limit for parsing a file, in seconds."""
 _BLOCK_BYTES = 1_048_576
 
 
@@ -56,7 +56,7 @@ def parse(source: bytes, language: Language, deadline: float) -> Tree:
 
 
 def _blank_macro(found: re.Match[bytes]) -> bytes:
-    """Replace the matched group with spaces, or with a type; all other bytes and line ends stay."""
+    """Replace the matched group with spaces or a type, and keep all remaining bytes and line ends."""
     start, end = (edge - found.start() for edge in found.span(found.lastindex or 0))
     spaces = re.sub(rb"[^\n]", b" ", found[0][start:end])
     replacement = b"int" + spaces[3:] if found.lastgroup == "type" else spaces
@@ -64,14 +64,13 @@ def _blank_macro(found: re.Match[bytes]) -> bytes:
 
 
 def first_syntax_error(text: str, language: Language, seconds: float) -> int | None:
-    """Return the 1-based line of the first syntax error, if any. Raises MissingGrammar, and ToolError after
-    ``seconds``."""
+    """Return the 1-based line of the first syntax error, or None. Raises MissingGrammar, and ToolError on timeout."""
     root = parse(text.encode("utf-8", "replace"), language, time.monotonic() + seconds).root_node
     return first_error_line(root) if root.has_error else None
 
 
 def first_error_line(node: Node) -> int:
-    """Return the line of the first syntax error in ``node``."""
+    """Return the 1-based line of the first syntax error in ``node``."""
     while not (node.is_error or node.is_missing):
         child_with_error = next((child for child in node.children if child.has_error or child.is_missing), None)
         if child_with_error is None:

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_DEPTH = 40
-"""Maximum nesting of declarations."""
+"""Maximum nesting of declarations and declarators."""
 MAX_LOOKED_AT = 4_000
-"""Number of bytes of a declaration that patterns are applied to: enough for a signature, but not slow."""
+"""Number of bytes of a declaration that patterns search: enough for a signature, and few enough to be fast."""
 _VALUE_HOLDERS = frozenset(
     {"variable_declarator", "assignment_statement", "assignment_expression", "expression_list", "assignment"}
 )
@@ -20,7 +20,7 @@ _NAME_ENDINGS = ("identifier", "constant", "name", "word")
 
 
 def name_nodes(node: Node, fields: Sequence[str]) -> list[Node]:
-    """Return the nodes of a declaration's names; several for ``let a, b``."""
+    """Return the nodes of a declaration's names. ``let a, b`` has several."""
     for name in fields:
         found = node.children_by_field_name(name)
         if found:
@@ -46,14 +46,14 @@ def _innermost_name(node: Node) -> Node:
 
 
 def _split_pattern(node: Node) -> list[Node]:
-    """Return the names in ``a, b = 1, 2`` and ``const {a, b} = ...``; else the node itself."""
+    """Return the names in ``a, b = 1, 2`` and ``const {a, b} = ...``; for any other node, the node itself."""
     if node.type in ("pattern_list", "tuple_pattern", "object_pattern", "array_pattern", "list_pattern"):
         return [child for child in node.named_children if child.type.endswith(("identifier", "identifier_pattern"))]
     return [node]
 
 
 def value_of(node: Node) -> Node | None:
-    """Return the assigned value in ``node``, also if the declaration wraps it."""
+    """Return the value that ``node`` or a declaration in it assigns, or None."""
     for _ in range(4):
         found = node.child_by_field_name("value") or node.child_by_field_name("right")
         if found is not None:
@@ -66,7 +66,7 @@ def value_of(node: Node) -> Node | None:
 
 
 def declares(node: Node, declarator: str) -> bool:
-    """Return whether the declared name is in a ``declarator``, as in C's ``int *f(int)``, not ``int (*f)(int)``."""
+    """Return whether ``declarator`` contains the declared name: in C's ``int *f(int)``, not in ``int (*f)(int)``."""
     for _ in range(MAX_DEPTH):
         inner = node.child_by_field_name("declarator")
         if inner is None and node.type == "reference_declarator":
@@ -89,11 +89,11 @@ def is_docstring(node: Node) -> bool:
 
 
 def end_row(node: Node) -> int:
-    """Return the last row of ``node``, without the line feed that some nodes end with."""
+    """Return the last row of ``node``. A line feed at the end of the node does not count."""
     row, column = node.end_point
     return row - 1 if column == 0 and row > node.start_point[0] else row
 
 
 def text_of(node: Node) -> str:
-    """Return the start of the node's text."""
+    """Return the text of ``node``, truncated to `MAX_LOOKED_AT` bytes."""
     return (node.text or b"")[:MAX_LOOKED_AT].decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Locate edits in a file: exact and fuzzy matches, and the reasons to reject one."""
+"""Locate edits in a file by exact or fuzzy matches, or reject them with a reason."""
 
 __all__ = [
     "acceptance",

@@ -1,9 +1,9 @@
 """Decide whether a fuzzy match is good enough to edit; when in doubt, reject it.
 
-An edit in the wrong place costs far more than a rejection that shows the lines. `VETOES` lists the reasons to reject a
-match, in the order in which they are checked. Lines to remove must match exactly, and so must those that locate the
-change: adjacent lines and enclosing blocks. Other lines may differ if the match scores high enough for its distinctive
-lines and clearly leads all other candidates.
+An edit at the wrong location costs far more than a rejection that shows the lines. `VETOES` lists the reasons to reject
+a match, in the order in which they are checked. Lines to remove must match exactly, and so must the lines that locate
+the change: adjacent lines and enclosing blocks. Other lines may differ if the match scores high enough for its number
+of distinctive lines and clearly leads all other candidates.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from adapter.editing.repairs.interpretations import is_elision
 from adapter.editing.repairs.reindent import indent_width
 
 MIN_SCORES = ((4, 0.72), (2, 0.80), (1, 0.86), (0, 0.96))
-"""Number of distinctive lines found, and the score that a match then needs."""
+"""Minimum score of a match, by the number of distinctive lines that were found."""
 SURE_LETTERS = 16
-"""Minimum letters of a changed line that is located even if an adjacent line differs; ``address_family:`` is not."""
+"""Minimum letters of a changed line that is located even if its neighbours differ; ``address_family:`` is too short."""
 MIN_DISTINCTIVE_SIMILARITY = 0.85
 MAX_DISTINCTIVE_PLACES = 2
 """Maximum number of occurrences of a line that identifies a location."""
 MIN_UNIQUE = 2
-"""Number of exact, unique lines with which one kept line may differ."""
+"""Minimum number of exact, unique lines for which one kept line may differ."""
 NEAR = 2
-"""Maximum distance, in lines, of a match's own lines that are out of order."""
+"""Maximum distance, in lines, between a match and its lines that occur out of order."""
 MAX_DRIFTED = 0.5
-"""Maximum share of kept lines that differ if the changed ones are beyond doubt."""
+"""Maximum share of kept lines that may differ if the changed lines match beyond doubt."""
 MARGIN = 0.06
-"""Minimum lead in score over the best rival."""
+"""Minimum lead in score over the second best candidate."""
 CLEAN_MARGIN = 0.3
-"""With a smaller lead, all rivals within this score must have more flaws."""
+"""Score range below the best match. If its lead is smaller, all rivals in this range must have more flaws."""
 HINT_REACH = 200
-"""Maximum distance of a line hint, in lines."""
+"""Maximum distance, in lines, between a line hint and the match that it selects."""
 
 
 class RejectedMatch(NamedTuple):
-    """``veto`` is the key in `VETOES` that rejected a match."""
+    """A rejected match; ``veto`` is the key of the veto in `VETOES`."""
 
     veto: str
     reason: str
@@ -63,7 +63,7 @@ def accept_best_match(
     candidates: Sequence[MatchCandidate],
     hint: int | None,
 ) -> MatchCandidate | RejectedMatch:
-    """Return the match to edit, or the reason why none is safe. ``candidates`` are sorted, best first."""
+    """Return the match to edit, or the reason why no match is safe. ``candidates`` are sorted, best first."""
     match = _Features(search, old, new, candidates, hint)
     for name, find_reason in VETOES.items():
         if reason := find_reason(match):
@@ -72,7 +72,7 @@ def accept_best_match(
 
 
 def describe_match(search: DocumentIndex, old: Sequence[str], match: MatchCandidate) -> str:
-    """Return one sentence about the differences that an accepted match tolerated."""
+    """Describe the tolerated differences of an accepted match in one sentence."""
     differing = [index + 1 for index, found in match.compared.items() if found.similarity < 1]
     missing = [
         index + 1
@@ -127,7 +127,7 @@ class _Features:
         self.unmentioned_code = [step for step in self.best.steps if step.is_unmentioned and self.has_code(step)]
 
     def _nearest_equal(self) -> MatchCandidate:
-        """Return the best candidate; among equals, the one nearest to the hint."""
+        """Return the best candidate; of several equally good candidates, the one nearest to the hint."""
         best, hint = self.candidates[0], self.hint
         if hint is None:
             return best
@@ -135,14 +135,14 @@ class _Features:
         return min(equals, key=lambda other: abs(other.first_line - hint))
 
     def has_code(self, step: LineMapping) -> bool:
-        """Return whether ``step`` has document lines other than blank lines and comments."""
+        """Return whether ``step`` contains document lines that are neither blank nor comments."""
         return any(key and not is_comment(key) for key in self.search.keys[step.line_start : step.line_stop])
 
     def places(self, row: int) -> Sequence[int]:
         return self.search.lines_with_key(self.keys[row])
 
     def actual(self, row: int) -> str:
-        """Return the key of the file's line paired with ``row``, else its own."""
+        """Return the key of the file line paired with ``row``, or the key of ``row`` itself if it is not paired."""
         return self.search.keys[self.lines[row]] if row in self.lines else self.keys[row]
 
     def is_moved(self, row: int) -> bool:
@@ -154,26 +154,26 @@ class _Features:
         return above, next((row for row in range(hunk.end, len(self.old)) if self.keys[row]), None)
 
     def difference(self, row: int) -> str:
-        """Describe how a context row differs from the file; empty if it does not."""
+        """Describe how a context row differs from the file; empty if it matches."""
         found = self.compared.get(row)
         if is_elision(self.old[row]) or (found and not found.conflicts):
             return ""
         return "does not match the file" if found else "is not in the file"
 
     def is_located(self, row: int) -> bool:
-        """Return whether a row that was found is distinctive enough to identify its location."""
+        """Return whether a matched row is distinctive enough to identify its location."""
         found = self.compared[row]
         if found.conflicts or found.similarity < MIN_DISTINCTIVE_SIMILARITY or not is_distinctive(self.keys[row]):
             return False
         return max(len(self.places(row)), len(self.search.lines_with_key(self.actual(row)))) <= MAX_DISTINCTIVE_PLACES
 
     def count_unique(self) -> int:
-        """Count rows that occur exactly here and nowhere else."""
+        """Count the matched rows that occur only once in the file."""
         exact = (row for row, found in self.compared.items() if found.similarity >= LOOSE_SIMILARITY)
         return sum(len(self.places(row)) == 1 for row in exact if self.is_located(row))
 
     def is_change_beyond_doubt(self) -> bool:
-        """Return whether every hunk touches exact, unique lines, and there are several of them."""
+        """Return whether every hunk touches exact, unique lines, and there are several such lines."""
         return self.count_unique() >= MIN_UNIQUE and bool(self.hunks) and all(map(self.is_beyond_doubt, self.hunks))
 
     def is_beyond_doubt(self, hunk: LineChange, letters: int = DISTINCTIVE_LETTERS) -> bool:
@@ -185,14 +185,14 @@ class _Features:
         return any(self.is_located(row) and len(self.places(row)) == 1 for row in sure)
 
     def is_hinted(self, first: int, others: Iterable[int]) -> bool:
-        """Return whether the line hint is near ``first`` and nearer to it than to all others."""
+        """Return whether the line hint is near ``first``, and nearer to it than to all ``others``."""
         if self.hint is None or abs(first - self.hint) > HINT_REACH:
             return False
         return all(abs(first - self.hint) < abs(other - self.hint) for other in others)
 
 
 def _removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> range:
-    """Return the rows that a hunk removes, or could remove instead: a block next to equal lines can shift."""
+    """Return the rows that a hunk removes, and the equal rows next to them that it could remove instead."""
     moving = old[hunk.start : hunk.end] or new[hunk.new_start : hunk.new_end]
     if hunk.start < hunk.end and hunk.new_start < hunk.new_end:
         return range(hunk.start, hunk.end)
@@ -208,7 +208,7 @@ def _removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> r
 
 
 def _check_changed_lines(match: _Features) -> str:
-    """Require every changed line to be there, except for a typo if nothing else differs."""
+    """Require every changed line to be in the file. A typo is tolerated if all other lines match."""
     for row in match.nonblank:
         if row not in match.removed:
             continue
@@ -237,7 +237,7 @@ def _marks(key: str) -> str:
 
 
 def _is_moved_alone(match: _Features, row: int) -> bool:
-    """Return whether a closing bracket or the like is indented differently while all distinctive lines are not."""
+    """Return whether a line like a closing bracket is indented differently although all distinctive lines are not."""
     if row not in match.lines or is_distinctive(match.keys[row]) or not match.is_moved(row):
         return False
     distinctive = [row for row in match.lines if is_distinctive(match.keys[row])]
@@ -245,7 +245,7 @@ def _is_moved_alone(match: _Features, row: int) -> bool:
 
 
 def _check_elided_twin(match: _Features) -> str:
-    """Require lines after a ``...`` to be unique within reach."""
+    """Require the lines to change after a ``...`` to be unique within the lines that it may elide."""
     for hunk in match.hunks:
         start = next((row for row in range(hunk.start - 1, -1, -1) if is_elision(match.old[row])), None)
         if start is None:
@@ -261,7 +261,7 @@ def _check_elided_twin(match: _Features) -> str:
 
 
 def _check_displaced(match: _Features) -> str:
-    """Reject if a line does not match here but occurs elsewhere, which suggests another location."""
+    """Reject the match if one of its lines differs here but occurs elsewhere, which suggests another location."""
     near = range(match.best.first_line - NEAR, match.best.last_line + NEAR + 1)
     for row in match.shown:
         places = match.places(row)
@@ -275,7 +275,7 @@ def _check_displaced(match: _Features) -> str:
 
 
 def _check_detached(match: _Features) -> str:
-    """Reject if a line of the file next to the change is not in the old text, unless the change is beyond doubt."""
+    """Reject the match if a file line next to the change is not in the old text, unless the change is beyond doubt."""
     for step in match.unmentioned_code:
         hunks = [hunk for hunk in match.hunks if step.old_start in (hunk.start, hunk.end)]
         if not all(match.is_beyond_doubt(hunk, SURE_LETTERS) for hunk in hunks):
@@ -284,7 +284,7 @@ def _check_detached(match: _Features) -> str:
 
 
 def _check_twin(match: _Features) -> str:
-    """If lines are missing on either side, require the changed ones to be unique."""
+    """Require the changed lines to be unique if the old text omits file lines or the file lacks old lines."""
     if not match.unmentioned_code and not match.best.missing:
         return ""
     for hunk in match.hunks:
@@ -333,7 +333,7 @@ def _check_conflicts(match: _Features) -> str:
 
 
 def _check_any_exact(match: _Features) -> str:
-    """Require one of several lines to match exactly: typos do not affect every line."""
+    """Require at least one of several lines to match exactly, because typos do not affect every line."""
     compared = match.compared.values()
     if len(compared) < 2 or any(found.similarity >= WRAPPED for found in compared):
         return ""
@@ -352,7 +352,7 @@ def _check_score(match: _Features) -> str:
 
 
 def _leaves_out_only_comments(match: _Features) -> bool:
-    """Return whether every line matches exactly, with only comments of the file in between."""
+    """Return whether every line matches exactly and only comments of the file were omitted between them."""
     is_there = all(row in match.lines and match.compared[row].similarity == 1 for row in match.shown)
     return is_there and not any(
         match.has_code(step) for step in match.best.steps if step.is_unmentioned or step.is_elided
@@ -360,7 +360,7 @@ def _leaves_out_only_comments(match: _Features) -> bool:
 
 
 def _check_repeated(match: _Features) -> str:
-    """Require the matched lines to be unique, or near the hint."""
+    """Require the matched lines to be unique or near the line hint."""
     keys = match.search.keys
     nonblank = [line for line in range(match.best.first_line, match.best.last_line + 1) if keys[line]]
     places = [first for first, _ in match.search.find_lines([keys[line] for line in nonblank])]
@@ -370,7 +370,7 @@ def _check_repeated(match: _Features) -> str:
 
 
 def _check_rivals(match: _Features) -> str:
-    """Require the match to lead all other candidates in score or flaws, or to be nearest to the hint."""
+    """Require the match to lead all other candidates in score or flaws, or to be nearest to the line hint."""
     best = match.best
     rivals = [other for other in match.candidates if other is not best and other.is_apart_from(best)]
     in_reach = [other for other in rivals if best.score - other.score < CLEAN_MARGIN]
@@ -393,7 +393,7 @@ def _format_lines(lines: Sequence[int]) -> str:
 
 
 Veto: TypeAlias = Callable[[_Features], str]
-"""Return the reason against a match, or an empty string."""
+"""A check that returns the reason to reject a match, or an empty string."""
 
 LOW_SCORE = "low score"
 VETOES: dict[str, Veto] = {

@@ -1,7 +1,7 @@
 """Detect patches that have already been applied.
 
-If the new text contains the old one (wrapped in a block, indented, prefixed), the patch matches its own result. A
-tolerant search also finds near twins of changed lines. So this is checked before each edit.
+If the new text contains the old text (wrapped in a block, indented, prefixed), the patch matches its own result. A
+tolerant search also finds lines that closely resemble the changed lines. So each patch is checked before it is applied.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from adapter.editing.matching.strategies import TextMatch, are_whole_lines, spli
 from adapter.editing.repairs.reindent import indent_of, indent_width
 
 MIN_VISIBLE = 8
-"""Minimum number of visible characters of a text whose presence elsewhere is significant; ``}`` is everywhere."""
+"""Minimum number of visible characters of a string whose occurrence elsewhere is significant; ``}`` is everywhere."""
 MAX_OFFSETS = 20
 """Maximum number of occurrences to check."""
 
@@ -26,9 +26,9 @@ MAX_OFFSETS = 20
 
 
 def find_enclosing_new_text(search: DocumentIndex, match: TextMatch, old: str, new: str, is_part: bool) -> int | None:
-    """Return the first line of the new text if it contains the old one and is already present around the match.
+    """Return the first line of the new text if it contains the old text and already surrounds the match.
 
-    ``is_part``: it may also be part of a word.
+    ``is_part``: the new text may also start or end inside a word.
     """
     view = search.document.view
     start = _find_enclosing_start(view, match, old, new, is_part)
@@ -59,7 +59,7 @@ def find_enclosing_new_text(search: DocumentIndex, match: TextMatch, old: str, n
 
 
 def _find_enclosing_start(view: str, match: TextMatch, old: str, new: str, is_part: bool) -> int | None:
-    """Return the offset of a verbatim new text that contains the match, if any."""
+    """Return the offset of a verbatim copy of the new text that contains the match, or None."""
     for offset in islice(occurrences(new, old), MAX_OFFSETS):
         start, end = match.start - offset, match.start - offset + len(new)
         is_there = start >= 0 and view.startswith(new, start) and view.startswith(old, match.start)
@@ -69,22 +69,22 @@ def _find_enclosing_start(view: str, match: TextMatch, old: str, new: str, is_pa
 
 
 def _are_alike(new_keys: Sequence[str], others: Sequence[str], old_keys: Sequence[str]) -> bool:
-    """Return whether lines are the same; kept lines may differ in quote style or a trailing comma."""
+    """Return whether both lists of lines are equal. Kept lines may differ in quote style or a trailing comma."""
     pairs = zip(new_keys, others, strict=True)
     return all(key == other or (key in old_keys and lenient_line(key) == lenient_line(other)) for key, other in pairs)
 
 
 def _nonblank_around(lines: Sequence[str], inside: Sequence[int], count: int) -> list[int]:
-    """Return the matched lines, and ``count`` non-blank lines before and after them."""
+    """Return the matched lines, with ``count`` non-blank lines before them and after them."""
     above = (line for line in range(inside[0] - 1, -1, -1) if lines[line].strip())
     below = (line for line in range(inside[-1] + 1, len(lines)) if lines[line].strip())
     return [*reversed(list(islice(above, count))), *inside, *islice(below, count)]
 
 
 def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new: str) -> bool:
-    """Return whether the lines are those of ``new`` and not of ``old``, possibly at another indentation.
+    """Return whether the lines equal ``new`` and not ``old``, apart from their indentation.
 
-    If the patch changes only whitespace, the lines must be shifted uniformly and their whitespace is compared.
+    If the patch changes only whitespace, their whitespace is compared too, and they must be shifted uniformly.
     """
     before, after, current = _nonblank_lines(old), _nonblank_lines(new), [search.document.lines[row] for row in rows]
     widths = list(zip(map(indent_width, after), map(indent_width, current), strict=True))
@@ -113,7 +113,7 @@ def _matches_new_text(search: DocumentIndex, rows: Sequence[int], old: str, new:
 
 
 def _are_moved(before: Sequence[str], after: Sequence[str], current: Sequence[str]) -> bool:
-    """Return whether all reindented lines have the new indentation, and most other lines that of the old text."""
+    """Return whether all reindented lines have the new indentation, and most of the remaining lines the old one."""
     rows = list(zip(before, after, current, strict=True))
     moved = [(target, actual) for prior, target, actual in rows if indent_of(prior) != indent_of(target)]
     unmoved = [
@@ -123,7 +123,7 @@ def _are_moved(before: Sequence[str], after: Sequence[str], current: Sequence[st
 
 
 def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
-    """Return whether written indentations map one to one to the document's, in the same order."""
+    """Return whether the model's indentations map one to one to the document's, in the same order."""
     pairs = sorted(set(widths))
     return all(shallow[0] < deep[0] and shallow[1] < deep[1] for shallow, deep in pairwise(pairs))
 
@@ -133,7 +133,7 @@ def _right_stripped(lines: Sequence[str]) -> list[str]:
 
 
 def _gaps(text: str) -> list[int]:
-    """Return the distance of each non-blank line to the next one."""
+    """Return the distance from each non-blank line to the next one."""
     return _distances([at for at, line in enumerate(split_view_lines(text)) if line.strip()])
 
 
@@ -142,7 +142,7 @@ def _distances(rows: Sequence[int]) -> list[int]:
 
 
 def _depths(lines: Sequence[str]) -> list[int]:
-    """Return the indentation of each line relative to the first."""
+    """Return the indentation of each line relative to the first line."""
     return [indent_width(line) - indent_width(lines[0]) for line in lines]
 
 
@@ -154,7 +154,7 @@ def _nonblank_lines(text: str) -> list[str]:
 
 
 def find_applied_lines(search: DocumentIndex, old: str, new: str) -> list[tuple[int, int]]:
-    """Return the locations of the lines of ``new``, if they are not just a part of ``old``."""
+    """Return the line ranges where ``new`` occurs; empty if ``new`` is only a part of ``old``."""
     old_keys, new_keys = (
         [key for line in split_view_lines(text) if (key := normalized_line(line))] for text in (old, new)
     )
@@ -162,7 +162,7 @@ def find_applied_lines(search: DocumentIndex, old: str, new: str) -> list[tuple[
 
 
 def find_verbatim_copies(search: DocumentIndex, match: TextMatch, new: str) -> list[int]:
-    """Return the first lines of verbatim whole-line copies of ``new`` outside the match, if it is significant."""
+    """Return the first lines of verbatim whole-line copies of ``new`` outside the match; none if ``new`` is short."""
     view = search.document.view
     if len("".join(new.split())) < MIN_VISIBLE:
         return []
@@ -172,7 +172,7 @@ def find_verbatim_copies(search: DocumentIndex, match: TextMatch, new: str) -> l
 
 
 def find_inline_copy(search: DocumentIndex, old: str, new: str) -> int:
-    """Return the offset of a verbatim copy of the new text that is significant or fills its lines, else -1."""
+    """Return the offset of a verbatim copy of the new text, or -1. A short copy counts only if it fills its lines."""
     view, wanted_text = search.document.view, new.strip("\n")
     start = view.find(wanted_text) if wanted_text.strip() and wanted_text.strip() not in old else -1
     if start < 0 or len("".join(wanted_text.split())) >= MIN_VISIBLE:
@@ -182,12 +182,12 @@ def find_inline_copy(search: DocumentIndex, old: str, new: str) -> int:
 
 
 def have_common_lines(old: Sequence[str], new: Sequence[str]) -> bool:
-    """Return whether any line is kept: with context, a copy of the new text is evidence; a single new line is not."""
+    """Return whether the patch keeps any line. A copy of the new text is evidence only if it includes context lines."""
     return bool(set(map(normalized_line, old)) & set(map(normalized_line, new)) - {""})
 
 
 def _adds_content(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Return whether the lines ``after`` are significant and not just a part of ``before``."""
+    """Return whether the lines ``after`` are long enough to be significant, and not only a part of ``before``."""
     texts = ("\n" + "\n".join(keys) + "\n" for keys in (after, before))
     return len("".join(after).replace(" ", "")) >= MIN_VISIBLE and next(texts) not in next(texts)
 
@@ -198,13 +198,16 @@ def _adds_content(before: Sequence[str], after: Sequence[str]) -> bool:
 def find_roughly_applied(
     search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]
 ) -> int | None:
-    """Return a line of the result of ``new`` if it is roughly present: its additions, its spacing, or most of it."""
+    """Return a line at which the result of ``new`` is already present, at least roughly; None if it is not.
+
+    The result counts as present if its additions, its spacing, or most of its lines are.
+    """
     found = (find(search, best, old, new) for find in (_find_insertion, _find_respaced, _find_better_fit))
     return next((line for line in found if line is not None), None)
 
 
 def _find_insertion(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Return the first line of the additions if ``new`` only adds lines and all are already in position."""
+    """Return the first added line if ``new`` only adds lines and the document already has all of them there."""
     hunks = changes(list(map(normalized_line, old)), list(map(normalized_line, new)))
     if not hunks or any(hunk.start < hunk.end for hunk in hunks):
         return None
@@ -218,7 +221,7 @@ def _find_insertion(search: DocumentIndex, best: MatchCandidate, old: Sequence[s
 
 
 def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: Sequence[str]) -> int | None:
-    """Return the line of ``added`` if it directly follows the lines above ``row`` or precedes those below it."""
+    """Return the line of ``added`` if it directly follows the lines above ``row`` or precedes the lines below it."""
     steps = [step for step in best.steps if not step.is_unmentioned]
     above = max((step.line_stop for step in steps if step.old_stop <= row), default=0)
     below = min((step.line_start for step in steps if step.old_start >= row), default=search.document.line_count)
@@ -230,7 +233,7 @@ def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: 
 
 
 def _find_respaced(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Return the first matched line if only indentation and blank lines change, and they are already as in ``new``."""
+    """Return the first matched line if the patch changes only whitespace, and the document already has its result."""
     before, after = ([row for row, line in enumerate(lines) if normalized_line(line)] for lines in (old, new))
     lines = search.document.lines
     at = {step.old_start: step.line_start for step in best.steps if step.is_pair}
@@ -246,7 +249,7 @@ def _find_respaced(search: DocumentIndex, best: MatchCandidate, old: Sequence[st
 
 
 def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Return the first line of the new text if it matches the document at least as well as the old one."""
+    """Return the first line of the new text if it matches the document at least as well as the old text does."""
     before, after = ([key for line in lines if (key := normalized_line(line))] for lines in (old, new))
     added = set(after) - set(before)
     if not all(map(search.lines_with_key, added)) or (not added and not _adds_content(before, after)):

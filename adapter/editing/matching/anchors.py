@@ -3,9 +3,9 @@
 If the lines to change occur verbatim, and the context favours one location over all others, only these lines are
 edited.
 
-Context is measured in bits: a line that occurs once in a thousand lines gives ten, a line that is every tenth gives
-three. A line that does not occur counts as the most similar one. Context lines are matched in order, outwards from the
-change, separately on each side, and within the block that contains them.
+Context is measured in bits. A line that occurs once in a thousand lines gives ten bits; a line that occurs in every
+tenth line gives three. If a context line does not occur in the document, the most similar line counts instead. Context
+lines are matched in order, outwards from the change, separately on each side, and within the block that contains them.
 """
 
 from __future__ import annotations
@@ -27,41 +27,41 @@ from adapter.editing.repairs.interpretations import is_elision
 from adapter.editing.repairs.reindent import indent_width
 
 MIN_BITS = 20.0
-"""Minimum bits of the lines to change and their context."""
+"""Minimum bits of the lines to change and their context together."""
 MIN_SIDE_BITS = 4.0
-"""Minimum bits on each side, because the lines of one side may have moved without the change."""
+"""Minimum bits of the context on each side, because the lines on one side may have moved without the change."""
 MIN_LETTERS = 16
-"""Minimum letters and digits of unique lines to change for which one side is enough."""
+"""Minimum letters and digits of unique lines to change. From this length on, context on one side is enough."""
 MIN_LEAD_BITS, MIN_LEAD = 8.0, 0.4
-"""Minimum lead over every other occurrence of the same lines, in bits and as a share."""
+"""Minimum lead over every other occurrence of these lines, in bits and as a share of the best score."""
 MIN_AS_SHOWN = 0.5
-"""Minimum share of bits from exact context lines; a near twin has only similar ones."""
+"""Minimum share of bits that must come from exact context lines. A near copy has only similar lines."""
 MAX_COMPARISONS = 60_000
-"""Maximum number of line comparisons for one change: about 0.1 s. Above it the change is not located."""
+"""Maximum number of line comparisons for one change, which take about 0.1 s. A costlier change is not located."""
 MAX_DISTINCTIVE_PLACES = 2
 """Maximum number of occurrences of a line that identifies a location."""
 MAX_SCOPE = 1_000
-"""Number of lines above a location that are searched for its function or section."""
+"""Number of lines above a location that are searched for the enclosing function or section."""
 NEAR = 15
 """Number of document lines searched on each side, in addition to the number of context lines."""
 MAX_SHOWN = 40
-"""Maximum number of context lines on each side, the nearest."""
+"""Maximum number of context lines on each side: those nearest to the change."""
 SKIPPED = 0.5
-"""Bits deducted for each document line between the location and a context line."""
+"""Bits deducted for each document line that is skipped between the location and a context line."""
 MIN_SIMILARITY = 70.0
 """Minimum similarity, in percent, of a context line that does not occur verbatim."""
 UNLIKE = 50.0
-"""Similarity, in percent, that gives no bits."""
+"""Similarity, in percent, up to which a line gives no bits."""
 MIN_SIZE = 250
-"""Minimum document size assumed for line frequencies."""
+"""Minimum document size, in lines, that is assumed when line frequencies are computed."""
 MARK_BITS = 2.0
-"""Maximum bits of a line of punctuation; each letter or digit adds one."""
+"""Maximum bits of a punctuation line. Each letter or digit adds one bit."""
 _WORD = re.compile(r"\w+")
 _CLOSING = re.compile(r"\s*(?:[)\]}]|end\b)")
 
 
 class AnchoredChange(NamedTuple):
-    """One change with the lines it touches, found at line ``first``; ``note`` lists lines that may differ."""
+    """A located change: the lines it touches start at line ``first``. ``note`` lists lines that may differ."""
 
     old: str
     new: str
@@ -70,7 +70,7 @@ class AnchoredChange(NamedTuple):
 
 
 class ContextMatch(NamedTuple):
-    """Bits on each side of a location; ``rows`` are the old lines that were found."""
+    """Bits of the context above and below a location; ``rows`` are the old lines that were found there."""
 
     above: float
     below: float
@@ -82,7 +82,7 @@ class ContextMatch(NamedTuple):
 
 
 class _Anchor(NamedTuple):
-    """Old lines ``rows``, found at the document's lines ``first`` to ``last``."""
+    """The old lines ``rows`` and their location: the document's lines ``first`` to ``last``."""
 
     rows: range
     first: int
@@ -90,7 +90,7 @@ class _Anchor(NamedTuple):
 
 
 def find_anchored_changes(search: DocumentIndex, old: Sequence[str], new: Sequence[str]) -> list[AnchoredChange]:
-    """Return all changes in order, or an empty list if one cannot be located with certainty."""
+    """Return all changes in order, or an empty list if any change cannot be located with certainty."""
     hunks = changes(old, new)
     if any(is_elision(line) for line in (*old, *new)):
         return []
@@ -120,7 +120,7 @@ def _anchored_change(context: ContextScorer, new: Sequence[str], hunk: LineChang
 
 
 class ContextScorer:
-    """Measure how much of an old text's context is found around a location of the document."""
+    """Measure how much of the old text's context occurs around a location of the document."""
 
     def __init__(self, search: DocumentIndex, old: Sequence[str]) -> None:
         self.search, self.old = search, old
@@ -130,7 +130,7 @@ class ContextScorer:
         self._gains: dict[tuple[str, str], float] = {}
 
     def bits(self, rows: Iterable[int]) -> float:
-        """Return the bits of old lines that occur verbatim in the document."""
+        """Return the total bits of the old lines ``rows`` that occur verbatim in the document."""
         return sum(self._weights[key] for row in rows if (key := self.keys[row]) and self.counts[key])
 
     def score_location(self, rows: range, first: int, last: int) -> ContextMatch:
@@ -142,11 +142,11 @@ class ContextScorer:
         return ContextMatch(up, down, found_above | found_below)
 
     def cost(self, rows: range) -> int:
-        """Return the number of line comparisons for one location."""
+        """Return the number of line comparisons needed to score one location."""
         return sum(len(side) * (len(side) + NEAR) for side in self.context_rows(rows))
 
     def context_rows(self, rows: range) -> tuple[list[int], list[int]]:
-        """Return the non-blank rows on each side, from the change outwards."""
+        """Return the non-blank context rows above and below a change, each from the change outwards."""
         above = [row for row in range(rows.start - 1, -1, -1) if self.keys[row]]
         below = [row for row in range(rows.stop, len(self.old)) if self.keys[row]]
         return above[:MAX_SHOWN], below[:MAX_SHOWN]
@@ -159,7 +159,7 @@ class ContextScorer:
         }
 
     def _side(self, rows: Sequence[int], lines: range, depth: int) -> tuple[float, frozenset[int]]:
-        """Return the best score of ``rows`` against ``lines``, both from the change outwards."""
+        """Return the best score of ``rows`` against ``lines``, and the rows found. Both start at the change."""
         keys = self._block(lines, min((depth, *(self._depths[row] for row in rows))), NEAR + len(rows))
         best = (0.0, frozenset[int]())
         before = [(-SKIPPED * count, frozenset[int]()) for count in range(len(keys) + 1)]
@@ -177,7 +177,7 @@ class ContextScorer:
         return best
 
     def _block(self, lines: range, depth: int, count: int) -> list[str]:
-        """Return the next ``count`` non-blank lines, up to one that is indented less than ``depth``."""
+        """Return the next ``count`` non-blank lines, up to a line that is indented less than ``depth``."""
         found: list[str] = []
         for line in lines:
             key = self.search.keys[line]
@@ -209,7 +209,7 @@ class _Anchors:
         self.context, self.search, self.old, self.keys = context, context.search, context.old, context.keys
 
     def find(self, hunk: LineChange) -> _Anchor | None:
-        """Return the location of a change if it is certain."""
+        """Return the location of a change, or None if it is uncertain."""
         context, rows = self.context, self._rows_to_match(hunk)
         locations = list(self._find_locations(rows)) if rows else []
         if (
@@ -233,7 +233,7 @@ class _Anchors:
         return anchor if is_alone and is_adjacent and is_sure and self._is_consistent(anchor, best) else None
 
     def _adjacent_rows(self, rows: range, first: int, last: int) -> frozenset[int]:
-        """Return the nearest context rows that are directly adjacent to the location in the document."""
+        """Return the nearest context rows that are also adjacent to this location in the document."""
         keys = self.search.keys
         up = next((line for line in range(first - 1, -1, -1) if keys[line]), None)
         down = next((line for line in range(last + 1, len(keys)) if keys[line]), None)
@@ -243,7 +243,7 @@ class _Anchors:
         )
 
     def is_applied(self, hunk: LineChange, new: Sequence[str]) -> bool:
-        """Return whether the result of a change is in the document: it was applied there, and this is a twin."""
+        """Return whether the result of a change is already in the document. The located lines are then only similar."""
         added = [key for line in new[hunk.new_start : hunk.new_end] if (key := normalized_line(line))]
         if not is_distinctive("".join(added)):
             above, below = self.context.context_rows(range(hunk.start, hunk.end))
@@ -251,7 +251,7 @@ class _Anchors:
         return is_distinctive("".join(added)) and bool(self.search.find_lines(added))
 
     def _rows_to_match(self, hunk: LineChange) -> range:
-        """Return the rows of a change; for an insertion, those on both sides of it."""
+        """Return the rows that a change removes; for an insertion, the rows on both sides of it."""
         rows = range(hunk.start, hunk.end)
         above, below = self.context.context_rows(rows)
         if rows:
@@ -259,20 +259,22 @@ class _Anchors:
         return range(above[0], below[0] + 1) if above and below else range(0)
 
     def _find_locations(self, rows: range) -> Iterator[tuple[int, int]]:
-        """Yield first and last line of each occurrence of the rows, verbatim except for trailing whitespace."""
+        """Yield the first and last line of each occurrence of the rows, ignoring trailing whitespace."""
         written = _nonblank_stripped(self.old[rows.start : rows.stop])
         for first, last in self.search.find_lines([self.keys[row] for row in rows if self.keys[row]]):
             if _nonblank_stripped(self.search.document.lines[first : last + 1]) == written:
                 yield first, last
 
     def _count_shown(self, rows: range) -> int:
-        """Count these rows in the old text. If the document has fewer, one of them differs there, and it may be the one
-        to change."""
+        """Count the occurrences of these rows in the old text.
+
+        If the document has fewer occurrences, one of them differs there, and it may be the one to change.
+        """
         searched, nonblank = _nonblank_stripped(self.old[rows.start : rows.stop]), _nonblank_stripped(self.old)
         return sum(nonblank[at : at + len(searched)] == searched for at in range(len(nonblank)))
 
     def _is_consistent(self, anchor: _Anchor, context: ContextMatch) -> bool:
-        """Return whether no context line indicates another location."""
+        """Return whether the scope matches and no context line indicates another location."""
         outside = (row for row in range(len(self.keys)) if row not in anchor.rows and row not in context.rows)
         return self._is_in_scope(anchor) and not any(self._is_elsewhere(self.keys[row]) for row in outside)
 
@@ -280,8 +282,7 @@ class _Anchors:
         return is_distinctive(key) and 0 < self.context.counts[key] <= MAX_DISTINCTIVE_PLACES
 
     def _is_in_scope(self, anchor: _Anchor) -> bool:
-        """Return whether the change is in the same function, section or key as in the old text: the lines above it that
-        are indented less than all between."""
+        """Return whether the change is in the function, section or key that encloses it in the old text."""
         owners = _owners(self.old, _shallowest(self.old, anchor.rows))
         lines = self.search.document.lines
         line = _shallowest(lines, range(anchor.first, anchor.last + 1))
@@ -294,14 +295,16 @@ def _shallowest(lines: Sequence[str], span: range) -> int:
 
 
 def _is_same(shown: str, actual: str) -> bool:
-    """Return whether the lines are equal, or one has additional words: ``def f(a)`` and ``def f(a, b)``."""
+    """Return whether the lines are equal or one only adds words, like ``def f(a)`` and ``def f(a, b)``."""
     left, right = (set(_WORD.findall(line)) for line in (shown, actual))
     return shown == actual or bool(left and right and (left <= right or right <= left))
 
 
 def _owners(lines: Sequence[str], at: int) -> set[str]:
-    """Return the lines above one that are indented less than it and than all between, including the line that opens the
-    block if it closes one."""
+    """Return the lines that enclose line ``at``: each is above it and indented less than all lines in between.
+
+    If line ``at`` closes a block, the line that opens the block is included.
+    """
     owners: set[str] = set()
     depth = indent_width(lines[at]) + bool(_CLOSING.match(lines[at]))
     for line in reversed(lines[:at]):

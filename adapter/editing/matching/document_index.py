@@ -15,11 +15,11 @@ from adapter.editing.matching.line_similarity import LineComparer
 from adapter.editing.matching.normalize import fold_typography, normalized_line
 
 MAX_PLACES = 10_000
-"""Maximum number of matches; bounds the work on periodic texts."""
+"""Maximum number of matches, which bounds the work on periodic text."""
 MIN_LIKENESS = 50.0
-"""Minimum similarity, in percent, of a useful line; random lines of code reach 30 to 45."""
+"""Minimum similarity, in percent, of a line that counts as similar. Random lines of code reach 30 to 45."""
 MAX_SIMILAR = 10
-"""Maximum number of similar lines, the most similar first."""
+"""Maximum number of similar lines that are returned, the most similar first."""
 MAX_VERBATIM = 1_000
 """Maximum number of locations checked for verbatim lines."""
 
@@ -39,7 +39,7 @@ class DocumentIndex:
 
     @cached_property
     def folded_view(self) -> str:
-        """The view with typographic characters folded, position for position."""
+        """The view with typographic characters replaced by plain ones, at unchanged offsets."""
         return fold_typography(self.document.view)
 
     @cached_property
@@ -53,7 +53,7 @@ class DocumentIndex:
         return list(compress(range(len(self.keys)), self.keys))
 
     def lines_with_key(self, key: str) -> Sequence[int]:
-        """Return the indexes of the lines with this key."""
+        """Return the indexes of the lines whose key is ``key``."""
         first, last = self._first.get(key), self._last.get(key)
         if first is None or last is None:
             return ()
@@ -80,7 +80,7 @@ class DocumentIndex:
         return dict(zip(self.keys, range(len(self.keys)), strict=True))
 
     def similar(self, key: str) -> list[tuple[str, float, int]]:
-        """Return the lines most similar to ``key``, best first: line, similarity in percent, index. One pass."""
+        """Return the lines most similar to ``key``, best first, in one pass: (line, similarity in percent, index)."""
         found = self._similar.get(key)
         if found is None:
             found = self._similar[key] = process.extract(
@@ -89,7 +89,7 @@ class DocumentIndex:
         return found
 
     def lines_with(self, word: str, limit: int) -> list[int] | None:
-        """Return the lines that contain ``word``, or None if there are more than ``limit`` occurrences."""
+        """Return the indexes of the lines that contain ``word``, or None if it occurs more than ``limit`` times."""
         found = list(islice(occurrences(self.document.view, word), limit + 1))
         return None if len(found) > limit else list(dict.fromkeys(map(self.document.line_at, found)))
 
@@ -102,7 +102,7 @@ class DocumentIndex:
         return "\n" + "\n".join(filter(None, self.keys)) + "\n"
 
     def find_keys(self, keys: Sequence[str]) -> Iterator[range]:
-        """Yield positions in ``nonblank_lines`` at which ``keys`` occur consecutively."""
+        """Yield the ranges of ``nonblank_lines`` at which ``keys`` occur consecutively."""
         if any(key not in self._first for key in keys):
             return
         start = counted = 0
@@ -112,7 +112,7 @@ class DocumentIndex:
             yield range(start, start + len(keys))
 
     def find_lines(self, keys: Sequence[str]) -> list[tuple[int, int]]:
-        """Return first and last line of each consecutive occurrence of ``keys``, ignoring blank lines."""
+        """Return the first and last line of each consecutive occurrence of ``keys``, ignoring blank lines."""
         if not keys or not self.nonblank_lines:
             return []
         return [
@@ -120,8 +120,10 @@ class DocumentIndex:
         ]
 
     def verbatim(self, wanted_lines: Sequence[str], reach: int, apart_from: range) -> int | None:
-        """Return a line from which at least two wanted lines occur in order within ``reach`` lines, ignoring trailing
-        whitespace; of three or more, one may be missing."""
+        """Return a line at which ``wanted_lines`` occur in order within ``reach`` lines, or None.
+
+        There must be at least two wanted lines; of three or more, one may be missing. Trailing whitespace is ignored.
+        """
         needed = len(wanted_lines) - (len(wanted_lines) > 2)
         view = self.document.view
         if len(wanted_lines) < 2 or sum("\n" + line in view for line in wanted_lines) < needed - 1:
@@ -138,7 +140,7 @@ class DocumentIndex:
         return None
 
     def enclosing(self, line: int) -> str:
-        """Return the nearest line above that is indented less than ``line``: its function or section."""
+        """Return the key of the nearest line above that is indented less than ``line``: its function or section."""
         lines = self.document.lines
         depth = _depth(lines[line])
         for above in range(line - 1, max(-1, line - 400), -1):
@@ -152,7 +154,7 @@ def _depth(line: str) -> int:
 
 
 def occurrences(text: str, wanted_lines: str) -> Iterator[int]:
-    """Yield the offset of each occurrence, including overlapping ones, at most ``MAX_PLACES``."""
+    """Yield the offset of each occurrence of ``wanted_lines``, including overlapping ones, up to ``MAX_PLACES``."""
     offset = text.find(wanted_lines)
     for _ in range(MAX_PLACES):
         if offset < 0:

@@ -1,9 +1,9 @@
-"""Find fuzzy matches of an old text: lines missing, elided, wrapped or misspelled.
+"""Find fuzzy matches of old text whose lines are missing, elided, wrapped or misspelled.
 
-Equal and very similar lines (*seeds*) suggest windows of the document. In each window, the old lines are aligned in
-order with the document's by dynamic programming over non-blank lines. In large windows, lines that are unique on both
-sides are fixed first (*anchors*, as in patience diff), so that only the gaps between them are aligned. `acceptance`
-then decides about the candidates.
+Equal and very similar lines (*seeds*) suggest windows of the document. In each window, dynamic programming aligns the
+old lines with the document's non-blank lines, in order. In large windows, lines that are unique on both sides are
+paired first (*anchors*, as in patience diff), so that only the gaps between them are aligned. `acceptance` then chooses
+among the candidates.
 """
 
 from __future__ import annotations
@@ -26,57 +26,59 @@ from adapter.editing.matching.normalize import is_comment, lenient_line, normali
 from adapter.editing.repairs.interpretations import is_elision
 
 MAX_WINDOWS = 10
-"""Maximum number of windows to align: the best, and enough rivals to see that it is unique."""
+"""Maximum number of windows to align: the best window, and enough rivals to show that it is unique."""
 MIN_SLACK, MAX_SLACK = 8, 60
-"""Number of lines added before and after a window."""
+"""Minimum and maximum number of lines that are added before and after a window."""
 MAX_SEED_PLACES = 40
 """Maximum number of occurrences of a line that serves as a seed."""
 MAX_SIMILAR_SEEDS = 4
-"""Maximum number of lines searched by similarity; each takes a pass over the document."""
+"""Maximum number of old lines for which similar lines are searched. Each search takes a pass over the document."""
 MAX_SHARING = 200
-"""Maximum number of lines sharing a word with a one-line text; above it a full pass is as fast."""
+"""Maximum number of lines that share a word with a one-line old text. Above it, a full pass is as fast."""
 MIN_SEED_LIKENESS = 65.0
 MIN_SEED_CHARACTERS = 4
 MAX_ROWS = 3_000
 """Maximum number of old lines to align."""
 REACH = 250
-"""Maximum number of lines that a ``...`` may stand for."""
+"""Maximum number of lines that a ``...`` may elide."""
 MIN_LIKENESS = 60.0
-"""Minimum similarity, in percent, of two lines to be paired."""
+"""Minimum similarity, in percent, of two lines that are paired."""
 MIN_PAIR = 0.4
 MAX_COST = 1_500_000
-"""Maximum number of table cells for one text: about a second. Above it the text counts as not found, because rivals
-could be missed."""
+"""Maximum number of table cells for one old text, which take about a second. Above it the text counts as not found,
+because rivals could be missed."""
 COMPARISON_COST = 25
-"""Cost of comparing two lines word by word, in cells."""
+"""Cost of comparing two lines word by word, in table cells."""
 MAX_WHOLE_CELLS = 300
-"""Maximum number of cells for aligning a window without anchors."""
+"""Maximum number of table cells of a window that is aligned without anchors."""
 MAX_WRAPPED = 4
-"""Maximum number of lines joined into one, or split from one."""
+"""Maximum number of lines that are joined into one line, or split from it."""
 
 SKIP = 0.45
-"""Cost of an unmentioned line, as a share of a full old line."""
+"""Cost of a document line that the old text omits, as a share of a full old line."""
 SKIP_COMMENT = 0.25
 MISS = 0.3
-"""Cost of a missing old line, in addition to its lost gain."""
+"""Cost of a missing old line, in addition to the gain that it loses."""
 WRAPPED = 0.96
 _LONE_COMMA = re.compile(r",(?=[)\]}])")
 
 
 @dataclass(frozen=True, slots=True)
 class MatchCandidate:
-    """A possible match. ``score`` is 1 if every line is there; ``compared`` has the comparison of each old line that
-    was found."""
+    """A possible match. ``score`` is 1 if the document has every line.
+
+    ``compared`` maps each old line that was found to its comparison with the document's line.
+    """
 
     steps: tuple[LineMapping, ...]
     score: float
     compared: dict[int, LineComparison]
     missing: int
-    """Number of old lines, neither blank nor elided, that are missing."""
+    """Number of missing old lines, without blank and elided lines."""
 
     @property
     def flaws(self) -> int:
-        """Number of differences in meaning between the old text and the document."""
+        """Number of differences between the old text and the document that change the meaning."""
         return self.conflicts + self.missing
 
     @property
@@ -96,11 +98,11 @@ class MatchCandidate:
 
 
 class TooCostlyError(Exception):
-    """`MAX_COST` is exceeded."""
+    """The search would cost more than `MAX_COST`."""
 
 
 class OldLine(NamedTuple):
-    """A non-blank old line; ``is_free``: lines were elided before it."""
+    """A non-blank old line. ``is_free``: the model elided lines before it."""
 
     old_line: int
     key: str
@@ -134,7 +136,7 @@ def _old_lines(old: Sequence[str]) -> list[OldLine]:
 
 
 def find_fuzzy_matches(search: DocumentIndex, old: Sequence[str], hint: int | None) -> list[MatchCandidate]:
-    """Return the candidates for ``old``, best first; ``hint`` is a 0-based line. Empty if `MAX_COST` is exceeded."""
+    """Return the candidates for ``old``, best first; none if they exceed `MAX_COST`. ``hint``: a 0-based line."""
     matcher = _Matcher(search, old)
     if not matcher.rows or len(matcher.rows) > MAX_ROWS or not search.nonblank_lines:
         return []
@@ -161,7 +163,7 @@ class _Matcher:
         self._cost = 0
 
     def spend(self, cost: int) -> None:
-        """Count a cost. Raises TooCostlyError above `MAX_COST`."""
+        """Add to the cost. Raises TooCostlyError if it exceeds `MAX_COST`."""
         self._cost += cost
         if self._cost > MAX_COST:
             raise TooCostlyError
@@ -184,7 +186,7 @@ class _Matcher:
             yield range(max(0, start - slack), min(len(self.search.nonblank_lines), start + size + slack + reach))
 
     def _votes(self, hint: int | None) -> dict[int, float]:
-        """Map possible start lines to the weight of the seeds that suggest them."""
+        """Map each possible start line to the total weight of the seeds that suggest it."""
         votes: dict[int, float] = defaultdict(float)
         seeded_weight = 0.0
         unmatched: list[int] = []
@@ -217,9 +219,10 @@ class _Matcher:
         return [line for _, likeness, line in found if likeness >= MIN_SEED_LIKENESS]
 
     def _similar_with_shared_word(self, key: str) -> list[tuple[str, float, int]] | None:
-        """Like ``search.similar``, but only for lines that share a number or a known word: others would conflict.
+        """Like ``search.similar``, but only for lines that share a number or a known word with ``key``. All remaining
+        lines would conflict with it.
 
-        None if the shortcut does not apply; it needs ASCII text, because words are not folded.
+        Returns None if the document is not ASCII, because words are not folded, or if every such word is too frequent.
         """
         if not self.search.document.view.isascii():
             return None
@@ -233,7 +236,7 @@ class _Matcher:
     # --------------------------------------------------------------------- aligning
 
     def candidates(self, window: range) -> Iterator[MatchCandidate]:
-        """Yield the best alignment in ``window``, and its rivals above and below it."""
+        """Yield the best alignment in ``window``, and its rivals above and below that alignment."""
         best = self._best(window)
         if best is None:
             return
@@ -259,7 +262,7 @@ class _Matcher:
         return MatchCandidate(tuple(add_gaps(self.search, self.old, steps)), score / self.total, compared, missing)
 
     def _best(self, window: range) -> tuple[float, list[RowMatch]] | None:
-        """Return score and matches of the best alignment in ``window``, if any. Raises TooCostlyError."""
+        """Return the score and the matches of the best alignment in ``window``, or None. Raises TooCostlyError."""
         keys = [self.search.keys[self.search.nonblank_lines[at]] for at in window]
         anchors = _anchors(self.keys, keys) if len(self.rows) * len(window) > MAX_WHOLE_CELLS else []
         score, matches = 0.0, list[RowMatch]()
@@ -280,7 +283,7 @@ class _Matcher:
 
 
 def _anchors(rows: Sequence[str], keys: Sequence[str]) -> list[tuple[int, int]]:
-    """Return lines that are unique on both sides and in the same order."""
+    """Return pairs of lines that are unique on both sides and in the same order."""
     in_rows, in_keys = Counter(rows), Counter(keys)
     unique = {key for key in in_rows if in_rows[key] == 1 == in_keys[key]}
     left, right = ([at for at, key in enumerate(side) if key in unique] for side in (rows, keys))
@@ -297,8 +300,11 @@ _PAIR, _MISS_ROW, _SKIP_LINE = -1, -2, -3
 
 
 class _Gap:
-    """Align rows with lines of a window between two anchors. ``is_head``: lines before the first row cost nothing;
-    ``is_tail``: lines after the last."""
+    """Align the rows and lines between two anchors of a window.
+
+    ``is_head``: skipped lines before the first row cost nothing. ``is_tail``: skipped lines after the last row cost
+    nothing.
+    """
 
     def __init__(
         self, whole: _Matcher, keys: Sequence[str], rows: range, columns_range: range, is_head: bool, is_tail: bool
@@ -347,7 +353,7 @@ class _Gap:
         return last[end], self._trace_back(moves, end)
 
     def _is_free(self, number: int) -> bool:
-        """Return whether lines were elided between rows ``number - 1`` and ``number`` of this gap."""
+        """Return whether the model elided lines between rows ``number - 1`` and ``number`` of this gap."""
         if number < len(self.rows):
             return self.all_rows[self.rows[number]].is_free
         return self.is_free_after
@@ -374,7 +380,7 @@ class _Gap:
 
     @cached_property
     def _wraps(self) -> dict[tuple[int, int], list[tuple[int, int, float]]]:
-        """Rows joined into one line and lines joined into one row, by their end positions."""
+        """Return the rows joined into one line and the lines joined into one row, by their end positions."""
         present = set(self.keys)
         squeezed = [_without_spaces(key) for key in self.keys]
         rows = [self.all_rows[row] for row in self.rows]
@@ -418,7 +424,7 @@ def _without_spaces(key: str) -> str:
 
 
 def _count_joined(whole: str, parts: Sequence[str]) -> int:
-    """Return how many of ``parts``, at least two, make up ``whole``, or 0."""
+    """Return how many of ``parts`` make up ``whole`` when joined, at least two, or 0."""
     text = ""
     for count, part in enumerate(parts, start=1):
         text += part

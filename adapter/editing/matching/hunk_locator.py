@@ -1,6 +1,6 @@
-"""Locate a hunk by its ``@@`` headers, by the end of the file, or by the matching division of its block.
+"""Locate a hunk by its ``@@`` headers, by the end of the file, or by the only matching division of its block.
 
-These become line hints for `locator`, or a rejection if they contradict the file.
+Headers and file ends become line hints for `locator`. If they contradict the file, the hunk is rejected.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def locate_hunk(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Res
 
 
 def _is_verbatim(search: DocumentIndex, hunk: Hunk) -> bool:
-    """Return whether the old lines occur verbatim."""
+    """Return whether the old text occurs verbatim, as whole lines."""
     view, old_text = search.document.view, normalize_newlines(hunk.old_text).removesuffix("\n")
     return any(are_whole_lines(view, start, old_text) for start in occurrences(view, old_text))
 
@@ -79,7 +79,7 @@ def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolut
 
 
 def _line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | None:
-    """Return the 0-based line of the hunk, None to use its other hints, or a rejection."""
+    """Return the 0-based line of a hunk below its headers. None: use its remaining hints."""
     anchors = _anchors(search, hunk.below)
     matches = [first for first, _ in search.find_lines(_keys(hunk.old_text))]
     has_line_number = hunk.start_line is not None
@@ -104,7 +104,7 @@ def _line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | None:
 
 
 def _nearest_below(anchors: Sequence[int], matches: Sequence[int]) -> list[int]:
-    """Return the first match at or below each anchor and above the next one."""
+    """Return, for each anchor, the first match between it and the next anchor."""
     nearest: dict[int, int] = {}
     for match in matches:
         above = bisect_right(anchors, match) - 1
@@ -114,7 +114,7 @@ def _nearest_below(anchors: Sequence[int], matches: Sequence[int]) -> list[int]:
 
 
 def _anchors(search: DocumentIndex, below: Sequence[str]) -> list[int]:
-    """Return the 0-based lines that may be the innermost header of ``below``."""
+    """Return the 0-based lines that match the innermost header of ``below``, in the order of nesting."""
     lines: list[int] = []
     for depth, name in enumerate(below):
         found = _find_header_lines(search, name)
@@ -127,7 +127,7 @@ def _anchors(search: DocumentIndex, below: Sequence[str]) -> list[int]:
 
 
 def _find_header_lines(search: DocumentIndex, name: str) -> list[int]:
-    """Return the lines equal to a header, else those that start with it, else those that contain it."""
+    """Return the lines that equal the header ``name``; else those that start with it; else those that contain it."""
     key = normalized_line(name)
     equal = list(search.lines_with_key(key))
     if equal or len(key) < 3:
@@ -191,7 +191,7 @@ def _change_final_newline(search: DocumentIndex, hunk: Hunk) -> Resolution:
 
 
 def _with_final_newline(search: DocumentIndex, edit: ResolvedEdit, hunk: Hunk) -> ResolvedEdit:
-    """Add or remove the final newline as the hunk requires, if the edit reaches the end of the file."""
+    """Add or remove the final newline if the hunk requires it and the edit reaches the end of the file."""
     document, match, final_newline = search.document, edit.match, hunk.final_newline
     has_end = not document.lines[-1]
     if final_newline is None or match.last_line < document.line_count - 1 or final_newline == has_end:

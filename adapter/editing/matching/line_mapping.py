@@ -1,4 +1,4 @@
-"""Line mapping between an old text and a document."""
+"""Mapping between the lines of the old text and the lines of the document."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from adapter.editing.repairs.interpretations import is_elision
 
 
 class LineMapping(NamedTuple):
-    """Map old lines ``old_start:old_stop`` to the document's lines ``line_start:line_stop``.
+    """A mapping of old lines ``old_start:old_stop`` to the document's lines ``line_start:line_stop``.
 
-    Without old lines: the model did not mention these document lines. Without document lines: the old lines are
-    missing there. Several on either side: joined or split lines. ``is_elided``: the model wrote ``...``.
+    If the old range is empty, the model did not mention these document lines. If the document's range is empty, the old
+    lines are missing in the document. A range of several lines means that lines were joined or split. ``is_elided``:
+    the model wrote ``...``.
     """
 
     old_start: int
@@ -36,7 +37,7 @@ class LineMapping(NamedTuple):
 
 
 def add_gaps(search: DocumentIndex, old: Sequence[str], matched: Sequence[LineMapping]) -> list[LineMapping]:
-    """Complete ``matched`` (non-blank lines) with mappings for the lines between and around them."""
+    """Complete ``matched``, which maps non-blank lines, with mappings for the lines between and around them."""
     keys = search.keys
     first = matched[0]
     up = 0
@@ -56,7 +57,7 @@ def add_gaps(search: DocumentIndex, old: Sequence[str], matched: Sequence[LineMa
 
 
 def _gap(search: DocumentIndex, old: Sequence[str], rows: range, lines: range) -> Iterator[LineMapping]:
-    """Map the lines between two matched steps: blank lines, lines of one side only, or a ``...``."""
+    """Map the lines between two matched steps: blank lines, lines that only one side has, or a ``...``."""
     elided = next((row for row in rows if is_elision(old[row])), None)
     if elided is not None:
         for row in rows:

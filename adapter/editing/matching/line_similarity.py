@@ -1,7 +1,7 @@
 """Similarity of two lines, and conflicts between them.
 
-A typo does not change what a line means; a different name, number or operator does, however few characters differ. So
-similarity and conflicts are separate: ``count -= 1`` is very similar to ``count += 1``, but conflicts with it.
+A typo does not change the meaning of a line. A different name, number or operator does, however few characters differ.
+So similarity and conflicts are separate: ``count -= 1`` is very similar to ``count += 1``, but conflicts with it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ LOOSE_SIMILARITY = 0.97
 """Similarity of lines that differ only in spaces, quote style or a trailing comma."""
 CONFLICT_COST = 0.35
 MAX_COMPARED = 2_000
-"""Maximum length of lines to compare; longer lines must be equal."""
+"""Maximum length of a line that is compared. Longer lines must be equal."""
 MAX_WORD_PLACES = 1_000
 """Maximum number of occurrences of a word to check."""
 MIN_SLIP_LETTERS = 4
-"""Minimum length of words in which one letter may differ."""
+"""Minimum length of a word in which one letter may differ."""
 MIN_SLIP_PART = 2
-"""Minimum length of the part of a name in which they differ: ``first_ms`` is not ``first_s``."""
+"""Minimum length of the part of a name that contains the different letter: ``first_ms`` is not ``first_s``."""
 
 _TOKEN = re.compile(r"[^\W\d]\w*|\d[\w.]*|[<>=!+\-*/%&|^~@?]+|[^\w\s]")
 _NUMBER_OR_NAME = re.compile(r"[^\W\d]\w*|\d[\w.]*")
@@ -37,7 +37,8 @@ _SUB_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+")
 
 
 class LineComparison(NamedTuple):
-    """``similarity`` from 0 to 1, reduced by conflicts; ``conflicts`` counts differences in meaning."""
+    """The comparison of two lines: ``similarity`` from 0 to 1, reduced by conflicts, and the number of ``conflicts``,
+    which are differences in meaning."""
 
     similarity: float
     conflicts: int = 0
@@ -56,7 +57,7 @@ class LineComparer:
         self._compared: dict[tuple[str, str], LineComparison] = {}
 
     def compare(self, written: str, actual: str) -> LineComparison:
-        """``written`` is the model's line, ``actual`` the document's."""
+        """Compare the model's line ``written`` with the document's line ``actual``."""
         if written == actual:
             return SAME
         found = self._compared.get((written, actual))
@@ -87,7 +88,7 @@ class LineComparer:
         return not self._is_typing_error(written, actual)
 
     def _is_typing_error(self, written: str, actual: str) -> bool:
-        """Return whether ``written`` is unknown to the document and close to ``actual``."""
+        """Return whether ``written`` does not occur in the document and is close to ``actual``."""
         if not (_NAME.match(written) and _NAME.match(actual)) or self._is_known(written):
             return False
         if _is_one_letter_off(written, actual):
@@ -102,7 +103,10 @@ class LineComparer:
         return is_same_letters and bool(OSA.distance(written, actual) == 1)
 
     def settled_words(self, key: str) -> Iterator[str]:
-        """Yield the numbers and known words of a line; a line without one of them has another meaning."""
+        """Yield the numbers of a line, and its words that occur in the document.
+
+        A document line that lacks any of them has another meaning.
+        """
         words = sorted(set(_NUMBER_OR_NAME.findall(key)), key=lambda word: (bool(_NAME.match(word)), -len(word)))
         return (word for word in words if not _NAME.match(word) or self._is_known(word))
 
@@ -114,7 +118,7 @@ class LineComparer:
 
 
 def _has_word(text: str, word: str) -> bool:
-    """Search for a whole word at the speed of ``str.find``; assume it exists after too many partial matches."""
+    """Search for a whole word at the speed of ``str.find``. Assume that it exists after too many partial matches."""
     start = text.find(word)
     for _ in range(MAX_WORD_PLACES):
         if start < 0:
@@ -131,8 +135,10 @@ def _is_word_character(character: str) -> bool:
 
 
 def _is_one_letter_off(written: str, actual: str) -> bool:
-    """Return whether one letter is extra, missing or different, as in ``item`` and ``items``. Short words, and words
-    with different digits, are different names."""
+    """Return whether one letter is extra, missing or different, as in ``item`` and ``items``.
+
+    Short words, and words with different digits, count as different names.
+    """
     if min(len(written), len(actual)) < MIN_SLIP_LETTERS or _DIGITS.findall(written) != _DIGITS.findall(actual):
         return False
     left, right = _SUB_WORD.findall(written), _SUB_WORD.findall(actual)
@@ -143,8 +149,10 @@ def _is_one_letter_off(written: str, actual: str) -> bool:
 
 
 def _is_slip(written: str, actual: str) -> bool:
-    """Return whether at most two letters, and a third of the word, differ after the first letter. A word with a prefix
-    or suffix is a different name: ``close`` and ``myclose``."""
+    """Return whether at most two letters, and at most a third of the word, differ after the first letter.
+
+    A word with a prefix or suffix is a different name: ``close`` and ``myclose``.
+    """
     if written == actual:
         return True
     if written.isdigit() or actual.isdigit():

@@ -39,15 +39,15 @@ from adapter.editing.splice import AmbiguousReplacement
 from adapter.tools.operations import EmptyOldText, Hunk, ParameterNames, Patch
 
 MAX_ALIGNED = 6
-"""Maximum number of interpretations of one patch to align."""
+"""Maximum number of interpretations of a patch that are aligned with the document."""
 NEAR_HINT = 10
-"""Maximum distance, in lines, at which a hint outweighs other matches."""
+"""Maximum distance, in lines, between a line hint and a match that it selects over all others."""
 VERBATIM_REACH = 8
-"""Maximum number of lines by which a match may be longer than its text."""
+"""Maximum number of lines by which a match may be longer than the old text."""
 
 
 def locate(search: DocumentIndex, patch: Patch, names: ParameterNames, empty_old_text: EmptyOldText) -> Resolution:
-    """Return the edits of ``patch``, one unless it replaces all matches, or its rejection."""
+    """Return the edits of ``patch``, or its rejection. There is one edit unless the patch replaces all matches."""
     return _Locator(search, patch, names, empty_old_text).run()
 
 
@@ -100,7 +100,7 @@ class _Locator:
         if plain is not None:
             self.new = plain[0]
         written = Interpretation(self.old, self.new, plain[1:] if plain else (), is_whole_lines=is_hunk)
-        for stage in STAGES:  # a text that matches as written needs no other interpretation
+        for stage in STAGES:  # text that matches as written needs no interpretation
             if matches := list(stage(self.search, written)):
                 return self._resolve(matches, written)
         found = interpretations(written)
@@ -121,7 +121,7 @@ class _Locator:
                 return edits
 
     def _unfamiliarity(self, interpretation: Interpretation) -> tuple[float, float]:
-        """Return sort keys: old lines missing from the document, and from the new text."""
+        """Return sort keys: the negative shares of the old lines that occur in the document and in the new text."""
         old = {line for line in split_view_lines(interpretation.old) if line.strip()}
         kept = old.intersection(split_view_lines(interpretation.new))
         return -len(self.search.lines_set.intersection(old)) / max(len(old), 1), -len(kept) / max(len(old), 1)
@@ -161,7 +161,7 @@ class _Locator:
     # ------------------------------------------------------------------- exact matches
 
     def _hint(self, interpretation: Interpretation) -> int | None:
-        """Return the 1-based line at which the model expects the text."""
+        """Return the 1-based line at which the model expects the old text."""
         return self.patch.start_line if self.patch.start_line is not None else interpretation.line
 
     def _distance(self, match: TextMatch, hint: int | None) -> int:
@@ -202,7 +202,10 @@ class _Locator:
         return self._build(match, tuple(notes), interpretation)
 
     def _choose(self, matches: Sequence[TextMatch], hint: int | None) -> TextMatch | None:
-        """Return the only match, the only one with the right layout, or the one strictly nearest to the line hint."""
+        """Return the only match, else the only match with an equal layout, else the match nearest to the line hint.
+
+        Returns None if two matches are equally near, or if there is no hint.
+        """
         exact_layout = matches if len(matches) == 1 else [match for match in matches if match.is_exact_layout]
         if len(exact_layout) == 1:
             return exact_layout[0]
@@ -215,7 +218,7 @@ class _Locator:
         return matches[distances.index(nearest)]
 
     def _replace_all(self, matches: Sequence[TextMatch], interpretation: Interpretation) -> Resolution:
-        """Replace every match that does not overlap the previous one."""
+        """Replace every match that does not overlap the match before it."""
         disjoint: list[TextMatch] = []
         for match in matches:
             if not disjoint or match.start >= disjoint[-1].end:
@@ -238,7 +241,7 @@ class _Locator:
         return (replace(edits[0], notes=(note, *interpretation.notes)), *edits[1:])
 
     def _build(self, match: TextMatch, notes: tuple[str, ...], interpretation: Interpretation) -> Resolution:
-        """Return the edit of one match, or a rejection if it changes nothing or is ambiguous there."""
+        """Return the edit of a match, or a rejection if the edit changes nothing or is ambiguous there."""
         document, where = self.document, format_line_range(match.first_line + 1, match.last_line + 1)
         try:
             replacement = match.replacement()
@@ -255,7 +258,7 @@ class _Locator:
     # ------------------------------------------------------- vetoes against an exact match
 
     def _check_already_there(self, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
-        """Reject if the new text contains the old one and is already present around the match."""
+        """Reject the patch if its new text contains the old text and already surrounds the match."""
         if not interpretation.new.strip():
             return None
         line = find_enclosing_new_text(
@@ -269,7 +272,7 @@ class _Locator:
         )
 
     def _check_applied_near_hint(self, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
-        """Reject if the new text is nearer to the line hint than the only match of the old one."""
+        """Reject the patch if its new text occurs nearer to the line hint than the only match of the old text."""
         hint = self._hint(interpretation)
         if hint is None or self._distance(match, hint) == 0:
             return None
@@ -284,7 +287,7 @@ class _Locator:
         )
 
     def _check_hinted_twin(self, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
-        """Reject if the match is elsewhere, and the lines at the hint differ from the old text only in whitespace."""
+        """Reject the match if lines at the line hint, not these lines, differ from the old text only in whitespace."""
         hint = self._hint(interpretation)
         if hint is None or self._is_hinted(match, interpretation):
             return None
@@ -317,7 +320,7 @@ class _Locator:
         )
 
     def _check_verbatim_elsewhere(self, match: TextMatch, interpretation: Interpretation) -> Rejection | None:
-        """Reject if the indentation differs here, and all lines but at most one occur elsewhere as written."""
+        """Reject the match if its indentation differs and all old lines, or all but one, occur verbatim elsewhere."""
         if match.strictness == "exact" or match.is_exact_layout or self._is_hinted(match, interpretation):
             return None
         lines = [line.rstrip() for line in split_view_lines(interpretation.old) if line.strip()]
@@ -336,7 +339,7 @@ class _Locator:
         )
 
     def _find_applied(self, interpretation: Interpretation) -> Rejection | None:
-        """Reject if the old text is missing and the new text is present."""
+        """Reject the patch if the document contains its new text but not its old text."""
         if found := find_applied_lines(self.search, interpretation.old, interpretation.new):
             line = found[0][0]
         elif (start := find_inline_copy(self.search, interpretation.old, interpretation.new)) >= 0:
@@ -357,7 +360,7 @@ class _Locator:
     # ------------------------------------------------------------------- fuzzy matches
 
     def _resolve_fuzzily(self, found: Sequence[Interpretation]) -> Resolution:
-        """Resolve the best alignment of all interpretations, or reject it and show the closest lines."""
+        """Resolve the best alignment of all interpretations, or reject it and show the most similar lines."""
         tried: list[tuple[Interpretation, list[str], list[MatchCandidate]]] = []
         for interpretation in dict.fromkeys((*found[: MAX_ALIGNED - 1], found[-1])):
             hint, old = self._hint(interpretation), split_view_lines(interpretation.old)
@@ -390,8 +393,10 @@ class _Locator:
         return self._build(match, (describe_match(self.search, old, candidate),), interpretation)
 
     def _resolve_anchored(self, interpretation: Interpretation, best: MatchCandidate) -> tuple[ResolvedEdit, ...]:
-        """Return edits of changes that are certain although their context differs; none if one is not certain, or if
-        the text as a whole is closer to another location."""
+        """Return the edits of changes that are located with certainty although their context differs.
+
+        Returns an empty tuple if a change is uncertain, or if the text as a whole is closer to another location.
+        """
         edits: list[ResolvedEdit] = []
         changes = (
             []
@@ -421,6 +426,6 @@ class _Locator:
 
 
 def _with_same_elisions(old: Sequence[str], new: Sequence[str]) -> list[str]:
-    """Return ``new`` with its ``...`` lines spelled as in ``old``, in order, so that they count as kept."""
+    """Return ``new`` with its ``...`` lines spelled as in ``old``, so that they count as kept lines."""
     spelled = iter([line for line in old if is_elision(line)])
     return [next(spelled, line) if is_elision(line) else line for line in new]

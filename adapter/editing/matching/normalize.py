@@ -22,7 +22,7 @@ _CLOSERS = ",;"
 
 
 def fold_typography(text: str) -> str:
-    """Replace typographic quotes, dashes and spaces with plain ones; the length stays the same."""
+    """Replace typographic quotes, dashes and spaces with plain characters, without changing the length."""
     return text if text.isascii() else text.translate(_FOLD)
 
 
@@ -32,7 +32,7 @@ def strict_line_key(line: str) -> str:
 
 
 def normalized_line(line: str) -> str:
-    """Return a key that is equal for lines that differ only in whitespace and typography."""
+    """Return a key for a line; lines that differ only in whitespace and typography have equal keys."""
     if line.isascii():
         return " ".join(line.split())
     composed = unicodedata.normalize("NFC", line).translate(_INVISIBLE).replace("\u2026", "...")
@@ -40,7 +40,7 @@ def normalized_line(line: str) -> str:
 
 
 def lenient_line(key: str) -> str:
-    """Return a key that is equal for line keys that differ only in spaces, quote style or a trailing comma."""
+    """Return a key for a line key; keys that differ only in spaces, quote style or a trailing comma become equal."""
     return key.rstrip(_CLOSERS).translate(_LOOSE)
 
 
@@ -56,7 +56,7 @@ _PIECE = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 def tokenize_line(text: str) -> list[str]:
-    """Split ``text`` into words, whitespace runs and single punctuation marks."""
+    """Split ``text`` into words, runs of whitespace and single punctuation characters."""
     return _PIECE.findall(text)
 
 
@@ -64,7 +64,7 @@ DISTINCTIVE_LETTERS = 8
 
 
 def count_letters(key: str) -> int:
-    """Count letters and digits."""
+    """Return the number of letters and digits."""
     return sum(map(str.isalnum, key))
 
 

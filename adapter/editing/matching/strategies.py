@@ -1,8 +1,8 @@
 """Match strategies for old text, from the strictest to the most tolerant.
 
-Each strategy yields all its matches. The first one with any match decides: a single match is used, among several the
-line hints choose, and without a clear choice the patch is ambiguous. A looser strategy never resolves an ambiguity of a
-stricter one. Text that no strategy matches is left to `fuzzy_match`.
+Each strategy yields all its matches. The first strategy that finds a match decides. If it finds several, the line hints
+choose among them; without a clear choice the patch is ambiguous. A looser strategy never resolves an ambiguity of a
+stricter one. `fuzzy_match` handles text that no strategy matches.
 """
 
 from __future__ import annotations
@@ -21,31 +21,33 @@ from adapter.editing.repairs.interpretations import Interpretation
 from adapter.editing.splice import build_exact_replacement, join_lines, merge_lines, merge_text
 
 MAX_LINE_PATTERN = 400
-"""Maximum length of a part of a line that is matched regardless of whitespace."""
+"""Maximum length of old text within a line that is matched regardless of whitespace."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """A range ``start:end`` of the document's view, its lines ``first_line`` to ``last_line`` (0-based), and a function
-    that builds the replacement."""
+    """A match of ``start:end`` in the document's view, in its lines ``first_line`` to ``last_line`` (0-based)."""
 
     start: int
     end: int
     first_line: int
     last_line: int
     replacement: Callable[[], str]
-    """May raise `splice.AmbiguousReplacement`."""
+    """Builds the replacement. May raise `splice.AmbiguousReplacement`."""
     strictness: str
     is_exact_layout: bool = True
-    """The texts have the same layout: they differ at most in trailing whitespace and typography."""
+    """True if the old text and the match differ at most in trailing whitespace and typography."""
 
 
 MatchStrategy: TypeAlias = Callable[[DocumentIndex, Interpretation], Iterator[TextMatch]]
 
 
 def match_exact(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
-    """Match the old text verbatim, anywhere; the new text is inserted as written. Lines that start inside the
-    document's indentation are left to `match_whole_lines`, which reindents the new ones."""
+    """Match the old text verbatim, anywhere, and insert the new text unchanged.
+
+    If all matches start inside a line's indentation, `match_whole_lines` handles them, because it reindents the new
+    lines.
+    """
     starts = _exact_starts(search.document, interpretation)
     if "\n" in interpretation.old and all(
         _is_indented_less(search.document, interpretation.old, start) for start in starts
@@ -58,7 +60,10 @@ def match_exact(search: DocumentIndex, interpretation: Interpretation) -> Iterat
 
 
 def _without_last_end(view: str, interpretation: Interpretation) -> tuple[Interpretation, int] | None:
-    """Match the old text at the end of a document without a final newline, which is a further match."""
+    """Return both texts without their final newline, and the offset of the match at the end of the document.
+
+    Returns None unless the document ends with the old text and without a final newline.
+    """
     old = interpretation.old.removesuffix("\n")
     start = len(view) - len(old)
     if (
@@ -72,7 +77,7 @@ def _without_last_end(view: str, interpretation: Interpretation) -> tuple[Interp
 
 
 def _exact_starts(document: TextDocument, interpretation: Interpretation) -> list[int]:
-    """Return the offsets of verbatim matches, of whole lines if the interpretation requires it."""
+    """Return the offsets of verbatim matches; only whole lines if the interpretation requires it."""
     starts = occurrences(document.view, interpretation.old)
     if not interpretation.is_whole_lines:
         return list(starts)
@@ -86,7 +91,7 @@ def are_whole_lines(view: str, start: int, text: str) -> bool:
 
 
 def match_literal(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
-    """Match verbatim and insert the new text unchanged, for tools that promise exactly that."""
+    """Match the old text verbatim and insert the new text unchanged, for tools that promise exactly this."""
     document, old = search.document, interpretation.old
     return (
         _match_part(document, start, start + len(old), lambda: interpretation.new)
@@ -95,7 +100,7 @@ def match_literal(search: DocumentIndex, interpretation: Interpretation) -> Iter
 
 
 def _is_indented_less(document: TextDocument, old: str, start: int) -> bool:
-    """Return whether a match is whole lines except for part of the first line's indentation."""
+    """Return whether a match consists of whole lines but lacks part of the first line's indentation."""
     end = start + len(old)
     line_start = document.view_offset(document.line_at(start))
     is_closed = old.endswith("\n") or document.view[end : end + 1] in ("", "\n")
@@ -120,7 +125,7 @@ def _exact_match(document: TextDocument, interpretation: Interpretation, start: 
 
 
 def _indent_following_lines(new: str, indent: str) -> str:
-    """Indent the lines after the first by ``indent`` if they are written relative to it."""
+    """Indent the lines after the first by ``indent`` if they are written relative to the first line."""
     head, *rest = new.split("\n")
     nonblank = [line for line in rest if line.strip()]
     if not nonblank or not _is_relative(head, nonblank, indent):
@@ -129,7 +134,7 @@ def _indent_following_lines(new: str, indent: str) -> str:
 
 
 def _is_relative(head: str, rest: Sequence[str], indent: str) -> bool:
-    """Return whether the lines after ``head`` are indented relative to it and not to the margin."""
+    """Return whether the lines after ``head`` are indented relative to ``head`` and not to the margin."""
     if not all(line.startswith(indent) for line in rest):
         return True
     opens = head.rstrip().endswith((":", "{", "(", "["))
@@ -137,7 +142,7 @@ def _is_relative(head: str, rest: Sequence[str], indent: str) -> bool:
 
 
 def match_whole_lines(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
-    """Match whole lines that differ only in whitespace, blank lines and typography. The new text is reindented."""
+    """Match whole lines, ignoring differences in whitespace, blank lines and typography. The new text is reindented."""
     old = split_view_lines(interpretation.old)
     keys = [normalized_line(line) for line in old]
     nonblank = [index for index, key in enumerate(keys) if key]
@@ -163,7 +168,7 @@ def match_from_lines(
     strictness: str,
     is_exact_layout: bool = False,
 ) -> TextMatch:
-    """Build a match of whole lines, whose replacement is computed on demand."""
+    """Build a match of whole lines. Its replacement is computed on demand."""
     present = [step for step in steps if step.line_start < step.line_stop]
     first, last = present[0].line_start, present[-1].line_stop - 1
     start, end = document.view_offset(first), document.view_offset(last) + len(document.lines[last])
@@ -178,7 +183,7 @@ def match_from_lines(
 
 
 def match_within_lines(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:
-    """Match part of one or several lines that differs in typography, or part of one line that differs in whitespace."""
+    """Match part of one or several lines, ignoring typography, or part of one line, ignoring whitespace."""
     if interpretation.is_whole_lines or not interpretation.old.strip():
         return
     view, folded_old = search.folded_view, fold_typography(interpretation.old)
@@ -200,12 +205,12 @@ def match_within_lines(search: DocumentIndex, interpretation: Interpretation) ->
 
 
 def splits_word(text: str, at: int) -> bool:
-    """Return whether ``at`` is inside a word."""
+    """Return whether the offset ``at`` is inside a word."""
     return text[at - 1 : at].isalnum() and text[at : at + 1].isalnum()
 
 
 def _without_outer_blanks(interpretation: Interpretation) -> Interpretation:
-    """Drop whitespace around the old text, and as much around the new text."""
+    """Remove whitespace around the old text, and the same amount around the new text."""
     before, words, after = _split_outer_whitespace(interpretation.old)
     new_before, new_words, new_after = _split_outer_whitespace(interpretation.new)
     new = new_before[len(before) :] + new_words + new_after[: max(0, len(new_after) - len(after))]
@@ -230,7 +235,7 @@ def _inline_match(
 def _match_part(
     document: TextDocument, start: int, end: int, replacement_text: Callable[[], str], strictness: str = "exact"
 ) -> TextMatch:
-    """Build a match of ``view[start:end]``; the replacement takes the document's line ends."""
+    """Build a match of ``view[start:end]``. The replacement gets the document's line ends."""
     actual, first = document.view[start:end], document.line_at(start)
 
     def replacement() -> str:
@@ -240,7 +245,7 @@ def _match_part(
 
 
 STAGES: tuple[MatchStrategy, ...] = (match_exact, match_whole_lines, match_within_lines)
-"""Strictest first."""
+"""All strategies, the strictest first."""
 
 
 def split_view_lines(text: str) -> list[str]:

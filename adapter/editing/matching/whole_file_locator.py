@@ -1,6 +1,6 @@
-"""Locate a rewrite of a whole file as the changes it makes.
+"""Locate the rewrite of a whole file as a list of changes.
 
-A model that returns only a piece of a file, or forgets a part, would delete the rest. A rewrite is therefore accepted
+A model that returns only part of a file, or forgets some of it, would delete the rest. A rewrite is therefore accepted
 only if it keeps most of the file and both its ends. If an omission comment (``# ... existing code ...``) replaces
 lines, each piece must start and end with lines that are unique in the file, in the same order, and must not lose more
 lines than it adds.
@@ -51,7 +51,7 @@ def locate_whole_file(search: DocumentIndex, patch: WholeFileRewrite, names: Par
 
 
 def _find_incompleteness(old: Sequence[str], file_changes: Sequence[LineChange]) -> str:
-    """Return the reason why the new text seems to be only a piece of the file, if any."""
+    """Return the reason why the new text seems to be only part of the file, or an empty string."""
     removed_lines = [
         index for change in file_changes for index in range(change.start, change.end) if old[index].strip()
     ]
@@ -71,7 +71,7 @@ def _find_incompleteness(old: Sequence[str], file_changes: Sequence[LineChange])
 
 
 def _pieces(new: Sequence[str]) -> Iterator[list[str]]:
-    """Split the text at omission comments."""
+    """Split the new text at omission comments."""
     piece: list[str] = []
     for line in new:
         if is_omission_comment(line):
@@ -83,7 +83,10 @@ def _pieces(new: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _match_pieces(old: Sequence[str], new: list[str], pieces: Sequence[list[str]]) -> tuple[list[LineChange], str]:
-    """Return the changes of the pieces, or the reason why one cannot be located. Refills ``new`` with their lines."""
+    """Return the changes of the pieces, and the reason why a piece cannot be located, if any.
+
+    Refills ``new`` with the lines of the pieces.
+    """
     found: list[LineChange] = []
     places: dict[str, list[int]] = {}
     for index, line in enumerate(old):
@@ -121,11 +124,14 @@ def _nonblank_span(lines: Sequence[str]) -> range:
 
 
 _Places: TypeAlias = Mapping[str, Sequence[int]]
-"""Line indexes by right-stripped line."""
+"""Line indexes by line, without trailing whitespace."""
 
 
 def _find_piece_start(old: Sequence[str], places: _Places, line: str, position: int, is_top: bool) -> int | None:
-    """Return the start of a piece: its first line if unique in the file, or the top of the file for the first piece."""
+    """Return the line at which a piece starts.
+
+    The first line of the piece must be unique in the file. The first piece may also start at the top of the file.
+    """
     if is_top:
         top = _nonblank_span(old).start
         return top if old[top].rstrip() == line.rstrip() else None
@@ -136,8 +142,11 @@ def _find_piece_start(old: Sequence[str], places: _Places, line: str, position: 
 def _find_piece_end(
     old: Sequence[str], places: _Places, lines: Sequence[str], start: int, is_bottom: bool
 ) -> int | None:
-    """Return the end (exclusive) of a piece: after its last line if that is unique, or after the line that closes the
-    block begun at ``start``, if the piece is that block."""
+    """Return the end (exclusive) of a piece.
+
+    It ends after its last line, if that is unique in the file. If the piece is one block, it ends after the line that
+    closes the block begun at ``start``.
+    """
     last = lines[-1].rstrip()
     if is_bottom:
         end = _nonblank_span(old).stop
@@ -150,7 +159,7 @@ def _find_piece_end(
 
 
 def _is_closed_block(lines: Sequence[str]) -> bool:
-    """Return whether the lines are one block, closed by the last line."""
+    """Return whether the lines are a single block that the last line closes."""
     last = lines[-1].strip()
     level = len(indent_of(lines[0]))
     inner = [len(indent_of(line)) for line in lines[1:-1] if line.strip()]
@@ -159,7 +168,7 @@ def _is_closed_block(lines: Sequence[str]) -> bool:
 
 
 def _edit(document: TextDocument, change: LineChange, new: Sequence[str]) -> ResolvedEdit:
-    """Build the edit of whole lines for ``change``, or an insertion before a line."""
+    """Build the edit of whole lines for ``change``; a pure insertion is placed before a line."""
     added = "".join(line + "\n" for line in new[change.new_start : change.new_end])
     start = document.view_offset(change.start) if change.start < len(document.lines) else len(document.view)
     is_last = change.end >= len(document.lines)

@@ -16,8 +16,9 @@
     *** Delete File: path
     *** End Patch
 
-``@@`` quotes a line somewhere above the hunk; several are nested, outermost first. Hunks that only add lines are
-inserted below that line, or at the end of the file without one. Whitespace around markers is ignored.
+``@@`` quotes a line somewhere above the hunk. Several ``@@`` lines are nested, outermost first. A hunk that only adds
+lines is inserted below the innermost quoted line, or at the end of the file if no line is quoted. Whitespace around
+markers is ignored.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from adapter.editing.notations.unified_diff import parse_hunk_header
 from adapter.tools.operations import FileAction
 
 MAX_BELOW = 10
-"""Maximum number of nested ``@@`` lines above one change."""
+"""Maximum number of nested ``@@`` lines above a change."""
 
 _ACTIONS: dict[str, FileAction] = {"update": "update", "modify": "update", "add": "add", "delete": "delete"}
 _FILE = re.compile(r"\*\*\* ?(?P<verb>\w+) File:(?P<path>.*\S)[ \t]*")
@@ -91,7 +92,7 @@ def _complete_edit(edit: ParsedEdit, body: list[str]) -> None:
 
 
 def _new_file_content(edit: ParsedEdit, body: Sequence[str]) -> str:
-    """Return the content of a new file: all lines have a leading ``+``, or none."""
+    """Return the content of a new file. Either all lines have a leading ``+``, or no line has it."""
     lines = list(body)
     is_closed = not any(map(is_no_newline_marker, lines))
     lines = [line for line in lines if not is_no_newline_marker(line)]
@@ -130,7 +131,7 @@ def _read_hunks(edit: ParsedEdit, body: Sequence[str]) -> None:
 
 
 def _is_decoration(text: str, is_first: bool) -> bool:
-    """Return whether a line is a fence or a diff header, which models write into an envelope."""
+    """Return whether a line is a code fence or a diff header that the model added to the envelope."""
     if FENCE.fullmatch(text):
         return text[0] not in " \t"
     return is_first and text.startswith(("--- a/", "+++ b/", "--- /", "+++ /"))

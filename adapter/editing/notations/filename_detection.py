@@ -1,4 +1,7 @@
-"""Find a file path in a line of a response: alone, in a heading, in backticks, after ``File:``, or in a sentence."""
+"""Find a file path in a line of a response.
+
+The path may be the whole line, or occur in a heading, in backticks, after ``File:`` or in a sentence.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _PROSE = re.compile(
     r"|same|search|second|so|solution|sure|that|then|third|this|two|updated?|usage|with|yes",
     re.IGNORECASE,
 )
-"""Words above a block that are not file names."""
+"""Words above a block that look like paths but are not file names."""
 
 _NAMES_WITHOUT_EXTENSION = re.compile(
     r"brewfile|build|codeowners|containerfile|copying|dockerfile|gemfile|hosts|jenkinsfile|justfile|license|makefile|"
@@ -29,7 +32,7 @@ FENCE = re.compile(r"[ \t]{0,3}(?P<marks>```+|~~~+)[ \t]*(?P<info>[^\n`]*)")
 
 
 def find_path(line: str) -> str | None:
-    """Return the only path in ``line``, or None."""
+    """Return the path in ``line`` if it contains exactly one path, else None."""
     alone = bare_path(line)
     if alone is not None or " " not in line.strip():
         return alone
@@ -39,7 +42,7 @@ def find_path(line: str) -> str | None:
 
 
 def bare_path(line: str) -> str | None:
-    """Return the path if ``line`` contains nothing else except markup and a label."""
+    """Return the path in ``line`` if the rest is only markup or a label, else None."""
     text = line.strip()
     text = _PREFIX.sub("", text, count=1).strip("*").strip()
     label = _LABEL.fullmatch(text)
@@ -54,12 +57,12 @@ def bare_path(line: str) -> str | None:
 
 
 def is_unambiguous_path(path: str) -> bool:
-    """Return whether a name is recognizable as a file: by its extension, a directory, or a well-known name."""
+    """Return whether a name is recognizable as a file name by its extension, directory or well-known name."""
     return _is_path(path) or _NAMES_WITHOUT_EXTENSION.fullmatch(path) is not None
 
 
 def find_path_above(lines: Sequence[str], number: int) -> str | None:
-    """Return the path on the nearest line above ``number``, skipping a fence and blank lines."""
+    """Return the path on the nearest line above ``number``, or None. A code fence and blank lines are skipped."""
     for above in range(number - 1, max(-1, number - 6), -1):
         if lines[above].strip() and not FENCE.fullmatch(lines[above]):
             return find_path(lines[above])
@@ -75,7 +78,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def _is_path(word: str) -> bool:
-    """Return whether a word has a slash or an extension and is not a number, URL or abbreviation."""
+    """Return whether a word has a slash or an extension and is not a number, a URL or an abbreviation."""
     if "://" in word or not _WORD.fullmatch(word) or word.lower() in ("e.g", "i.e"):
         return False
     name = word.replace("\\", "/").rsplit("/", 1)[-1]

@@ -1,7 +1,7 @@
 """Parse edits from mappings, JSON, or text in any known edit format.
 
-JSON may be one edit, a list, or an object with the list under ``edits`` or a similar key, alone or in a code fence
-with text around it. Keys may have the names that models know from other tools.
+The JSON value may be an edit, a list, or an object with the list under ``edits`` or a similar key. It may be the whole
+text or a code fence in it. Aliases of the keys that models know from other tools are accepted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FIELDS = (*_TEXT_FIELDS, *_LINE_FIELDS, _REPLACE_ALL)
 _LISTS = ("patches", "edits", "changes", "replacements", "files", "modifications", "updates")
 _NESTED = ("patch", "diff", "input")
 _IGNORED = {"description", "explanation", "reason", "comment", "title"}
-"""Keys with explanations, which models add to an edit."""
+"""Keys of explanations that models add to an edit."""
 
 
 def _normalize_key(key: str) -> str:
@@ -48,12 +48,12 @@ _FIELD_NAMES = {
 
 
 def parse_patches(text: str) -> tuple[Patch, ...]:
-    """Return the patches of a text in any format for one file. Raises FormatError for anything else."""
+    """Return the patches in ``text``, which may use any format for one file. Raises FormatError if it does not."""
     return tuple(require_single_file(parse_edits(text)))
 
 
 def parse_file_edits(text: str) -> tuple[FileEdit, ...]:
-    """Return the edits of a text for several files. Raises FormatError if one has no path."""
+    """Return the edits in ``text``, which may edit several files. Raises FormatError if an edit has no path."""
     edits = parse_edits(text)
     for edit in edits:
         if edit.path is None:
@@ -87,7 +87,7 @@ def _parse_edits(text: str) -> list[ParsedEdit]:
 
 
 def _fenced_edits(text: str) -> Iterator[ParsedEdit]:
-    """Yield the edits in JSON fences with old and new text; other JSON may be the content of a file."""
+    """Yield the edits in JSON fences with old and new text. Any other JSON may be a file's content."""
     lines = text.split("\n")
     for start, end in find_fences(lines):
         body = "\n".join(lines[start:end]).strip()
@@ -114,7 +114,7 @@ def _is_edit_json(value: Json) -> bool:
 
 
 def _edits_from_json(value: Json, path: str | None = None) -> list[ParsedEdit]:
-    """Return the edits of a JSON value, merged by file. Raises FormatError."""
+    """Return the edits of a JSON value. Consecutive edits of the same file are merged. Raises FormatError."""
     edits: list[ParsedEdit] = []
     for number, (item_path, item) in enumerate(_iter_items(value, path), start=1):
         if isinstance(item, ParsedEdit):
@@ -134,7 +134,7 @@ def _edits_from_json(value: Json, path: str | None = None) -> list[ParsedEdit]:
 
 
 def _iter_items(value: Json, path: str | None) -> Iterator[tuple[str | None, Json | ParsedEdit]]:
-    """Yield each edit with its path."""
+    """Yield each edit with the path of its file."""
     if isinstance(value, list):
         for item in value:
             yield from _iter_items(item, path)
@@ -160,7 +160,7 @@ def _iter_items(value: Json, path: str | None) -> Iterator[tuple[str | None, Jso
 
 
 def patch_from_mapping(mapping: Json) -> Patch:
-    """Convert a mapping to a patch. Raises FormatError."""
+    """Convert a mapping to a patch. Raises FormatError if it is invalid."""
     if not isinstance(mapping, Mapping):
         raise FormatError(f"expected an object with old_text and new_text, got {str(mapping)[:60]!r}")
     fields: dict[str, Json] = {}
@@ -181,7 +181,7 @@ def patch_from_mapping(mapping: Json) -> Patch:
 
 
 def _get_field(fields: Mapping[str, Json], key: str, kind: type[T], expected: str) -> T | None:
-    """Return the value of ``key``; line numbers may be missing or null. Raises FormatError for another type."""
+    """Return the value of ``key``, or None. Only line numbers may be null. Raises FormatError for another type."""
     value = fields.get(key)
     if key not in fields and key in _TEXT_FIELDS:
         raise FormatError(f"{key} is missing")

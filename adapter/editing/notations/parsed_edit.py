@@ -1,4 +1,4 @@
-"""Edits of one file while they are being parsed, and their hunks."""
+"""Edits of a single file during parsing, and their hunks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NO_NEWLINE_WORDS = "no newline at end of"
 
 @dataclass
 class ParsedEdit:
-    """``path`` is None if the text does not name a file; ``content`` is that of a new file."""
+    """An edit of one file. ``path``: None if the text does not name the file. ``content``: content of a new file."""
 
     path: str | None
     action: FileAction = "update"
@@ -22,7 +22,7 @@ class ParsedEdit:
 
 
 def close_lines(lines: Iterable[str]) -> str:
-    """Join ``lines``, each with a line feed."""
+    """Join ``lines``, and end each of them with a line feed."""
     return "".join(line + "\n" for line in lines)
 
 
@@ -34,7 +34,7 @@ def is_no_newline_marker(line: str) -> bool:
 def parse_hunk(
     lines: Sequence[str], line: int | None = None, below: tuple[str, ...] = (), at_end: bool = False
 ) -> Hunk:
-    """Convert marked ``lines`` to a hunk. A line without a marker is a context line that lost its leading space."""
+    """Convert lines with diff markers to a hunk. A line without a marker counts as a context line."""
     old: list[str] = []
     new: list[str] = []
     unclosed: set[str] = set()

@@ -1,7 +1,7 @@
 """Registry of the text formats in which models write edits, and their detection.
 
-``*** Begin Patch`` envelopes (`apply_patch`), SEARCH/REPLACE blocks (`search_replace`), unified diffs (`unified_diff`)
-and whole files in a code fence (`whole_file`). `parse_edits` also handles JSON.
+The formats are ``*** Begin Patch`` envelopes (`apply_patch`), SEARCH/REPLACE blocks (`search_replace`), unified diffs
+(`unified_diff`) and whole files in a code fence (`whole_file`). `parse_edits` also handles JSON.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _NOTATIONS: tuple[tuple[FormatDetector, FormatParser], ...] = (
     (is_unified_diff, parse_unified_diff),
     (is_whole_file, parse_whole_files),
 )
-"""The first format that detects a text parses it."""
+"""Text is parsed by the first format whose detector accepts it."""
 
 
 def is_known_notation(text: str) -> bool:
-    """Return whether ``text`` is in one of the formats other than JSON."""
+    """Return whether ``text`` is in a known edit format other than JSON."""
     return _find_parser(normalize_newlines(text).split("\n")) is not None
 
 
@@ -51,7 +51,7 @@ def parse_notation(text: str) -> list[ParsedEdit]:
 
 
 def require_single_file(edits: Sequence[ParsedEdit]) -> list[Patch]:
-    """Return the patches of the only file. Raises FormatError for several files or other actions."""
+    """Return the patches of the only edited file. Raises FormatError for several files, and for other actions."""
     paths = list(dict.fromkeys(edit.path for edit in edits if edit.path is not None))
     if len(paths) > 1:
         raise FormatError(

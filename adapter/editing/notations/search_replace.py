@@ -13,8 +13,8 @@ Variants: ``------- SEARCH`` and ``+++++++ REPLACE`` (Cline), ``:start_line:12``
 conflict markers: ``<<<<<<< HEAD``, ``>>>>>>> other`` and, in diff3 style, ``||||||| base``, whose part is ignored.
 Without ``=======`` lines, ``------- REPLACE`` may both divide and end a block.
 
-The texts may contain lines that look like markers. A block ends at the first REPLACE line. If several lines may divide
-it, all divisions are tried against the file.
+Old and new text may contain lines that look like markers. A block ends at the first REPLACE line. If several lines may
+divide it, all divisions are tried against the file.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _OTHER_END = re.compile(r">{5,9}(?: .*)?\s*")
 _ESCAPED = re.compile(r"\\(?=(?:<{5,9}|>{5,9}|={5,9}|-{5,9})(?:\s|$))")
 _HINT = re.compile(r":(?P<end>start|end)_line:\s*(?P<line>\d+)\s*|-{5,9}\s*")
 MAX_DIVISIONS = 20
-"""Maximum number of divisions of one block; each is matched against the file."""
+"""Maximum number of divisions of a block. Each is matched against the file."""
 
 
 def is_search_replace(lines: Sequence[str]) -> bool:
@@ -51,7 +51,7 @@ def is_search_replace(lines: Sequence[str]) -> bool:
 
 
 def parse_search_replace(lines: Sequence[str]) -> list[ParsedEdit]:
-    """Return the edits of all blocks, by file. Raises FormatError for a block without an end or divider."""
+    """Return the edits of all blocks, grouped by file. Raises FormatError for a block without an end or a divider."""
     lines = _normalize_dashed(lines)
     edits: dict[str | None, ParsedEdit] = {}
     path: str | None = None
@@ -100,7 +100,7 @@ def _find_end(lines: Sequence[str], start: int, is_search: bool) -> int:
 
 
 def _parse_block(body: Sequence[str], line: int) -> Hunk:
-    """Convert a block without its last line to a hunk with all its divisions."""
+    """Convert the lines of a block, except the last, to a hunk with all possible divisions."""
     divisions = _divisions(body[1:], has_base=_SEARCH.fullmatch(body[0]) is None)
     found = list(islice(divisions, MAX_DIVISIONS + 1))
     if not found:
@@ -124,7 +124,7 @@ def _divisions(body: Sequence[str], has_base: bool) -> Iterator[Hunk]:
 
 
 def _hunk(old: Sequence[str], new: Sequence[str]) -> Hunk:
-    """Convert the two halves of a block; ``:start_line:12`` and ``-------`` may precede the old one."""
+    """Convert the two halves of a block to a hunk. ``:start_line:12`` and ``-------`` may precede the old text."""
     first = 0
     start: int | None = None
     while first < len(old) and (hint := _HINT.fullmatch(old[first])):

@@ -11,8 +11,8 @@
 
 Headers, line numbers and even ``@@`` may be missing inside a ```` ```diff ```` fence or below a header. Line numbers
 are only hints. Counts are often wrong and are ignored, with two exceptions: ``-3,0`` inserts after line 3, and added
-lines without context are rejected if the counts claim that there is some. Of git's extended headers, those of new,
-deleted and renamed files are parsed.
+lines without context are rejected if the counts claim that the hunk has context. Git's extended headers are parsed for
+new, deleted and renamed files.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _GIT_PREFIXES = (("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", 
 
 
 class _Head(NamedTuple):
-    """A line with ``@@``: first line and line count of the old text, if any, and the section heading."""
+    """A parsed ``@@`` line: the first line and the line count of the old text, if any, and the section heading."""
 
     written: str
     line: int | None = None
@@ -49,7 +49,7 @@ class _Head(NamedTuple):
 
 
 def parse_hunk_header(text: str) -> _Head | None:
-    """Parse a line that starts a hunk; None for other lines."""
+    """Parse a line that starts a hunk. Returns None for any other line."""
     match = _HUNK.fullmatch(text)
     if match is None:
         return None
@@ -63,7 +63,7 @@ def parse_hunk_header(text: str) -> _Head | None:
 
 
 def is_unified_diff(lines: Sequence[str]) -> bool:
-    """Return whether ``lines`` contain a diff: changed lines with a header, a hunk or a diff fence."""
+    """Return whether ``lines`` contain a diff: changed lines with a header, an ``@@`` line or a diff fence."""
     if any(map(_GIT.fullmatch, lines)) and any(map(_RENAME.fullmatch, lines)):
         return True
     has_header = any(_is_header(lines, number) for number in range(len(lines)))
@@ -111,7 +111,7 @@ class _DiffParser:
         return self.edits
 
     def _consume_fence(self, text: str) -> bool:
-        """Handle a fence around the diff; in a hunk, an indented fence is a line of the file."""
+        """Handle a code fence around the diff. Returns False for other lines, and for an indented fence in a hunk."""
         fence = FENCE.fullmatch(text)
         if fence is None or (self.hunk is not None and text[0] in " \t"):
             return False
@@ -124,7 +124,7 @@ class _DiffParser:
         return True
 
     def _consume_git_line(self, text: str) -> bool:
-        """Handle one of git's extended header lines."""
+        """Handle a line of git's extended header. Returns False for any other line."""
         if git := _GIT.fullmatch(text):
             self._finish_edit()
             self.edit = ParsedEdit(_header_paths(git["old"], git["new"])[1])
@@ -148,7 +148,7 @@ class _DiffParser:
         return True
 
     def _start_file(self, before: str, after: str) -> None:
-        """Start an edit at the two header lines, unless git's lines have already started it."""
+        """Start an edit at the two header lines, unless git's extended header has already started it."""
         old, new = _header_paths(before, after)
         self._finish_hunk()
         if self.edit.patches:
@@ -173,7 +173,7 @@ class _DiffParser:
         self.edit = ParsedEdit(None)
 
     def _finish_hunk(self) -> None:
-        """Add the current hunk to the edit."""
+        """Add the current hunk to the current edit."""
         lines, head = _without_prose(self.hunk or []), self.head or _Head("without @@")
         self.hunk = self.head = None
         if not has_changes(lines):
@@ -188,7 +188,8 @@ class _DiffParser:
 
 
 def _insertion_line(head: _Head) -> int:
-    """Return the line before which lines without context are inserted: ``-3,0`` is after line 3."""
+    """Return the line before which a hunk without context is inserted. ``-3,0`` inserts after line 3. Raises
+    FormatError if there is no such line."""
     if head.line is not None and head.old_count == 0:
         return head.line + 1
     raise FormatError(
@@ -198,7 +199,7 @@ def _insertion_line(head: _Head) -> int:
 
 
 def _without_prose(lines: Sequence[str]) -> list[str]:
-    """Drop trailing blank lines, and prose after a blank line if every line above it is marked."""
+    """Drop trailing blank lines. If every line before a blank line has a marker, also drop unmarked prose after it."""
     lines_left = list(lines)
     while lines_left and not lines_left[-1]:
         lines_left.pop()
@@ -219,7 +220,7 @@ def _without_prose(lines: Sequence[str]) -> list[str]:
 
 
 def _header_paths(before: str, after: str) -> tuple[str | None, str | None]:
-    """Return the two paths of a header without git's prefixes; None for /dev/null."""
+    """Return the old and the new path of a header, without git's prefixes. None means /dev/null."""
     old, new = _unquote_path(before), _unquote_path(after)
     for left, right in _GIT_PREFIXES:
         if old.startswith(left) and new.startswith(right):
@@ -235,7 +236,7 @@ def _header_paths(before: str, after: str) -> tuple[str | None, str | None]:
 
 
 def _unquote_path(written: str) -> str:
-    """Undo git's quoting of unusual characters, and drop the time that diff adds."""
+    """Undo git's quoting of unusual characters, and drop the timestamp that ``diff`` adds."""
     path = _TIME.sub("", written).strip()
     if len(path) < 2 or not (path.startswith('"') and path.endswith('"')):
         return path

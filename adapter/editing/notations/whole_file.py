@@ -5,7 +5,7 @@
     all lines, or some with "# ... existing code ..." for those that stay
     ```
 
-A text that is only a fence is the whole file being edited.
+Text that consists of a single fence is the whole file that is edited.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _INFO_PATH = re.compile(r"(?:[\w+#-]*[: ]\s*)?(?:(?:title|file|filename|path)=)?
 
 
 MAX_UNCLOSED = 20
-"""Maximum number of unclosed fences; each is searched to the end of the text."""
+"""Maximum number of unclosed fences. The search for each closing fence reads the rest of the text."""
 
 
 class _Fence(NamedTuple):
-    """The lines ``start:end`` inside a fence, and its path, if any."""
+    """A fence around the lines ``start:end``, and the path of its file, if any."""
 
     path: str | None
     start: int
@@ -34,7 +34,7 @@ class _Fence(NamedTuple):
 
 
 def is_whole_file(lines: Sequence[str]) -> bool:
-    """Return whether ``lines`` contain a fence with a path, or are one fence."""
+    """Return whether ``lines`` contain a fence with a path, or consist of one fence."""
     return bool(_file_fences(lines))
 
 
@@ -74,7 +74,7 @@ def _fences(lines: Sequence[str]) -> Iterator[_Fence]:
 
 
 def _find_closing_fence(lines: Sequence[str], start: int, marks: str) -> int | None:
-    """Return the line that closes the fence, skipping nested fences, which have an info string."""
+    """Return the line that closes the fence, or None. Nested fences, which have an info string, are skipped."""
     depth = 1
     for number in range(start + 1, len(lines)):
         fence = FENCE.fullmatch(lines[number])

@@ -1,7 +1,7 @@
 """Strip diff markers and line numbers that a model copied from the display of a file.
 
-Often only one of the two texts has them. If only the new text does, its stripped context lines must occur in the old
-text. If that is ambiguous, the edit is rejected.
+Often only the old or only the new text has them. If only the new text has diff markers, its stripped context lines must
+occur in the old text. If the markers are ambiguous, the edit is rejected.
 """
 
 from __future__ import annotations
@@ -17,18 +17,21 @@ from adapter.editing.repairs.reindent import indent_of, indent_unit, indent_widt
 DIFF_NOTE = "diff markers were removed from the new text"
 NUMBERS_NOTE = "line numbers were removed from the new text"
 MIN_NEW_FORM = 75.0
-"""Minimum similarity, in percent, of an added line that replaces a removed one."""
+"""Minimum similarity, in percent, between an added line and the removed line that it replaces."""
 
 
 class AmbiguousDiffMarkers(Exception):
-    """A ``+`` in the new text may be a marker or content. ``str(error)`` is the line."""
+    """A ``+`` in the new text may be a marker or content. ``str(error)`` is the line that has it."""
 
 
 # --------------------------------------------------------------------- both texts
 
 
 def strip_diff_markers(old: str, new: str) -> Iterator[tuple[str, str]]:
-    """Yield both texts without diff markers, if the old one has them: with and without markers on context lines."""
+    """Yield both texts without diff markers if the old text has them.
+
+    One result assumes that context lines have markers, the other that they have none.
+    """
     before, after = old.split("\n"), new.split("\n")
     if not has_diff_markers(before) or (has_diff_markers(after) and not any(line.startswith("+") for line in after)):
         return  # a list of "- items" is not a diff
@@ -44,12 +47,12 @@ def has_diff_markers(lines: Sequence[str]) -> bool:
 
 
 def _strip_full_markers(lines: Sequence[str], mark: str) -> list[str]:
-    """Return one side of a diff in which every line is marked."""
+    """Return one side of a diff in which every line has a marker."""
     return [line[1:] for line in lines if line[:1] in ("", " ", mark)]
 
 
 def _strip_partial_markers(lines: Sequence[str], mark: str, width: int = 1) -> list[str]:
-    """Return one side of a diff in which context lines are not marked."""
+    """Return one side of a diff in which context lines have no marker."""
     other = "-" if mark == "+" else "+"
     return [line[width:] if line[:1] == mark else line for line in lines if line[:1] != other]
 
@@ -69,9 +72,9 @@ def _new_side(old: Sequence[str], new: Sequence[str]) -> Sequence[str]:
 
 
 def strip_new_text_markers(old: str, new: str, view: str) -> tuple[str, str] | None:
-    """Strip markers that only the new text has, and return it with a note; None if it has none.
+    """Strip diff markers that only the new text has. Returns the new text and a note, or None if it has no markers.
 
-    ``view``: the document; if its own lines start with ``+``, such lines are kept. Raises AmbiguousDiffMarkers.
+    ``view``: the document. If its lines start with ``+``, such lines are kept. Raises AmbiguousDiffMarkers.
     """
     before, after = old.split("\n"), new.split("\n")
     if any(line[:1] in ("+", "-") for line in after) and not has_diff_markers(before):
@@ -126,7 +129,7 @@ def _nonblank_lines(lines: Sequence[str]) -> list[str]:
 
 
 def _is_subsequence(lines: Sequence[str], whole: Sequence[str]) -> bool:
-    """Return whether ``lines`` occur in ``whole`` in order."""
+    """Return whether all ``lines`` occur in ``whole``, in order. Blank lines of ``whole`` are ignored."""
     rest = iter(_nonblank_lines(whole))
     return all(line in rest for line in lines)
 
@@ -136,8 +139,10 @@ def _may_be_a_list(added: Sequence[str]) -> bool:
 
 
 def _marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Return the extra width of the markers: 1 for ``+ ``, -1 if the marker replaced a space; None if neither the
-    changed lines nor the indentation determine it."""
+    """Return the extra width of the markers: 1 for ``+ ``, 0 for ``+``, -1 if the marker replaced a space.
+
+    Returns None if neither the changed lines nor the indentation determine the width.
+    """
     added = [line[1:] for line in new if line[:1] == "+" and line[1:].strip()]
     if not added or any(line[:1] == "\t" for line in added):
         return 0
@@ -156,12 +161,12 @@ def _marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
 
 
 def _single_choice(shifts: Sequence[int], on_grid: Sequence[int]) -> int | None:
-    """Return the only shift, unless the marker may have replaced a space or be two wide before moved lines."""
+    """Return the only shift, or None. A shift of -1 is ambiguous if the marker may also be two characters wide."""
     return shifts[0] if len(shifts) == 1 and (shifts[0] >= 0 or 1 not in on_grid) else None
 
 
 def _votes(added: Sequence[str], removed: Sequence[str]) -> Iterator[int]:
-    """Yield the shift of each added line that clearly replaces a removed one."""
+    """Yield the shift of each added line that clearly replaces a removed line."""
     for line in added:
         same = [other for other in removed if other.split()[0] == line.split()[0]]  # "name:" is not "- name:"
         likes = [(fuzz.ratio(line.strip(), other.strip()), indent_width(other)) for other in same]
@@ -182,9 +187,10 @@ _NUMBERED = re.compile(r"[ \t]*(\d+)(?:(\t)|[ \t]?([|:\u2502\u2192])|(?=$))(.*)"
 
 
 def strip_line_numbers(text: str) -> dict[bool, str]:
-    """Strip ascending ``12| x``, ``12: x`` or ``cat -n`` prefixes, if every line has one.
+    """Strip ascending ``12| x``, ``12: x`` or ``cat -n`` prefixes if every line has one.
 
-    A space after the prefix may belong to either part; the keys are True if it is stripped, the likelier one first.
+    A space after the prefix may belong to the prefix or to the line. The result under True strips the space, the result
+    under False keeps it; the likelier one comes first.
     """
     lines = text.split("\n")
     if not _NUMBERED.fullmatch(next((line for line in lines if line.strip()), "")):
@@ -207,8 +213,10 @@ def _without_number(match: re.Match[str], strips: bool) -> str:
 
 
 def strip_line_numbers_from_pair(old: str, new: str) -> Iterator[tuple[str, str, int]]:
-    """Yield both texts without line numbers, and the first number, if the old text has them. In the new text, only some
-    lines may be numbered."""
+    """Yield both texts without line numbers, and the first number, if the old text has line numbers.
+
+    In the new text, only some of the lines may be numbered.
+    """
     first = _NUMBERED.match(next((line for line in old.split("\n") if line.strip()), ""))
     of_new = strip_line_numbers(new)
     for strips, stripped in strip_line_numbers(old).items():
@@ -221,8 +229,11 @@ def strip_line_numbers_from_pair(old: str, new: str) -> Iterator[tuple[str, str,
 
 
 def _partly_numbered(old: str, new: str, strips: bool) -> str:
-    """Strip numbers from copied lines, which have the same separator as the old text. If every line is numbered, new
-    ones may have any number, because models cannot know it."""
+    """Strip numbers from the lines of the new text that use the separator of the old text.
+
+    If only some lines are numbered, their numbers must be near those of the old text. If every line is numbered, any
+    number is accepted, because models cannot know the numbers of new lines.
+    """
     numbered_old = [match for line in old.split("\n") if (match := _NUMBERED.fullmatch(line))]
     mark = next(match[2] or match[3] for match in numbered_old if match[2] or match[3])
     last = int(numbered_old[-1][1]) + new.count("\n") + 1

@@ -1,7 +1,7 @@
 """Possible interpretations of a model's old and new text.
 
-Models wrap both texts in a code fence, copy displayed line numbers or diff markers, or escape a text twice. Each
-interpretation undoes one such habit in both texts. The text as written always comes first.
+Models wrap both texts in a code fence, copy displayed line numbers or diff markers, or escape text twice. Each
+interpretation undoes one or all of these habits in both texts. The unchanged texts always come first.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from adapter.editing.repairs.unescape import undo_double_escaping
 
 @dataclass(frozen=True, slots=True)
 class Interpretation:
-    """Old and new text, both with line feeds; ``notes`` describe the repairs.
+    """Old and new text, both with line feeds. ``notes`` describe the repairs.
 
-    ``line`` is the 1-based line number found in the old text, if any.
-    ``is_whole_lines``: the texts are whole lines, never part of one.
+    ``line`` is the 1-based line number found in the old text, if any. ``is_whole_lines``: both texts consist of whole
+    lines.
     """
 
     old: str
@@ -31,11 +31,11 @@ class Interpretation:
 
 
 MAX_INTERPRETATIONS = 24
-"""Maximum number of interpretations of one patch; each is a search of the document."""
+"""Maximum number of interpretations of a patch. Each one takes a search of the document."""
 
 
 def interpretations(written: Interpretation) -> list[Interpretation]:
-    """Return the texts as written, then with each applicable repair, then with all of them."""
+    """Return the unchanged texts, then the result of each applicable repair, then the result of all repairs."""
     single = [stripped for repair in _REPAIRS for stripped in _apply_repair(repair, written)]
     found = [written, *single]
     if single and any(next(_apply_repair(repair, single[-1]), None) for repair in _REPAIRS):
@@ -55,8 +55,11 @@ def interpretations(written: Interpretation) -> list[Interpretation]:
 
 
 class _PairRepair(NamedTuple):
-    """``strip`` yields both repaired texts, the likeliest first, and the line number in the old one, if any; nothing if
-    the repair does not apply. ``is_line_based``: it implies whole lines."""
+    """A repair of both texts. ``is_line_based``: the repaired texts are whole lines.
+
+    ``strip`` yields pairs of the repaired old and new text, the likeliest first, with the line number in the old text,
+    if any. It yields nothing if the repair does not apply.
+    """
 
     note: str
     strip: Callable[[str, str], Iterator[tuple[str, str] | tuple[str, str, int]]]
@@ -95,7 +98,7 @@ _REPAIRS = (
     _PairRepair("line numbers were removed from the old text", strip_line_numbers_from_pair, is_line_based=True),
     _PairRepair("diff markers were removed from the old text", strip_diff_markers, is_line_based=True),
 )
-"""In the order in which several are applied."""
+"""All repairs, in the order in which they are combined."""
 
 
 # ---------------------------------------------------------------------- omissions
@@ -118,13 +121,16 @@ _REST = re.compile(
 
 
 def is_elision(line: str) -> bool:
-    """Return whether a line stands for elided lines: ``...``, ``# ...``, ``// ... existing code ...``."""
+    """Return whether a line replaces elided lines: ``...``, ``# ...``, ``// ... existing code ...``."""
     match = _ELISION.fullmatch(line)
     return (match is not None and not match["words"].strip()) or is_omission_comment(line)
 
 
 def is_omission_comment(line: str) -> bool:
-    """Return whether a line replaces code, as ``# ... existing code ...``; a bare ``...`` is valid Python."""
+    """Return whether a line is a comment that replaces code, like ``# ... existing code ...``.
+
+    A bare ``...`` does not count, because it is valid Python.
+    """
     match = _ELISION.fullmatch(line)
     if match is not None:
         words = match["words"].strip()
@@ -134,7 +140,7 @@ def is_omission_comment(line: str) -> bool:
 
 
 def find_omission_comments(new: str, old: str, view: str) -> Iterator[str]:
-    """Yield the omission comments of ``new`` that are neither in ``old`` nor in the document."""
+    """Yield the omission comments of ``new`` that occur neither in ``old`` nor in the document."""
     known = {line.strip() for line in old.split("\n")}
     for line in new.split("\n"):
         if line.strip() and line.strip() not in known and is_omission_comment(line) and line.strip() not in view:

@@ -1,7 +1,8 @@
-"""Map a model's indentation to that of the file.
+"""Map a model's indentation to the indentation of the file.
 
-Each matched line maps one of the model's indentations to the file's. Others are derived from the nearest matched one:
-shifted by the same distance, and scaled if the two use different units (two spaces and four, spaces and tabs).
+Each matched line maps one of the model's indentations to the file's. All other indentations are derived from the
+nearest matched indentation. They are shifted by the same distance, and scaled if model and file use different units
+(two spaces and four, or spaces and tabs).
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from math import gcd
 from typing import NamedTuple
 
 TAB_WIDTH = 4
-"""Width of a tab in columns; only ratios matter."""
+"""Width of a tab in columns. Only its ratio to other widths matters."""
 MIN_ON_GRID = 0.9
-"""Minimum share of a file's lines that are indented by multiples of its unit."""
+"""Minimum share of a file's lines whose indentation must be a multiple of its unit."""
 
 
 class _Pair(NamedTuple):
@@ -24,9 +25,9 @@ class _Pair(NamedTuple):
 
 
 class IndentMapper:
-    """Map indentation based on ``matched``: index of an old line, the line as written, the line of the file.
+    """Map indentation based on ``matched``: the index of an old line, the line as written, and the line of the file.
 
-    ``written`` are all lines of the model, which show its indentation unit; ``lines`` are those of the file.
+    ``written`` are all lines of the model, which show its indentation unit. ``lines`` are the lines of the file.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class IndentMapper:
         indents = [indent_of(line) for line in written if line.strip()]
         self._written_unit = indent_unit(indents)
         self._written_step = gcd(*(_width(indent) - _width(indents[0]) for indent in indents))
-        """Greatest common divisor of indentation differences: the unit even if all lines lost some columns."""
+        """Greatest common divisor of the differences in indentation: the unit, even if all lines lost some columns."""
         self._pairs = [
             _Pair(line, indent_of(written), indent_of(actual))
             for line, written, actual in matched
@@ -45,7 +46,7 @@ class IndentMapper:
         self._uses_tabs = any("\t" in pair.actual for pair in self._pairs)
 
     def move(self, text: str, nearest_row: int) -> str:
-        """Return ``text`` at the file's indentation; ``nearest_row`` is the nearest old line."""
+        """Return ``text`` at the file's indentation. ``nearest_row`` is the index of the nearest old line."""
         if not text.strip():
             return self._render_indent(_width(text)) if self._uses_tabs else text
         indent = indent_of(text)
@@ -63,7 +64,7 @@ class IndentMapper:
 
     @cached_property
     def _added_prefix(self) -> str | None:
-        """The prefix that the model added to the indentation of every line, often empty."""
+        """The prefix, often empty, that the model added to the indentation of every line. None: no common prefix."""
         prefixes = {
             pair.written.removesuffix(pair.actual) for pair in self._pairs if pair.written.endswith(pair.actual)
         }
@@ -72,13 +73,13 @@ class IndentMapper:
 
     @property
     def _has_indented_line(self) -> bool:
-        """True if an indented line of the file shows the prefix."""
+        """True if a matched line of the file is indented. Only such a line shows the prefix."""
         return any(pair.actual for pair in self._pairs)
 
     def _on_grid(self, columns: int, width: int, base: _Pair) -> int:
-        """Return ``columns``, or the scaled indentation if only that is a multiple of the file's unit.
+        """Return ``columns``, or the scaled indentation if only the latter is a multiple of the file's unit.
 
-        Lines more than two levels away from the base are assumed to be aligned with something.
+        Lines more than two levels away from the base are assumed to be aligned with other code.
         """
         written, actual = _width(base.written), _width(base.actual)
         if (
@@ -94,13 +95,13 @@ class IndentMapper:
 
     @cached_property
     def _unit(self) -> int:
-        """The number of columns of which nearly all indentations of the file are multiples."""
+        """The number of columns of which nearly all indentations in the file are multiples."""
         widths = [width for line in self._lines if line.strip() and (width := indent_width(line))]
         units = (unit for unit in (4, 2) if sum(width % unit == 0 for width in widths) >= MIN_ON_GRID * len(widths))
         return next(units, 1) if widths else 1
 
     def _scale(self, base: _Pair) -> float:
-        """Return the number of file columns for each column of the model."""
+        """Return the number of the file's columns per column of the model."""
         if _width(base.written) == _width(base.actual) > 0:
             return 1.0  # a differently scaled line next to a correct one is unrelated
         others = [pair for pair in self._pairs if _width(pair.written) != _width(base.written)]
@@ -118,7 +119,7 @@ class IndentMapper:
         return 1.0
 
     def _is_scaled(self, base: _Pair) -> bool:
-        """Return whether both indentations are the same number of levels in their own units."""
+        """Return whether both indentations have the same number of levels, each in its own unit."""
         return _width(base.actual) * self._written_unit == _width(base.written) * self._unit
 
     def _render_indent(self, columns: int) -> str:
@@ -128,7 +129,7 @@ class IndentMapper:
 
 
 def indent_unit(indents: Iterable[str]) -> int:
-    """Return the columns of one level as far as the indents show it; deep ones alone show only a multiple."""
+    """Return the number of columns per level. If all indentations are deep, it may be a multiple of the true unit."""
     unit = gcd(*(_width(indent) for indent in indents))
     return gcd(unit, TAB_WIDTH) if unit == 0 or unit > TAB_WIDTH else unit
 
@@ -138,7 +139,7 @@ def indent_of(line: str) -> str:
 
 
 def indent_width(line: str) -> int:
-    """Return the columns before the first character of ``line``."""
+    """Return the number of columns before the first character of ``line``."""
     return _width(indent_of(line))
 
 

@@ -1,8 +1,8 @@
-r"""Undo one level of escaping too many, only as far as the old text requires it.
+r"""Undo one superfluous level of escaping, only as far as the old text requires it.
 
-A model that escapes its line breaks may have meant the ``\n`` in a string. So every subset of the kinds of escapes in
-the old text is one interpretation of both texts, the smallest first, and the document decides. Escapes that only the
-new text has are kept, unless both texts look like the inside of a JSON string throughout.
+A model that escapes its line breaks may have intended the ``\n`` in a string. So every subset of the kinds of escapes
+in the old text gives one interpretation of both texts, the smallest subset first, and the document decides. Escapes
+that only the new text has are kept, unless both texts look like the inside of a JSON string throughout.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _KIND = {"n": "break", "r": "break", "t": "tab", '"': "quote", "'": "quote", "`"
 _PLAIN = {"n": "\n", "r": "", "t": "\t"}
 _ALL = frozenset(_KIND.values())
 MAX_KINDS = 3
-"""Maximum number of kinds of which all subsets are tried; of more, only single ones and all of them."""
+"""Maximum number of kinds of escapes of which all subsets are tried. Above it: only single kinds, and all of them."""
 MAX_PARTS = 3
-"""Maximum number of line breaks in a string closed by a quote that may also open another one."""
+"""Maximum number of line breaks in a string if its closing quote may also open another string."""
 
 _QUOTED = re.compile(r'"""|\'\'\'|\'"\'|"\'"')
 """Quotes of multi-line strings, and a quoted quote."""
@@ -58,16 +58,16 @@ def undo_double_escaping(old: str, new: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_doubled(text: str) -> bool:
-    """Return whether all line breaks in strings have two backslashes."""
+    """Return whether all line breaks in strings are written with two backslashes."""
     return _DOUBLED.search(text) is not None and not _breaks_in_strings(text, frozenset(["break"]), frozenset())
 
 
 def unescape_new_text(old: str, new: str, view: str) -> tuple[str, str] | None:
-    """Undo escapes that only the new text has, and return it with a note; None if there are none.
+    """Undo escapes that only the new text has. Returns the new text and a note, or None if it has no such escapes.
 
-    All its quotes, or all HTML special characters, must be escaped, while the old text has none of these, and the
-    document has none that are escaped and is not markup. If the old text occurs verbatim, the new text is intended as
-    written.
+    All quotes of the new text, or all its HTML special characters, must be escaped. The old text must have none of
+    these characters. The document must have none of them escaped, and must not be markup. If the old text occurs
+    verbatim, the new text is assumed to be intended as written.
     """
     is_alone = _ESCAPE.search(old) is None or not (_is_json(old) and _is_json(new))
     if is_alone and '"' not in old and _QUOTE in new and _QUOTE not in view and '"' not in new.replace(_QUOTE, ""):
@@ -81,8 +81,11 @@ def unescape_new_text(old: str, new: str, view: str) -> tuple[str, str] | None:
 
 
 def _unescape(text: str, kinds: frozenset[str], in_strings: bool, known_lines: frozenset[str] = frozenset()) -> str:
-    """Undo some kinds of escapes in ``text``; a line break in a string or regular expression only if ``in_strings`` or
-    next to one of ``known_lines``."""
+    """Undo the given kinds of escapes in ``text``.
+
+    Line breaks in strings and regular expressions stay escaped unless ``in_strings`` is set or they are next to one of
+    ``known_lines``.
+    """
     protected = set() if in_strings or "break" not in kinds else _breaks_in_strings(text, kinds, known_lines)
 
     def unescaped(match: re.Match[str]) -> str:
@@ -94,7 +97,10 @@ def _unescape(text: str, kinds: frozenset[str], in_strings: bool, known_lines: f
 
 
 def _breaks_in_strings(text: str, kinds: frozenset[str], known_lines: frozenset[str]) -> set[int]:
-    r"""Return the offsets of ``\n`` in strings (an odd number of quotes before, and an end after) or in patterns."""
+    r"""Return the offsets of ``\n`` in regular expressions and in strings.
+
+    A string has an odd number of quotes before the offset, and an end after it.
+    """
     found = {at for pattern in _PATTERN.finditer(text) for at in range(*pattern.span())}
     start = 0
     for line in text.split("\n"):
@@ -127,7 +133,7 @@ def _in_strings(line: str, kinds: frozenset[str]) -> Iterator[int]:
 
 
 def _closing_quotes(parts: Sequence[str]) -> list[str]:
-    """Return for each part the quotes whose next occurrence, in it or in later parts, may close a string."""
+    """Return, for each part, the quotes whose next occurrence in this part or a later one may close a string."""
     found = [""] * (len(parts) + 1)
     for number in range(len(parts) - 1, -1, -1):
         unescaped_old = _ESCAPE.sub("", parts[number])
@@ -142,13 +148,13 @@ def _may_close(before: str, after: str) -> bool:
 
 
 def _may_open(part: str, quote: str) -> bool:
-    """Return whether the last ``quote`` of a part may open a string; that of ``END;';`` closes an earlier one."""
+    """Return whether the last ``quote`` of a part may open a string. In ``END;';`` it closes an earlier string."""
     before, _, after = _ESCAPE.sub("", part).rpartition(quote) if quote else ("", "", "")
     return not before or not _may_close(before, after) or _PREFIX.search(before) is not None
 
 
 def _are_pairs(text: str) -> bool:
-    """Return whether all escaped quotes are pairs and not inside a string with other quotes."""
+    """Return whether all escaped quotes form pairs that are not inside a string with another kind of quotes."""
     if _QUOTE in _PAIR.sub("", text):
         return False
     lines = (line[: match.start()] for line in text.split("\n") for match in _PAIR.finditer(line))
@@ -156,14 +162,14 @@ def _are_pairs(text: str) -> bool:
 
 
 def _odd_quotes(part: str, kinds: frozenset[str]) -> str:
-    """Return the kinds of quotes that occur an odd number of times in ``part``, ignoring those that stay escaped."""
+    """Return the kinds of quotes that occur an odd number of times in ``part``, ignoring quotes that stay escaped."""
     unescaped = part if "quote" in kinds else _ESCAPE.sub("", part)
     unescaped_old = _APOSTROPHE.sub("", _QUOTED.sub("", unescaped))
     return "".join(quote for quote in "\"'" if unescaped_old.count(quote) % 2)
 
 
 def _toggle_quote(is_open: str, odd: str) -> str:
-    """Return the quote that is open after a part, if any."""
+    """Return the quote that is open after a part, or an empty string."""
     if is_open:
         return "" if is_open in odd else is_open
     return odd[:1]

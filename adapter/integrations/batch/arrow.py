@@ -1,6 +1,6 @@
-"""Parse Arrow tables from Parquet files and saved Hugging Face datasets, and write Parquet.
+"""Parse Arrow tables from Parquet files and saved Hugging Face datasets, and write Parquet files.
 
-Needs pyarrow, which is imported only for such files.
+This needs pyarrow, which is imported only for such files.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from adapter.integrations.batch.row_parser import COLUMNS, RowParser, error_colu
 from adapter.integrations.batch.stats import BatchStats
 
 BATCH_ROWS = 256
-"""Number of rows decoded at a time; rows may be long."""
+"""Number of rows that are decoded at a time, because rows may be long."""
 BLOCK_BYTES, BLOCK_ROWS = 4_000_000, 8_192
-"""Limits after which a block ends; it becomes a row group of the output."""
+"""Maximum size of a block in bytes and in rows. Each block becomes a row group of the output."""
 
 _TEXT = pa.string()
 _CALL = pa.struct([("id", _TEXT), ("type", _TEXT), ("function", pa.struct([("name", _TEXT), ("arguments", _TEXT)]))])
@@ -39,8 +39,10 @@ assert tuple(TYPES) == COLUMNS
 
 
 def iter_batches(path: Path) -> Iterator[bytes]:
-    """Yield the rows of a Parquet or Arrow file as Arrow streams, in deterministic blocks. Raises UsageError if the
-    file is invalid."""
+    """Yield the rows of a Parquet or Arrow file as Arrow streams, in deterministic blocks.
+
+    Raises UsageError if the file is invalid.
+    """
     batches: list[Any] = []
     try:
         for batch in _batches(path):
@@ -55,13 +57,13 @@ def iter_batches(path: Path) -> Iterator[bytes]:
 
 
 def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """Parse an Arrow stream, and return it with the result columns."""
+    """Parse an Arrow stream. Returns the stream with the result columns, and its totals."""
     table, counts = with_columns(row_parser, pa.ipc.open_stream(block).read_all())
     return _to_stream(table), counts
 
 
 def with_columns(row_parser: RowParser, table: Any) -> tuple[Any, BatchStats]:
-    """Return a pyarrow.Table with the result columns."""
+    """Parse a pyarrow.Table. Returns the table with the result columns, and its totals."""
     counts = BatchStats()
     names = table.column_names
     needed = {name if name in names else name.split(".")[0] for name in row_parser.settings.columns}
@@ -78,7 +80,7 @@ def with_columns(row_parser: RowParser, table: Any) -> tuple[Any, BatchStats]:
 
 
 def write_parquet(stream: BinaryIO, path: Path) -> None:
-    """Write consecutive Arrow streams to a Parquet file, one row group each."""
+    """Write consecutive Arrow streams to a Parquet file, as one row group each."""
     writer = None
     end = stream.seek(0, 2)
     stream.seek(0)
@@ -93,7 +95,7 @@ def write_parquet(stream: BinaryIO, path: Path) -> None:
 
 
 def empty_table_like(path: Path) -> bytes:
-    """Return a block without rows: the columns of ``path``, and the result columns."""
+    """Return a block without rows, with the columns of ``path`` and the result columns."""
     schema = pq.read_schema(path) if path.suffix == ".parquet" else _open_arrow(path).schema
     empty = error_columns("")
     result = schema.empty_table().rename_columns([unique_column_name(name, schema.names) for name in schema.names])
@@ -113,7 +115,7 @@ def _batches(path: Path) -> Iterator[Any]:
 
 
 def _open_arrow(path: Path) -> Any:
-    """Open an Arrow file: datasets saves the stream format, others the file format with a footer."""
+    """Open an Arrow file in the stream format, which datasets writes, or in the file format, which has a footer."""
     source = pa.memory_map(str(path))
     try:
         return pa.ipc.open_stream(source)
@@ -166,7 +168,7 @@ _FEATURES: JsonObject = {
 
 
 def _metadata(table_or_schema: Any) -> dict[bytes, bytes] | None:
-    """Return the metadata with the result columns among the features; datasets reads only those."""
+    """Return the metadata with the result columns among the features, because datasets reads only these columns."""
     metadata: dict[bytes, bytes] = dict(
         (table_or_schema.schema if isinstance(table_or_schema, pa.Table) else table_or_schema).metadata or {}
     )

@@ -13,12 +13,12 @@ Kind: TypeAlias = Literal["lines", "table"]
 LINES, TABLES = (".jsonl", ".ndjson"), (".parquet", ".arrow")
 STREAM = "-"
 _IGNORED_PREFIXES = ("cache-", ".", "_")
-"""Prefixes of files that datasets or Spark create next to the data."""
+"""Prefixes of files that datasets or Spark writes next to the data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """``path``: None for standard input. ``target``: None for standard output."""
+    """An input file. ``path``: None for standard input. ``target``: None for standard output."""
 
     path: Path | None
     target: Path | None
@@ -26,8 +26,10 @@ class Source:
 
 
 def find_sources(input_path: str, out: str) -> list[Source]:
-    """Return the input files (a file, those of a folder, ``-``) with their targets in ``out``. Raises UsageError if
-    input and output do not match."""
+    """Return the input files with their targets in ``out``. The input is a file, a folder or ``-``.
+
+    Raises UsageError if input and output do not match.
+    """
     source = Path(input_path)
     if input_path != STREAM and source.is_dir():
         return _in_folder(source, out)

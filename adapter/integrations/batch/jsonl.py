@@ -1,4 +1,4 @@
-"""Parse JSON lines in blocks of whole lines, keeping the bytes of each line."""
+"""Parse JSON lines in blocks of whole lines. The bytes of each line are kept."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from adapter.integrations.batch.stats import BatchStats
 from adapter.tools.coercion import type_name
 
 BLOCK_BYTES = 4_000_000
-"""Size of a block: seconds of work, which a killed run repeats."""
+"""Block size in bytes. A block takes seconds of work, which a killed run repeats."""
 LINE = "line"
-"""Column of a line that is not a JSON object."""
+"""Column that contains a line that is not a JSON object."""
 
 
 def iter_blocks(file: BinaryIO) -> Iterator[bytes]:
@@ -24,7 +24,7 @@ def iter_blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """Parse ``block``, and return its lines with the result columns, without blank lines."""
+    """Parse ``block``. Returns its lines with the result columns, without blank lines, and its totals."""
     counts = BatchStats()
     lines = [_read_line(row_parser, line, counts) for line in block.split(b"\n") if line.strip()]
     return b"".join(lines), counts

@@ -10,7 +10,7 @@
     format      the format of the first call; "unmarked" for JSON without markers, "" without a call
     error       the reason if the row could not be parsed (all others are null then), else null
 
-An input column of one of these names is kept as ``input_<name>``.
+An input column with one of these names is kept as ``input_<name>``.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ UNMARKED = "unmarked"
 
 @dataclass(frozen=True, slots=True)
 class RowSettings:
-    """Settings for parsing rows; only strings, so that they can be pickled and compared.
+    """Settings for parsing rows. They are strings, so that they can be pickled and compared.
 
-    ``column``: the model output, as a column name or a path (``response.choices.0.text``). ``format``: a name, or None
-    for auto-detection. ``template``: the chat template's text, for ``from-template``. ``tools``: definitions as a JSON
-    list; ``tools_column``: the column with a row's own tools. ``finish_reason``, ``prompt``: optional columns; the
+    ``column``: the model output, as a column name or a path (``response.choices.0.text``). ``format``: format name, or
+    None for auto-detection. ``template``: text of the chat template, for ``from-template``. ``tools``: definitions as a
+    JSON list. ``tools_column``: column with the tools of each row. ``finish_reason``, ``prompt``: optional columns; the
     prompt includes the template's generation prompt.
     """
 
@@ -55,12 +55,12 @@ class RowSettings:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All input columns."""
+        """The names of all input columns."""
         return tuple(filter(None, (self.column, self.tools_column, self.finish_reason, self.prompt)))
 
 
 class RowParser:
-    """Parse rows. Raises UsageError if the settings are invalid; `columns` never raises."""
+    """Parse rows. Raises UsageError if the settings are invalid. `columns` never raises."""
 
     def __init__(self, settings: RowSettings) -> None:
         get_policy(settings.policy)
@@ -69,7 +69,7 @@ class RowParser:
         self._tools = _tools_of(settings.tools)
 
     def columns(self, row: JsonObject) -> JsonObject:
-        """Return all `COLUMNS` for ``row``."""
+        """Return the values of all `COLUMNS` for ``row``."""
         settings = self.settings
         try:
             tools = self._tools if settings.tools_column is None else _tools_in(row, settings.tools_column)
@@ -97,7 +97,7 @@ class RowParser:
 
 
 def error_columns(message: str) -> JsonObject:
-    """Return the columns of a row that could not be parsed."""
+    """Return the result columns of a row that could not be parsed."""
     return {**dict.fromkeys(COLUMNS), "error": message}
 
 
@@ -113,7 +113,7 @@ def to_openai_tool_calls(calls: Sequence[ToolCall]) -> list[Json]:
 
 
 def unique_column_name(name: str, others: Container[str]) -> str:
-    """Rename an input column that conflicts with a result column. ``others``: the input's columns."""
+    """Return a new name for an input column if it conflicts with a result column. ``others``: all input columns."""
     while name in COLUMNS:
         name = f"input_{name}"
         while name in others:
@@ -122,7 +122,7 @@ def unique_column_name(name: str, others: Container[str]) -> str:
 
 
 def get_nested(row: Json, path: str) -> Json:
-    """Return the value at ``path``, a key or a dotted path of keys and list indexes, or None."""
+    """Return the value at ``path``, or None. The path is a key, or keys and list indexes separated by dots."""
     if isinstance(row, dict) and path in row:
         return row[path]
     for key in path.split("."):
@@ -145,7 +145,10 @@ def _text_in(row: JsonObject, column: str) -> str:
 
 
 def _tools_in(row: JsonObject, column: str) -> ToolSet:
-    """Return the tools of a row: JSON text, or a list, in which Parquet adds null for keys of other rows."""
+    """Return the tools of a row, which are JSON text or a list.
+
+    Nulls in a list are dropped, because Parquet adds them for keys that only other rows have.
+    """
     settings = get_nested(row, column)
     if settings is None:
         return _NO_TOOLS
@@ -158,7 +161,7 @@ _NO_TOOLS = ToolSet()
 
 @lru_cache(maxsize=256)
 def _tools_of(text: str) -> ToolSet:
-    """Parse a JSON list of tool definitions. Raises UsageError."""
+    """Parse a JSON list of tool definitions. Raises UsageError if it is invalid."""
     try:
         settings = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -190,9 +193,10 @@ def _shorten(value: Json) -> str:
 
 
 def detect_call_format(turn: Turn, names: tuple[str, ...], fixed_format: Format | None = None) -> str:
-    """Return the format of the first call: among those whose marker opens it, the one with the most similar prefix.
+    """Return the format of the first call.
 
-    Without a marker, ``fixed_format`` or ``unmarked``; "" without a call.
+    Of the formats with a marker that begins the call, this is the format whose prefix is most similar to the call's. If
+    no marker begins the call, returns the name of ``fixed_format`` or ``unmarked``. Returns "" if there is no call.
     """
     first = next((event for event in turn.events if isinstance(event, ToolCall | InvalidToolCall)), None)
     if first is None:
@@ -201,12 +205,12 @@ def detect_call_format(turn: Turn, names: tuple[str, ...], fixed_format: Format 
 
 
 MAX_PREFIX = 80
-"""Maximum number of non-whitespace characters before a call's name; all formats but one have at most 60."""
+"""Maximum number of non-whitespace characters before a call's name. All formats but one have at most 60."""
 _PROBE = "zqname"
 
 
 def _call_prefix(raw: str, name: str) -> str:
-    """Return the text before the name without whitespace."""
+    """Return the text before the name of a call, without whitespace."""
     before = raw[:200].partition(name)[0] if name else raw[:200]
     return "".join(before.split()).lower()[:MAX_PREFIX]
 
@@ -229,7 +233,7 @@ def _format_prefix(entry: Format) -> str:
 
 
 def _shared_prefix_score(one: str, other: str) -> int:
-    """Return the length of the common prefix, or more than `MAX_PREFIX` if both are equal."""
+    """Return the length of the common prefix. If both are equal, it is more than `MAX_PREFIX`."""
     if one == other:
         return MAX_PREFIX + 1
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

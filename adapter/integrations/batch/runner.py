@@ -1,8 +1,8 @@
 """Process files in blocks on several processes, in order, and resume interrupted runs.
 
-Finished blocks are in ``TARGET.partial``; ``OUT.progress``, replaced after each block, records how much of it is valid.
-A run that finds them skips the finished blocks. A target appears under its name only when it is complete. The output
-does not depend on interruptions or the number of processes.
+Finished blocks are written to ``TARGET.partial``. ``OUT.progress`` is replaced after each block and records the valid
+size of the partial file. A new run that finds both files skips the finished blocks. A target gets its final name only
+when it is complete. Neither interruptions nor the number of processes change the output.
 """
 
 from __future__ import annotations
@@ -43,8 +43,11 @@ Block: TypeAlias = tuple[bytes, BatchStats]
 
 @dataclass(slots=True)
 class Progress:
-    """``run`` identifies the run. ``target`` is the current file, of which ``blocks`` with ``size`` bytes are finished.
-    ``counts`` are the totals of all files so far."""
+    """Progress of the run that ``run`` identifies.
+
+    ``target``: the current file, of which ``blocks`` with ``size`` bytes are finished. ``counts``: the totals of all
+    files.
+    """
 
     run: str
     target: str = ""
@@ -186,7 +189,7 @@ def _save_progress(progress: Progress, progress_file: Path) -> None:
 
 
 class _Pool:
-    """A pool of processes that parse blocks; this process alone if one is enough."""
+    """Parses blocks on ``jobs`` processes, or in this process if ``jobs`` is 1."""
 
     def __init__(self, settings: RowSettings, jobs: int) -> None:
         self._settings, self._jobs = settings, jobs
@@ -203,7 +206,7 @@ class _Pool:
             self._executor.shutdown(cancel_futures=True)
 
     def read(self, kind: Kind, blocks: Iterable[bytes]) -> Iterator[Block]:
-        """Yield the parsed blocks in order, with at most two per process in memory."""
+        """Yield the parsed blocks in order. At most two blocks per process are in memory."""
         if self._executor is None:
             yield from (_read(self._settings, kind, block) for block in blocks)
             return
@@ -236,7 +239,7 @@ def make_row_parser(settings: RowSettings) -> RowParser:
 
 
 def _initialize_worker() -> None:
-    """Initialize a worker: ignore Ctrl-C, which the parent handles, and exit when the parent ends."""
+    """Initialize a worker process. It ignores Ctrl-C, which the parent handles, and exits when the parent exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -9,8 +9,8 @@ from adapter.core.events import JsonObject
 
 @dataclass(slots=True)
 class BatchStats:
-    """``calls`` and ``invalid`` calls of all rows; rows with repairs (``fixed``) and rows that could not be parsed
-    (``errors``), with the reason for the first one."""
+    """Numbers of ``calls`` and ``invalid`` calls, of rows with repairs (``fixed``), and of rows that could not be
+    parsed (``errors``), with the reason for the first error."""
 
     rows: int = 0
     calls: int = 0
@@ -20,7 +20,7 @@ class BatchStats:
     first_error: str = ""
 
     def add(self, columns: JsonObject) -> None:
-        """Count a row by its columns."""
+        """Count a row, given its result columns."""
         self.rows += 1
         self.calls += len(columns["tool_calls"] or ())
         self.fixed += bool(columns["fixes"])

@@ -1,4 +1,4 @@
-"""Module for vLLM's ``--tool-parser-plugin``, which loads it under this name: registers the parsers."""
+"""Register the parsers when vLLM loads this module for ``--tool-parser-plugin``."""
 
 from adapter.integrations.engines.vllm import register
 

@@ -1,7 +1,7 @@
 """Interfaces of the engines' releases: module locations, class names and method signatures.
 
-Based on the releases listed in docs/engines.md. Any other interface raises `InterfaceError` with the alternatives that
-were tried.
+They cover the releases listed in docs/engines.md. Any other interface raises `InterfaceError` with the alternatives
+that were tried.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class InterfaceError(AdapterError):
 
 @dataclass(frozen=True, slots=True)
 class ModuleLocation:
-    """The path of a module since a release."""
+    """The name of a module in releases since ``since``."""
 
     since: str
     module: str
@@ -46,11 +46,11 @@ VLLM_STREAMING = (
     "current_token_ids",
     "delta_token_ids",
 )
-"""Streaming parameters of both kinds of parsers; a tool parser also gets the request."""
+"""Parameters of the streaming methods of both kinds of parsers. A tool parser also gets the request."""
 VLLM_REASONING_METHODS = ("extract_reasoning", "extract_reasoning_content")
-"""Method name since 0.11.1, and before; the streaming method has the suffix ``_streaming``."""
+"""Method names since 0.11.1 and before it. The streaming method has the suffix ``_streaming``."""
 VLLM_REASONING_FIELDS = ("reasoning", "reasoning_content")
-"""Field of a streamed message since 0.11.1, and before."""
+"""Names of the field in a streamed message since 0.11.1 and before it."""
 
 SGLANG_DETECTORS = (ModuleLocation("0.5.1", "sglang.srt.function_call.base_format_detector"),)
 SGLANG_CALLS = (ModuleLocation("0.5.1", "sglang.srt.function_call.core_types"),)
@@ -98,18 +98,19 @@ class VllmCompat:
 
     @cached_property
     def continues_in_same_delta(self) -> bool:
-        """True if the tool parser continues in the delta in which reasoning ends; before, with the next one, if any."""
+        """True if the tool parser gets the rest of the delta in which reasoning ends. In older releases, it starts with
+        the next delta, if there is one."""
         return bool(self.tool_parser.__module__ == VLLM_TOOL_PARSERS[0].module)
 
     @cached_property
     def ends_streams(self) -> bool:
-        """True if parsers are notified of a stream's end (``finish_streaming``), and each parses one stream."""
+        """True if vLLM calls ``finish_streaming`` at the end of a stream, and creates a parser for each stream."""
         return hasattr(self.tool_parser, "engine_based_streaming")
 
     @cached_property
     def ends_arguments(self) -> bool:
-        """True if vLLM requests arguments that were not streamed; before, the last message is rebuilt from
-        its first call if that has arguments."""
+        """True if vLLM asks the parser for arguments that were not streamed. Older releases rebuild the last message
+        from its first call if that call has arguments."""
         return hasattr(self.tool_parser, "get_remaining_unstreamed_args")
 
 
@@ -135,7 +136,7 @@ class SglangCompat:
 
 
 def _import_first(engine: str, locations: tuple[ModuleLocation, ...]) -> ModuleType:
-    """Import the first module that this release has."""
+    """Import the first of these modules that the installed release has."""
     for location in locations:
         try:
             return import_module(location.module)
@@ -162,7 +163,7 @@ def _first_present(owner: Any, names: tuple[str, ...], has: Any) -> str:
 
 
 def _check_parameters(owner: Any, method: str, expected: tuple[str, ...]) -> None:
-    """Check that ``method`` has the expected parameters."""
+    """Raise InterfaceError unless ``method`` has the expected parameters in this order."""
     actual = tuple(inspect.signature(getattr(owner, method, lambda: None)).parameters)
     if [name for name in actual if name in expected] != list(expected):
         raise InterfaceError(
@@ -175,7 +176,7 @@ _ADVICE = "Tested releases are listed in docs/engines.md; `adapter serve` in fro
 
 
 def _release_name(module: str) -> str:
-    """Return the engine and its version, for messages."""
+    """Return the engine and its version, for error messages."""
     engine = module.partition(".")[0]
     try:
         return f"{engine} {metadata.version(engine)}"

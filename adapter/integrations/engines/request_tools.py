@@ -1,4 +1,4 @@
-"""Parser names, and conversion of a request's tools, for both engines."""
+"""Parser names, and the conversion of a request's tools, for both engines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adapter.parsing.formats import FORMATS
 from adapter.tools.tool import Tool, ToolSet
 
 NAME = "adapter"
-"""Name of the parsers that detect the format from the model's template and name; the others add a format's name."""
+"""Name of the parsers that detect the format from the model's template and name. Other parser names add a format."""
 
 
 def parser_names() -> dict[str, str | None]:
@@ -22,18 +22,19 @@ def parser_names() -> dict[str, str | None]:
 
 
 def tools_from_request(tools: Iterable[Any] | None) -> ToolSet:
-    """Convert the tools of an engine's request, which are pydantic models."""
+    """Convert the tools of an engine's request from pydantic models."""
     return _tool_set(tuple(tool.model_dump_json() for tool in tools or ()))
 
 
 @lru_cache(maxsize=64)
 def _tool_set(definitions: tuple[str, ...]) -> ToolSet:
-    """Cached, because an agent sends the same tools with each request, and both parsers of a response need them."""
+    """Build a tool set from definitions as JSON text. The result is cached, because an agent sends the same tools with
+    each request, and both parsers of a response need them."""
     return ToolSet([_tool(json.loads(definition)) for definition in definitions])
 
 
 def _tool(definition: JsonObject) -> Tool:
-    """Convert a tool definition; invalid parameters are dropped."""
+    """Convert a tool definition. Invalid parameters are dropped."""
     try:
         return Tool.from_definition(definition)
     except UsageError:

@@ -1,11 +1,11 @@
 """SGLang's tool call parsers and reasoning parsers: ``--tool-call-parser adapter``.
 
-Releases with plugins call `register` through an entry point (``sglang.srt.plugins``). For older ones,
-``python -m adapter.integrations.engines.sglang ARGS...`` registers the parsers and starts SGLang's server with
-``ARGS``. SGLang is not imported before.
+Releases with plugins call `register` through an entry point (``sglang.srt.plugins``). For older releases, ``python -m
+adapter.integrations.engines.sglang ARGS...`` registers the parsers and starts SGLang's server with ``ARGS``. SGLang is
+imported only when the parsers are registered.
 
-SGLang passes a response to the reasoning parser, and the normal text that this returns to the tool parser. Neither
-knows the prompt; newer releases pass the tokenizer, whose template determines the end of the prompt.
+SGLang passes a response to the reasoning parser, which returns normal text, and passes this text to the tool parser.
+Neither parser knows the prompt. Newer releases pass the tokenizer, whose template determines the end of the prompt.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from adapter.parsing.marker_tables import REASONING
 from adapter.tools.tool import ToolSet
 
 REASONING_ARGUMENTS = ("enable_thinking", "thinking")
-"""Chat template arguments that turn reasoning on and off."""
+"""Chat template arguments that turn reasoning on or off."""
 
 _log = logging.getLogger("sglang.adapter")
 
@@ -51,7 +51,7 @@ def register() -> bool:
 
 
 def parsers(sglang: SglangCompat, format: str | None) -> tuple[type[Any], type[Any]]:
-    """Return the tool parser and the reasoning parser of a format; None: auto-detected."""
+    """Return the tool parser and the reasoning parser for a format. None: the format is detected."""
     class_fields = {"sglang": sglang, "format_name": format}
     return type("ToolDetector", (SglangToolParser, sglang.detector), class_fields), type(
         "ReasoningDetector", (SglangReasoningParser, sglang.reasoning_detector), class_fields
@@ -63,8 +63,10 @@ def _format(name: str | None, tokenizer: object) -> Format | None:
 
 
 class ContentText(str):
-    """The content of a complete response, with the ``raw`` text without reasoning, which the tool parser parses. SGLang
-    shows the content of a response without calls."""
+    """The content of a complete response, which SGLang shows if the response has no calls.
+
+    ``raw``: the raw text without reasoning, which the tool parser parses.
+    """
 
     __slots__ = ("raw",)
     raw: str
@@ -77,7 +79,7 @@ class ContentText(str):
 
 
 class SglangToolParser:
-    """Tool parser, mixed in before SGLang's base class; one instance parses one response."""
+    """Tool parser, mixed in before SGLang's base class. Each instance parses one response."""
 
     sglang: ClassVar[SglangCompat]
     format_name: ClassVar[str | None]
@@ -92,7 +94,7 @@ class SglangToolParser:
         self._stream: StreamAdapter | None = None
 
     def has_tool_call(self, text: str) -> bool:
-        """Return whether the text has a call, or one that was cut off."""
+        """Return whether the text contains a call, which may be cut off."""
         return any(map(_is_removed, _read_all(self._new_stream([]), text)))
 
     def detect_and_parse(self, text: str, tools: list[Any]) -> Any:
@@ -111,17 +113,17 @@ class SglangToolParser:
         return self.sglang.result(normal_text=delta.content, calls=calls)
 
     def parse_streaming_increment(self, new_text: str, tools: list[Any]) -> Any:
-        """Return the delta of ``new_text``."""
+        """Parse ``new_text``, and return its content and calls."""
         if self._stream is None:
             self._stream = self._new_stream(tools)
         return self._stream_delta(self._stream, self._stream.feed(new_text))
 
     def finish(self, tools: list[Any]) -> Any:  # noqa: ARG002
-        """Return the last delta, for releases that call this at the end."""
+        """Return the last delta. Some releases call this at the end of a stream."""
         return self.sglang.result() if self._stream is None else self._stream_delta(self._stream, self._stream.close())
 
     def supports_structural_tag(self) -> bool:
-        """Forced calls are constrained to JSON, which SGLang parses itself."""
+        """Return False, because forced calls are constrained to JSON, which SGLang itself parses."""
         return False
 
     def structure_info(self) -> Any:
@@ -131,7 +133,7 @@ class SglangToolParser:
         raise NotImplementedError("this parser does not support grammars")
 
     def _stream_delta(self, stream: StreamAdapter, events: list[Event]) -> Any:
-        """Convert events to SGLang's stream results, and update the attributes that it reads from its parser."""
+        """Convert events to a stream result, and update the attributes that SGLang reads from its parsers."""
         delta: EngineDelta = stream.emitted_calls(events)
         calls = []
         for call in delta.calls:
@@ -154,12 +156,12 @@ class SglangToolParser:
 
 
 class SglangReasoningParser:
-    """Reasoning parser, mixed in before SGLang's base class; one instance parses one response."""
+    """Reasoning parser, mixed in before SGLang's base class. Each instance parses one response."""
 
     sglang: ClassVar[SglangCompat]
     format_name: ClassVar[str | None]
     is_in_use: ClassVar[bool] = False
-    """True once an instance was created; then each response passes through it before the tool parser."""
+    """True after the first instance was created. Each response then passes through this parser first."""
 
     def __init__(
         self,
@@ -169,8 +171,11 @@ class SglangReasoningParser:
         tool_call_parser_active: bool | None = None,
         **options: Any,
     ) -> None:
-        """``force_reasoning``: whether the request turns reasoning on; None if SGLang does not know.
-        ``tool_call_parser_active``: whether a tool parser gets the normal text; None in older releases."""
+        """Create a parser for one response.
+
+        ``force_reasoning``: whether the request turns reasoning on; None if SGLang does not know it.
+        ``tool_call_parser_active``: whether a tool parser gets the normal text; None in older releases.
+        """
         self._format = _format(self.format_name, tokenizer)
         markers = {"<think>": "</think>"} if self._format is None else self._format.reasoning
         self._opening, closing = next(iter(markers.items()), ("<think>", "</think>"))
@@ -191,8 +196,11 @@ class SglangReasoningParser:
         self._stream: StreamAdapter | None = None
 
     def _generation_prompt(self, is_on: bool | None, tokenizer: Any) -> str | None:
-        """Return the template's generation prompt. Without a template, assume that ``<think>`` is opened if reasoning
-        is on; None leaves it to the format."""
+        """Return the template's generation prompt.
+
+        Without a template, assume that the prompt ends with the reasoning opener if reasoning is on. None: the format
+        decides.
+        """
         found = generation_prompt(tokenizer, {} if is_on is None else dict.fromkeys(REASONING_ARGUMENTS, is_on))
         if found is not None or is_on is None:
             return found
@@ -201,7 +209,7 @@ class SglangReasoningParser:
         return self._opening if self._format and self._opening in REASONING.keys() & self._format.reasoning else None
 
     def detect_and_parse(self, text: str) -> Any:
-        """Return the reasoning and the other text of a complete response."""
+        """Return the reasoning and the remaining text of a complete response."""
         stream = self._new_stream()
         events = _read_all(stream, text)
         delta = stream.emitted_text(events, with_cut_off=True)
@@ -209,13 +217,13 @@ class SglangReasoningParser:
         return self.sglang.reasoning_result(normal_text=content, reasoning_text=delta.reasoning)
 
     def parse_streaming_increment(self, new_text: str) -> Any:
-        """Return the delta of ``new_text``."""
+        """Parse ``new_text``, and return its reasoning and its remaining text."""
         if self._stream is None:
             self._stream = self._new_stream()
         return self._result(self._stream, self._stream.feed(new_text))
 
     def finish(self) -> Any:
-        """Return the last delta, for releases that call this at the end."""
+        """Return the last delta. Some releases call this at the end of a stream."""
         if self._stream is None:
             return self.sglang.reasoning_result()
         return self._result(self._stream, self._stream.close())
@@ -243,7 +251,7 @@ def _is_removed(event: Event) -> bool:
 
 
 def main() -> None:
-    """Start SGLang's server with the arguments of this process."""
+    """Start SGLang's server with the command-line arguments of this process."""
     from runpy import run_module
 
     run_module("sglang.launch_server", run_name="__main__", alter_sys=True)

@@ -1,4 +1,4 @@
-"""Parse one response of an inference engine: chunks of text in, content, reasoning and calls out."""
+"""Parse one response of an inference engine: chunks of text in; content, reasoning and calls out."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from adapter.parsing.parser import Parser
 from adapter.tools.tool import ToolSet
 
 TAIL = 64
-"""Number of final characters that distinguish streams of the same length."""
+"""Number of characters at the end of a stream that distinguish it from all streams of equal length."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineCallDelta:
-    """A delta of the arguments (JSON text) of call ``index``; the first one has ``id`` and ``name``."""
+    """A delta of the arguments (JSON text) of call ``index``. The first delta of a call has ``id`` and ``name``."""
 
     index: int
     arguments: str
@@ -42,7 +42,7 @@ class EngineCallDelta:
 
 @dataclass(slots=True)
 class EngineDelta:
-    """The parsed result of a chunk. ``completed``: the calls that it completes."""
+    """The parsed result of a chunk. ``completed``: the calls that end in this chunk."""
 
     content: str = ""
     reasoning: str = ""
@@ -53,9 +53,9 @@ class EngineDelta:
 class StreamAdapter:
     """Parse one response, complete or streamed.
 
-    ``generation_prompt``: as in `Parser`; if None, it is assumed to open reasoning for formats that always do so.
-    ``splits_reasoning``: separate reasoning; otherwise it stays in the content verbatim. ``turn`` makes call ids
-    unique. ``follows_reasoning``: the reasoning and its closing marker were parsed elsewhere.
+    ``generation_prompt``: as in `Parser`; None: it opens reasoning if the format always starts in reasoning.
+    ``splits_reasoning``: whether reasoning is separated; otherwise it stays in the content verbatim. ``turn`` makes
+    call ids unique. ``follows_reasoning``: another parser has already parsed the reasoning and its closing marker.
     """
 
     def __init__(
@@ -93,23 +93,23 @@ class StreamAdapter:
         return self._parser.feed(text)
 
     def close(self) -> list[Event]:
-        """Return the last events. Without a finish reason, a call without its last marker counts as complete."""
+        """Return the last events. A call without its closing marker counts as complete: there is no finish reason."""
         self._is_closed = True
         return self._parser.close()
 
     def has_read(self, text: str) -> bool:
-        """Return whether ``text`` equals the text so far, judged by its length and end."""
+        """Return whether ``text`` equals the text parsed so far. Only its length and its end are compared."""
         return len(text) == self.position and text.endswith(self._tail)
 
     def end_of_reasoning(self, events: Sequence[Event]) -> int | None:
-        """Return the index of the first event after reasoning and its closing marker; None if it has not ended."""
+        """Return the index of the first event after the reasoning and its closing marker; None if it has not ended."""
         for at, event in enumerate(events):
             if self._closes_reasoning(event):
                 return at + isinstance(event, MarkupDelta)
         return None
 
     def _closes_reasoning(self, event: Event) -> bool:
-        """Return whether the reasoning has ended, or is missing, after ``event``."""
+        """Return whether ``event`` shows that reasoning has ended or that there is none."""
         match event:
             case MarkupDelta(raw=raw):
                 return any(marker in raw.lower() for marker in self._closing)
@@ -139,7 +139,10 @@ class StreamAdapter:
         return delta
 
     def emitted_text(self, events: Iterable[Event], *, with_cut_off: bool) -> EngineDelta:
-        """Convert events with all calls as raw text."""
+        """Convert events for the engine's client, with the raw text of all calls as content.
+
+        ``with_cut_off``: whether truncated calls are included.
+        """
         delta = EngineDelta()
         for event in events:
             match event:
@@ -189,7 +192,7 @@ class StreamAdapter:
 
 @lru_cache(maxsize=128)
 def _reasoning_markers_of(format: Format | None) -> tuple[frozenset[str], frozenset[str]]:
-    """Return all reasoning markers, and the closing ones."""
+    """Return all reasoning markers of a format, and its closing markers."""
     markers = reasoning_markers(FORMATS.all if format is None else (format,))
     return frozenset((*markers, *markers.values())), frozenset(markers.values())
 
@@ -197,8 +200,8 @@ def _reasoning_markers_of(format: Format | None) -> tuple[frozenset[str], frozen
 class ReasoningRemainder(str):
     """The text without reasoning, which the engine passes from the reasoning parser to the tool parser.
 
-    ``delta``: for a complete response, the entire result; for a stream, the result before the text. It is true if
-    either is not empty.
+    ``delta``: the entire result of a complete response; in a stream, the result before this text. The object is true if
+    the text or ``delta`` is not empty.
     """
 
     __slots__ = ("delta",)

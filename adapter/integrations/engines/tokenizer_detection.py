@@ -13,13 +13,13 @@ from adapter.parsing.formats import FORMATS, get_format, guess_format
 from adapter.parsing.marker_tables import END_OF_TURN, NEXT_TURN
 
 PROMPT_TAIL = 64
-"""Number of tokens at the end of a prompt that contain the generation prompt."""
+"""Number of tokens at the end of a prompt that include the whole generation prompt."""
 OUTPUT_TAIL = 32
-"""Number of tokens that contain a closing marker of several tokens."""
+"""Number of tokens at the end of the output that include a closing marker of several tokens."""
 
 
 class Tokenizer(Protocol):
-    """The required interface of an engine's tokenizer, as in Hugging Face's."""
+    """The methods that an engine's tokenizer must have, as in Hugging Face's tokenizers."""
 
     def get_vocab(self) -> dict[str, int]: ...
 
@@ -27,7 +27,7 @@ class Tokenizer(Protocol):
 
 
 def detect_engine_format(tokenizer: object) -> Format | None:
-    """Detect the model's format from its chat template and name, if possible."""
+    """Return the model's format, detected from its chat template and name, or None."""
     template = getattr(tokenizer, "chat_template", None)
     if isinstance(template, Mapping):
         template = template.get("tool_use", template.get("default"))
@@ -43,7 +43,7 @@ def _detect_format(template: str | None, model: str | None) -> Format | None:
 
 
 def generation_prompt(tokenizer: object, arguments: JsonObject) -> str | None:
-    """Return the template's generation prompt for ``arguments`` (``enable_thinking``, ...); None if it is unknown."""
+    """Return the template's generation prompt for ``arguments`` (``enable_thinking``, ...); None: unknown."""
     try:
         return _generation_prompt(tokenizer, json.dumps(arguments, sort_keys=True))
     except TypeError:  # arguments that are not JSON, or an unhashable tokenizer
@@ -74,7 +74,7 @@ def _generation_prompt(tokenizer: object, arguments: str) -> str | None:
 
 
 class ReasoningMarkers:
-    """The reasoning markers of one format, or of all (``format`` None), as tokens."""
+    """The reasoning markers of a format as tokens. If ``format`` is None, the markers of all formats are included."""
 
     def __init__(self, tokenizer: Tokenizer, format: Format | None) -> None:
         self._tokenizer = tokenizer
@@ -118,12 +118,12 @@ class ReasoningMarkers:
 
     @cached_property
     def _can_mark_reasoning(self) -> bool:
-        """True if the model can mark reasoning at all."""
+        """True if the model has a closing marker for reasoning in its vocabulary or its template."""
         template = str(getattr(self._tokenizer, "chat_template", None) or "")
         return bool(self._closing) or any(closing.strip() in template for closing in self._pairs.values())
 
     def is_reasoning_closed(self, token_ids: Sequence[int]) -> bool:
-        """Return whether reasoning has ended in ``token_ids``, a prompt or a prompt with its response so far."""
+        """Return whether reasoning has ended in ``token_ids``, which are a prompt and possibly the response so far."""
         ids = list(token_ids)
         closed = max((_last_index(ids, token) for token in self._closing), default=-1)
         is_added = max((_last_index(ids, token) for token in self._opening), default=-1)
@@ -134,23 +134,23 @@ class ReasoningMarkers:
         return closed > is_added if closed >= 0 or is_added >= 0 else not self._can_mark_reasoning
 
     def closes_reasoning(self, token_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
-        """Return whether the last tokens, ``delta_ids``, of ``token_ids`` close reasoning."""
+        """Return whether ``delta_ids``, the last tokens of ``token_ids``, close reasoning."""
         if self._closing:
             return not self._closing.isdisjoint(delta_ids)
         text = self._text(list(token_ids[-OUTPUT_TAIL:]))
         return any(closing in text for closing in self._pairs.values()) or not self._can_mark_reasoning
 
     def are_special_tokens(self, special: Iterable[int]) -> bool:
-        """Return whether a reasoning marker is a special token, which is missing from the response text."""
+        """Return whether a reasoning marker is a special token. Special tokens are missing from the response text."""
         return not (self._opening | self._closing).isdisjoint(special)
 
     def tokens_after_reasoning(self, token_ids: Sequence[int]) -> list[int]:
-        """Return the tokens after reasoning; all if none closes it."""
+        """Return the tokens after reasoning; all tokens if reasoning is not closed."""
         ids = list(token_ids)
         return ids[max((_last_index(ids, token) for token in self._closing), default=-1) + 1 :]
 
     def count_reasoning_tokens(self, token_ids: Sequence[int], *, is_open: bool) -> int:
-        """Count the response tokens inside reasoning. ``is_open``: the prompt opens reasoning."""
+        """Return the number of response tokens inside reasoning. ``is_open``: the prompt opens reasoning."""
         count_inside = 0
         for token in token_ids:
             if token in self._closing:
@@ -162,7 +162,7 @@ class ReasoningMarkers:
         return count_inside
 
     def generation_prompt(self, prompt_ids: Sequence[int]) -> str:
-        """Return the end of a prompt after its last turn marker."""
+        """Return the end of a prompt, after its last turn marker."""
         text = self._text(list(prompt_ids[-PROMPT_TAIL:]))
         return text[
             max((at + len(marker) for marker in self._turn_markers if (at := text.rfind(marker)) >= 0), default=0) :
@@ -174,7 +174,10 @@ class ReasoningMarkers:
 
 @lru_cache(maxsize=16)
 def reasoning_markers_of(tokenizer: Tokenizer, format: Format | None) -> ReasoningMarkers:
-    """Cached, because vocabularies are large, and engines create a parser for each response."""
+    """Return the reasoning markers of a tokenizer.
+
+    They are cached, because vocabularies are large, and engines create a parser for each response.
+    """
     return ReasoningMarkers(tokenizer, format)
 
 

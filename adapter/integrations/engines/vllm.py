@@ -1,12 +1,12 @@
 """vLLM's tool parsers and reasoning parsers: ``--tool-call-parser adapter --reasoning-parser adapter``.
 
-vLLM calls `register` through an entry point (``vllm.general_plugins``), or through the file printed by
-``adapter plugin vllm``. ``adapter`` detects the format from the model's template and name; ``adapter_hermes`` etc. use
-the format that they name. vLLM is not imported before.
+vLLM calls `register` through an entry point (``vllm.general_plugins``), or through the file printed by ``adapter plugin
+vllm``. The parsers named ``adapter`` detect the format from the model's template and name. Names like
+``adapter_hermes`` select a format. vLLM is imported only when the parsers are registered.
 
-vLLM splits a response between two parsers: the reasoning parser gets it until reasoning ends, and the tool parser gets
-the rest, which may contain further reasoning. Without our reasoning parser, reasoning stays in the content verbatim, as
-with vLLM's own parsers.
+vLLM splits a response between two parsers. The reasoning parser gets the text until reasoning ends. The tool parser
+gets the rest, which may contain more reasoning. Without our reasoning parser, reasoning stays in the content verbatim,
+as with vLLM's own parsers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from adapter.parsing.stream_buffer import SPACE
 from adapter.tools.tool import ToolSet
 
 STREAM_ARGUMENTS = "ADAPTER_STREAM_ARGUMENTS"
-"""Environment variable that enables streaming of arguments; otherwise a call is sent when it is complete."""
+"""Environment variable that turns on streaming of arguments. Without it, a call is sent when it is complete."""
 
 _log = logging.getLogger("vllm.adapter")
 
@@ -71,14 +71,14 @@ class Parsers:
         self._vllm.reasoning_parsers.register_module(name=name, force=True, module=reasoning)
 
     def classes_for(self, format: str | None) -> tuple[type[Any], type[Any]]:
-        """Return the tool parser and the reasoning parser of a format; None: auto-detected."""
+        """Return the tool parser and the reasoning parser for a format. None: the format is detected."""
         return type("ToolParser", (self._tool,), {"format_name": format}), type(
             "ReasoningParser", (self._reasoning,), {"format_name": format}
         )
 
 
 class _VllmParserBase:
-    """Base of both parsers: the format, and the response being parsed."""
+    """Base class of both parsers, with the format and the response that is being parsed."""
 
     vllm: ClassVar[VllmCompat]
     format_name: ClassVar[str | None] = None
@@ -92,7 +92,7 @@ class _VllmParserBase:
         self._markers = reasoning_markers_of(self.model_tokenizer, self._format)
 
     def adjust_request(self, request: Any) -> Any:
-        """Keep special tokens in the text if they are markers."""
+        """Keep special tokens in the response text if some of them are markers."""
         adjust = getattr(super(), "adjust_request", None)
         request = request if adjust is None else adjust(request)
         if self._needs_special_tokens(request) and getattr(request, "skip_special_tokens", False) is not False:
@@ -103,9 +103,9 @@ class _VllmParserBase:
         raise NotImplementedError
 
     def _current_stream(self, previous_text: str) -> StreamAdapter | None:
-        """Return the response whose text so far is ``previous_text``; None for a new or different one.
+        """Return the response whose text so far is ``previous_text``; None for a new or a different response.
 
-        Releases that end streams create one parser for each, and may omit the text so far.
+        Releases that end streams create a parser for each stream, and may omit the text so far.
         """
         stream = self._stream
         if stream is None or stream.has_read(previous_text):
@@ -113,7 +113,7 @@ class _VllmParserBase:
         return stream if self.vllm.ends_streams and not previous_text else None
 
     def _ends_response(self, delta_text: str, delta_token_ids: Sequence[int]) -> bool:
-        """Return whether the last token is special, and neither in the text nor a marker: it ends the response."""
+        """Return whether the last token ends the response: a special token that is neither in the text nor a marker."""
         if not delta_token_ids:
             return False
         last = delta_token_ids[-1]
@@ -123,7 +123,7 @@ class _VllmParserBase:
         return not delta_text.endswith(token) and not self._markers.contains(token)
 
     def _message(self, delta: EngineDelta) -> Any:
-        """Convert a delta to vLLM's message; None if it is empty."""
+        """Convert a delta to vLLM's message, or to None if it is empty."""
         vllm, fields = self.vllm, dict[str, Any]()
         if delta.content:
             fields["content"] = delta.content
@@ -176,9 +176,9 @@ class VllmToolParser(_VllmParserBase):
         delta_token_ids: Sequence[int],
         request: Any,
     ) -> Any:
-        """Return the message for ``delta_text``. Only the length and the end of the previous text are compared.
+        """Return the message for ``delta_text``. Only the length and the end of ``previous_text`` are compared.
 
-        The first delta after reasoning is empty, or (before 0.13) starts with whitespace.
+        The first delta after reasoning is empty; before 0.13 it starts with whitespace.
         """
         stream = self._current_stream(previous_text)
         if stream is None:
@@ -200,7 +200,7 @@ class VllmToolParser(_VllmParserBase):
         return self._message(delta)
 
     def finish_streaming(self) -> Any:
-        """Return the last message, for releases that call this at the end."""
+        """Return the last message. Some releases call this at the end of a stream."""
         if self._stream is None:
             return None
         return self._message(self._emit(self._stream, self._stream.close()))
@@ -232,7 +232,7 @@ class VllmReasoningParser(_VllmParserBase):
     """Reasoning parser, mixed in before vLLM's own base class."""
 
     is_in_use: ClassVar[bool] = False
-    """True once an instance was created; then each response passes through it before the tool parser."""
+    """True after the first instance was created. Each response then passes through this parser first."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -243,15 +243,15 @@ class VllmReasoningParser(_VllmParserBase):
         self._delta: list[int] | None = None
         """Token ids of the last delta."""
         self._pending_text = ""
-        """Text that was fed but not emitted yet."""
+        """Text that was parsed but has not led to an event yet."""
         self._first: tuple[Any, str] | None = None
-        """Message and text of the first delta: 0.10 passes the prompt only after it, and uses its content."""
+        """Message and text of the first delta. vLLM 0.10 passes the prompt after it, and uses its content."""
         self._is_over = False
         self._end_of_reasoning: tuple[Any, str, str] | None = None
-        """The message in which reasoning ended, its reasoning, and the text after that."""
+        """The message in which reasoning ended, its reasoning, and the text after the reasoning."""
 
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
-        """Return whether reasoning has ended: after the last delta, or in other given tokens."""
+        """Return whether reasoning has ended in ``input_ids``, which may be the prompt or the last delta."""
         if self._delta is not None and list(input_ids) == self._delta:
             return self.has_engine_confirmed_reasoning_end()
         if input_ids is self._prompt:
@@ -271,7 +271,10 @@ class VllmReasoningParser(_VllmParserBase):
         return self._markers.closes_reasoning(input_ids, list(delta_ids))
 
     def has_engine_confirmed_reasoning_end(self) -> bool:
-        """Called by vLLM after each delta; after reasoning, the tool parser continues with the message's content."""
+        """Return whether reasoning has ended. vLLM calls this after each delta.
+
+        When reasoning ends, the tool parser continues with the message's content.
+        """
         if self._is_over and self._end_of_reasoning is not None:
             message, reasoning, rest = self._end_of_reasoning
             setattr(message, self.vllm.reasoning_field, reasoning or None)
@@ -280,7 +283,7 @@ class VllmReasoningParser(_VllmParserBase):
         return self._is_over
 
     def finish_streaming(self) -> Any:
-        """Return the last message, for releases that call this at the end; None if the tool parser got the rest."""
+        """Return the last message; None if the tool parser got the rest. Some releases call this at the end."""
         if self._stream is None:
             return None
         return self._message(self._stream.emitted_text(self._stream.close(), with_cut_off=True))
@@ -300,7 +303,7 @@ class VllmReasoningParser(_VllmParserBase):
         )
 
     def _whole(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
-        """Return the reasoning of a complete response, and its content with all calls as raw text."""
+        """Return the reasoning and the content of a complete response. The content includes all calls as raw text."""
         tools = tools_from_request(getattr(request, "tools", None))
         stream = self._new_stream(tools, getattr(request, "chat_template_kwargs", None) or {})
         events = [*stream.feed(model_output), *stream.close()]
@@ -321,7 +324,7 @@ class VllmReasoningParser(_VllmParserBase):
         current_token_ids: Sequence[int],  # noqa: ARG002
         delta_token_ids: Sequence[int],
     ) -> Any:
-        """Return the message for ``delta_text``, with reasoning or the content after it."""
+        """Return the message for ``delta_text``, with its reasoning or the content after it."""
         self._delta = list(delta_token_ids)
         stream = self._current_stream(previous_text)
         if stream is None:
@@ -365,7 +368,7 @@ class VllmReasoningParser(_VllmParserBase):
 
 
 def _split_reasoning(stream: StreamAdapter, events: list[Event], text: str) -> tuple[str, str]:
-    """Split ``text``, whose events are given, into its initial reasoning and the raw rest."""
+    """Split ``text`` into its initial reasoning and the raw rest. ``events``: the events of ``text``."""
     end = stream.end_of_reasoning(events)
     before = events if end is None else events[:end]
     reasoning = "".join(event.text for event in before if isinstance(event, ReasoningDelta))

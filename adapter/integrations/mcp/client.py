@@ -1,8 +1,8 @@
-"""Use the tools of MCP servers as tools of the workspace, with the same approval rules.
+"""Use the tools of MCP servers as tools of the workspace, with the approval rules of the workspace.
 
-A server is a command that speaks MCP on its standard input and output, or a URL. The connections run in a separate
-event loop, so that tools are called like functions. Specification: https://modelcontextprotocol.io/specification; the
-official SDK implements it.
+A server is a command that speaks MCP on its standard input and output, or a URL. All connections run in a separate
+event loop, so that tools can be called like ordinary functions. The specification is
+https://modelcontextprotocol.io/specification, which the official SDK implements.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
     from mcp import Client
 
 START_S, CALL_S, STOP_S = 30.0, 120.0, 10.0
-"""Time limits for starting, calling and stopping a server."""
+"""Time limits for starting, calling and stopping a server, in seconds."""
 MAX_NAME = 64
 """Maximum length of a tool name in OpenAI's API."""
 MAX_TOOLS = 5_000
-"""Maximum number of tools of one server."""
+"""Maximum number of tools per server."""
 MAX_PAGES = 200
 """Maximum number of pages in a server's tool list."""
 MAX_DEFINITION = 100_000
-"""Maximum length of a tool's definition as JSON."""
+"""Maximum length of a tool definition as JSON."""
 MAX_MESSAGE = 16 << 20
-"""Maximum size of one message from a server, in bytes."""
+"""Maximum size of a message from a server, in bytes."""
 MAX_RESULT = 1 << 20
-"""Maximum length of each text in a result; the model gets less."""
+"""Maximum length of each text in a result. The model may get less of it."""
 MAX_WORDS = 8_192
-"""Number of bytes at the end of a server's standard error that are searched for its last lines."""
+"""Number of bytes at the end of a server's standard error from which its last lines are taken."""
 UNTRUSTED_NOTICE = (
     "a tool of a third-party server, which describes its own effects; once allowed, it runs without approval until the "
     "session ends"
@@ -63,10 +63,11 @@ _T = TypeVar("_T")
 
 
 class McpTools:
-    """Connect to ``servers`` inside a ``with`` block; ``tools`` are their tools.
+    """Connect to ``servers`` inside a ``with`` block. ``tools`` are their tools.
 
-    ``existing_tools``: a tool whose name is already used gets its server's name as a prefix: ``git__status``.
-    ``call_s``: time limit for a call. Entering raises UsageError if no server starts, with its last error output.
+    ``existing_tools``: if one of them has the name of a new tool, the server's name is added to the new name:
+    ``git__status``. ``call_s``: time limit for a call, in seconds. Entering raises UsageError with the last error
+    output if no server starts.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class McpTools:
         self._closing.close()
 
     def _build_tools(self, sessions: Sequence[_Session], notes: list[str]) -> Iterator[Tool]:
-        """Yield the tools of all servers, each with a notice for its approval."""
+        """Yield the tools of all servers, each with a notice that is shown for its approval."""
         pins = {id(session): DefinitionPins(str(session.server), self._state) for session in sessions}
         new_definitions: dict[int, dict[str, Any]] = {}
         for session, listed, name in _assign_names(sessions, self._existing_tools):
@@ -143,7 +144,7 @@ class McpTools:
 def _pin_on_call(
     function: Callable[..., object], pins: DefinitionPins, name: str, definition: Any
 ) -> Callable[..., object]:
-    """Wrap a function to pin its tool's definition when it is first called, which means that it was approved."""
+    """Wrap a function so that its first call pins the definition of its tool. A called tool was approved before."""
 
     def call(**arguments: Json) -> object:
         pins.save({name: definition})
@@ -153,7 +154,7 @@ def _pin_on_call(
 
 
 def _with_distinct_names(servers: Iterable[McpServer]) -> list[McpServer]:
-    """Return the servers with distinct names."""
+    """Return the servers, renamed if necessary so that all names are different."""
     servers_by_name: dict[str, McpServer] = {}
     for server in servers:
         name, number = server.name, 2
@@ -164,7 +165,7 @@ def _with_distinct_names(servers: Iterable[McpServer]) -> list[McpServer]:
 
 
 def _assign_names(sessions: Sequence[_Session], existing_tools: ToolSet) -> Iterator[tuple[_Session, Any, str]]:
-    """Yield each tool with a unique name that is valid for every model server."""
+    """Yield each tool with its session and a unique name that is valid for every model server."""
     names: set[str] = set()
     offered = [(session, listed) for session in sessions for listed in session.listed]
     counts = Counter(sanitize_name(listed.name) for _, listed in offered)
@@ -182,14 +183,14 @@ def _assign_names(sessions: Sequence[_Session], existing_tools: ToolSet) -> Iter
 
 
 def _effect(hints: Any) -> Effect:
-    """Return the effect that a tool's annotations claim; by default it needs approval like a command."""
+    """Return the effect that a tool's annotations claim. Without a claim, the tool needs approval like a command."""
     if hints is None or not hints.read_only_hint:
         return "execute"
     return "network" if hints.open_world_hint is not False else "read"
 
 
 class _Loop:
-    """An event loop in a separate thread, for the lifetime of the connections."""
+    """An event loop in a separate thread, which runs as long as the connections."""
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
@@ -211,7 +212,7 @@ class _Loop:
 
 
 class _Session:
-    """The connection to one server, opened, used and closed by one task, as the SDK requires."""
+    """The connection to a server. One task opens, uses and closes it, as the SDK requires."""
 
     def __init__(self, server: McpServer, loop: _Loop, call_s: float) -> None:
         self.server = server
@@ -229,7 +230,7 @@ class _Session:
         self._task = self._loop.start(self._run())
 
     def wait_until_started(self) -> None:
-        """Wait for the connection. Raises UsageError with the server's last error output if it fails."""
+        """Wait until the server is connected. Raises UsageError with its last error output if that fails."""
         try:
             self._client.result(START_S)
         except Exception as error:
@@ -252,7 +253,7 @@ class _Session:
         self._log.close()
 
     def function(self, name: str) -> Callable[..., object]:
-        """Return a function that calls the tool ``name`` and waits. It raises ToolError if the call fails."""
+        """Return a function that calls the tool ``name`` and waits for its result. It raises ToolError on failure."""
 
         def call(**arguments: Json) -> object:
             try:
@@ -335,7 +336,7 @@ class _Session:
 
 
 def _supervised_command(command: Sequence[str]) -> Sequence[str]:
-    """Wrap a command in the supervisor, which ends the server and its child processes even if we crash."""
+    """Wrap a command in the supervisor, which ends the server and its child processes even if this process crashes."""
     if os.name != "posix":
         return command
     from adapter.workspace.sandbox import supervisor
@@ -344,12 +345,12 @@ def _supervised_command(command: Sequence[str]) -> Sequence[str]:
 
 
 def _limited_command(command: Sequence[str]) -> Sequence[str]:
-    """Wrap a command in the line limiter, which bounds the memory for one message."""
+    """Wrap a command in the line limiter, which limits the memory for a message."""
     return (sys.executable, "-I", "-S", "-X", "utf8", line_limiter.__file__, str(MAX_MESSAGE), *command)
 
 
 def _truncate_texts(result: Any) -> Any:
-    """Truncate long texts of ``result``."""
+    """Truncate long text blocks in ``result``, and return it."""
     for block in result.content:
         text = getattr(block, "text", None)
         if isinstance(text, str) and len(text) > MAX_RESULT:
@@ -358,7 +359,7 @@ def _truncate_texts(result: Any) -> Any:
 
 
 def _describe_error(error: BaseException) -> str:
-    """Return the innermost error message without a final period."""
+    """Return the innermost error message, without a final period."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     message = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

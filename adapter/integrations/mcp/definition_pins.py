@@ -1,8 +1,8 @@
 """Pin the tool definitions of third-party MCP servers, to detect changes.
 
-One file per server in the user's state folder has the hash of each tool's definition, and short definitions for diffs.
-Models treat descriptions like a prompt, so a server that was harmless when it was approved can change a model's
-behaviour later ("rug pull").
+The user's state folder has one file per server. It contains the hash of each tool's definition, and short definitions
+for diffs. Models treat descriptions like a prompt, so a server that was harmless when it was approved can change a
+model's behaviour later ("rug pull").
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any
 from adapter.core.text.diffs import unified_diff
 
 MAX_STORED = 20_000
-"""Maximum length of a stored definition; for longer ones only the hash is stored."""
+"""Maximum length of a stored definition. For a longer definition, only the hash is stored."""
 MAX_FILE_BYTES = 64 << 20
-"""Maximum size of a server's file; a larger one is ignored."""
+"""Maximum size of a server's file, in bytes. A larger file is ignored."""
 
 
 class DefinitionPins:
@@ -54,7 +54,7 @@ class DefinitionPins:
         return "its definition has changed:\n" + unified_diff(_format_json(pinned["text"]), _format_json(text), name)
 
     def save(self, definitions: dict[str, Any]) -> None:
-        """Pin these definitions. If they cannot be written, the change is reported again next time."""
+        """Pin these definitions. If they cannot be stored, the change is reported again next time."""
         with self._lock, suppress(OSError):
             for name, definition in definitions.items():
                 text = _to_json(definition)
@@ -70,7 +70,7 @@ def _to_json(definition: Any) -> str:
 
 
 def _format_json(text: str) -> str:
-    """Format JSON with one value per line; return the text unchanged if the file was modified."""
+    """Format JSON with one value per line. Returns any other text unchanged; the user may have edited the file."""
     try:
         return json.dumps(json.loads(text), indent=1, ensure_ascii=False) + "\n"
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
 """HTTP transport for MCP servers with a maximum message size.
 
-The SDK limits the events of a stream, but not the size of other responses.
+The SDK limits the events of a stream, but not the size of all other responses.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from mcp.client._transport import TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 
 WAIT_S = 30.0
-"""Timeout for connecting and sending a request; responses have the timeout of a call."""
+"""Timeout for connecting and for sending a request, in seconds. Responses have the timeout of a call."""
 
 
 @asynccontextmanager
 async def limited_http_client(url: str, max_message: int, call_s: float) -> AsyncIterator[TransportStreams]:
-    """Create a transport for the SDK's client. A message of more than ``max_message`` bytes fails its request."""
+    """Create a transport for the SDK's client. A message of more than ``max_message`` bytes makes its request fail."""
     timeout = httpx2.Timeout(WAIT_S, read=call_s)
     # Compressed responses could expand to any size.
     headers = {"Accept-Encoding": "identity"}
@@ -30,7 +30,7 @@ async def limited_http_client(url: str, max_message: int, call_s: float) -> Asyn
 
 
 class _LimitedTransport(httpx2.AsyncHTTPTransport):
-    """Limit the size of responses other than event streams."""
+    """Limit the size of all responses except event streams."""
 
     def __init__(self, limit: int) -> None:
         super().__init__()

@@ -29,11 +29,11 @@ INSTRUCTIONS = "Tools for the files below one folder. Paths are relative to it; 
 
 
 HOST = "127.0.0.1"
-"""Loopback only, because clients need no key; the SDK checks the Host and Origin headers."""
+"""The loopback address, because clients need no key. The SDK checks the Host and Origin headers."""
 
 
 def serve_mcp(workspace: Workspace, port: int | None = None) -> None:
-    """Serve the workspace's tools until the client disconnects, or, on a ``port`` (0: any), until interrupted.
+    """Serve the tools of ``workspace`` until the client disconnects. With a ``port`` (0: any), serve until interrupted.
 
     Raises UsageError if the port is not available.
     """
@@ -55,7 +55,7 @@ async def _serve_stdio(workspace: Workspace) -> None:
 
 
 def _read_any_text() -> None:
-    """Filter standard input, because the SDK does not answer a request with a lone surrogate."""
+    """Filter standard input, because the SDK does not answer a request that contains a lone surrogate."""
     source, (reader, writer) = os.dup(0), os.pipe()
     os.dup2(reader, 0)
     os.close(reader)
@@ -117,7 +117,7 @@ def build_server(workspace: Workspace) -> Server[Any]:
 
 
 async def _answer_pings(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Answer ``ping``, which the protocol of 2026-07-28 removed, but its clients (fastmcp 4) still send."""
+    """Answer ``ping``. The protocol of 2026-07-28 removed it, but some of its clients (fastmcp 4) still send it."""
     return {} if ctx.method == "ping" else await call_next(ctx)
 
 

@@ -1,4 +1,4 @@
-"""Parse MCP server configuration: a command, a URL, or a client's JSON file."""
+"""Parse the configuration of MCP servers: a command, a URL, or a client's JSON file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from adapter.core.errors import UsageError
 class McpServer:
     """A server: a ``command`` with its arguments, or a ``url``.
 
-    ``environment`` is added to a few safe variables, which do not include the user's keys. ``trusted``: its read-only
-    hints are believed; for other servers, the first call of each tool needs approval.
+    ``environment``: variables added to a few safe variables, which do not include the user's keys. ``trusted``: whether
+    its read-only hints are believed. For all other servers, the first call of each tool needs approval.
     """
 
     name: str
@@ -37,7 +37,7 @@ class McpServer:
 def parse_servers(text: str) -> list[McpServer]:
     """Parse a URL, a command line, or the path of a JSON file as used by Claude Desktop and Cursor.
 
-    Raises UsageError if it is invalid.
+    Raises UsageError if the configuration is invalid.
     """
     if text.startswith(("http://", "https://")):
         try:
@@ -87,5 +87,5 @@ def _parse_server(name: str, config: Mapping[str, Any]) -> McpServer:
 
 
 def sanitize_name(name: str) -> str:
-    """Replace characters that are not allowed in a tool name."""
+    """Replace the characters of ``name`` that a tool name may not contain."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", name) or "mcp"

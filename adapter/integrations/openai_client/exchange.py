@@ -31,8 +31,10 @@ def is_chat(http_request: Any) -> bool:
 
 
 class OpenAIExchange:
-    """One HTTP request and its response; ``request`` is None if nothing is translated. ``splits_reasoning``: the server
-    itself separates reasoning from content."""
+    """An HTTP request and its response. ``request`` is None if nothing is translated.
+
+    ``splits_reasoning``: whether the server separates reasoning from content.
+    """
 
     def __init__(
         self,
@@ -70,8 +72,10 @@ class OpenAIExchange:
             self.http_request = self._with_body(url, self.request.body)
 
     def fall_back_to_words(self, error: TemplatePromptError) -> JsonObject | None:
-        """Return the request body with a generated prompt if the chat template fails. If that is not allowed, set
-        ``error_response`` and return None."""
+        """Return the request body with a generated prompt, to use if the chat template fails.
+
+        If a generated prompt is not allowed, set ``error_response`` and return None.
+        """
         assert self.request is not None
         if self.request.as_text is None:
             self.error_response = self.refusal(error)
@@ -89,7 +93,7 @@ class OpenAIExchange:
         return self._http.Response(error_response.status, json=refusal(error_response), request=self.http_request)
 
     def abandoned_response(self, response: Any) -> Any:
-        """Build the response if a retry after ``response`` failed; None if the first answer is unusable."""
+        """Return the response to use if a retry after ``response`` failed; None if the first answer cannot be used."""
         completion = self._completed.give_up()
         return None if completion is None else self._build_response(response, 200, completion)
 
@@ -100,7 +104,7 @@ class OpenAIExchange:
         return self._streamed
 
     def build_request(self, post: HttpPost) -> Any:
-        """Build one of our own requests to the client's server."""
+        """Build an additional request to the client's server."""
         url = self.http_request.url
         base = url.path.removesuffix(CHAT)
         path = base + post.path[3:] if post.path.startswith("/v1/") else base.removesuffix("/v1") + post.path
@@ -142,7 +146,7 @@ class OpenAIExchange:
         )
 
     def _response_headers(self, response: Any) -> dict[str, str]:
-        """Return the headers that are valid for a translated body, and the header of dropped request fields."""
+        """Return the headers that are valid for a translated body, and a header that lists dropped request fields."""
         removed = ("content-length", "content-encoding", "transfer-encoding")
         headers = {name: value for name, value in response.headers.items() if name not in removed}
         return headers | ({HEADER: as_header(self._dropped_fields)} if self._dropped_fields else {})
@@ -153,7 +157,7 @@ class OpenAIExchange:
 
 
 def _byte_stream(http: Any, response: Any, chunks: Any, on_close: Callable[[], None]) -> Any:
-    """Wrap chunks in the HTTP library's stream class; closing it closes ``response``, which stops the model."""
+    """Wrap chunks in the HTTP library's stream class. Closing the stream closes ``response``, which stops the model."""
     if isinstance(chunks, AsyncIterator):
 
         async def aclose(_: object) -> None:

@@ -87,24 +87,25 @@ def wrap(
     regardless of the server's capabilities.
 
     ``format``: the format of calls. None: detected from the chat template if the server provides it, and from the model
-    name of each request. ``"from-template"``: always inferred from the template. ``style``: how the prompt describes
-    tools (see `system_prompt`); None: depends on the constraint. ``policy``: which text may become a call (see
-    `Parser`). ``prompt``: the tools are described by the chat template (``"own"``), by a generated prompt (``"words"``,
-    implied by ``style``), or by the template if the server allows it (``"auto"``). ``template``: a template file for
-    servers that do not apply one (see `adapter.backends.template_files`).
+    name of each request. ``"from-template"``: always inferred from the template. ``style``: style of the tool
+    descriptions in the prompt (see `system_prompt`); None: depends on the constraint. ``policy``: rules for text that
+    may become a call (see `Parser`). ``prompt``: the tools are described by the chat template (``"own"``), by a
+    generated prompt (``"words"``, implied by ``style``), or by the template if the server allows it (``"auto"``).
+    ``template``: a template file for servers that do not apply a template (see `adapter.backends.template_files`).
     ``stream_arguments``: stream a call's arguments as they are generated; otherwise each call is sent when complete.
     ``constraint``: constrained decoding of calls (see `adapter.grammars.constraint_mode`). ``grounded``: arguments of a
     constrained call are limited to values from the conversation if their names indicate the kind; ``ground``:
     additional candidate values (see `adapter.protocols.grounding`).
     ``guide``: guided tool choice for very small models: ``"auto"`` (if the server reports that the model is small),
-    ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist`). ``max_tools``: of a request with more tools, only the
-    most similar ones are described, plus one that finds the others. ``guardrails``: faults that trigger a retry before
-    you see the answer: ``"on"``, ``"off"``, ``"all"`` or names (see docs/reliability.md); ``retries``: maximum number
-    per request. ``profile``: settings found by `adapter probe`, used where the other arguments are not set: ``"auto"``
-    for that of the requested model, or a profile's name or file. ``record``: a file to which each exchange is appended
-    without credentials (see `adapter.protocols.recorded_exchange`).
+    ``"on"`` or ``"off"`` (see `adapter.prompting.intent.assist`). ``max_tools``: maximum number of tools that the
+    prompt describes. If a request has more, only the tools most similar to it are described, and a tool that finds the
+    rest. ``guardrails``: faults that trigger a retry before you see the answer: ``"on"``, ``"off"``, ``"all"`` or names
+    (see docs/reliability.md). ``retries``: maximum number of retries per request. ``profile``: settings found by
+    `adapter probe`, which apply to arguments that are not set: ``"auto"`` for the profile of the requested model, or
+    the name or file of a profile. ``record``: a file to which each exchange is appended without credentials (see
+    `adapter.protocols.recorded_exchange`).
     The copy shares the connections of ``client``, which stays unchanged. Raises UsageError for an unknown format,
-    style, policy or profile, a record that cannot be written, and another kind of client.
+    style, policy or profile, for a record that cannot be written, and for any other kind of client.
     """
     from openai import AsyncOpenAI, OpenAI
 
@@ -140,13 +141,13 @@ def wrap(
 
 
 def http_library_of(client: object) -> Any:
-    """Return httpx2 for openai 3, and httpx for openai 2 or if the user passed such a client."""
+    """Return httpx2 or httpx, whichever the client uses. The default of openai 3 is httpx2."""
     names = (kind.__module__.partition(".")[0] for kind in type(client).__mro__)
     return sys.modules[next(name for name in names if name in ("httpx2", "httpx"))]
 
 
 class _UpstreamInfo:
-    """The server behind the client, queried before the first request that needs it, and once for each model."""
+    """Information about the server, queried before the first request that needs it, and once for each model."""
 
     def __init__(
         self, base_url: str, options: TranslationOptions, profile: str, template: TemplateWorker | None
@@ -163,7 +164,7 @@ class _UpstreamInfo:
 
     @cached_property
     def _store(self) -> ResponseStore:
-        """Responses that later requests refer to, in memory."""
+        """Stores responses in memory that later requests may refer to."""
         store = ResponseStore()
         weakref.finalize(self, store.close)
         return store
@@ -221,7 +222,7 @@ def _model_of(http_request: Any) -> str:
 
 
 _Steps: TypeAlias = Generator[Any, Any, Any]
-"""Steps that yield the result of each I/O call, or an awaitable of it, and are sent the result."""
+"""A generator that yields the result of each I/O call, or an awaitable of it, and receives the result."""
 
 
 def _run(steps: _Steps) -> Any:
@@ -248,7 +249,7 @@ async def _run_async(steps: _Steps) -> Any:
 
 
 class _BaseTransport:
-    """Send through the user's own HTTP client, with its proxies, certificates and connections."""
+    """Send requests through the user's own HTTP client, with its proxies, certificates and connections."""
 
     _read: Callable[[Any], Any]
     _raw_chunks: Callable[[Any], Any]
@@ -281,7 +282,7 @@ class _BaseTransport:
             response = retried
 
     def _send_first(self, exchange: OpenAIExchange) -> _Steps:
-        """Send the first request, with a generated prompt if the chat template cannot be used."""
+        """Send the first request. If the chat template cannot be used, send it with a generated prompt."""
         if exchange.request is None:
             return (yield self._client.send(exchange.http_request, stream=True))
         try:
@@ -291,7 +292,7 @@ class _BaseTransport:
             return None if body is None else (yield from self._send(exchange, body))
 
     def _retry(self, exchange: OpenAIExchange, body: JsonObject) -> _Steps:
-        """Send a retry; the result is an error response if the chat template cannot be used."""
+        """Send a retry. Returns an error response if the chat template cannot be used."""
         try:
             return (yield from self._send(exchange, body))
         except TemplatePromptError as error:
@@ -352,7 +353,7 @@ class _Transport(_BaseTransport):
         self.close()
 
     def close(self) -> None:
-        """Do nothing: the wrapped client owns the connections."""
+        """Do nothing, because the original client owns the connections."""
 
 
 class _AsyncTransport(_BaseTransport):
@@ -395,7 +396,7 @@ class _AsyncTransport(_BaseTransport):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Do nothing: the wrapped client owns the connections."""
+        """Do nothing, because the original client owns the connections."""
 
 
 def _json(content: bytes) -> Json:

@@ -1,4 +1,4 @@
-"""Compare the calls of a response with expected ones, and show a readable diff."""
+"""Compare the calls of a response with the expected calls, and show a readable diff."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 ExpectedCalls: TypeAlias = "str | tuple[str, Mapping[str, Any] | str]"
-"""A call by name with any arguments, or by name and arguments; a custom tool has a text. A value may be
-``unittest.mock.ANY`` or any other object that compares equal."""
+"""An expected call: a name, which allows any arguments, or a name and its arguments. A custom tool has text as its
+arguments. A value may be ``unittest.mock.ANY`` or any other object that compares equal."""
 MAX_SHOWN_TEXT = 300
-"""Maximum length of the text shown for a response without calls."""
+"""Maximum length of the text that is shown for a response without calls."""
 _Call: TypeAlias = "tuple[str, Any]"
-"""Name and arguments; ``...`` for any arguments."""
+"""Name and arguments of a call. ``...`` allows any arguments."""
 
 
 def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: bool = False) -> None:
     """Raise AssertionError unless ``answer`` makes exactly the ``expected`` calls, in order.
 
     ``answer``: a completion, a message or a response of the openai SDK, one of these as a dict, a `Turn`, or a list of
-    calls. ``partial``: calls may have more arguments than expected. Raises TypeError for other answers.
+    calls. ``partial``: calls may have more arguments than expected. Raises TypeError for any other answer.
     """
     __tracebackhide__ = True
     expected_calls: list[_Call] = [(item, ...) if isinstance(item, str) else (item[0], item[1]) for item in expected]
@@ -37,7 +37,7 @@ def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: boo
 
 
 def _normalize_pair(actual: _Call, expected: _Call, partial: bool) -> tuple[_Call, _Call]:
-    """Normalize a pair of calls for the diff: equal arguments get the same value and order."""
+    """Normalize a pair of calls for the diff, so that equal arguments get equal values and the same order."""
     name, arguments = actual
     if name != expected[0]:
         return actual, expected

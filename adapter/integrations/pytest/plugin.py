@@ -1,7 +1,7 @@
 """The pytest plugin: fixtures that replay a recording in place of a model, or record a new one.
 
-pytest loads this module in every run with the package installed. So it has only the code that a run without these
-fixtures needs; everything else is imported when a test uses one.
+pytest loads this module in every run if the package is installed. So the module contains only the code that is needed
+without these fixtures. Everything else is imported when a test uses a fixture.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def _run(request: pytest.FixtureRequest) -> int:
-    """Index of the recorded answer that the test runs on."""
+    """Index of the recorded answer that the test uses."""
     return int(getattr(request, "param", 0))
 
 
@@ -88,11 +88,11 @@ class _Replays:
         self._folders = folders
         self._url: str | None = request.config.getoption(OPTION)
         self._new_recordings: dict[Path, Path] = {}
-        """Temporary file of each new recording until the test ends."""
+        """Maps each new recording to its temporary file, until the test ends."""
 
     def client(self, kind: type[Client], file: str | Path, *, in_order: bool = False, **options: Any) -> Client:
-        """Create a client. ``file``: relative to pytest's root folder. ``in_order``: each request gets the next answer,
-        regardless of its content. ``options``: those of `adapter.wrap`, for recording."""
+        """Create a client. ``file``: path relative to pytest's root folder. ``in_order``: give each request the next
+        answer, regardless of its content. ``options``: options of `adapter.wrap`, for recording."""
         from adapter.core.errors import UsageError
 
         try:
@@ -126,7 +126,7 @@ class _Replays:
         return renamed_model_client(client, model) if model else client
 
     def save_recordings(self) -> None:
-        """Save new recordings to their files."""
+        """Save new recordings under their final names."""
         from adapter.integrations.pytest.recording_files import replace_conversation
 
         for file, recorded in self._new_recordings.items():

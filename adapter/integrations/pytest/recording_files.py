@@ -10,8 +10,10 @@ from adapter.protocols.recorded_exchange import RecordedExchange, holds_exchange
 
 
 def load_exchanges(file: Path, conversation: str) -> tuple[list[RecordedExchange], bool]:
-    """Return the exchanges of ``conversation`` and True, or all and False if it has none. Raises UsageError if the file
-    is not a recording."""
+    """Return the exchanges of ``conversation`` and True. If the file has none of them, return all exchanges and False.
+
+    Raises UsageError if the file is not a recording.
+    """
     exchanges = _read(file)
     own_exchanges = [exchange for exchange in exchanges if exchange.conversation == conversation]
     return (own_exchanges, True) if own_exchanges else (exchanges, False)

@@ -1,4 +1,4 @@
-"""OpenAI clients for tests: one that replays a recording, and one that replaces the model name."""
+"""OpenAI clients for tests: a client that replays a recording, and a client that replaces the model name."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _REPLAY_OPTIONS = TranslationOptions(
     constraints=ConstraintSettings(mode="off"),
     retry_policy=RetryPolicy(on=frozenset()),
 )
-"""Options without retries and prompt features, because responses are recorded."""
+"""Options without retries and prompt features, because the responses are recorded."""
 
 
 def replay_client(
     recorded: ReplayModel, kind: type[Client], fail: Callable[[str], Any], *, stream_arguments: bool
 ) -> Client:
-    """Create a client that replays ``recorded``; ``fail`` is called with a message if it has no answer, and must raise.
+    """Create a client that replays ``recorded``. The recorded texts are parsed by the current version.
 
-    The recorded texts are parsed by the current version.
+    ``fail``: called with a message if there is no answer to a request; must raise an exception.
     """
     options, store = replace(_REPLAY_OPTIONS, stream_arguments=stream_arguments), ResponseStore()
     client = kind(base_url="http://recorded/v1", api_key="none", max_retries=0)
@@ -113,7 +113,7 @@ def _streamed_response(
 
 
 def renamed_model_client(client: Client, model: str) -> Client:
-    """Copy ``client`` so that all its requests name ``model``."""
+    """Return a copy of ``client`` whose requests all use ``model``."""
     http, inner = http_library_of(client._client), client._client
 
     def rename_model(http_request: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Match requests to the answers of a recording, and describe the differences if none matches."""
+"""Match requests to the answers of a recording. If no answer matches, describe the differences."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from adapter.core.text.redaction import Redactor
 from adapter.protocols.recorded_exchange import RecordedExchange
 
 MAX_SHOWN = 40
-"""Maximum number of lines of a difference."""
+"""Maximum number of lines of a difference that are shown."""
 
 
 class NotRecordedError(UsageError):
-    """A recording has no answer to a request."""
+    """The recording has no answer to a request."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,16 @@ class RequestFingerprint:
 
     @property
     def starts_conversation(self) -> bool:
-        """True if the request has no earlier answer."""
+        """True if the request contains no earlier answer."""
         return not any(isinstance(item, dict) and item.get("role") == "assistant" for item in self.messages)
 
 
 class ReplayModel:
-    """Replay the answers of ``exchanges``, each once: to an equal request, or ``in_order``.
+    """Replay the answers of ``exchanges``, each of them once: to an equal request, or ``in_order``.
 
-    ``name``: the file's name. ``secrets``: redacts requests as a recording would. ``run``: index of the answer to the
-    first request, or of the conversation if ``in_order``, for a test that runs on several answers. Thread-safe. Raises
-    NotRecordedError if there are too few conversations.
+    ``name``: name of the file, for messages. ``secrets``: redacts requests like a recording. ``run``: for a test that
+    runs on several answers, the index of the answer to the first request, or of the conversation if ``in_order``.
+    Thread-safe. Raises NotRecordedError if there are too few conversations.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ReplayModel:
             self._remaining = self._remaining[starts[run] :]
 
     def answer(self, messages: Json, tools: Iterable[JsonObject]) -> RecordedExchange:
-        """Return the answer to a request. Raises NotRecordedError with the differences to the nearest request."""
+        """Return the answer to a request. Raises NotRecordedError with the differences from the nearest request."""
         fingerprint = RequestFingerprint.from_request(self._secrets.redact(messages), tools)
         with self._lock:
             candidates = [
@@ -106,7 +106,7 @@ def _messages(exchange: RecordedExchange) -> Json:
 
 
 def _normalize_message(message: Json) -> Json:
-    """Drop empty fields and ids, which change every time, and decode arguments."""
+    """Drop empty fields and ids, which change every time, and decode the arguments of calls."""
     if not isinstance(message, dict):
         return message
     fields = {key: value for key, value in message.items() if value is not None and key not in ("id", "tool_call_id")}
@@ -126,7 +126,7 @@ def _normalize_call(call: Json) -> Json:
 
 
 def _rank_similarity(one: RequestFingerprint, other: RequestFingerprint) -> tuple[int, float]:
-    """Return the number of equal messages at the start, and the similarity of the next ones."""
+    """Return the number of equal messages at the start, and the similarity of the next message."""
     from rapidfuzz.fuzz import ratio
 
     same = _common_prefix_length(one.messages, other.messages)
@@ -150,6 +150,6 @@ def _difference(recorded: RequestFingerprint, fingerprint: RequestFingerprint) -
 
 
 def _lines(fingerprint: RequestFingerprint, first: int) -> list[str]:
-    """Render the tools, and the messages from ``first`` on."""
+    """Return lines that show the tools, and the messages from index ``first`` on."""
     texts = [json.dumps(item, ensure_ascii=False, indent=2, default=str) for item in fingerprint.messages[first:]]
     return [f"tools: {', '.join(fingerprint.tools) or 'none'}", *(line for text in texts for line in text.split("\n"))]
