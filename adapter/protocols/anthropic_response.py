@@ -1,7 +1,6 @@
-"""Translate a chat completion to an Anthropic message: a list of blocks, which a stream opens, fills and closes in
-turn.
+"""Translate a chat completion to an Anthropic message, whose content is a list of blocks.
 
-Source: https://docs.anthropic.com/en/api/messages-streaming.
+A stream opens, fills and closes the blocks in turn. Source: https://docs.anthropic.com/en/api/messages-streaming.
 """
 
 from __future__ import annotations

@@ -15,8 +15,10 @@ from adapter.protocols.openai_errors import objects_in
 
 
 def available_tools(definitions: Json, messages: list[Json]) -> list[JsonObject]:
-    """Return all tools except deferred tools that no message references. If Anthropic's servers would search for
-    deferred tools, return all."""
+    """Return the tools that may be called after ``messages``.
+
+    Deferred tools are included only if a message references them, or if Anthropic's servers would search for them.
+    """
     tools = list(objects_in(definitions, "tools"))
     defined: dict[str, JsonObject] = {}
     is_searched = any(str(tool.get("type")).startswith("tool_search_tool_") for tool in tools)

@@ -37,8 +37,7 @@ class Ground(Protocol):
 def ground_conversation(
     tools: ToolSet, messages: Sequence[Mapping[str, Json]], ground: Ground | None = None
 ) -> Choices:
-    """Return the candidates for the arguments of a client's tools: values from ``ground``, otherwise from the
-    conversation.
+    """Return the candidates for the arguments of a client's tools, from ``ground`` or else from the conversation.
 
     Tools that delete, move, overwrite or execute get only values from the conversation, even if ``ground`` returns
     others.
