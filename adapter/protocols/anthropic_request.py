@@ -29,7 +29,7 @@ FIELDS = field_table(
         "refused": "thread",
     }
 )
-"""How each request field is handled. Fields that are not listed are dropped."""
+"""Handling of each request field. Fields that are not listed are dropped."""
 
 _PASSED = [name for name, handling in FIELDS.items() if handling == "passed"]
 

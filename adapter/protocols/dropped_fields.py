@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from adapter.core.events import JsonObject
 
 FieldHandling: TypeAlias = Literal["taken", "mapped", "passed", "left out", "refused"]
-"""How a request field is handled. taken: this server uses it. mapped: it is renamed or converted for the model server.
+"""Handling of a request field. taken: this server uses it. mapped: it is renamed or converted for the model server.
 passed: it is forwarded unchanged. left out: it is dropped. refused: the request fails."""
 
 HEADER = "adapter-left-out"
@@ -40,7 +40,7 @@ def unknown_fields(body: JsonObject, fields: Mapping[str, FieldHandling]) -> lis
 
 
 def as_header(dropped: Iterable[str]) -> str:
-    """Return the header value that lists the dropped fields; "" if there are none."""
+    """Return the header value that lists the dropped fields; "" if the list is empty."""
     names = list(dict.fromkeys(header_safe(each) for each in dropped))
     more = f", and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     return ", ".join(names[:MAX_NAMED]) + more

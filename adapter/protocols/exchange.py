@@ -85,7 +85,7 @@ class _Exchange(Generic[Answer]):
         return self._as_body(self._request.body)
 
     def cancel(self, why: str = "") -> None:
-        """Stop the answer because the client disconnected or needs no more of it. ``why``: why there is no answer."""
+        """Stop the answer: the client disconnected or needs no more of it. ``why``: the reason for a missing answer."""
         self._answer.cancel(why)
 
 

@@ -123,7 +123,7 @@ def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
 
 
 def asked_again_header(completion: JsonObject) -> dict[str, str]:
-    """Return the header that lists the guardrails of a retried completion; empty if there were no retries."""
+    """Return the header that lists the guardrails of a retried completion; empty without retries."""
     extension = completion.get(EXTENSION)
     guardrails = extension.get("asked_again") if isinstance(extension, dict) else None
     return {ASKED_AGAIN: ",".join(guardrails)} if guardrails else {}

@@ -146,7 +146,7 @@ class HeldAnswer:
             }
 
     def close(self, why: str = "") -> None:
-        """Report the exchange to its observers, unless already done. ``why``: why there is no answer."""
+        """Report the exchange to its observers, unless already done. ``why``: the reason for a missing answer."""
         if not self._is_observed or self._is_closed:
             return
         self._is_closed = True

@@ -47,7 +47,7 @@ FIELDS = field_table(
         "left out": "keep_alive logprobs top_logprobs truncate shift",
     }
 )
-"""How each field of ``/api/chat`` is handled if the model server is not Ollama. Fields that are not listed are
+"""Handling of each field of ``/api/chat`` if the model server is not Ollama. Fields that are not listed are
 dropped."""
 
 GENERATE_FIELDS: Mapping[str, FieldHandling] = {
@@ -60,12 +60,12 @@ GENERATE_FIELDS: Mapping[str, FieldHandling] = {
         }
     ),
 }
-"""How each field of ``/api/generate`` is handled."""
+"""Handling of each field of ``/api/generate``."""
 
 EMBED_FIELDS = field_table(
     {"passed": "model input dimensions", "mapped": "prompt", "left out": "truncate options keep_alive"}
 )
-"""How each field of ``/api/embed`` and ``/api/embeddings`` is handled."""
+"""Handling of each field of ``/api/embed`` and ``/api/embeddings``."""
 
 NATIVE = ("options", "format", "keep_alive", "think", "logprobs", "top_logprobs", "truncate", "shift")
 """Fields that are forwarded only if the model server is Ollama."""

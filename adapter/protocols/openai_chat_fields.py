@@ -22,7 +22,7 @@ FIELDS = field_table(
         "taken": f"tool_choice parallel_tool_calls {EXTENSION}",
     }
 )
-"""How each request field is handled. Fields that are not listed are forwarded unchanged."""
+"""Handling of each request field. Fields that are not listed are forwarded unchanged."""
 
 _OURS = {name for name, handling in FIELDS.items() if handling == "taken"} | {"tools", MARKS}
 """Fields that are not forwarded to the model server."""

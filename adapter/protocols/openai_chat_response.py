@@ -40,7 +40,7 @@ class _Completion:
         return None
 
     def cancel(self, why: str = "") -> None:
-        """Stop the answer because the client disconnected or needs no more of it. ``why``: why there is no answer."""
+        """Stop the answer: the client disconnected or needs no more of it. ``why``: the reason for a missing answer."""
         for choice in self._choices.values():
             choice.cancel()
         if not self._choices:
@@ -242,7 +242,7 @@ class BufferedCompletion(_Completion):
         return {**completion, **{key: value for each in notices for key, value in each.items()}, "choices": choices}
 
     def use_previous(self) -> JsonObject | None:
-        """Return the rejected completion after the server rejected the follow-up; None if there was no follow-up."""
+        """Return the rejected completion after the server rejected the follow-up; None without a follow-up."""
         choices = []
         for choice, given in zip(self._choices.values(), self._last.get("choices") or (), strict=False):
             if (deltas := choice.use_previous()) is None:

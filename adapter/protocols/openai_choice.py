@@ -319,7 +319,7 @@ class ChoiceStream:
         return {EXTENSION: {"asked_again": list(guard.asked_again)}} if guard and guard.asked_again else {}
 
     def take_next(self) -> TranslatedRequest | None:
-        """Return the follow-up request and begin its attempt; None if there is no follow-up."""
+        """Return the follow-up request and begin its attempt; None without a follow-up."""
         request, self.follow_up = self.follow_up, None
         if request is not None:
             self._record(None)

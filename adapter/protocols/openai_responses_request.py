@@ -27,7 +27,7 @@ FIELDS = field_table(
         "refused": "prompt",
     }
 )
-"""How each request field is handled. Fields that are not listed are forwarded unchanged."""
+"""Handling of each request field. Fields that are not listed are forwarded unchanged."""
 
 _LEFT_OUT = [name for name, handling in FIELDS.items() if handling == "left out"]
 

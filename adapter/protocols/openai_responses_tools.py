@@ -1,16 +1,16 @@
-"""Convert the tools of OpenAI's responses API to functions, and their calls to its items.
+"""Convert the tools of OpenAI's responses API to functions, and convert calls to its items.
 
 ========================  ====================================================  ===========================
 tool                      function for the model                                item for the client
 ========================  ====================================================  ===========================
-function                  the same                                              function_call
+function                  the same function                                     function_call
 namespace                 ``<namespace>__<name>`` for each of its tools         a call with ``namespace``
-custom                    a function of one text that describes its grammar     custom_tool_call
-shell, local_shell        a function of one command                             shell_call, local_shell_call
-apply_patch               a function of a path, a diff and an operation:        apply_patch_call
+custom                    a function with one string that follows the grammar   custom_tool_call
+shell, local_shell        a function with one command                           shell_call, local_shell_call
+apply_patch               a function with a path, a diff and an operation:      apply_patch_call
                           create_file, update_file or delete_file
 tool_search               a search function if the client searches;             tool_search_call
-                          otherwise none, and deferred tools are described
+                          otherwise, deferred tools are described
 ========================  ====================================================  ===========================
 
 Source: https://platform.openai.com/docs/guides/tools-apply-patch, ``tools-shell``, ``tools-local-shell``,

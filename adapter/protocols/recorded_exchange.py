@@ -6,8 +6,8 @@ r"""Exchanges with a model, recorded as JSON lines: the request, the model's tex
      "tools": [...], "text": "<tool_call>...", "finish_reason": "stop", "calls": [{"name": ..., "arguments": ...}],
      "first_s": 0.8, "duration_s": 2.1, "prompt_tokens": 912, "written_tokens": 45}
 
-Written by `adapter serve --record` and ``wrap(client, record=...)``, explained by `adapter parse --exchange`, and
-parsed again by `adapter replay`.
+`adapter serve --record` and ``wrap(client, record=...)`` write exchanges. `adapter parse --exchange` explains an
+exchange, and `adapter replay` parses it again.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ExchangeListener(Protocol):
     """Observes an answer while it is received.
 
     `take` gets the answer's events, including reasoning that the server separated from the text; such events have an
-    empty ``raw``. `end` is called after the answer. Its ``exchange`` is None if there was no answer, and ``why`` gives
+    empty ``raw``. `end` is called after the answer. Its ``exchange`` is None without an answer, and ``why`` gives
     the reason.
     """
 

@@ -1,6 +1,6 @@
-"""Send a request with a prompt rendered by the model's chat template, in steps without I/O.
+"""Send a request with a prompt that the model's chat template renders, in steps without I/O.
 
-``own_prompt`` in a translated request selects the way::
+``own_prompt`` in a translated request selects one of these transports::
 
     llama.cpp   /apply-template with the tools, then /completion          (recorded from b11549)
     ollama      /api/chat with _debug_render_only, then /api/generate raw (seen in 0.32 and 0.33)
@@ -8,7 +8,7 @@
                 (since 0.10; not with --exclude-tools-when-tool-choice-none)
     template    the user's template, rendered here, then a text completion
 
-Each returns the model's raw text, which is parsed by this library.
+Each transport returns the model's raw text, which this library parses.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Way: TypeAlias = Literal["llama.cpp", "vllm", "ollama", "template"]
 MARKS = "own_prompt"
 
 PROMPT_MODES = ("auto", "own", "words")
-"""How tools are described. own: the model's chat template; if it cannot be used, the request fails. words: a text
+"""Ways to describe tools. own: the model's chat template; if it cannot be used, the request fails. words: a text
 prompt. auto: the chat template if possible, otherwise a text prompt."""
 
 

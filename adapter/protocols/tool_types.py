@@ -156,13 +156,13 @@ def _as_function_call(call: Json) -> Json:
 
 
 def text_argument(arguments: str, name: str) -> str:
-    """Return the string argument ``name`` of a call; if there is none, return all arguments as JSON."""
+    """Return the string argument ``name`` of a call; if it is missing, return all arguments as JSON."""
     text = read_object(arguments).get(name)
     return text if isinstance(text, str) else arguments
 
 
 def read_object(arguments: str) -> JsonObject:
-    """Return the JSON object in ``arguments``; an empty object if there is none."""
+    """Return the JSON object in ``arguments``; an empty object for any other value."""
     try:
         value = json.loads(arguments)
     except ValueError:

@@ -20,7 +20,7 @@ class Usage:
 
 
 def parse_usage(chunk: JsonObject) -> Usage | None:
-    """Return the token usage in a stream event or a completion; None if there is none."""
+    """Return the token usage in a stream event or a completion; None if the usage is missing."""
     usage, timings = chunk.get("usage"), chunk.get("timings")  # llama.cpp always sends timings
     if isinstance(timings, dict) and (read := _count(timings.get("prompt_n"))) is not None:
         reused = _count(timings.get("cache_n"))

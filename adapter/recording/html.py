@@ -16,7 +16,7 @@ from adapter.core import package_data
 
 
 class Bar(NamedTuple):
-    """A row of a report's chart. ``shares``: the length and style class of each bar; bars are drawn over one
+    """A row of a report's chart. ``shares``: the style class and length of each bar; bars are drawn over one another."""
     another."""
 
     name: str

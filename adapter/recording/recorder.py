@@ -30,7 +30,7 @@ from adapter.workspace.paths.name_rules import check_path
 MAX_FILES = 500
 """Maximum number of files in a recorded workspace."""
 MAX_BYTES = 1_000_000
-"""Maximum total size of a recorded workspace, in bytes. A larger workspace must be reduced to a smaller copy."""
+"""Maximum total size of a recorded workspace, in bytes. Record a larger one in a smaller copy."""
 
 
 def snapshot(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> dict[str, StoredFile]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """The result of replaying one recording. ``difference``: the first difference; "" if there is none."""
+    """The result of replaying one recording. ``difference``: the first difference; "" if everything was equal."""
 
     name: str
     turns: int

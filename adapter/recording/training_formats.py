@@ -4,7 +4,7 @@
 
     openai    {"messages": [..., {"role": "assistant", ..., "weight": 1}], "tools": [...]}
     sharegpt  {"conversations": [{"from": "human", "value": ...}, ..., {"from": "gpt", ...}], "tools": "[...]"}
-    text      {"text": ..., "spans": [[start, end]]}            the characters that count for the loss
+    text      {"text": ..., "spans": [[start, end]]}            the characters that the loss includes
 
 Only the last response of a sample is trained: earlier ones have ``weight`` 0, as in OpenAI's fine-tuning, or are
 outside of the spans. In ShareGPT, calls and results are ``function_call`` and ``observation``, as in LLaMA-Factory.

@@ -110,7 +110,7 @@ def failing_filter(sample: TrainingSample, filters: Iterable[str]) -> str:
 
 
 def samples_of_exchanges(exchanges: Iterable[RecordedExchange]) -> Iterator[TrainingSample | str]:
-    """Yield a sample for each exchange, or the reason if there is no sample."""
+    """Yield a sample for each exchange, or the reason for a missing sample."""
     for exchange in exchanges:
         messages = exchange.sent.get("messages")
         if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
@@ -127,7 +127,7 @@ def samples_of_exchanges(exchanges: Iterable[RecordedExchange]) -> Iterator[Trai
 
 
 def samples_of_transcript(transcript: Transcript) -> Iterator[TrainingSample | str]:
-    """Yield a sample for each response, or the reason if there is no sample."""
+    """Yield a sample for each response, or the reason for a missing sample."""
     header = transcript.header
     try:
         offered = dialect_of(header).tools

@@ -4,15 +4,15 @@
 
     {"kind": "header", "version": 1, "time": ..., "task": ..., "system": ..., "dialect": ..., "files": {...}, ...}
     {"kind": "request", "number": 1, "messages": [...], "at_s": 0.2}
-    {"kind": "chunk", "text": "<tool", ...}             as received, with its exact boundaries
+    {"kind": "chunk", "text": "<tool", ...}             as received, with the exact boundaries
     {"kind": "call", "name": ..., "arguments": ..., "fixes": [...]} | {"kind": "invalid", ...}
     {"kind": "inner", "name": ..., "arguments": ..., "content": ...}      inside a batch or code
     {"kind": "result", "call_id": ..., "ok": true, "content": ...}
     {"kind": "end", "reason": "answered", "content": ..., "workspace": "sha256:..."}
-    {"kind": "told", "text": ...} {"kind": "said", "text": ...}           a chat continues: a note, and a user message
+    {"kind": "told", "text": ...} {"kind": "said", "text": ...}           the chat continues with a note and a message
 
-The header holds the initial workspace, so that a transcript can be replayed anywhere, offline; that of a chat holds
-none. Lines are written immediately: a crash loses nothing that was recorded before.
+The header contains the initial files of the workspace, so that a transcript can be replayed anywhere, offline. The
+header of a chat does not contain files. Each line is written immediately, so that a crash loses no earlier line.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class RequestLine(_Line):
     kept: int = 0
     """Number of leading messages that are equal in the previous request. They are not repeated in this line."""
     at_s: float | None = None
-    """Seconds since the conversation began; None if there is no clock, as in a replay."""
+    """Seconds since the conversation began; None without a clock, as in a replay."""
 
 
 class ChunkLine(_Line):
@@ -375,7 +375,7 @@ class TranscriptWriter:
         self._line(EndLine(reason=done.reason, content=done.content, workspace=workspace_hash))
 
     def _release(self, *, is_end: bool) -> None:
-        """Write the buffered chunks that later text cannot change. ``is_end``: there is no later text."""
+        """Write the buffered chunks that later text cannot change. ``is_end``: no text follows."""
         texts, reasonings = [line.text for line in self._buffered], [line.reasoning for line in self._buffered]
         count = len(self._buffered)
         if self.secrets is not None:

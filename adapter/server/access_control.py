@@ -97,7 +97,7 @@ class AccessControl:
 
 
 def key_of(headers: Headers) -> str:
-    """Return the API key in the headers; "" if there is none."""
+    """Return the API key in the headers; "" if it is missing."""
     bearer = headers.get("authorization", "").removeprefix("Bearer ")
     return next((headers[name] for name in _KEYS if headers.get(name)), bearer)
 

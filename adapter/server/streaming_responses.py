@@ -58,7 +58,7 @@ class ProxiedResponse:
             self.on_disconnect()
 
     def on_disconnect(self, why: str = "") -> None:
-        """Finish the exchange after the response. ``why``: why there is no answer."""
+        """Finish the exchange after the response. ``why``: the reason for a missing answer."""
 
     async def run(self, send: Send) -> None:
         try:
@@ -224,7 +224,7 @@ class _Translated(ProxiedResponse):
         return await self._upstream.ask(self._path, body)
 
     async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
-        """Read the model server's response. Return the body of the next request, or None if there is none."""
+        """Read the model server's response. Return the body of the next request; None after the last one."""
         raise NotImplementedError
 
     async def deliver(self, send: Send, answer: Any) -> None:
@@ -232,7 +232,7 @@ class _Translated(ProxiedResponse):
         raise NotImplementedError
 
     async def _uses_previous(self, send: Send) -> bool:
-        """Send the previous answer if the server rejected a follow-up. Return False if there was no follow-up."""
+        """Send the previous answer if the server rejected a follow-up. Return False without a follow-up."""
         if (previous := self._exchange.give_up()) is None:
             return False
         await self.deliver(send, previous)

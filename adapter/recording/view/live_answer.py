@@ -103,7 +103,7 @@ class LiveAnswer:
 
     @property
     def title(self) -> str:
-        """The start of the content; if there is none, the first call."""
+        """The start of the content, or the first call if the content is empty."""
         if self._content.strip():
             return self._content
         if self._first_call is not None:

@@ -51,7 +51,7 @@ class _LiveEntry:
     """An exchange in the feed.
 
     ``record``: the request, and also the response once ``is_over`` is True. It is compressed soon after that.
-    ``failure``: why there is no response.
+    ``failure``: the reason for a missing response.
     """
 
     number: int

@@ -10,7 +10,7 @@
                     "readings": [{"name", "spans": [{"kind", "text", "call", "fixes", "error", "rejected"}]}],
                     "results": [{"name", "ok", "text", "diffs"}]}]}
 
-A part (a message, a tool's definition) of several exchanges is stored once. Hidden characters are escaped
+A part (a message or a tool definition) that several exchanges use is stored once. Hidden characters are escaped
 (`adapter.core.text.display_escaping`).
 """
 
