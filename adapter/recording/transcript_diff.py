@@ -37,7 +37,8 @@ def first_difference(expected: Transcript, got: Transcript) -> str:
 def _comparable_lines(lines: Sequence[Line], is_redacted: bool) -> list[dict[str, Json]]:
     """Return the lines to compare, without chunks, nested calls and times.
 
-    Call ids are replaced by numbers if the transcript is redacted. Consecutive approvals are sorted, because calls of a batch run at the same time.
+    Call ids are replaced by numbers if the transcript is redacted. Consecutive approvals are sorted, because calls of a
+    batch run at the same time.
     """
     compared: list[Line] = []
     compared_lines = (line for line in lines if not isinstance(line, ChunkLine | NestedCallLine))
