@@ -27,7 +27,7 @@ ERROR_TYPES = {
 
 
 class AnthropicWriter:
-    """Encodes chunks as Anthropic's events."""
+    """Encodes chunks as events of Anthropic's stream."""
 
     content_type = "text/event-stream; charset=utf-8"
 

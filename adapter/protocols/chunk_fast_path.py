@@ -28,7 +28,7 @@ class ChunkTemplate:
         if not (event.startswith(self.before) and event.endswith(self.after)):
             return None
         try:
-            # The part between is a whole literal; otherwise the event would end within one.
+            # The bytes in between are one complete literal; otherwise the event would end inside a literal.
             text = read_json(event[len(self.before) : len(event) - len(self.after)])
         except ValueError:
             return None

@@ -16,10 +16,10 @@ HEADER = "adapter-left-out"
 """Response header that lists the dropped fields."""
 
 MAX_NAMED = 20
-"""Maximum number of names in the header."""
+"""Maximum number of field names in the header."""
 
 MAX_NAME = 60
-"""Maximum length of a name, in characters."""
+"""Maximum length of a field name in the header, in characters."""
 
 _UNSAFE = re.compile(r"[^\w .:/*()-]", re.ASCII)
 

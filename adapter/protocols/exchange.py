@@ -111,7 +111,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         self.writer = writer or OpenAIWriter()
         self._as_chunk = as_chunk or as_chat
         self._template: ChunkTemplate | None = None
-        self._affixes = (b"", b"")  # of the text in the client's events
+        self._affixes = (b"", b"")  # bytes before and after the text in the client's events
         self._misses = 0  # consecutive events without a common template
         self._has_failed = False
         self._size = 0
@@ -196,7 +196,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
     def _write(self, chunks: list[JsonObject]) -> bytes:
         if not chunks:
             return b""
-        self._has_failed = self._has_failed or is_error(chunks[-1])  # nothing follows an error
+        self._has_failed = self._has_failed or is_error(chunks[-1])  # an error is the last event
         return self.writer.write(chunks)
 
 

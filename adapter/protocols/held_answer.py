@@ -38,7 +38,7 @@ class HeldAnswer:
         self.request, self.retry = request, retry
         self.parser: Parser | ReplyParser | None = None
         self.holds_text = False
-        self.reasoned = StringBuilder()  # by the parser
+        self.reasoned = StringBuilder()  # reasoning that the parser found
         self.call_keys: set[str] = set()
         self.has_repeated_call = False
         self.guardrail = ""
@@ -107,7 +107,7 @@ class HeldAnswer:
         self._held.append(text)
 
     def release(self) -> str:
-        """Return the text held so far, and stop holding text."""
+        """Return the text that was held back, and stop holding text back."""
         held, self._held = "".join(self._held), []
         self.holds_text = False
         return held

@@ -17,10 +17,10 @@ class LogprobAligner:
     characters."""
 
     def __init__(self) -> None:
-        self._tokens: deque[tuple[int, int, JsonObject]] = deque()  # begin, end, entry
+        self._tokens: deque[tuple[int, int, JsonObject]] = deque()  # start, end and the server's entry
         self._added = 0
         self._read = 0
-        self._shown_from: int | None = None  # start of the unbroken content up to here
+        self._shown_from: int | None = None  # start of the current run of content
 
     def add(self, text: str, logprobs: Json) -> None:
         """Add text with its logprobs in OpenAI's format. Tokens that do not match ``text`` are ignored."""

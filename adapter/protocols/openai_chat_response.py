@@ -99,7 +99,7 @@ class StreamedCompletion(_Completion):
             self._take_head(chunk)
         self._count(chunk)
         choices = chunk.get("choices")
-        if not choices:  # the usage, at the end
+        if not choices:  # the usage at the end of the stream
             request = self._request
             is_ours = request.observation.counts_tokens and not request.client.wants_usage and "usage" in chunk
             return [] if is_ours else [{**chunk, **self._head, "choices": []}]
@@ -116,7 +116,7 @@ class StreamedCompletion(_Completion):
             chunks += self._chunks(choice, deltas, chunk)
             if choice.error:
                 return chunks
-        if chunk.get("prompt_progress"):  # from llama.cpp, before anything else
+        if chunk.get("prompt_progress"):  # from llama.cpp while it reads the prompt
             chunks = chunks or [{**self._head, "choices": []}]
             chunks[0]["prompt_progress"] = chunk["prompt_progress"]
         if chunks and chunk.get("usage"):  # vLLM includes it in every chunk on request

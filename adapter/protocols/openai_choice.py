@@ -75,7 +75,7 @@ class ChoiceStream:
         self._size = 0
         self._content, self._verbatim = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
         self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn)
-        self._may_remember = True  # one attempt, and no call with control tokens
+        self._may_remember = True  # False after a retry, or a call with control tokens
         self._withheld: tuple[str, list[Event], str | None] | None = None  # the rest of a rejected answer
         self._space = ("", -1)  # the last whitespace and its position
         self._rejected_end = -1  # position after text that looked like a call
@@ -85,7 +85,7 @@ class ChoiceStream:
     def _begin(self, attempt: HeldAnswer) -> None:
         self.attempt, self._request = attempt, attempt.request
         self._calls_before = len(self._calls.whole)
-        self._has_text = self._content.size > 0  # from an earlier attempt
+        self._has_text = self._content.size > 0  # text of an earlier attempt
         guard = self._request.follow_up.guard
         attempt.holds_text = guard is not None and (self._has_text or guard.holds_text)
 
@@ -196,7 +196,7 @@ class ChoiceStream:
                 self.was_reasoning = self._content.size
             case ReasoningReclassified():
                 self.was_content = True
-                return self._text(str(self.attempt.reasoned))  # a stream has it twice, but at least an answer
+                return self._text(str(self.attempt.reasoned))  # streamed twice, but otherwise the answer would be empty
             case ToolCallDelta():
                 return self._fragment(event)
             case ToolCall() | InvalidToolCall() if self._has_ended(rest):
@@ -231,9 +231,9 @@ class ChoiceStream:
         return [{"content": text}] if text else []
 
     def _release(self, finish_reason: str | None = None) -> list[JsonObject | str]:
-        """Return the held text.
+        """Return the deltas for the text that was held back.
 
-        If the client has text of an earlier attempt, it gets only the new part of the held text, and only at the end.
+        If the client has text of an earlier attempt, it gets only the new part of the text, and only at the end.
         """
         if not self.attempt.holds_text:
             return []
@@ -397,7 +397,7 @@ class ChoiceStream:
 
     def _remember(self) -> None:
         content, verbatim = str(self._content)[self.was_reasoning if self._is_whole else 0 :], self._verbatim.text()
-        is_one_of_several = bool(self._calls.whole) and not self._request.client.parallel  # the others were dropped
+        is_one_of_several = bool(self._calls.whole) and not self._request.client.parallel  # later calls were dropped
         if self._request.is_native or is_one_of_several or not self._may_remember:
             return
         if verbatim != content and (content or self._calls.whole):

@@ -1,4 +1,4 @@
-"""Errors in OpenAI's shape: ``{"error": {"message", "type", "param", "code"}}``."""
+"""Errors in OpenAI's format: ``{"error": {"message", "type", "param", "code"}}``."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def error_object(message: str, kind: str, param: str | None = None, code: str | 
 
 
 def refusal(error: RequestError) -> JsonObject:
-    """Return the body of the response for an invalid request."""
+    """Return the response body for an invalid request."""
     kind = {401: "authentication_error", 403: "permission_error"}.get(error.status, "invalid_request_error")
     return error_object(str(error), kind, error.param, error.code)
 

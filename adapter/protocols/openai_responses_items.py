@@ -62,7 +62,7 @@ def _messages(items: list[JsonObject], dropped: list[str]) -> Iterator[JsonObjec
             case "message":
                 yield {"role": item.get("role"), "content": _content(item.get("content"), path)}
             case "tool_search_call" | "tool_search_output" if not item.get("call_id"):
-                dropped.append(f"item {kind}")  # OpenAI's server searched; its results are among the tools
+                dropped.append(f"item {kind}")  # OpenAI's server searched, and added the results to the tools
             case _ if kind in CALLS:
                 yield _calling(item.get("call_id"), call_from_item(item))
             case _ if kind in RESULTS:

@@ -103,7 +103,7 @@ class ResponsesWriter:
         self._id = ""
         self._text: list[str] = []
         self._call: JsonObject = {}
-        self._tool = ResponsesTool("function", "")  # of the open call
+        self._tool = ResponsesTool("function", "")  # tool of the open call
         self._has_begun = False
         self._reason: str | None = None
         self.response: JsonObject = {}

@@ -122,7 +122,9 @@ def _convert(
             case "namespace" if namespace is None:
                 yield from _convert(objects_in(tool.get("tools"), f"{path}.tools"), name, dropped, f"{path}.tools")
             case "function":
-                about = require_type(dict, tool.get("function") or tool, path)  # some clients nest it, as chats do
+                about = require_type(
+                    dict, tool.get("function") or tool, path
+                )  # some clients nest the function, as in chat requests
                 function = {key: about[key] for key in _FUNCTION if about.get(key) is not None}
                 if namespace is not None:
                     function["name"] = qualified_name(namespace, name)
@@ -235,7 +237,7 @@ def _command_line(words: list[str]) -> str:
 
 
 def result_from_item(item: JsonObject) -> Json:
-    """Return the content of a result item: text or parts."""
+    """Return the content of a result item, which is text or a list of parts."""
     output = item.get("output")
     match item.get("type"):
         case "apply_patch_call_output":

@@ -55,12 +55,12 @@ class RecordedExchange(BaseModel):
     """The call format that the prompt describes. Calls in other formats are also parsed."""
     policy: str
     generation_prompt: str | None = None
-    """See `Parser`."""
+    """The end of the prompt, which the model's text continues; see `Parser`."""
     sent: JsonObject
     messages: tuple[JsonObject, ...] | None = None
     """The client's messages; None if they are equal to the messages in ``sent``."""
     conversation: str = ""
-    """Id of the conversation, if the recorder knows it."""
+    """Id of the conversation; "" if the recorder does not know it."""
     tools: tuple[JsonObject, ...]
     is_restricted: bool = False
     """Only some of the described tools may be called."""

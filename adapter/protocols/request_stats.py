@@ -70,7 +70,7 @@ class RequestStats:
             self._tokens = found.get(True, 0), found.get(False, 0)
 
     def count_retry(self, guardrail: str) -> None:
-        """Count a retry. The tokens of the rejected attempt still count."""
+        """Count a retry. The tokens of the rejected attempt remain in the total."""
         self.asked_again[guardrail or OTHER_RETRY] += 1
         self._before, self._tokens = self.tokens or self._before, None
 

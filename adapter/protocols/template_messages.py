@@ -1,6 +1,6 @@
 """Convert a conversation with tool calls to messages for a chat template, with structured calls and results.
 
-The `TemplateCapabilities` determine how messages are adapted that the template would reject or silently drop. No
+Messages that the template would reject or silently drop are adapted according to its `TemplateCapabilities`. No
 content is lost: unsupported system messages become user messages, messages that must not be consecutive are merged,
 parallel calls are sent one at a time, and results follow the order of their calls. User messages, tool results and the
 arguments of earlier calls are escaped, as in `adapter.protocols.plain_messages`.
@@ -31,7 +31,7 @@ from adapter.tools.tool import Tool, ToolSet
 class TemplateMessages:
     """Messages for a chat template.
 
-    ``written``: the model's own text for each placeholder in the messages. The rendered prompt contains the
+    ``written``: the text that the model wrote, for each placeholder in the messages. The rendered prompt contains the
     placeholders, and they must be replaced there.
     """
 
@@ -52,7 +52,7 @@ def template_messages(
 ) -> TemplateMessages:
     """Return ``messages`` for the chat template. ``closing``: an additional user message at the end.
 
-    Calls in ``memory``, or in a message whose index is in ``written``, become the model's own text if the template
+    Calls in ``memory``, or in a message whose index is in ``written``, are replaced by the text that the model wrote if the template
     inserts text unchanged. ``is_escaped``: the messages are already escaped. Raises RequestError.
     """
     reader = _MessageReader(traits, format, tools, memory or VerbatimCallCache(), written or {}, is_escaped)
@@ -114,8 +114,10 @@ class _MessageReader:
     verbatim: Mapping[int, str]
     is_escaped: bool
     written: dict[str, str] = field(default_factory=dict)
-    order: dict[str, int] = field(default_factory=dict)  # of the calls, by the template's ids
-    _calls: dict[str, tuple[str, str]] = field(default_factory=dict)  # (template's id, name) by client's id
+    order: dict[str, int] = field(default_factory=dict)  # position of each call, by the template's id
+    _calls: dict[str, tuple[str, str]] = field(
+        default_factory=dict
+    )  # the template's id and the name, by the client's id
 
     def read(self, messages: Json) -> Iterator[JsonObject]:
         for index, (path, message, content) in enumerate(read_messages(messages)):

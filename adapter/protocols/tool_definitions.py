@@ -69,7 +69,7 @@ def with_types(schema: JsonObject) -> JsonObject:
 
 
 def checked_schema(schema: JsonObject, path: str) -> JsonObject:
-    """Return a copy of ``schema`` with a valid structure; empty subschemas become ``{}``. Raises RequestError."""
+    """Check the structure of ``schema``, and return a normalized copy. Raises RequestError if the structure is invalid."""
     checked = {key: value for key, value in schema.items() if value is not None or key == "const"}
     for key in SCHEMAS_BY_NAME:
         if key in checked:
@@ -87,7 +87,7 @@ def checked_schema(schema: JsonObject, path: str) -> JsonObject:
                 checked[key] = [_schema(each, f"{path}.{key}") for each in value]
             else:
                 checked[key] = checked_schema(require_type(dict, value, f"{path}.{key}"), f"{path}.{key}")
-    if isinstance(checked.get("required"), bool):  # a property's own flag, before 2013
+    if isinstance(checked.get("required"), bool):  # the flag of a single property in schemas before 2013
         del checked["required"]
     for key in ("required", "type"):
         if key in checked and not isinstance(checked[key], str if key == "type" else list):

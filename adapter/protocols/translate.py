@@ -269,7 +269,7 @@ def _build_enforcement(request: ToolRequest, options: TranslationOptions) -> _En
     choices = {**choices, **(settings.choices or {})}
     fields: JsonObject = {}
     if settings.enforce and constraint in ("prefer", "required"):
-        # Allow only one call per answer, which is enough in a loop: small models that may make several do not stop.
+        # One call per answer is enough in a loop, and small models that may make several calls do not stop.
         several = may_reply and request.body.get("parallel_tool_calls") is True
         reply_tool, format = reply if may_reply else None, request.format.name
         try:
@@ -282,7 +282,7 @@ def _build_enforcement(request: ToolRequest, options: TranslationOptions) -> _En
 def _lazy_constraint_fields(request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement) -> JsonObject:
     """Return the request fields for a constraint that applies only after the model begins a call."""
     if options.constraints.enforce is not None:
-        with suppress(UsageError):  # too large, or no value left: then the call is free
+        with suppress(UsageError):  # too large, or without an allowed value: the call is not constrained
             return options.constraints.enforce(
                 request.prompted_tools, enforcement.choices, format=request.format.name, waits=True
             )

@@ -161,14 +161,14 @@ class TranslatedRequest:
     def _with_enforced_call(self, tools: ToolSet) -> TranslatedRequest | None:
         follow_up, fields = self.follow_up, JsonObject()
         if follow_up.enforce is not None:
-            with suppress(UsageError):  # too large, or no value left
+            with suppress(UsageError):  # too large, or without an allowed value
                 fields = follow_up.enforce(tools, follow_up.choices, format=self.parsing.format)
         if not fields:
             return None
         return replace(
             self,
             body=without_grammar(self.body) | fields,
-            turn=f"{self.turn}+",  # its calls need ids of their own
+            turn=f"{self.turn}+",  # so that its call ids differ
             parsing=replace(self.parsing, policy=APPROVED.name, generation_prompt=""),
             follow_up=replace(follow_up, constraint="required"),
         )

@@ -112,7 +112,7 @@ class TranslationOptions:
 
     ``policy``: see `Parser`. ``stream_arguments``: forward arguments while the model writes them. ``native``: the
     server gets the tools and parses calls; calls that it leaves in the text are parsed here. ``setup_of``: returns the
-    best known setup for a model name. ``memory``: the model's own text for calls that clients send back.
+    best known setup for a model name. ``memory``: the text that the model wrote for calls that clients send back.
     """
 
     prompt: PromptSettings = field(default_factory=PromptSettings)

@@ -1,4 +1,4 @@
-"""Keep the model's own text for the calls that clients send back, so that later prompts repeat it byte for byte."""
+"""Keep the text that the model wrote for each call, so that later prompts repeat it byte for byte."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from rapidfuzz import process
 from adapter.core.errors import UsageError
 from adapter.recording.transcript import Header, Transcript, UserMessageLine, dump_line
 
-if sys.platform != "win32":  # the workspace itself raises an error there
+if sys.platform != "win32":  # the workspace raises an error on Windows
     import fcntl
 
 MAX_CHATS = 100
@@ -34,7 +34,7 @@ class SavedChat:
 
 
 class ChatStore:
-    """The saved chats in an existing folder."""
+    """The saved chats in a folder, which must exist."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

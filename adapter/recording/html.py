@@ -16,7 +16,7 @@ from adapter.core import package_data
 
 
 class Bar(NamedTuple):
-    """A row of a report's chart. ``shares``: the style class and length of each bar. Bars are drawn over one another."""
+    """A row of a report's chart. ``shares``: the style class and length of each bar. The bars overlap."""
 
     name: str
     label: str

@@ -225,7 +225,7 @@ class SessionRecorder:
             with self._write_lock:
                 changed, asked = self._changed(), self._approvals.pop()
                 tool = self._tools.match(event.result.name)
-                # Another call of a batch may be writing at the same time, and writes again in a replay.
+                # Other changes may come from another call of the batch, which writes the file again in a replay.
                 is_own_change = tool is not None and not event.result.denied and _needs_file_record(tool, self._own)
                 if is_external_tool(tool, self._own) or (tool is not None and tool.effect == "execute"):
                     self._recorder.nested_call(
@@ -258,7 +258,7 @@ class SessionRecorder:
             case ToolResult():
                 changed = self._changed()
                 tool = self._tools.match(event.name)
-                # Changes during a reading tool come from a command in the background.
+                # Changes while a tool only reads come from a command in the background.
                 is_kept = tool is not None and (_needs_file_record(tool, self._own) or tool.effect == "read")
                 self._approvals.pop()
                 self._recorder.result(event, changed if is_kept else ({}, ""))

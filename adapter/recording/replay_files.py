@@ -50,7 +50,7 @@ def transcripts_in(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         try:
             is_folder, is_file = path.is_dir(), path.is_file()
-        except OSError as error:  # a name that is too long for a file
+        except OSError as error:  # the file name is too long
             raise UsageError(f"no transcript at {path}: {reason(error)}") from error
         if is_folder:
             found += sorted(path.rglob("*.jsonl"))

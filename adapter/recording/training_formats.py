@@ -71,7 +71,7 @@ def to_templated_text(sample: TrainingSample, render: Render) -> JsonObject:
     with_prompt, without_prompt = render(before, tools, True), render(before, tools, False)
     text = render([*before, _decode_arguments(sample.answer)], tools, False)
     start = len(with_prompt)
-    if not text.startswith(with_prompt):  # such as a prompt that opens reasoning, and a response without any
+    if not text.startswith(with_prompt):  # for example, the prompt begins reasoning but the response has none
         other = render([*before, {"role": "assistant", "content": _PLACEHOLDER}], tools, False)
         start = min(_common_prefix_length(with_prompt, text), _common_prefix_length(text, other))
     if start < len(without_prompt.rstrip()):

@@ -145,7 +145,7 @@ class InvalidLine(_Line):
 
 
 class _ResultFields(_Line):
-    """The result of a call."""
+    """Fields of lines that contain the result of a call."""
 
     name: str
     ok: bool

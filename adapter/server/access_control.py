@@ -97,7 +97,7 @@ class AccessControl:
 
 
 def key_of(headers: Headers) -> str:
-    """Return the API key in the headers; "" if it is missing."""
+    """Return the API key in the headers; "" if they contain none."""
     bearer = headers.get("authorization", "").removeprefix("Bearer ")
     return next((headers[name] for name in _KEYS if headers.get(name)), bearer)
 

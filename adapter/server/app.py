@@ -207,7 +207,7 @@ def uvicorn_config(settings: ServerSettings) -> uvicorn.Config:
 def _worker(settings: ServerSettings) -> ASGIApp:
     """Configure a worker process, and build its application."""
     sys.setswitchinterval(SWITCH_S)
-    gc.freeze()  # a collection of everything that is loaded stops all requests and finds nothing
+    gc.freeze()  # collecting garbage among all loaded modules would stop all requests and free nothing
     gc.set_threshold(*COLLECTED)
     if settings.log_json:
         use_json_logs()
@@ -334,7 +334,7 @@ async def _pass(upstream: ModelServer, admin: bool, http: HttpRequest) -> ASGIAp
 
 
 async def _health(upstream: ModelServer, _: HttpRequest) -> JSONResponse:
-    """Return 200 as long as this process answers."""
+    """Return 200, which shows that this process is alive."""
     return JSONResponse(
         {"status": "ok", "upstream": upstream.endpoint.display_url, "left_out": dict(upstream.dropped.counts)}
     )

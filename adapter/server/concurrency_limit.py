@@ -19,7 +19,7 @@ RETRY_AFTER_S = 5
 
 
 class QueueFullError(TransportError):
-    """The queue is full."""
+    """The queue of a `ConcurrencyLimit` is full."""
 
 
 class ConcurrencyLimit:

@@ -39,7 +39,7 @@ KNOWN_FOR_S = 60.0
 """Seconds for which detected information about the models of llama.cpp or Ollama is valid."""
 
 MAX_PROMPTS = 64
-"""Maximum number of cached prompts, for models and for reasoning settings."""
+"""Maximum number of models, and of reasoning settings, whose prompts are cached."""
 
 MAX_TOOLLESS = 1_000
 """Maximum number of cached names of models without native tool calls."""

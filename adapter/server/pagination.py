@@ -1,4 +1,4 @@
-"""Paginated lists of stored items, as in OpenAI's API."""
+"""Paginate lists of stored items, as in OpenAI's API."""
 
 from __future__ import annotations
 

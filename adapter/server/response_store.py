@@ -73,7 +73,7 @@ class ResponseStore:
         self._lock = threading.Lock()
         self._writer = ThreadPoolExecutor(1, "store")
         self._last: Future[None] | None = None
-        self._grown_bytes = self._max_bytes  # since the size was last checked
+        self._grown_bytes = self._max_bytes  # bytes added since the size was last checked
         try:
             if file is not None:
                 os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
@@ -219,7 +219,7 @@ class ResponseStore:
     def _add_items(self, holder: str, items: Sequence[tuple[JsonObject, bool]]) -> None:
         rows = [(holder, _as_utf8(item["id"]), is_output, self._text(item)) for item, is_output in items]
         self._tables.executemany("INSERT INTO items (holder, id, is_output, value) VALUES (?, ?, ?, ?)", rows)
-        size = sum(len(value) for *_, value in rows) + 1_000  # with the overhead of the tables
+        size = sum(len(value) for *_, value in rows) + 1_000  # including the overhead of the tables
         self._grown_bytes += size
         self._execute("UPDATE holders SET size = size + ?, used = ? WHERE id = ?", (size, self._now(), holder))
 

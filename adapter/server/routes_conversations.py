@@ -21,7 +21,7 @@ from adapter.server.request_body import read_json_body
 from adapter.server.response_store import ResponseStore
 
 Action: TypeAlias = Callable[[ResponseStore, HttpRequest, JsonObject], JSONResponse]
-"""Uses the store to respond to a request with the given JSON body. It runs in a thread."""
+"""Responds to a request, with the store and the request's JSON body. It runs in a thread."""
 
 MAX_ITEMS = 20
 """Maximum number of items per request, as in OpenAI's API."""

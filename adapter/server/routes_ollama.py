@@ -109,7 +109,7 @@ async def _generate(upstream: ModelServer, keep_alive_s: float, http: HttpReques
             return PassedThrough(
                 upstream, "POST", GENERATE, content, http.headers, ollama.as_error, keep_alive_s, writer
             )
-        if not body.get("prompt"):  # an empty prompt requests to load the model, which it is
+        if not body.get("prompt"):  # an empty prompt is a request to load the model, which is already loaded
             head = info.wrap({"role": "assistant", "content": ""})
             return JSONResponse({**head, "done": True, "done_reason": "load"})
         dropped: list[str] = []

@@ -113,7 +113,7 @@ class StreamingProxy(ProxiedResponse):
         self._timeout = asyncio.timeout(None)
         self._now = asyncio.get_running_loop().time
         self._written_at = self._now()
-        self._listening_since = math.inf  # infinite while a client reads slowly
+        self._listening_since = math.inf  # infinite while the client, not the model server, is slow
 
     async def run(self, send: Send) -> None:
         keepalives = asyncio.create_task(self._watch_silence(send))

@@ -70,7 +70,7 @@ class LiveAnswer:
                 self.size += len(text)
                 if len(self._reasoning) < MAX_HEAD:
                     self._reasoning += text[:MAX_HEAD]
-                event = ReasoningDelta(text, text)  # also if the server had removed it from the text
+                event = ReasoningDelta(text, text)  # shown even if the server separated it from the text
             case ToolCallProgress(text=text, name=name):
                 self.size += len(text)
                 self._tool_name = (name or "")[:MAX_HEAD] or self._tool_name

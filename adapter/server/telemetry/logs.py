@@ -15,7 +15,7 @@ _as_json = False
 
 
 def log_message(note: str) -> None:
-    """Log a message for the user."""
+    """Log a message for the user of `adapter serve`."""
     if _as_json:
         _write("info", {"message": note})
     else:

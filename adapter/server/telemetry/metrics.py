@@ -63,7 +63,7 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # creation times would double the size of a scrape
         self._registry = registry = CollectorRegistry()
         self._models, self._dropped_names = BoundedLabels(), BoundedLabels()
-        if folder is None:  # has no meaning for several processes together
+        if folder is None:  # meaningless for several processes
             ProcessCollector(registry=registry)
 
         def counter(name: str, help: str, *labels: str) -> Counter:
