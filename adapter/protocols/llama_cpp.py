@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from adapter.core.events import Json, JsonObject
 
 WORD, PATTERN = 1, 2
-"""Values of llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE. WORD: the grammar applies from the start of a string.
-PATTERN: it applies from the start of the first group of a regular expression."""
+"""Values of llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE. WORD: the grammar applies from the start of a string. PATTERN: it
+applies from the start of the first group of a regular expression."""
 
 _CHAT_ONLY = frozenset(
     {

@@ -47,8 +47,7 @@ FIELDS = field_table(
         "left out": "keep_alive logprobs top_logprobs truncate shift",
     }
 )
-"""Handling of each field of ``/api/chat`` if the model server is not Ollama. Fields that are not listed are
-dropped."""
+"""Handling of each field of ``/api/chat`` if the model server is not Ollama. Fields that are not listed are dropped."""
 
 GENERATE_FIELDS: Mapping[str, FieldHandling] = {
     **{name: handling for name, handling in FIELDS.items() if name not in ("messages", "tools", EXTENSION)},

@@ -100,8 +100,8 @@ class ExchangeListener(Protocol):
     """Observes an answer while it is received.
 
     `take` gets the answer's events, including reasoning that the server separated from the text; such events have an
-    empty ``raw``. `end` is called after the answer. Its ``exchange`` is None without an answer, and ``why`` gives
-    the reason.
+    empty ``raw``. `end` is called after the answer. Its ``exchange`` is None without an answer, and ``why`` gives the
+    reason.
     """
 
     def take(self, events: Sequence[Event]) -> None: ...

@@ -1,9 +1,9 @@
 """Convert a conversation with tool calls to messages for a chat template, with structured calls and results.
 
-Messages that the template would reject or silently drop are adapted according to its `TemplateCapabilities`. No
-content is lost: unsupported system messages become user messages, messages that must not be consecutive are merged,
-parallel calls are sent one at a time, and results follow the order of their calls. User messages, tool results and the
-arguments of earlier calls are escaped, as in `adapter.protocols.plain_messages`.
+Messages that the template would reject or silently drop are adapted according to its `TemplateCapabilities`. No content
+is lost: unsupported system messages become user messages, messages that must not be consecutive are merged, parallel
+calls are sent one at a time, and results follow the order of their calls. User messages, tool results and the arguments
+of earlier calls are escaped, as in `adapter.protocols.plain_messages`.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def template_messages(
 ) -> TemplateMessages:
     """Return ``messages`` for the chat template. ``closing``: an additional user message at the end.
 
-    Calls in ``memory``, or in a message whose index is in ``written``, are replaced by the text that the model wrote if the template
-    inserts text unchanged. ``is_escaped``: the messages are already escaped. Raises RequestError.
+    Calls in ``memory``, or in a message whose index is in ``written``, are replaced by the text that the model wrote if
+    the template inserts text unchanged. ``is_escaped``: the messages are already escaped. Raises RequestError.
     """
     reader = _MessageReader(traits, format, tools, memory or VerbatimCallCache(), written or {}, is_escaped)
     converted = list(reader.read(messages))

@@ -157,8 +157,8 @@ def _prompt_in(answer: Json, key: str) -> str:
 def _finish_prompt(prompt: str, marks: JsonObject, body: JsonObject) -> str:
     """Complete a rendered prompt.
 
-    Replace placeholders by the text that the model wrote, and remove the bos token, which the server adds again. If the answer
-    must begin with a call, close the reasoning.
+    Replace placeholders by the text that the model wrote, and remove the bos token, which the server adds again. If the
+    answer must begin with a call, close the reasoning.
     """
     for word, written in marks["written"].items():
         prompt = prompt.replace(word, written)

@@ -69,7 +69,7 @@ def with_types(schema: JsonObject) -> JsonObject:
 
 
 def checked_schema(schema: JsonObject, path: str) -> JsonObject:
-    """Check the structure of ``schema``, and return a normalized copy. Raises RequestError if the structure is invalid."""
+    """Return a normalized copy of ``schema``. Raises RequestError if its structure is invalid."""
     checked = {key: value for key, value in schema.items() if value is not None or key == "const"}
     for key in SCHEMAS_BY_NAME:
         if key in checked:

@@ -27,8 +27,8 @@ async def retry_until_ready(
 ) -> aiohttp.ClientResponse:
     """Call ``ask`` until it returns a response that need not be retried.
 
-    The request is retried if the connection is refused, on status 503, and on status 429 with a ``Retry-After`` header. After
-    ``retry_s`` seconds, the last response is returned, or the last error is raised.
+    The request is retried if the connection is refused, on status 503, and on status 429 with a ``Retry-After`` header.
+    After ``retry_s`` seconds, the last response is returned, or the last error is raised.
     """
     now = asyncio.get_running_loop().time
     began, max_pause_s = now(), 0.25
