@@ -175,8 +175,8 @@ class RecordedResults:
 
     def apply_changes(self, line: ResultLine | NestedCallLine) -> None:
         """Restore the file changes that ``line`` recorded."""
-        # The calls of a batch end in any order, and a call may have recorded a file that another call was writing. So the
-        # last recorded state is used.
+        # The calls of a batch end in any order, and a call may have recorded a file that another call was writing.
+        # So the last recorded state is used.
         position = self._positions[id(line)]
         changed = {name: file for name, file in line.changed.items() if self._last_change.get(name, 0) <= position}
         self._last_change |= dict.fromkeys(changed, position)
