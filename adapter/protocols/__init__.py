@@ -1,13 +1,13 @@
-"""Translate chat requests with tools for models that only write text, and their answers back. No I/O.
+"""Translate chat requests with tools for models that only write text, and translate their answers back. No I/O.
 
 ::
 
     request = translate_chat_request(body, TranslationOptions())    an OpenAI request with tools -> one without
     answer = StreamedCompletion(request)                            the model's text -> OpenAI's answer with tool_calls
-    answer.feed(chunk), answer.close()                              streamed
-    BufferedCompletion(request).feed(completion)                    in one piece
+    answer.feed(chunk), answer.close()                              a streamed answer
+    BufferedCompletion(request).feed(completion)                    a buffered answer
 
-Used behind HTTP by `adapter.server`, and inside an OpenAI client by `adapter.integrations.openai_client.wrap`. A
+`adapter.server` uses it in an HTTP server, and `adapter.integrations.openai_client.wrap` in an OpenAI client. A
 request passes through these modules: `anthropic_request`, `openai_responses_request` or `ollama` (from the client's API
 to a chat), `translation_options`, `tool_request` (tools and format), `translate` (prompt and constraint),
 `translated_request` (the result), `template_prompt` (how it is sent), `exchange` (bytes to chunks and back),

@@ -1,8 +1,8 @@
-"""Definitions of Anthropic's tools that the client runs and whose parameters only Anthropic's models know.
+"""Definitions of Anthropic's client-side tools, whose parameters only Anthropic's models know.
 
 Source: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use (bash tool, text editor tool, memory tool) and the
-commands of the memory tool in anthropic-sdk-python. Version 20250429 of the text editor removed ``undo_edit`` and added
-``insert_text`` for ``insert``.
+commands of the memory tool in anthropic-sdk-python. Version 20250429 of the text editor removed ``undo_edit`` and
+replaced ``insert`` by ``insert_text``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ _RANGE = {"type": "array", "items": _NUMBER, "description": "First and last line
 
 
 def client_tool(tool: JsonObject) -> JsonObject | None:
-    """Return the full definition of a tool given by type and name; None for one that the client does not run."""
+    """Return the full definition of a tool that the request gives only by type and name; None unless the client runs
+    it."""
     match = re.fullmatch(r"(bash|text_editor|memory)_(\d{8})", str(tool.get("type")))
     if match is None:
         return None

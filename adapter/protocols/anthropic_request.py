@@ -1,7 +1,7 @@
 """Translate Anthropic's messages requests (``/v1/messages``) to OpenAI's chat completions.
 
 Source: https://docs.anthropic.com/en/api/messages. Differences: the system prompt is a separate field, a message is a
-list of blocks, and tool results are blocks of the user.
+list of blocks, and tool results are blocks in user messages.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ FIELDS = field_table(
         "refused": "thread",
     }
 )
-"""Other fields are dropped."""
+"""Handling of each request field. Fields that are not listed are dropped."""
 
 _PASSED = [name for name, handling in FIELDS.items() if handling == "passed"]
 
 _EFFORTS = {"xhigh": "high", "max": "high"}
-"""Anthropic's effort levels that other servers do not know."""
+"""Anthropic's effort levels that other servers do not support, and the level sent instead."""
 
 
 def as_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
-    """Return the request as a chat completion, and add dropped fields to ``dropped``. Raises RequestError."""
+    """Return the chat completion request, and append the names of dropped fields to ``dropped``. Raises
+    RequestError."""
     dropped = [] if dropped is None else dropped
     dropped += unknown_fields(body, FIELDS)
     messages = require_type(list, body.get("messages"), "messages")
@@ -62,7 +63,7 @@ def as_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
 
 
 def _tools(definitions: list[JsonObject], dropped: list[str]) -> list[JsonObject]:
-    """Convert the tools run by the client; others (web search, code execution) are run by Anthropic's servers."""
+    """Convert client-side tools, and drop tools that Anthropic's servers run (web search, code execution)."""
     tools = []
     for tool in definitions:
         definition = tool if tool.get("type", "custom") == "custom" else client_tool(tool)
@@ -77,7 +78,7 @@ def _tools(definitions: list[JsonObject], dropped: list[str]) -> list[JsonObject
 
 
 def _thinking(thinking: JsonObject, dropped: list[str]) -> JsonObject:
-    """Convert to the chat template's switch for thinking."""
+    """Convert Anthropic's thinking settings to the chat template's switch for thinking."""
     dropped += [f"thinking.{name}" for name in dropped_fields(thinking, ("budget_tokens", "display"))]
     match thinking.get("type"):
         case "disabled" | "enabled" as mode:
@@ -105,13 +106,13 @@ def _choice(choice: Mapping[str, Json]) -> JsonObject:
 
 
 class _ContentReader:
-    """Converts messages and their blocks. ``dropped``: names of blocks without content for the model."""
+    """Converts messages and their blocks. ``dropped``: names of dropped block types."""
 
     def __init__(self, dropped: list[str]) -> None:
         self._dropped = dropped
 
     def messages(self, message: Json, index: int) -> Iterator[JsonObject]:
-        """Convert one message: each tool result becomes a message of its own, before the user's text."""
+        """Convert one message. Each tool result becomes a separate message before the user's text."""
         if not isinstance(message, dict) or not isinstance(message.get("content"), str | list):
             raise RequestError(f"a message must have a role and content, got {str(message)[:80]!r}", "messages")
         role, content = message.get("role"), message["content"]
@@ -152,7 +153,7 @@ class _ContentReader:
         return [{"type": "text", "text": failed}, *parts] if failed else parts
 
     def _parts(self, block: Json, path: str) -> list[JsonObject]:
-        """Convert a block to parts. Thinking is not shown to the model again."""
+        """Convert a block to message parts. Earlier thinking is not sent to the model again."""
         match block:
             case {"type": "text", "text": str(text)}:
                 return [{"type": "text", "text": text}] if text else []

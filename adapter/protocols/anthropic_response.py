@@ -1,6 +1,6 @@
-"""Translate a chat answer to an Anthropic message: a list of blocks, each opened, filled and closed in a stream.
+"""Translate a chat completion to an Anthropic message, whose content is a list of blocks.
 
-Source: https://docs.anthropic.com/en/api/messages-streaming.
+A stream opens, fills and closes the blocks in turn. Source: https://docs.anthropic.com/en/api/messages-streaming.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ ERROR_TYPES = {
 
 
 class AnthropicWriter:
-    """Encodes chunks as Anthropic's events."""
+    """Encodes chunks as events of Anthropic's stream."""
 
     content_type = "text/event-stream; charset=utf-8"
 
     def __init__(self, model: str, message_id: str, prompt_tokens: int = 0) -> None:
-        """``prompt_tokens``: an estimate, for servers that report it only after the answer."""
+        """``prompt_tokens``: an estimate, used if the server reports the number only after the answer."""
         self._message = _message(model, message_id, [], None, {"prompt_tokens": prompt_tokens})
         self._has_begun = False
         self._index = -1
@@ -78,7 +78,7 @@ class AnthropicWriter:
                     yield self._delta({"type": "input_json_delta", "partial_json": call["function"]["arguments"]})
 
     def _set_prompt_tokens(self, chunk: JsonObject) -> None:
-        """Use the prompt's length that llama.cpp reports before it answers."""
+        """Set the prompt's length as soon as llama.cpp reports it, which is before the answer begins."""
         progress = chunk.get("prompt_progress")
         if not self._has_begun and isinstance(progress, dict) and isinstance(progress.get("total"), int):
             self._message["usage"]["input_tokens"] = progress["total"]
@@ -89,7 +89,7 @@ class AnthropicWriter:
             yield {"type": "message_start", "message": self._message}
 
     def _block(self, block: JsonObject) -> Iterator[JsonObject]:
-        """Open ``block`` unless one of its type is open."""
+        """Open ``block`` unless a block of the same type is already open."""
         if self._open == block["type"]:
             return
         yield from self._close_block()
@@ -107,7 +107,7 @@ class AnthropicWriter:
 
 
 def as_answer(completion: JsonObject, model: str, message_id: str) -> JsonObject:
-    """Convert a whole completion."""
+    """Convert a complete chat completion to a message."""
     choice: JsonObject = next(iter(completion["choices"]), {"message": {}, "finish_reason": "stop"})
     message: Mapping[str, Any] = choice["message"]
     blocks: list[JsonObject] = []
@@ -128,7 +128,7 @@ def as_error(error: JsonObject, status: int) -> JsonObject:
 
 
 def thread_error() -> JsonObject:
-    """Reject a request with a thread, so that the SDK sends the whole conversation instead."""
+    """Return the error for a request that continues a thread. It makes the SDK send the whole conversation instead."""
     error = as_error({"error": {"message": "threads are not supported: send the whole conversation"}}, 400)
     error["error"]["details"] = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
     return error

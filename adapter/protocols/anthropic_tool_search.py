@@ -1,4 +1,4 @@
-"""Select the tools that may be called at the end of a request: some are deferred, others added or removed by messages.
+"""Select the tools that a request offers at its end: tools can be deferred, and messages can add or remove tools.
 
 Source: the types of anthropic-sdk-python (``BetaToolParam``: a tool with ``defer_loading`` is available once a
 ``tool_reference`` names it, as in Claude Code's tool search) and
@@ -15,7 +15,10 @@ from adapter.protocols.openai_errors import objects_in
 
 
 def available_tools(definitions: Json, messages: list[Json]) -> list[JsonObject]:
-    """Return all tools except deferred ones without a reference; all tools if Anthropic's servers would search them."""
+    """Return the tools that may be called after ``messages``.
+
+    Deferred tools are included only if a message references them, or if Anthropic's servers would search for them.
+    """
     tools = list(objects_in(definitions, "tools"))
     defined: dict[str, JsonObject] = {}
     is_searched = any(str(tool.get("type")).startswith("tool_search_tool_") for tool in tools)
@@ -36,7 +39,8 @@ def available_tools(definitions: Json, messages: list[Json]) -> list[JsonObject]
 
 
 def tool_change_note(block: JsonObject) -> str | None:
-    """Return the note for the model about a block that adds or removes a tool; None for other blocks."""
+    """Return a note that informs the model about an added or removed tool; None if ``block`` does not change the
+    tools."""
     match block:
         case {"type": "tool_reference", "tool_name": str(name)}:
             return f"The tool {name} can be called now."
@@ -50,7 +54,7 @@ def tool_change_note(block: JsonObject) -> str | None:
 
 
 def _blocks(messages: list[Json]) -> Iterator[JsonObject]:
-    """Yield all blocks in order, including those in tool results."""
+    """Yield the blocks of all messages in order, including blocks inside tool results."""
     for message in messages:
         content = message.get("content") if isinstance(message, dict) else None
         for block in content if isinstance(content, list) else ():

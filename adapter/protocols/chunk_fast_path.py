@@ -1,4 +1,4 @@
-"""A fast path for stream events that differ from the previous one only in their text: only the text is decoded."""
+"""A fast path for streams: if an event differs from the previous event only in its text, only the text is decoded."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from adapter.protocols.sse import encode_event, read_json
 _CONTENT = b'"content":'
 _LITERAL = re.compile(rb'\s*("(?:[^"\\]|\\.)*")')
 MARK = "\0"
-"""Placeholder for the text."""
+"""Placeholder for the text of a chunk."""
 _MARKED = b'"\\u0000"'
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkTemplate:
-    """The bytes ``before`` and ``after`` the text in a server's events for choice ``index``."""
+    """The bytes ``before`` and ``after`` the text in the server's events for the choice ``index``."""
 
     before: bytes
     after: bytes
@@ -28,7 +28,7 @@ class ChunkTemplate:
         if not (event.startswith(self.before) and event.endswith(self.after)):
             return None
         try:
-            # The part between is a whole literal; otherwise the event would end within one.
+            # The bytes in between are one complete literal; otherwise the event would end inside a literal.
             text = read_json(event[len(self.before) : len(event) - len(self.after)])
         except ValueError:
             return None
@@ -36,8 +36,8 @@ class ChunkTemplate:
 
 
 def chunk_template(event: bytes, chunk: Json) -> ChunkTemplate | None:
-    """Return the template of events like ``event``, which encodes ``chunk``; None unless it is only text of one
-    choice."""
+    """Return a template for events like ``event``, the encoded ``chunk``. Return None if the chunk contains more than
+    text of a single choice."""
     match chunk:
         case {"choices": [{"delta": {"content": str(text)} as delta} as choice]} if text:
             pass
@@ -54,6 +54,6 @@ def chunk_template(event: bytes, chunk: Json) -> ChunkTemplate | None:
 
 
 def split_at_text(chunk: Json) -> tuple[bytes, bytes]:
-    """Return the bytes before and after the text in the client's event of ``chunk``, whose text is `MARK`."""
+    """Encode ``chunk``, whose text is `MARK`, and return the bytes before and after the text."""
     opening, _, closing = encode_event(chunk).rpartition(_MARKED)
     return opening, closing

@@ -1,4 +1,5 @@
-"""Documents in requests: include text documents, and reject others with the reason."""
+"""Convert documents in requests: text documents become message parts, and other documents are rejected with a
+reason."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ def document(text: str, title: str, context: str = "") -> JsonObject:
 
 
 def decode_document(kind: str, data: str, title: str, path: str) -> str:
-    """Decode a base64 document of the media type ``kind``. Raises RequestError if it is not text."""
+    """Decode a base64 document. ``kind``: its media type. Raises RequestError if the document is not text."""
     name = kind.partition(";")[0].strip().lower()
     if not name.startswith("text/") and name not in _TEXTS:
         raise RequestError(
@@ -32,5 +33,5 @@ def decode_document(kind: str, data: str, title: str, path: str) -> str:
 
 
 def unsupported_document(kind: str, path: str) -> RequestError:
-    """Return the error for a document that is not in the request itself."""
+    """Return the error for a document that the request only references."""
     return RequestError(f"{path} is {kind}, which this server does not fetch; send its text", path)

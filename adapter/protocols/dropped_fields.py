@@ -1,4 +1,4 @@
-"""Unsupported request fields: how each field is handled, and how dropped ones are named in a response header."""
+"""Unsupported request fields: the handling of each field, and a response header that lists the dropped fields."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from typing import Literal, TypeAlias
 from adapter.core.events import JsonObject
 
 FieldHandling: TypeAlias = Literal["taken", "mapped", "passed", "left out", "refused"]
-"""taken: used by this server. mapped: renamed or converted for the model server. passed: forwarded unchanged. left out:
-dropped. refused: the request fails because of it."""
+"""Handling of a request field. taken: this server uses it. mapped: it is renamed or converted for the model server.
+passed: it is forwarded unchanged. left out: it is dropped. refused: the request fails."""
 
 HEADER = "adapter-left-out"
-"""Response header with the names of dropped fields."""
+"""Response header that lists the dropped fields."""
 
 MAX_NAMED = 20
-"""Maximum number of names in the header."""
+"""Maximum number of field names in the header."""
 
 MAX_NAME = 60
-"""Maximum length of a name, in characters."""
+"""Maximum length of a field name in the header, in characters."""
 
 _UNSAFE = re.compile(r"[^\w .:/*()-]", re.ASCII)
 
 
 def field_table(names: Mapping[FieldHandling, str]) -> Mapping[str, FieldHandling]:
-    """Invert a table of space-separated field names by handling."""
+    """Return the handling of each field. ``names``: the space-separated field names for each kind of handling."""
     return {name: handling for handling, listed in names.items() for name in listed.split()}
 
 
 def dropped_fields(body: JsonObject, names: Collection[str]) -> list[str]:
-    """Return those of ``names`` that have a non-empty value in the request."""
+    """Return the fields in ``names`` that are not empty in the request."""
     return [name for name in names if body.get(name) not in (None, [], {}, "")]
 
 
 def unknown_fields(body: JsonObject, fields: Mapping[str, FieldHandling]) -> list[str]:
-    """Return the non-empty fields of a request that ``fields`` drops, or does not list."""
+    """Return the non-empty fields of a request that ``fields`` does not list, or lists as "left out"."""
     return dropped_fields(body, [name for name in body if fields.get(name, "left out") == "left out"])
 
 
 def as_header(dropped: Iterable[str]) -> str:
-    """Return the names as the value of a header, or ""."""
+    """Return the header value that lists the dropped fields; "" if the list is empty."""
     names = list(dict.fromkeys(header_safe(each) for each in dropped))
     more = f", and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     return ", ".join(names[:MAX_NAMED]) + more

@@ -1,4 +1,4 @@
-"""One exchange in bytes: translate the model server's answer into the client's response."""
+"""Translate the bytes of the model server's answer into the bytes of the client's response."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from adapter.protocols.template_prompt import as_chat, streams_lines
 from adapter.protocols.translated_request import TranslatedRequest
 
 MAX_MISSES = 20
-"""Number of consecutive events without a common template after which none is looked for."""
+"""Number of consecutive events without a common template after which the fast path is disabled."""
 
 MAX_STREAM_BYTES = 256_000_000
-"""Maximum size of a streamed answer, in bytes; some two hundred per token."""
+"""Maximum size of a streamed answer, in bytes. A token takes about two hundred bytes."""
 
 REJECTED = "rejected by the server; retried as plain text"
-"""The outcome reported to observers for a request whose tools or template prompt the server rejects."""
+"""Outcome that observers get for a request whose tools or template prompt the server rejects."""
 
 
 class StreamWriter(Protocol):
@@ -42,7 +42,7 @@ class StreamWriter(Protocol):
     def write(self, chunks: list[JsonObject]) -> bytes: ...
 
     def end(self) -> bytes:
-        """Return the end of a stream that did not end with an error."""
+        """Return the final bytes of a stream that ended without an error."""
         ...
 
 
@@ -61,7 +61,7 @@ Answer = TypeVar("Answer", StreamedCompletion, BufferedCompletion)
 
 
 class _Exchange(Generic[Answer]):
-    """A request to the model server and its answer. ``as_body`` converts a request to the server's API."""
+    """A request to the model server and its answer. ``as_body``: converts a request to the server's API."""
 
     _answer: Answer
 
@@ -71,12 +71,12 @@ class _Exchange(Generic[Answer]):
         self._begin()
 
     def _begin(self) -> None:
-        """Create the answer of the request."""
+        """Create the answer object for the request."""
         raise NotImplementedError
 
     def as_text(self) -> JsonObject | None:
-        """Return the body of the text request, for a server that rejects the tools or the prompt. None if this was
-        one."""
+        """Switch to the text prompt, as the server rejected the tools or the template prompt. Return the body of the
+        new request; None if the rejected request already had a text prompt."""
         if self._request.as_text is None:
             return None
         self._answer.cancel(REJECTED)
@@ -85,16 +85,16 @@ class _Exchange(Generic[Answer]):
         return self._as_body(self._request.body)
 
     def cancel(self, why: str = "") -> None:
-        """Stop the answer: the client disconnected or is done. ``why``: the reason for a missing answer."""
+        """Stop the answer: the client disconnected or needs no more of it. ``why``: the reason for a missing answer."""
         self._answer.cancel(why)
 
 
 class StreamedExchange(_Exchange[StreamedCompletion]):
-    """A streamed exchange: `feed` takes the server's bytes in any chunks, `close` ends it.
+    """A streamed exchange: `feed` takes the server's bytes, split anywhere, and `close` ends the stream.
 
-    ``writer``: encodes for the client. ``reader`` and ``as_chunk``: decode from a server with another API than
-    OpenAI's. ``as_body`` converts a request to that API. Once `is_done`, the rest of the server's answer is not needed;
-    `next_body` may then return a follow-up request, whose answer is fed in the same way.
+    ``writer``: encodes chunks for the client. ``reader`` and ``as_chunk``: decode the stream of a server whose API is
+    not OpenAI's. ``as_body``: converts a request to that API. After `is_done` is True, ignore the rest of the server's
+    answer. `next_body` may then return a follow-up request, whose answer is also passed to `feed`.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         self.writer = writer or OpenAIWriter()
         self._as_chunk = as_chunk or as_chat
         self._template: ChunkTemplate | None = None
-        self._affixes = (b"", b"")  # of the text in the client's events
+        self._affixes = (b"", b"")  # bytes before and after the text in the client's events
         self._misses = 0  # consecutive events without a common template
         self._has_failed = False
         self._size = 0
@@ -124,7 +124,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
 
     @property
     def waiting(self) -> int:
-        """Number of received bytes that are not translated yet."""
+        """Number of bytes that were received but not translated yet."""
         return self._reader.waiting
 
     @property
@@ -155,7 +155,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         return rest if self._has_failed else rest + self.writer.end()
 
     def give_up(self) -> bytes | None:
-        """Return the rest of the previous answer, as the server rejected a follow-up. None if there was no
+        """Return the rest of the previous answer after the server rejected a follow-up; None if there was no
         follow-up."""
         chunks = self._answer.use_previous()
         if chunks is None:
@@ -164,7 +164,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         return self._write(chunks)
 
     def fail(self, error: JsonObject) -> bytes:
-        """End the stream with ``error``."""
+        """End the stream with ``error``, and return its last bytes."""
         return self._write(self._answer.feed(error))
 
     def _translate(self, events: list[bytes]) -> bytes:
@@ -196,14 +196,15 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
     def _write(self, chunks: list[JsonObject]) -> bytes:
         if not chunks:
             return b""
-        self._has_failed = self._has_failed or is_error(chunks[-1])  # nothing follows an error
+        self._has_failed = self._has_failed or is_error(chunks[-1])  # an error is the last event
         return self.writer.write(chunks)
 
 
 class BufferedExchange(_Exchange[BufferedCompletion]):
-    """An exchange in one piece: `feed` takes the body of a response with status 200.
+    """A buffered exchange: `feed` takes the body of a response with status 200.
 
-    ``as_completion`` and ``as_body`` convert from and to a server with another API than OpenAI's.
+    ``as_completion``: converts the answer of a server whose API is not OpenAI's. ``as_body``: converts a request to
+    that API.
     """
 
     def __init__(
@@ -219,11 +220,12 @@ class BufferedExchange(_Exchange[BufferedCompletion]):
         self._answer = BufferedCompletion(self._request)
 
     def give_up(self) -> JsonObject | None:
-        """Return the previous completion for the client; see `StreamedExchange.give_up`."""
+        """Return the previous completion after the server rejected a follow-up; see `StreamedExchange.give_up`."""
         return self._answer.use_previous()
 
     def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:
-        """Return the status and the completion for the client, or the body of a follow-up request."""
+        """Return the status and the completion for the client. If the answer must be retried, return the body of the
+        follow-up request instead."""
         completion = self._as_completion(_read(body))
         if is_error(completion):
             return 502, completion

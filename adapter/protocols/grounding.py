@@ -1,4 +1,4 @@
-"""Ground the arguments of a client's tools: enforced calls take values that the conversation or the client knows."""
+"""Ground the arguments of a client's tools: limit enforced calls to values from the conversation or the client."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _TEXTS = {
 
 
 class Ground(Protocol):
-    """Return the values that an argument of a tool may take: None leaves it free, an empty list forbids it.
+    """Returns the values that a tool's argument may take; None allows any value, and an empty list allows none.
 
-    ``messages``: the conversation so far, in OpenAI's shape. It is called for each argument with each request, and
-    must be quick. Arguments inside objects and lists are asked for by their own names. Any other answer, or an
-    exception, refuses the request.
+    ``messages``: the conversation so far, in OpenAI's format. The function is called for each argument in each request,
+    so it must be fast. Arguments inside objects and lists are passed by their own names. If the function raises an
+    exception or returns any other type, the request is rejected.
     """
 
     def __call__(self, tool: str, argument: str, messages: Sequence[Mapping[str, Json]]) -> Sequence[str] | None: ...
@@ -37,9 +37,10 @@ class Ground(Protocol):
 def ground_conversation(
     tools: ToolSet, messages: Sequence[Mapping[str, Json]], ground: Ground | None = None
 ) -> Choices:
-    """Return the candidates for a client's tools: those of ``ground``, or else what the conversation mentions.
+    """Return the candidates for the arguments of a client's tools, from ``ground`` or else from the conversation.
 
-    What deletes, moves, overwrites or executes gets nothing that nobody named, whatever ``ground`` says.
+    Tools that delete, move, overwrite or execute get only values from the conversation, even if ``ground`` returns
+    others.
     """
     texts = [(message.get("role"), _text_of(message)) for message in messages]
     request = next((text for role, text in reversed(texts) if role == "user"), "")
@@ -86,7 +87,7 @@ def _text_of(message: Mapping[str, Json]) -> str:
 
 
 def _arguments(schema: Json) -> Iterator[tuple[str, Json]]:
-    """All arguments of a schema, including those inside lists and objects."""
+    """Yield all arguments of a schema, including arguments inside lists and objects."""
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     for name, inner in (properties if isinstance(properties, Mapping) else {}).items():
         yield name, inner

@@ -1,6 +1,6 @@
-"""Retry unusable answers within an exchange, so that the client sees only the better one. No I/O.
+"""Retry unusable answers within an exchange, so that the client gets only the accepted answer. No I/O.
 
-Each request with tools has one `ResponseGuard`, which holds the guardrails' state and the limits of retries.
+Each request with tools has a `ResponseGuard`, which contains the state of the guardrails and the retry limits.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from adapter.protocols.openai_errors import RequestError
 from adapter.tools.tool import ToolSet
 
 EXTENSION = "adapter"
-"""The request field for this server: ``{"adapter": {"steps": {...}}}``."""
+"""Request field for this server's extensions: ``{"adapter": {"steps": {...}}}``."""
 ASKED_AGAIN = "x-adapter-asked-again"
-"""Response header of a buffered answer with the guardrails that caused retries."""
+"""Response header that lists the guardrails that caused retries. Only buffered answers have it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """When answers are retried.
+    """Limits on retrying answers.
 
-    ``retries``: maximum number of retries per request, within ``seconds`` of its start by ``clock``, and until the
-    discarded answers have ``tokens`` tokens.
+    ``retries``: maximum number of retries per request. ``seconds``: time after the start of a request during which it
+    is retried, measured by ``clock``. ``tokens``: maximum total length of the discarded answers.
     """
 
     on: frozenset[str] = DEFAULT
@@ -40,17 +40,17 @@ class RetryPolicy:
     tokens: int = 4_096
     seconds: float = 120.0
     clock: Callable[[], float] = float
-    """In seconds; the default never advances."""
+    """Returns the time in seconds. The default always returns 0."""
 
     def make_guard(
         self, body: JsonObject, tools: ToolSet, described: ToolSet, encode: Encode, *, is_enforced: bool = False,
         may_enforce: bool = False, requires_valid_calls: bool = False,
     ) -> ResponseGuard | None:  # fmt: skip
-        """Return the guard of a client's request, or None if there is nothing to guard.
+        """Return the guard for a client's request; None if no guardrail applies.
 
-        ``is_enforced``: the answer is constrained to calls. ``may_enforce``: the next one may be.
-        ``requires_valid_calls``: check for broken calls even if that guardrail is off. Raises RequestError for invalid
-        steps.
+        ``is_enforced``: this answer is constrained to calls. ``may_enforce``: the answer to a retry may be constrained
+        to calls. ``requires_valid_calls``: check for broken calls even if that guardrail is off. Raises RequestError
+        for invalid steps.
         """
         steps = parse_request_steps(body, described)
         on = self.on & BY_STEPS if is_enforced else self.on | BROKEN_CALLS if requires_valid_calls else self.on
@@ -64,7 +64,7 @@ class RetryPolicy:
 
 @dataclass(slots=True)
 class ResponseGuard:
-    """Decides whether an answer is retried. ``may_enforce``: the server can constrain an answer to a call."""
+    """Decides whether to retry an answer. ``may_enforce``: the server can constrain an answer to a call."""
 
     _guardrails: Guardrails
     _messages: Json
@@ -78,16 +78,16 @@ class ResponseGuard:
 
     @property
     def holds_text(self) -> bool:
-        """True if an answer in words may be retried, so that no text may be sent before a call."""
+        """True if an answer without calls may be retried, so that its text must be held back until a call follows."""
         steps = self._guardrails.steps
         return "missing_steps" in self._guardrails.on and bool(steps.tools) and bool(steps.find_missing(self.past))
 
     def holds_call(self, name: str) -> bool:
-        """Return whether a call of ``name`` may be retried, so that none of it may be sent before it is complete."""
+        """Return whether a call of ``name`` may be retried. If so, none of it may be sent until it is complete."""
         return name not in self._guardrails.tools or bool(self._guardrails.steps.tools)
 
     def has_ended(self, content: str) -> bool:
-        """Return whether the answer ended before a call that follows ``content``."""
+        """Return whether the answer already ended before the call that follows ``content``."""
         return self._guardrails.answer_has_ended(self.past, content)
 
     @property
@@ -99,7 +99,8 @@ class ResponseGuard:
     def judge(
         self, answer: CandidateAnswer, finish_reason: str | None, written_text: Callable[[], str]
     ) -> Retry | None:
-        """Return the retry of an answer, or None to accept it. ``written_text``: its whole text."""
+        """Return a retry if the answer is unusable, or None to accept it. ``written_text``: returns the whole answer as
+        text."""
         verdict = self._guardrails.check_response(self.past, answer, finish_reason)
         if not isinstance(verdict, Retry) or self._clock() > self._until:
             return None
@@ -111,7 +112,7 @@ class ResponseGuard:
 
 
 def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
-    """Return the steps in a request. Raises RequestError."""
+    """Parse the steps in a request. Raises RequestError."""
     extension = body.get(EXTENSION)
     if not isinstance(extension, dict) or extension.get("steps") is None:
         return Steps()
@@ -122,14 +123,14 @@ def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
 
 
 def asked_again_header(completion: JsonObject) -> dict[str, str]:
-    """Return the header of a completion with retries, otherwise no header."""
+    """Return the header that lists the guardrails of a retried completion; empty without retries."""
     extension = completion.get(EXTENSION)
     guardrails = extension.get("asked_again") if isinstance(extension, dict) else None
     return {ASKED_AGAIN: ",".join(guardrails)} if guardrails else {}
 
 
 def with_retry_message(messages: Sequence[Json], written_text: str, message: str) -> list[Json]:
-    """Add an unusable answer and the message about it to the conversation."""
+    """Append an unusable answer, and the message that asks for a better answer, to the conversation."""
     conversation = list(messages)
     if written_text.strip():
         conversation.append({"role": "assistant", "content": written_text})

@@ -1,4 +1,4 @@
-"""The state of one model answer: its text for the response guard, recordings and live views."""
+"""The state of a model's answer: its text for the response guard, recordings and live views."""
 
 from __future__ import annotations
 
@@ -28,14 +28,17 @@ from adapter.protocols.verbatim_calls import Call
 
 
 class HeldAnswer:
-    """``retry``: number of attempts before this one. ``holds_text``: no text is sent to the client before the answer is
-    accepted. Data for recordings is collected only if the request is observed."""
+    """The state of one answer, which can be held back until it is accepted.
+
+    ``retry``: number of attempts before this answer. ``holds_text``: no text is sent to the client until the answer is
+    accepted. Data for recordings is collected only if the request is observed.
+    """
 
     def __init__(self, request: TranslatedRequest, retry: int = 0) -> None:
         self.request, self.retry = request, retry
         self.parser: Parser | ReplyParser | None = None
         self.holds_text = False
-        self.reasoned = StringBuilder()  # by the parser
+        self.reasoned = StringBuilder()  # reasoning that the parser found
         self.call_keys: set[str] = set()
         self.has_repeated_call = False
         self.guardrail = ""
@@ -53,12 +56,12 @@ class HeldAnswer:
         self._listener = observation.listen(self._request_record) if observation.listen is not None else None
 
     def record_text(self, raw: str) -> None:
-        """Record a piece of the model's text before it is parsed."""
+        """Record text of the model before it is parsed."""
         self._raw.add(raw)
         self._begin()
 
     def record_reasoning(self, text: str) -> None:
-        """Record reasoning that the server has split off the text."""
+        """Record reasoning that the server separated from the text."""
         self._has_reasoned = True
         self._begin()
         if self._is_observed:
@@ -67,7 +70,7 @@ class HeldAnswer:
             self._listener.take([ReasoningDelta(text, "")])
 
     def take_text(self, events: Sequence[Event], text: str) -> None:
-        """Record a single `TextDelta`; see `take`."""
+        """Record an event list that contains only a `TextDelta`; see `take`."""
         self._content.add(text)
         if self._listener is not None:
             self._listener.take(events)
@@ -104,13 +107,14 @@ class HeldAnswer:
         self._held.append(text)
 
     def release(self) -> str:
-        """Return the held text and stop holding."""
+        """Return the text that was held back, and stop holding text back."""
         held, self._held = "".join(self._held), []
         self.holds_text = False
         return held
 
     def candidate(self, event: ToolCall | InvalidToolCall | None = None, rest: Sequence[Event] = ()) -> CandidateAnswer:
-        """Return the answer up to ``event``. ``rest``: events already taken that follow its content."""
+        """Return the part of the answer before and including ``event``. ``rest``: recorded events that follow that
+        part."""
         content = str(self._content)
         end = max(0, len(content) - sum(len(each.text) for each in rest if isinstance(each, TextDelta)))
         raw = str(self._raw) if self._rejected else ""
@@ -124,7 +128,8 @@ class HeldAnswer:
         )
 
     def written_text(self, event: ToolCall | InvalidToolCall | None = None) -> str:
-        """Return the text and ``event`` without reasoning and markup, for showing it to the model again."""
+        """Return the content and ``event`` as text, without reasoning and markup, so that the model can see it
+        again."""
         content = str(self._content)
         return f"{content.rstrip()}\n{event.raw}".lstrip() if event is not None else content
 
@@ -141,7 +146,7 @@ class HeldAnswer:
             }
 
     def close(self, why: str = "") -> None:
-        """Report the exchange to its observers, once. ``why``: the reason for a missing answer."""
+        """Report the exchange to its observers, unless already done. ``why``: the reason for a missing answer."""
         if not self._is_observed or self._is_closed:
             return
         self._is_closed = True
@@ -156,7 +161,7 @@ class HeldAnswer:
 
     @cached_property
     def _request_record(self) -> RecordedExchange:
-        """The recorded exchange before its answer."""
+        """The recorded exchange without its answer."""
         request, parsing, messages = self.request, self.request.parsing, self.request.client.messages
         return RecordedExchange(
             model=str(request.body.get("model") or ""),

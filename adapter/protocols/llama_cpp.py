@@ -1,7 +1,7 @@
-"""Use llama.cpp's completions instead of its chat, as only they support lazy grammars.
+"""Use llama.cpp's completion endpoint instead of its chat endpoint, because only the former supports lazy grammars.
 
-The chat endpoint ignores ``grammar_lazy`` and applies the grammar from the first token. So the messages are sent to
-``/apply-template`` and the prompt to ``/completion``. Recorded from llama.cpp b11549.
+The chat endpoint ignores ``grammar_lazy`` and applies the grammar from the first token. Therefore, the messages are
+sent to ``/apply-template``, and the resulting prompt to ``/completion``. Recorded from llama.cpp b11549.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from adapter.core.events import Json, JsonObject
 
 WORD, PATTERN = 1, 2
-"""llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE: the grammar applies from the start of this text, or of this regular
-expression's first group."""
+"""Values of llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE. WORD: the grammar applies from the start of a string. PATTERN: it
+applies from the start of the first group of a regular expression."""
 
 _CHAT_ONLY = frozenset(
     {
@@ -28,16 +28,16 @@ _FOR_TEMPLATE = (
 
 
 def has_lazy_grammar(body: JsonObject) -> bool:
-    """Return whether a chat request has a lazy grammar."""
+    """Return whether a chat request contains a lazy grammar."""
     return body.get("grammar_lazy") is True
 
 
 def lazy_grammar_fields(grammar: str, word: str, tokens: Iterable[str], bare: Iterable[str] = ()) -> JsonObject:
-    """Return the fields for a grammar that applies once ``word``, the beginning of its texts, appears.
+    """Return the request fields for a lazy grammar, which applies as soon as the model writes ``word``.
 
-    ``tokens``: texts that may be single tokens. llama.cpp rejects a trigger word that is a token not listed here, and
-    removes such tokens from the text. ``bare``: tools whose calls are also recognized as bare JSON on a line or in a
-    fence.
+    ``word``: beginning of every string that the grammar accepts. ``tokens``: strings that may be single tokens.
+    llama.cpp rejects a trigger word that is a token unless it is listed here, and removes listed tokens from the text.
+    ``bare``: names of tools whose calls may also be bare JSON on a line or in a fence.
     """
     triggers: list[Json] = [{"type": WORD, "value": word}]
     if names := "|".join(re.escape(name) for name in bare):
@@ -47,12 +47,12 @@ def lazy_grammar_fields(grammar: str, word: str, tokens: Iterable[str], bare: It
 
 
 def template_request(body: JsonObject) -> JsonObject:
-    """Return the request to ``/apply-template`` for a chat request."""
+    """Convert a chat request to a request to ``/apply-template``."""
     return {key: body[key] for key in _FOR_TEMPLATE if key in body}
 
 
 def completion_request(body: JsonObject, prompt: str) -> JsonObject:
-    """Return the request to ``/completion`` for a chat request and its prompt."""
+    """Convert a chat request, whose prompt was rendered, to a request to ``/completion``."""
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
     request: JsonObject = {key: value for key, value in body.items() if key not in _CHAT_ONLY}
     match body.get("response_format"):
@@ -64,12 +64,13 @@ def completion_request(body: JsonObject, prompt: str) -> JsonObject:
 
 
 def without_grammar(body: JsonObject) -> JsonObject:
-    """Return the chat request without a grammar."""
+    """Return a copy of the chat request without its grammar."""
     return {key: value for key, value in body.items() if not key.startswith("grammar")}
 
 
 def as_chat(answer: Json) -> Json:
-    """Convert an answer of ``/completion``, or an event, to that of a chat; return anything else unchanged."""
+    """Convert an answer of ``/completion``, or an event of its stream, to the chat format. Return other values
+    unchanged."""
     if not isinstance(answer, dict) or "choices" in answer or not isinstance(answer.get("content"), str):
         return answer
     text = {"role": "assistant", "content": answer["content"]}

@@ -1,7 +1,7 @@
-"""Align token logprobs with the content sent to the client.
+"""Align token logprobs with the content that the client gets.
 
-Servers send logprobs for all of the model's text, from which reasoning, calls and markers are removed. Content keeps
-its logprobs, except for tokens that cross a boundary.
+Servers send logprobs for the model's whole text, but reasoning, calls and markers are then removed from it. Tokens that
+are entirely content keep their logprobs; tokens that are only partly content lose them.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from adapter.core.events import Event, Json, JsonObject
 
 
 class LogprobAligner:
-    """``add`` takes the model's text with its tokens; ``take`` consumes parsed characters."""
+    """Assigns tokens to parsed events: ``add`` takes the model's text with its tokens, and ``take`` consumes
+    characters."""
 
     def __init__(self) -> None:
-        self._tokens: deque[tuple[int, int, JsonObject]] = deque()  # begin, end, entry
+        self._tokens: deque[tuple[int, int, JsonObject]] = deque()  # start, end and the server's entry
         self._added = 0
         self._read = 0
-        self._shown_from: int | None = None  # start of the unbroken content up to here
+        self._shown_from: int | None = None  # start of the current run of content
 
     def add(self, text: str, logprobs: Json) -> None:
-        """Add text with logprobs in OpenAI's shape. Tokens that do not match ``text`` are ignored."""
+        """Add text with its logprobs in OpenAI's format. Tokens that do not match ``text`` are ignored."""
         entries = logprobs.get("content") if isinstance(logprobs, dict) else None
         tokens = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
         before = "".join(str(each.get("token")) for each in tokens).rfind(text)
@@ -34,14 +35,14 @@ class LogprobAligner:
         self._added += len(text)
 
     def attach(self, event: Event, deltas: Sequence[JsonObject | str]) -> None:
-        """Add the tokens of ``event`` to its delta, if this is its unchanged text."""
+        """Add the logprobs of ``event`` to its delta, if the delta is the event's unchanged text."""
         delta = deltas[0] if len(deltas) == 1 and isinstance(deltas[0], dict) else {}
         is_shown = delta.get("content") == event.raw and bool(event.raw)
         if tokens := self.take(len(event.raw), is_shown=is_shown):
             delta["logprobs"] = tokens
 
     def take(self, size: int, *, is_shown: bool) -> list[JsonObject]:
-        """Return the tokens that end within the next ``size`` characters and are entirely content."""
+        """Consume ``size`` characters, and return the tokens that end within them and are entirely content."""
         begin, self._read = self._read, self._read + size
         if not is_shown:
             self._shown_from = None

@@ -1,8 +1,8 @@
 """Translate Ollama's API (``/api/chat``) to OpenAI's and back.
 
-Source: https://github.com/ollama/ollama/blob/main/docs/api.md and recorded exchanges. Differences: sampling parameters
-are in ``options``, arguments are objects, results name their tool, images are next to the text, and streams are JSON
-lines and the default.
+Source: https://github.com/ollama/ollama/blob/main/docs/api.md and recorded exchanges. Differences in Ollama's API:
+sampling parameters are in ``options``, arguments are objects, results name their tool, and images are separate from the
+text. Streams are JSON lines, and answers are streamed by default.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OPTIONS = {
     "mirostat_eta": "mirostat_eta",
     "num_keep": "n_keep",
 }
-"""Ollama's names of sampling parameters, and OpenAI's."""
+"""OpenAI's name for each of Ollama's sampling parameters."""
 
 FIELDS = field_table(
     {
@@ -47,7 +47,7 @@ FIELDS = field_table(
         "left out": "keep_alive logprobs top_logprobs truncate shift",
     }
 )
-"""Fields of ``/api/chat``, for servers other than Ollama. Other fields are dropped."""
+"""Handling of each field of ``/api/chat`` if the model server is not Ollama. Fields that are not listed are dropped."""
 
 GENERATE_FIELDS: Mapping[str, FieldHandling] = {
     **{name: handling for name, handling in FIELDS.items() if name not in ("messages", "tools", EXTENSION)},
@@ -59,19 +59,20 @@ GENERATE_FIELDS: Mapping[str, FieldHandling] = {
         }
     ),
 }
-"""Fields of ``/api/generate``."""
+"""Handling of each field of ``/api/generate``."""
 
 EMBED_FIELDS = field_table(
     {"passed": "model input dimensions", "mapped": "prompt", "left out": "truncate options keep_alive"}
 )
-"""Fields of ``/api/embed`` and ``/api/embeddings``."""
+"""Handling of each field of ``/api/embed`` and ``/api/embeddings``."""
 
 NATIVE = ("options", "format", "keep_alive", "think", "logprobs", "top_logprobs", "truncate", "shift")
-"""Fields forwarded to another Ollama."""
+"""Fields that are forwarded only if the model server is Ollama."""
 
 
 def as_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
-    """Return the request as a chat completion, and add dropped fields to ``dropped``. Raises RequestError."""
+    """Return the chat completion request, and append the names of dropped fields to ``dropped``. Raises
+    RequestError."""
     messages = objects_in(body.get("messages"), "messages")
     options = require_type(dict, body.get("options"), "options")
     if dropped is not None:
@@ -100,14 +101,15 @@ def as_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
 
 
 def _thinking(think: Json) -> JsonObject:
-    """Convert to the switches for thinking of servers other than Ollama."""
+    """Convert ``think`` to the switches for thinking that other servers support."""
     if isinstance(think, bool):
         return {"chat_template_kwargs": {"enable_thinking": think}}
     return {"reasoning_effort": think} if isinstance(think, str) and think else {}
 
 
 def generation_as_chat(body: JsonObject) -> JsonObject:
-    """Convert a request to ``/api/generate`` to a chat. Raises RequestError for fields that a chat does not have."""
+    """Convert a request to ``/api/generate`` to a chat. Raises RequestError for a field without a counterpart in
+    chats."""
     for field, handling in GENERATE_FIELDS.items():
         if handling == "refused" and body.get(field):
             raise RequestError(f"{field!r} requires Ollama as the model server: omit it, or use /api/chat", field)
@@ -118,13 +120,13 @@ def generation_as_chat(body: JsonObject) -> JsonObject:
 
 
 def embedding_request(body: JsonObject) -> JsonObject:
-    """Convert a request to ``/api/embed``, or to the older ``/api/embeddings``."""
+    """Convert a request to ``/api/embed``, or to the older ``/api/embeddings``, to OpenAI's API."""
     request: JsonObject = {"model": body.get("model"), "input": body.get("input", body.get("prompt"))}
     return request | ({"dimensions": body["dimensions"]} if body.get("dimensions") else {})
 
 
 def embedding_answer(answer: Mapping[str, Any], model: str, *, is_old: bool, elapsed_ns: int) -> JsonObject:
-    """Convert an answer with embeddings."""
+    """Convert OpenAI's embeddings to an Ollama answer. ``is_old``: the request was sent to ``/api/embeddings``."""
     embeddings = [each.get("embedding") or [] for each in answer.get("data") or () if isinstance(each, dict)]
     if is_old:
         return {"embedding": next(iter(embeddings), [])}
@@ -152,7 +154,7 @@ def _message(message: JsonObject, index: int) -> JsonObject:
 
 
 def _mime(base64: str) -> str:
-    """Detect the type from the first bytes, as Ollama's API does not include it."""
+    """Detect an image's media type from its first bytes, because Ollama's API does not contain it."""
     return next((mime for start, mime in _IMAGES.items() if base64.startswith(start)), "image/png")
 
 
@@ -160,8 +162,10 @@ _IMAGES = {"/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp", "
 
 
 def to_ollama_request(plain: JsonObject, body: Mapping[str, Json]) -> JsonObject:
-    """Convert a translated request for another Ollama: the fields of ``body`` with the plain messages and the
-    constraint."""
+    """Convert a translated request for a model server that is Ollama.
+
+    The result has the fields of the client's ``body``, with the plain messages and the constraint of ``plain``.
+    """
     if "own_prompt" in plain:
         return {**plain, EXTRA: {key: body[key] for key in NATIVE if key in body}}
     native: JsonObject = {key: body[key] for key in ("model", "stream", *NATIVE) if key in body}
@@ -174,11 +178,12 @@ def to_ollama_request(plain: JsonObject, body: Mapping[str, Json]) -> JsonObject
 
 
 EXTRA = "ollama"
-"""Field of a request with a template prompt that holds the Ollama-specific fields of the client's request."""
+"""Key of a request with a template prompt under which the client's Ollama-specific fields are kept."""
 
 
 def render_request(body: JsonObject) -> JsonObject:
-    """Return the request to ``/api/chat`` that only renders the template; see `adapter.protocols.template_prompt`."""
+    """Return the request to ``/api/chat`` that only renders the chat template; see
+    `adapter.protocols.template_prompt`."""
     messages = [_with_calls(message) for message in body["messages"]]
     native = {key: value for key, value in (body.get(EXTRA) or {}).items() if key in ("think", "options", "keep_alive")}
     tools = {"tools": body["tools"]} if body.get("tools") else {}
@@ -205,7 +210,7 @@ def generate_request(body: JsonObject, prompt: str) -> JsonObject:
 
 
 def _with_calls(message: JsonObject) -> JsonObject:
-    """Convert a message that may have calls."""
+    """Convert a message from OpenAI's format, including its calls."""
     converted = _native_message({**message, "content": message.get("content") or ""})
     if message.get("reasoning_content"):
         converted["thinking"] = message["reasoning_content"]
@@ -231,7 +236,7 @@ def _native_message(message: JsonObject) -> JsonObject:
 
 
 def as_chunk(line: Json) -> Json:
-    """Convert a line of an Ollama server's stream to OpenAI's chunk, and its errors to OpenAI's shape."""
+    """Convert a line of an Ollama server's stream to an OpenAI chunk, and an error to OpenAI's format."""
     if is_error(line):
         error = line["error"]
         return line if isinstance(error, dict) else error_object(str(error), "upstream_error")
@@ -251,7 +256,7 @@ def as_chunk(line: Json) -> Json:
 
 
 def as_completion(answer: Json) -> Json:
-    """Convert an Ollama server's whole answer."""
+    """Convert a complete answer of an Ollama server to an OpenAI completion."""
     chunk = as_chunk(answer)
     if isinstance(chunk, dict) and chunk.get("choices"):
         (choice,) = chunk["choices"]
@@ -261,8 +266,11 @@ def as_completion(answer: Json) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class OllamaResponseInfo:
-    """``created_at``: RFC 3339. ``elapsed_ns``: since the request arrived. ``is_generating``: for ``/api/generate``,
-    whose answers are text."""
+    """Data for the client's response that the completion does not contain.
+
+    ``created_at``: RFC 3339. ``elapsed_ns``: returns the time since the request arrived. ``is_generating``: the request
+    was sent to ``/api/generate``, whose answers are text.
+    """
 
     model: str
     created_at: str
@@ -312,7 +320,7 @@ class OllamaWriter:
 
 
 def as_answer(completion: JsonObject, info: OllamaResponseInfo) -> JsonObject:
-    """Convert a whole completion."""
+    """Convert a complete OpenAI completion to an Ollama answer."""
     choice: JsonObject = next(iter(completion["choices"]), {"message": {}, "finish_reason": "stop"})
     last = {**completion, "finish_reason": choice["finish_reason"]}
     return info.wrap(as_message(choice["message"])) | _ending(last, 0, info.elapsed_ns())
@@ -338,12 +346,13 @@ def as_message(delta: Mapping[str, Any]) -> JsonObject:
 
 
 def as_error(error: JsonObject, _status: int = 500) -> JsonObject:
-    """Ollama's errors are plain text."""
+    """Convert an error to Ollama's format, which contains only the message."""
     return {"error": error_text(error)}
 
 
 def _ending(last: Mapping[str, Any], first_ns: int, elapsed_ns: int) -> JsonObject:
-    """``first_ns``: time until the answer began, used if the server does not report the prompt's duration."""
+    """Return the fields of a stream's last line. ``first_ns``: time until the answer began, used if the server does not
+    report how long it processed the prompt."""
     measured = {
         "total_duration": elapsed_ns,
         "load_duration": 0,
@@ -362,7 +371,7 @@ def _ending(last: Mapping[str, Any], first_ns: int, elapsed_ns: int) -> JsonObje
 
 
 def _timing_ns(last: Mapping[str, Any], name: str, default: int) -> int:
-    """Return llama.cpp's own measurement in nanoseconds, or ``default``."""
+    """Return a duration that llama.cpp measured, in nanoseconds; ``default`` if it is missing."""
     timings = last.get("timings")
     milliseconds = timings.get(name) if isinstance(timings, dict) else None
     if isinstance(milliseconds, int | float) and 0 <= milliseconds < 1e12:

@@ -1,4 +1,4 @@
-"""The fields of a chat completion request, and how each is handled in a translated request.
+"""The fields of a chat completion request, and the handling of each field in a translated request.
 
 Source: https://platform.openai.com/docs/api-reference/chat/create and the types of openai-python 3.54.
 """
@@ -22,10 +22,10 @@ FIELDS = field_table(
         "taken": f"tool_choice parallel_tool_calls {EXTENSION}",
     }
 )
-"""Other fields are forwarded unchanged."""
+"""Handling of each request field. Fields that are not listed are forwarded unchanged."""
 
 _OURS = {name for name, handling in FIELDS.items() if handling == "taken"} | {"tools", MARKS}
-"""Fields that are not forwarded."""
+"""Fields that are not forwarded to the model server."""
 
 
 def passthrough_fields(body: JsonObject) -> JsonObject:

@@ -1,7 +1,7 @@
-"""A text model's answer as OpenAI's chat completion, streamed or buffered, with ``tool_calls``.
+"""Convert the answer of a model that writes text to OpenAI's chat completion with ``tool_calls``, streamed or buffered.
 
-The shape follows the openai SDK, which concatenates repeated strings: ``role`` and a call's ``id`` and ``name`` are
-sent once, ``index`` counts from 0 without gaps, there is one finish chunk, and ``id``, ``created`` and ``model`` never
+The stream suits the openai SDK, which concatenates repeated strings: ``role`` and a call's ``id`` and ``name`` are sent
+once. ``index`` counts from 0 without gaps, there is one finish chunk, and ``id``, ``created`` and ``model`` never
 change.
 """
 
@@ -23,7 +23,7 @@ DIED = (
 
 
 class _Completion:
-    """The choices of an answer. The first one gets the attempt that began with the request, and the token usage."""
+    """The choices of a completion. The first choice continues the attempt that began with the request."""
 
     _is_whole = False
 
@@ -33,14 +33,14 @@ class _Completion:
         self._first = HeldAnswer(request)
 
     def next_request(self) -> TranslatedRequest | None:
-        """Return the follow-up request of a rejected answer, once; otherwise None."""
+        """Begin and return the follow-up request if an answer was rejected; otherwise return None."""
         for choice in self._choices.values():
             if request := choice.take_next():
                 return request
         return None
 
     def cancel(self, why: str = "") -> None:
-        """Stop the answer: the client disconnected or is done. ``why``: the reason for a missing answer."""
+        """Stop the answer: the client disconnected or needs no more of it. ``why``: the reason for a missing answer."""
         for choice in self._choices.values():
             choice.cancel()
         if not self._choices:
@@ -70,10 +70,11 @@ class _Completion:
 
 
 class StreamedCompletion(_Completion):
-    """The streamed answer to a request. ``created``: seconds since 1970, used if the server sends none.
+    """The streamed answer to a request.
 
-    `feed` takes the server's chunks and `close` ends the stream; both return the client's chunks. Nothing is raised,
-    whatever the server sends. ``is_done``: the client's answer is complete.
+    ``created``: seconds since 1970, used if the server sends no timestamp. `feed` takes the server's chunks and `close`
+    ends the stream; both return the client's chunks and raise no exceptions. ``is_done``: the client's answer is
+    complete.
     """
 
     def __init__(self, request: TranslatedRequest, created: int = 0) -> None:
@@ -98,7 +99,7 @@ class StreamedCompletion(_Completion):
             self._take_head(chunk)
         self._count(chunk)
         choices = chunk.get("choices")
-        if not choices:  # the usage, at the end
+        if not choices:  # the usage at the end of the stream
             request = self._request
             is_ours = request.observation.counts_tokens and not request.client.wants_usage and "usage" in chunk
             return [] if is_ours else [{**chunk, **self._head, "choices": []}]
@@ -115,7 +116,7 @@ class StreamedCompletion(_Completion):
             chunks += self._chunks(choice, deltas, chunk)
             if choice.error:
                 return chunks
-        if chunk.get("prompt_progress"):  # from llama.cpp, before anything else
+        if chunk.get("prompt_progress"):  # from llama.cpp while it reads the prompt
             chunks = chunks or [{**self._head, "choices": []}]
             chunks[0]["prompt_progress"] = chunk["prompt_progress"]
         if chunks and chunk.get("usage"):  # vLLM includes it in every chunk on request
@@ -123,7 +124,7 @@ class StreamedCompletion(_Completion):
         return chunks
 
     def feed_text(self, index: int, text: str) -> str | list[JsonObject]:
-        """Feed text of a choice that has begun, and return text if the result is only text."""
+        """Feed text to a choice that has begun. Return a string if the result is only text."""
         if self.is_done:
             return []
         choice = self._choices[index]
@@ -131,19 +132,20 @@ class StreamedCompletion(_Completion):
         return deltas if isinstance(deltas, str) else self._chunks(choice, deltas, {})
 
     def text_chunk(self, index: int, text: str) -> JsonObject:
-        """Return a chunk with only text."""
+        """Return a chunk that contains only text."""
         return self._chunk(self._choices[index], {"content": text}, {})
 
     @property
     def awaits_more(self) -> bool:
-        """True if a follow-up is due, so that the rest of the server's answer is unused."""
+        """True if the answer was rejected, so that the rest of it is ignored and a follow-up request comes next."""
         for choice in self._choices.values():  # noqa: SIM110  # called per chunk: a generator is three times slower
             if choice.follow_up:
                 return True
         return False
 
     def use_previous(self) -> list[JsonObject] | None:
-        """Return the chunks of the rejected answer, as the server rejected the follow-up."""
+        """Return the chunks of the rejected answer after the server rejected the follow-up; None if there was no
+        follow-up."""
         chunks: list[JsonObject] = []
         for choice in self._choices.values():
             if (deltas := choice.use_previous()) is None:
@@ -152,10 +154,9 @@ class StreamedCompletion(_Completion):
         return chunks or None
 
     def close(self, *, has_ended: bool = False) -> list[JsonObject]:
-        """Return the last chunks: an error if the server stopped early, so that the client does not take it for the
-        end.
+        """Return the last chunks. If the server stopped early, they include an error, as the answer is incomplete.
 
-        ``has_ended``: the server marked the end, even without a finish reason.
+        ``has_ended``: the server sent the end of the stream, even without a finish reason.
         """
         chunks = [] if self.is_done else self._rest(has_ended)
         self._close()
@@ -193,8 +194,8 @@ class StreamedCompletion(_Completion):
         return chunks
 
     def _chunk(self, choice: ChoiceStream, delta: JsonObject | str, rest: JsonObject) -> JsonObject:
-        """``delta``: a delta, or the finish reason, whose chunk includes the server's further fields (such as
-        timings)."""
+        """Build a chunk. ``delta``: a delta, or the finish reason. ``rest``: the server's other fields (such as
+        timings), which are added to the finish chunk."""
         if isinstance(delta, str):
             further = {key: value for key, value in rest.items() if key != "usage"} | choice.retry_notice
             return {**further, **self._head, "choices": [{"index": choice.index, "delta": {}, "finish_reason": delta}]}
@@ -205,7 +206,8 @@ class StreamedCompletion(_Completion):
 
 
 class BufferedCompletion(_Completion):
-    """The answer to a request from buffered completions; the last one gets the calls as ``tool_calls``."""
+    """The answer to a request, from one or more buffered completions; the last completion is sent with
+    ``tool_calls``."""
 
     _is_whole = True
 
@@ -215,7 +217,7 @@ class BufferedCompletion(_Completion):
         self._last: JsonObject = {}
 
     def feed(self, completion: JsonObject) -> JsonObject | TranslatedRequest:
-        """Return the completion for the client, or the follow-up request."""
+        """Return the completion for the client, or a follow-up request if the answer must be retried."""
         self._last = completion
         self._request.stats.set_response(completion)
         given_choices = [each for each in completion.get("choices") or () if isinstance(each, dict)]
@@ -240,7 +242,7 @@ class BufferedCompletion(_Completion):
         return {**completion, **{key: value for each in notices for key, value in each.items()}, "choices": choices}
 
     def use_previous(self) -> JsonObject | None:
-        """Return the rejected completion, as the server rejected the follow-up. None without a follow-up."""
+        """Return the rejected completion after the server rejected the follow-up; None without a follow-up."""
         choices = []
         for choice, given in zip(self._choices.values(), self._last.get("choices") or (), strict=False):
             if (deltas := choice.use_previous()) is None:
@@ -250,7 +252,8 @@ class BufferedCompletion(_Completion):
         return {**self._last, "choices": choices} if choices else None
 
     def _merge(self, given: JsonObject, choice: ChoiceStream, new: list[JsonObject | str]) -> JsonObject:
-        """Replace the message of ``given`` by all deltas of ``choice``. ``new``: those of this completion."""
+        """Replace the message of ``given`` by one made from all deltas of ``choice``. ``new``: deltas of this
+        completion."""
         deltas = self._deltas.setdefault(choice.index, [])
         deltas += new
         message = _object(given.get("message"))
@@ -264,7 +267,7 @@ class BufferedCompletion(_Completion):
 
 
 def _fold_deltas(deltas: Iterable[JsonObject | str], choice: ChoiceStream) -> JsonObject:
-    """Combine the deltas into one message, with reclassified content and reasoning in their final place."""
+    """Combine the deltas into one message, and move reclassified text between content and reasoning."""
     content, reasoning = "", ""
     calls: list[JsonObject] = []
     legacy: Json = None
@@ -287,7 +290,7 @@ def _fold_deltas(deltas: Iterable[JsonObject | str], choice: ChoiceStream) -> Js
 
 
 def _content_logprobs(deltas: Iterable[JsonObject | str], choice: ChoiceStream) -> JsonObject | None:
-    """Return the logprobs of the content's tokens, or None if content was reclassified."""
+    """Return the logprobs of the content's tokens; None if text was moved between content and reasoning."""
     tokens = [token for delta in deltas if isinstance(delta, dict) for token in delta.get("logprobs") or ()]
     return None if choice.was_reasoning or choice.was_content else {"content": tokens, "refusal": None}
 

@@ -1,4 +1,4 @@
-"""One choice of an answer: the model's text as deltas in OpenAI's shape."""
+"""Convert the model's text for one choice of a completion to deltas in OpenAI's format."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ from adapter.protocols.tool_call_deltas import ToolCallDeltas
 from adapter.protocols.translated_request import TranslatedRequest
 
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
-"""Own finish reasons: the server or the client disconnected."""
+"""This library's finish reasons: the server disconnected before the end of the answer, or the client did."""
 
 MAX_CHARACTERS = 8_000_000
-"""Maximum length of one answer, in characters: two million tokens. A longer one is endless."""
+"""Maximum length of an answer, in characters; about two million tokens. A model that exceeds it never stops."""
 
 _TOKEN = re.compile(r"<\|\w{1,40}\|>")
 _Rest: TypeAlias = tuple[Sequence[Event], int]
-"""Events and the index of the first that counts, as copying the rest for each event would take quadratic time."""
+"""A list of events, and the index of the first event in the rest. Copying the rest for each event would take quadratic
+time."""
 _NOTHING: _Rest = ((), 0)
 
 
@@ -54,10 +55,10 @@ def _remaining(rest: _Rest) -> Sequence[Event]:
 
 
 class ChoiceStream:
-    """One of the ``n`` answers, as deltas (dicts) and a finish reason (text).
+    """One of the ``n`` answers, as deltas (dicts) and a finish reason (a string).
 
-    ``attempt`` is the model's current answer. If it is unusable, `follow_up` is the request for the next one, and text
-    already sent to the client stays. ``is_whole``: the client gets the answer in one piece.
+    ``attempt``: the model's current answer. If it is unusable, `follow_up` is the request for another answer; text that
+    the client already has is not retracted. ``is_whole``: the client gets a buffered answer.
     """
 
     def __init__(self, index: int, attempt: HeldAnswer, *, is_whole: bool = False) -> None:
@@ -65,16 +66,16 @@ class ChoiceStream:
         self.finish_reason: str | None = None
         self.error: JsonObject | None = None
         self.was_reasoning = 0
-        """Length of the beginning of the content that turned out to be reasoning."""
+        """Length of the leading content that turned out to be reasoning."""
         self.was_content = False
-        """All reasoning turned out to be content."""
+        """True if all reasoning turned out to be content."""
         self.follow_up: TranslatedRequest | None = None
         self._is_whole = is_whole
         self._has_role = False
         self._size = 0
         self._content, self._verbatim = StringBuilder(), VerbatimText()  # for the client, and as the model wrote it
         self._calls = ToolCallDeltas(attempt.request.client.kinds, attempt.request.turn)
-        self._may_remember = True  # one attempt, and no call with control tokens
+        self._may_remember = True  # False after a retry, or a call with control tokens
         self._withheld: tuple[str, list[Event], str | None] | None = None  # the rest of a rejected answer
         self._space = ("", -1)  # the last whitespace and its position
         self._rejected_end = -1  # position after text that looked like a call
@@ -84,12 +85,12 @@ class ChoiceStream:
     def _begin(self, attempt: HeldAnswer) -> None:
         self.attempt, self._request = attempt, attempt.request
         self._calls_before = len(self._calls.whole)
-        self._has_text = self._content.size > 0  # from an earlier attempt
+        self._has_text = self._content.size > 0  # text of an earlier attempt
         guard = self._request.follow_up.guard
         attempt.holds_text = guard is not None and (self._has_text or guard.holds_text)
 
     def feed(self, delta: JsonObject, finish_reason: Json, logprobs: Json = None) -> list[JsonObject | str]:
-        """Return the client's deltas and, at the end, the finish reason. ``logprobs``: of the delta's text."""
+        """Return the client's deltas and, at the end, the finish reason. ``logprobs``: of the text in ``delta``."""
         if self.finish_reason or self.follow_up:
             return []
         self._withheld = None  # the server accepted the follow-up
@@ -117,7 +118,7 @@ class ChoiceStream:
         return deltas
 
     def feed_text(self, text: str) -> str | list[JsonObject | str]:
-        """Feed only text, and return text if the result is only text."""
+        """Feed text without other fields. Return a string if the result is only text."""
         if self.finish_reason or self.follow_up:
             return []
         self._withheld = None
@@ -130,7 +131,7 @@ class ChoiceStream:
         return event.text
 
     def on_upstream_lost(self) -> list[JsonObject | str]:
-        """Return the remaining deltas after the server disconnected."""
+        """Return the remaining deltas after the server closed the connection."""
         deltas = [*self._take(self._parser().close(INCOMPLETE), "length"), *self._release("length")]
         self._record(INCOMPLETE)
         return deltas
@@ -184,7 +185,7 @@ class ChoiceStream:
         return deltas
 
     def _deltas_of(self, event: Event, rest: _Rest, finish_reason: str | None) -> list[JsonObject | str]:
-        """``rest``: the events from this one on."""
+        """Return the deltas of ``event``. ``rest``: the events from ``event`` on."""
         match event:
             case TextDelta(text=text):
                 return self._text(text)
@@ -195,7 +196,7 @@ class ChoiceStream:
                 self.was_reasoning = self._content.size
             case ReasoningReclassified():
                 self.was_content = True
-                return self._text(str(self.attempt.reasoned))  # a stream has it twice, but at least an answer
+                return self._text(str(self.attempt.reasoned))  # streamed twice, but otherwise the answer would be empty
             case ToolCallDelta():
                 return self._fragment(event)
             case ToolCall() | InvalidToolCall() if self._has_ended(rest):
@@ -230,9 +231,9 @@ class ChoiceStream:
         return [{"content": text}] if text else []
 
     def _release(self, finish_reason: str | None = None) -> list[JsonObject | str]:
-        """Return the held text.
+        """Return the deltas for the text that was held back.
 
-        A client that has text of an earlier attempt gets it only at the end, and only its new part.
+        If the client has text of an earlier attempt, it gets only the new part of the text, and only at the end.
         """
         if not self.attempt.holds_text:
             return []
@@ -245,7 +246,7 @@ class ChoiceStream:
         return self._text("\n\n" + text.lstrip().removeprefix(before).lstrip())
 
     def _whitespace(self, raw: str) -> list[JsonObject | str]:
-        """Treat whitespace around a rejected call as text, as without tools nothing is a call."""
+        """Treat whitespace around a rejected call as text: without tools, the rejected call is also sent as text."""
         if self._rejected_end == self._position():
             deltas = self._text(raw)
             self._rejected_end = self._position()
@@ -254,7 +255,7 @@ class ChoiceStream:
         return []
 
     def _rejected_text(self, raw: str) -> str:
-        """Return text that looked like a call, without the special tokens that most servers remove."""
+        """Return the text of a rejected call, without the special tokens that most servers remove."""
         tokens = get_format(self._request.parsing.format).special_tokens
         space, position = self._space
         space = space if position == self._position() else ""
@@ -266,7 +267,10 @@ class ChoiceStream:
         return self._content.size + self.attempt.reasoned.size
 
     def _is_allowed(self, name: str) -> bool:
-        """Without tools nothing is a call; a call of an unknown tool is sent, as the client can answer it."""
+        """Return whether the client gets a call of ``name``.
+
+        Without tools, no call is sent. A call of an unknown tool is sent because the client can respond to it.
+        """
         tools = self._request.tools
         return name in tools if self._request.parsing.is_restricted else bool(tools)
 
@@ -275,7 +279,7 @@ class ChoiceStream:
         return shortlist is not None and name == shortlist.finder
 
     def _is_repeated(self, call: ToolCall) -> bool:
-        """Return whether a constrained model repeats a call of this answer, or one whose result it has."""
+        """Return whether a constrained model repeats a call of this answer or a call whose result it has."""
         if self._request.parsing.reply is None:
             return False
         key, keys = call_key(call.name, map_strings(unescape_control_tokens, call.arguments)), self.attempt.call_keys
@@ -299,7 +303,7 @@ class ChoiceStream:
         return [*before, *self._calls.add_call(call.id, call.name, arguments)]
 
     def _invalid_call(self, wrong: InvalidToolCall, finish_reason: str | None) -> list[JsonObject | str]:
-        """Send an invalid call as text; if the client has part of its arguments, fail the answer."""
+        """Send an invalid call as text; if part of its arguments was already sent, fail the answer."""
         if self._request.parsing.reply is not None and finish_reason == "length":
             return []  # written only because of the constraint
         if not self._calls.is_open:
@@ -310,12 +314,12 @@ class ChoiceStream:
 
     @property
     def retry_notice(self) -> JsonObject:
-        """The guardrails that caused retries, for the client."""
+        """A response field that lists the guardrails that caused retries; empty without retries."""
         guard = self._request.follow_up.guard
         return {EXTENSION: {"asked_again": list(guard.asked_again)}} if guard and guard.asked_again else {}
 
     def take_next(self) -> TranslatedRequest | None:
-        """Return the follow-up request and begin its attempt, if any."""
+        """Return the follow-up request and begin its attempt; None without a follow-up."""
         request, self.follow_up = self.follow_up, None
         if request is not None:
             self._record(None)
@@ -326,7 +330,7 @@ class ChoiceStream:
         return request
 
     def use_previous(self) -> list[JsonObject | str] | None:
-        """Return the rest of the rejected answer, as the server rejected the follow-up. None if no answer was
+        """Return the rest of the rejected answer after the server rejected the follow-up; None if no answer was
         rejected."""
         if self._withheld is None:
             return None
@@ -339,9 +343,10 @@ class ChoiceStream:
     def _retry(
         self, event: ToolCall | InvalidToolCall | None, rest: _Rest, finish_reason: str | None
     ) -> TranslatedRequest | None:
-        """Return the request for a better answer if ``event``, or at the end the whole answer, is unusable.
+        """Return a request for a better answer if ``event`` is unusable; None to accept it.
 
-        None once the client has a call of the answer. ``rest``: the events from ``event`` on.
+        ``event``: None checks the whole answer at its end. ``rest``: the events from ``event`` on. There is no retry
+        once the client has a call of the answer.
         """
         guard, attempt, calls = self._request.follow_up.guard, self.attempt, len(self._calls)
         has_call = self._calls.is_open or (calls > 0 and self._request.follow_up.constraint != "arguments")
@@ -359,9 +364,9 @@ class ChoiceStream:
         return self._request.with_retry(retry, attempt.written_text(event))
 
     def _lookup(self, call: ToolCall) -> TranslatedRequest | None:
-        """Return the next request after a search for tools.
+        """Return the next request after the model searched for tools.
 
-        None, which drops the call, once the client has calls to answer or after too many searches.
+        Return None, which drops the call, if the client already has calls or the model searched too often.
         """
         if len(self._calls) > 0 or self._request.follow_up.lookups >= LOOKUPS:
             return None
@@ -369,7 +374,7 @@ class ChoiceStream:
         return self._request.with_lookup(call, self.attempt.written_text(call))
 
     def _has_ended(self, rest: _Rest) -> bool:
-        """Return whether the answer ended before ``rest``, and the model continued as the user."""
+        """Return whether the answer ended before ``rest``, because the model then wrote the user's next message."""
         guard = self._request.follow_up.guard
         return guard is not None and guard.has_ended(self.attempt.candidate(rest=_remaining(rest)).content)
 
@@ -379,7 +384,7 @@ class ChoiceStream:
         return [] if self.follow_up else [*self._release("stop"), self._finish("stop")]
 
     def _finish(self, finish_reason: str) -> str:
-        """Set the finish reason: ``length`` for a cut answer, otherwise calls decide."""
+        """Set the finish reason. If the model stopped after calls, it is ``tool_calls`` or ``function_call``."""
         reason = "function_call" if self._request.client.kinds.is_legacy else "tool_calls"
         self.finish_reason = reason if len(self._calls) > 0 and finish_reason == "stop" else finish_reason
         self._request.stats.finish_reasons.append(self.finish_reason)
@@ -392,7 +397,7 @@ class ChoiceStream:
 
     def _remember(self) -> None:
         content, verbatim = str(self._content)[self.was_reasoning if self._is_whole else 0 :], self._verbatim.text()
-        is_one_of_several = bool(self._calls.whole) and not self._request.client.parallel  # the others were dropped
+        is_one_of_several = bool(self._calls.whole) and not self._request.client.parallel  # later calls were dropped
         if self._request.is_native or is_one_of_several or not self._may_remember:
             return
         if verbatim != content and (content or self._calls.whole):

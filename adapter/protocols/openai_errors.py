@@ -1,4 +1,4 @@
-"""Errors in OpenAI's shape: ``{"error": {"message", "type", "param", "code"}}``."""
+"""Errors in OpenAI's format: ``{"error": {"message", "type", "param", "code"}}``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from adapter.protocols.upstream_failures import classify_failure
 
 
 class RequestError(UsageError):
-    """An invalid request. ``param``: the invalid field. ``status``: the HTTP status. ``code``: the API's error code."""
+    """An invalid request. ``param``: path of the invalid field. ``status``: the HTTP status. ``code``: OpenAI's error
+    code."""
 
     def __init__(self, message: str, param: str | None = None, *, status: int = 400, code: str | None = None) -> None:
         super().__init__(message)
@@ -26,7 +27,7 @@ _TYPE_NAMES: Mapping[type, str] = {str: "text", dict: "an object", list: "a list
 
 
 def require_type(kind: type[_Kind], value: Json, param: str) -> _Kind:
-    """Return ``value``, or an empty one if it is missing or null. Raises RequestError for another type."""
+    """Return ``value``, or an empty ``kind`` if it is missing or null. Raises RequestError if it has another type."""
     if value is None:
         return kind()
     if not isinstance(value, kind):
@@ -36,7 +37,7 @@ def require_type(kind: type[_Kind], value: Json, param: str) -> _Kind:
 
 
 def objects_in(value: Json, param: str) -> list[JsonObject]:
-    """Return ``value``, a list of objects. Raises RequestError."""
+    """Return ``value`` if it is a list of objects. Raises RequestError if it is not."""
     items = require_type(list, value, param)
     return [require_type(dict, each, f"{param}[{index}]") for index, each in enumerate(items)]
 
@@ -46,7 +47,7 @@ def error_object(message: str, kind: str, param: str | None = None, code: str | 
 
 
 def refusal(error: RequestError) -> JsonObject:
-    """Return the body of the response for an invalid request."""
+    """Return the response body for an invalid request."""
     kind = {401: "authentication_error", 403: "permission_error"}.get(error.status, "invalid_request_error")
     return error_object(str(error), kind, error.param, error.code)
 
@@ -62,15 +63,15 @@ def error_text(error: JsonObject) -> str:
 
 
 def error_type(error: Json) -> str:
-    """Return the type of an error, "upstream_error" if it has none."""
+    """Return the type of an error; "upstream_error" if the error has no type."""
     detail = error.get("error") if isinstance(error, dict) else None
     return str((detail.get("type") if isinstance(detail, dict) else None) or "upstream_error")
 
 
 def relay_error(status: int, body: bytes) -> JsonObject:
-    """Convert a model server's error to OpenAI's shape, unless it has that shape.
+    """Convert a model server's error to OpenAI's format, unless it is already in that format.
 
-    Ollama sends ``{"error": "text"}``; proxies send HTML or nothing.
+    Ollama sends ``{"error": "text"}``; proxies send HTML or an empty body.
     """
     text = body.decode("utf-8", "replace").strip()
     try:

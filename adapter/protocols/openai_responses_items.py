@@ -1,7 +1,7 @@
 """Convert the items of a responses conversation to chat messages.
 
-Text and calls of one assistant turn become one message. Calls made by OpenAI's servers are included if call and result
-are text, and dropped otherwise. Reasoning is not shown to the model again.
+Text and calls of an assistant turn become one message. Calls that OpenAI's servers made are included if both the call
+and its result are text; otherwise they are dropped. Reasoning is not sent to the model again.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ UNSEEN = (
     "mcp_approval_request", "mcp_approval_response", "compaction", "compaction_trigger", "context_compaction",
     "configuration_update", "program", "program_output",
 )  # fmt: skip
-"""Items without content for the model: calls of other servers, encrypted summaries, approval questions. Their tools are
-still used (`tools_in`)."""
+"""Types of items that are not shown to the model: calls of other servers, encrypted summaries, approval questions. If
+such an item introduces tools, they are used (`tools_in`)."""
 
 
 def tools_in(items: Json) -> list[Json]:
-    """Return the tools introduced in the middle of a conversation."""
+    """Return the tools that items in the conversation introduce."""
     found: list[Json] = []
     for item in items if isinstance(items, list) else ():
         if isinstance(item, dict) and item.get("type") in ("additional_tools", "tool_search_output"):
@@ -36,7 +36,7 @@ def tools_in(items: Json) -> list[Json]:
 
 
 def messages_of(items: Json, dropped: list[str]) -> Iterator[JsonObject]:
-    """Convert the items. Raises RequestError for an invalid item."""
+    """Convert the items to messages. Raises RequestError for an invalid item."""
     if isinstance(items, str):
         yield {"role": "user", "content": items}
         return
@@ -62,7 +62,7 @@ def _messages(items: list[JsonObject], dropped: list[str]) -> Iterator[JsonObjec
             case "message":
                 yield {"role": item.get("role"), "content": _content(item.get("content"), path)}
             case "tool_search_call" | "tool_search_output" if not item.get("call_id"):
-                dropped.append(f"item {kind}")  # OpenAI's server searched; its results are among the tools
+                dropped.append(f"item {kind}")  # OpenAI's server searched, and added the results to the tools
             case _ if kind in CALLS:
                 yield _calling(item.get("call_id"), call_from_item(item))
             case _ if kind in RESULTS:

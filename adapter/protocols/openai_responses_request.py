@@ -27,15 +27,15 @@ FIELDS = field_table(
         "refused": "prompt",
     }
 )
-"""Other fields are forwarded unchanged."""
+"""Handling of each request field. Fields that are not listed are forwarded unchanged."""
 
 _LEFT_OUT = [name for name, handling in FIELDS.items() if handling == "left out"]
 
 
 def as_openai(body: JsonObject, forms: ResponsesTools | None = None, dropped: list[str] | None = None) -> JsonObject:
-    """Return the request as a chat completion, and add dropped fields to ``dropped``. ``forms``: the request's tools.
+    """Return the chat completion request, and append the names of dropped fields to ``dropped``.
 
-    Raises RequestError if the request is invalid.
+    ``forms``: the request's tools. Raises RequestError if the request is invalid.
     """
     dropped = [] if dropped is None else dropped
     forms = tools_of(body, dropped) if forms is None else forms
@@ -60,7 +60,7 @@ def as_openai(body: JsonObject, forms: ResponsesTools | None = None, dropped: li
 
 
 def tools_of(body: JsonObject, dropped: list[str]) -> ResponsesTools:
-    """Return the tools of a request, including those introduced in its conversation."""
+    """Return the tools of a request, including tools that items in its conversation introduce."""
     later = tools_in(body.get("input"))
     return parse_responses_tools(body.get("tools"), dropped, later)
 

@@ -1,7 +1,7 @@
-"""Translate a chat answer to an OpenAI response: a list of items, each opened, filled and closed in a stream.
+"""Translate a chat completion to an OpenAI response: a list of items, which a stream opens, fills and closes in turn.
 
-Source: https://platform.openai.com/docs/api-reference/responses-streaming. A stream with an error contains both an
-``error`` event, which the openai SDK raises, and ``response.failed``, for which codex waits.
+Source: https://platform.openai.com/docs/api-reference/responses-streaming. After an error, the stream contains both an
+``error`` event, which the openai SDK raises, and ``response.failed``, which codex waits for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from adapter.protocols.sse import PING, encode_event
 
 
 def answer_head(body: Mapping[str, Json], response_id: str, created: int) -> JsonObject:
-    """Return the fields of a response that depend on the request. ``created``: seconds since 1970."""
+    """Return the response fields that depend only on the request. ``created``: seconds since 1970."""
     defaults: JsonObject = {
         "instructions": None, "max_output_tokens": None, "metadata": {}, "parallel_tool_calls": True, "reasoning": None,
         "temperature": None, "text": {"format": {"type": "text"}}, "tool_choice": "auto", "tools": [], "top_p": None,
@@ -32,7 +32,8 @@ def answer_head(body: Mapping[str, Json], response_id: str, created: int) -> Jso
 
 
 def _state(head: JsonObject, output: Sequence[JsonObject], reason: str | None, usage: Json) -> JsonObject:
-    """``reason``: the finish reason; None while the answer is incomplete."""
+    """Return the response with its output so far. ``reason``: the finish reason; None while the answer is
+    incomplete."""
     cut = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(reason or "")
     return {
         **head,
@@ -76,7 +77,7 @@ def _text_part(text: str) -> JsonObject:
 
 
 def as_answer(completion: JsonObject, head: JsonObject, tools: ResponsesTools | None = None) -> JsonObject:
-    """Convert a whole completion: the response with which its stream would end."""
+    """Convert a completion to the complete response, as in the last event of a stream."""
     writer = ResponsesWriter(head, tools)
     choices = [{"delta": each["message"], "finish_reason": each["finish_reason"]} for each in completion["choices"][:1]]
     writer.write([{"choices": choices, "usage": completion.get("usage")}])
@@ -85,7 +86,7 @@ def as_answer(completion: JsonObject, head: JsonObject, tools: ResponsesTools | 
 
 
 class ResponsesWriter:
-    """Encodes chunks as events of a response."""
+    """Encodes chunks as streaming events of a response."""
 
     content_type = "text/event-stream; charset=utf-8"
     ping = PING
@@ -93,7 +94,7 @@ class ResponsesWriter:
     def __init__(
         self, head: JsonObject, tools: ResponsesTools | None = None, store: Callable[[JsonObject], None] | None = None
     ) -> None:
-        """``tools``: those of the request. ``store`` is called with the whole response at the end."""
+        """``tools``: the request's tools. ``store``: called with the complete response at the end."""
         self._head, self._tools, self._store = head, tools or ResponsesTools(), store
         self._suffix = str(head["id"]).partition("_")[2]
         self._numbers = count()
@@ -102,11 +103,11 @@ class ResponsesWriter:
         self._id = ""
         self._text: list[str] = []
         self._call: JsonObject = {}
-        self._tool = ResponsesTool("function", "")  # of the open call
+        self._tool = ResponsesTool("function", "")  # tool of the open call
         self._has_begun = False
         self._reason: str | None = None
         self.response: JsonObject = {}
-        """The whole response, once complete."""
+        """The complete response; empty until the end."""
         self._usage: Json = None
 
     def write(self, chunks: list[JsonObject]) -> bytes:
@@ -202,7 +203,7 @@ class ResponsesWriter:
         self._open, self._text = None, []
 
     def _item(self, text: str | None) -> JsonObject:
-        """Return the open item with all of its text; None while it is incomplete."""
+        """Return the open item. ``text``: its complete text; None while the item is incomplete."""
         if self._open == "message":
             return _message(self._id, text)
         if self._open == "reasoning":
@@ -226,4 +227,4 @@ class ResponsesWriter:
 _DELTAS = {"message": "output_text", "reasoning": "reasoning_text", "function": "function_call_arguments"}
 _IDS = {"message": "msg", "reasoning": "rs", **IDS}
 _BUFFERED = ("custom", "shell", "local_shell", "apply_patch", "tool_search")
-"""Calls whose items contain their parsed arguments, which must be complete first."""
+"""Types of calls whose items contain parsed arguments. They are sent only when the arguments are complete."""

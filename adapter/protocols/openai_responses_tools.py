@@ -1,16 +1,16 @@
-"""Convert the tools of OpenAI's responses API to functions, and their calls to its items.
+"""Convert the tools of OpenAI's responses API to functions, and convert calls to its items.
 
 ========================  ====================================================  ===========================
 tool                      function for the model                                item for the client
 ========================  ====================================================  ===========================
-function                  the same                                              function_call
+function                  the same function                                     function_call
 namespace                 ``<namespace>__<name>`` for each of its tools         a call with ``namespace``
-custom                    a function of one text that describes its grammar     custom_tool_call
-shell, local_shell        a function of one command                             shell_call, local_shell_call
-apply_patch               a function of a path, a diff and an operation:        apply_patch_call
+custom                    a function with one string that follows the grammar   custom_tool_call
+shell, local_shell        a function with one command                           shell_call, local_shell_call
+apply_patch               a function with a path, a diff and an operation:      apply_patch_call
                           create_file, update_file or delete_file
 tool_search               a search function if the client searches;             tool_search_call
-                          otherwise none, and deferred tools are described
+                          otherwise, deferred tools are described
 ========================  ====================================================  ===========================
 
 Source: https://platform.openai.com/docs/guides/tools-apply-patch, ``tools-shell``, ``tools-local-shell``,
@@ -34,7 +34,7 @@ Kind: TypeAlias = Literal["function", "custom", "shell", "local_shell", "apply_p
 IDS: Mapping[str, str] = {
     "function": "fc", "custom": "ctc", "shell": "sh", "local_shell": "lsh", "apply_patch": "apc", "tool_search": "tsc",
 }  # fmt: skip
-"""Prefixes of the items' ids."""
+"""Prefix of the item ids for each type of tool."""
 ITEMS = {kind: "custom_tool_call" if kind == "custom" else f"{kind}_call" for kind in IDS}
 
 OPERATIONS = ("create_file", "update_file", "delete_file")
@@ -42,7 +42,7 @@ OPERATIONS = ("create_file", "update_file", "delete_file")
 COMMAND = "command"
 
 _SHELL = ("bash", "-lc")
-"""The shell that runs a command line in ``local_shell``."""
+"""Shell that runs the command line of a ``local_shell`` call."""
 
 _DIFF = (
     "For create_file every line of the file with + before it. For update_file hunks: @@ and a line above the change, "
@@ -52,7 +52,7 @@ _DIFF = (
 
 @dataclass(frozen=True, slots=True)
 class ResponsesTool:
-    """A tool as the client knows it."""
+    """A tool as the client defined it."""
 
     kind: Kind
     name: str
@@ -61,8 +61,11 @@ class ResponsesTool:
 
 @dataclass(frozen=True, slots=True)
 class ResponsesTools:
-    """``functions``: the tools for a chat request. ``by_name``: the client's tools by the function's name; others are
-    functions."""
+    """The tools of a responses request.
+
+    ``functions``: the tools for a chat request. ``by_name``: the client's tool for each function name. A name that is
+    not listed is an ordinary function.
+    """
 
     functions: list[JsonObject] = field(default_factory=list)
     by_name: Mapping[str, ResponsesTool] = field(default_factory=dict)
@@ -71,7 +74,7 @@ class ResponsesTools:
         return self.by_name.get(name) or ResponsesTool("function", name)
 
     def model_name(self, name: str) -> str:
-        """Return the function's name for a tool that the client names, with or without its namespace."""
+        """Return the function name of a tool. ``name``: the client's name, with or without the namespace."""
         if name in self.by_name:
             return name
         matches = [function for function, tool in self.by_name.items() if tool.name == name]
@@ -79,9 +82,9 @@ class ResponsesTools:
 
 
 def parse_responses_tools(tools: Json, dropped: list[str], later: Json = None) -> ResponsesTools:
-    """Convert a request's tools and those introduced ``later`` in its conversation.
+    """Convert the tools of a request. ``later``: tools that items in its conversation introduce.
 
-    Tools run by OpenAI's servers, or known only to its models, are dropped.
+    Tools that OpenAI's servers run, or that only OpenAI's models know, are dropped.
     """
     definitions = objects_in(tools, "tools")
     if any(map(_is_clients_search, definitions)):
@@ -102,7 +105,7 @@ def _is_clients_search(tool: JsonObject) -> bool:
 
 
 def _without_deferred(tools: Iterable[JsonObject]) -> Iterable[JsonObject]:
-    """Drop deferred tools, which a search provides, also from namespaces."""
+    """Drop deferred tools, also in namespaces, because the client's search returns them."""
     for tool in tools:
         if tool.get("type") == "namespace":
             yield {**tool, "tools": list(_without_deferred(objects_in(tool.get("tools"), "tools.tools")))}
@@ -119,7 +122,9 @@ def _convert(
             case "namespace" if namespace is None:
                 yield from _convert(objects_in(tool.get("tools"), f"{path}.tools"), name, dropped, f"{path}.tools")
             case "function":
-                about = require_type(dict, tool.get("function") or tool, path)  # some clients nest it, as chats do
+                about = require_type(
+                    dict, tool.get("function") or tool, path
+                )  # some clients nest the function, as in chat requests
                 function = {key: about[key] for key in _FUNCTION if about.get(key) is not None}
                 if namespace is not None:
                     function["name"] = qualified_name(namespace, name)
@@ -167,12 +172,12 @@ _TOOL_SEARCH: JsonObject = {
 
 
 def qualified_name(namespace: str | None, name: str) -> str:
-    """Return the function's name for a tool of a namespace, as in codex and MCP clients."""
+    """Return the function name for a tool in a namespace, in the style of codex and MCP clients."""
     return name if not namespace else f"{namespace}__{name}"
 
 
 def call_item(tool: ResponsesTool, item_id: str, call_id: str, arguments: str, status: str) -> JsonObject:
-    """Return a call as an item for the client."""
+    """Convert a function call to the item that the client expects."""
     head: JsonObject = {"type": ITEMS[tool.kind], "id": item_id, "call_id": call_id, "status": status}
     if tool.namespace is not None:
         head["namespace"] = tool.namespace
@@ -204,7 +209,7 @@ def _operation(arguments: JsonObject) -> JsonObject:
 
 
 def call_from_item(item: JsonObject) -> JsonObject:
-    """Convert a call item from the client to a function's name and arguments."""
+    """Convert a call item of the client to a function name and arguments."""
     name = qualified_name(item.get("namespace"), str(item.get("name")))
     match item.get("type"):
         case "custom_tool_call":
@@ -227,12 +232,12 @@ def call_from_item(item: JsonObject) -> JsonObject:
 
 
 def _command_line(words: list[str]) -> str:
-    """Join the words of a command into a command line."""
+    """Convert the words of a command to a command line for the shell."""
     return words[2] if len(words) == 3 and tuple(words[:2]) == _SHELL else shlex.join(words)
 
 
 def result_from_item(item: JsonObject) -> Json:
-    """Return the content of a result item: text or parts."""
+    """Return the content of a result item, which is text or a list of parts."""
     output = item.get("output")
     match item.get("type"):
         case "apply_patch_call_output":

@@ -1,9 +1,9 @@
 """Convert a conversation with tool calls to plain text: calls and results in the format the model was trained on.
 
-Everything that a template might reject is normalized: calls and results become text of the assistant and of the user,
-consecutive user messages are merged, ``developer`` becomes ``system``, and system messages are merged at the beginning
-(later ones become the user's). Parts that are not text (images) stay. Control tokens and calls are escaped in users'
-texts, tool results and the arguments of earlier calls (`adapter.prompting.escaping`).
+Everything that a chat template might reject is normalized. Calls become text of the assistant, and results become text
+of the user. Consecutive user messages are merged, and ``developer`` becomes ``system``. Leading system messages are
+merged, and later ones become user messages. Parts that are not text (images) are kept. Control tokens and calls are
+escaped in user messages, tool results and the arguments of earlier calls (`adapter.prompting.escaping`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ def plain_messages(
 ) -> list[JsonObject]:
     """Return ``messages`` for a model that reads plain text.
 
-    ``tools``: those of the request. ``system`` is added to the conversation's own system message, ``closing`` at the
-    end. Calls in ``memory`` are shown as the model wrote them, others in the format. Raises RequestError.
+    ``tools``: the request's tools. ``system``: text appended to the conversation's system message. ``closing``: a last
+    user message. Calls in ``memory`` are shown exactly as the model wrote them; other calls are encoded in ``format``.
+    Raises RequestError.
     """
     normalized = list(with_system(list(_plain(messages, format, tools, memory or VerbatimCallCache())), "first"))
     if closing:
@@ -75,7 +76,8 @@ def _plain(messages: Json, format: Format, tools: ToolSet, memory: VerbatimCallC
 
 
 def read_messages(messages: Json) -> Iterator[tuple[str, JsonObject, Content]]:
-    """Yield each message with its path and content. Raises RequestError for an invalid one, or none at all."""
+    """Yield the path, the message and its content for each message. Raises RequestError for an invalid message or an
+    empty list."""
     if not isinstance(messages, list) or not messages:
         error = f"'messages' must be a list with at least one message, got {truncate_repr(messages)}"
         raise RequestError(error, "messages")
@@ -87,7 +89,10 @@ def read_messages(messages: Json) -> Iterator[tuple[str, JsonObject, Content]]:
 
 
 def has_misplaced_system(messages: Sequence[Json]) -> bool:
-    """Return whether a system message is where a template may reject it, or is the developer's."""
+    """Return whether a message is from the developer, or is a system message after the first message.
+
+    Templates may reject both.
+    """
     roles = [message.get("role") if isinstance(message, dict) else None for message in messages]
     return "developer" in roles or "system" in roles[1:]
 
@@ -105,7 +110,10 @@ def last_request(messages: Json) -> tuple[str, bool]:
 
 
 def last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
-    """Return (name, arguments) of the calls whose results end the conversation, if it ends with results."""
+    """Return the name and arguments of each call whose result is at the end of the conversation.
+
+    The list is empty if the conversation does not end with tool results.
+    """
     for index in reversed(range(len(messages))):
         message = messages[index]
         if message["role"] not in ("tool", "function"):
@@ -131,7 +139,7 @@ def content_of(content: Json, path: str) -> Content:
 
 
 def split_texts(content: Content) -> tuple[str, list[Json]]:
-    """Return the text, and the other parts."""
+    """Return the text of ``content``, and its parts that are not text."""
     if isinstance(content, str):
         return content, []
     is_text = [isinstance(part.get("text"), str) for part in content]
@@ -140,7 +148,7 @@ def split_texts(content: Content) -> tuple[str, list[Json]]:
 
 
 def with_texts(change: Callable[[str], str], content: Content) -> Content:
-    """Apply ``change`` to all texts in ``content``."""
+    """Apply ``change`` to the text of each part of ``content``."""
     if isinstance(content, str):
         return change(content)
     return [{**part, "text": change(part["text"])} if isinstance(part.get("text"), str) else part for part in content]
@@ -161,7 +169,7 @@ def calls_of(calls: Json, path: str) -> list[Call]:
 
 
 def _arguments(value: Json) -> JsonObject:
-    """Parse the arguments of an earlier call; if they are not a JSON object, keep them as one argument."""
+    """Parse the arguments of an earlier call. A value that is not a JSON object becomes the argument ``arguments``."""
     if isinstance(value, Mapping):
         return dict(value)
     try:
@@ -172,7 +180,7 @@ def _arguments(value: Json) -> JsonObject:
 
 
 def with_system(messages: Sequence[JsonObject], support: System) -> Iterator[JsonObject]:
-    """Merge the system messages at the beginning, and make others the user's, as far as the template requires it."""
+    """Merge leading system messages, and add later ones to user messages, as far as ``support`` requires it."""
     if support == "anywhere":
         yield from messages
         return

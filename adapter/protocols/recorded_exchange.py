@@ -6,8 +6,8 @@ r"""Exchanges with a model, recorded as JSON lines: the request, the model's tex
      "tools": [...], "text": "<tool_call>...", "finish_reason": "stop", "calls": [{"name": ..., "arguments": ...}],
      "first_s": 0.8, "duration_s": 2.1, "prompt_tokens": 912, "written_tokens": 45}
 
-Written by `adapter serve --record` and ``wrap(client, record=...)``, explained by `adapter parse --exchange`, and
-parsed again by `adapter replay`.
+`adapter serve --record` and ``wrap(client, record=...)`` write exchanges. `adapter parse --exchange` explains an
+exchange, and `adapter replay` parses it again.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class RecordedCall(BaseModel):
 
 
 class RecordedExchange(BaseModel):
-    """One request to the model server and its answer. ``sent``: the body, at ``time``. ``tools``: those that may be
-    called.
+    """One request to the model server and its answer.
 
-    ``text``: the model's text; ``reasoning``: text that the server had split off. ``finish_reason``: the server's, or
-    ``incomplete`` if it disconnected, or ``abandoned`` if the client did. ``asked_again``: the answer was retried,
-    because of ``guardrail`` if one rejected it.
+    ``time``: when ``sent``, the request body, was sent. ``tools``: the tools that may be called. ``text``: the model's
+    text. ``reasoning``: the part that the server separated from the text. ``finish_reason``: the server's finish
+    reason, ``incomplete`` if the server disconnected, or ``abandoned`` if the client did. ``asked_again``: the answer
+    was retried. ``guardrail``: the guardrail that rejected the answer, if any.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -52,21 +52,21 @@ class RecordedExchange(BaseModel):
     time: str = ""
     model: str = ""
     format: str
-    """The format of calls in the prompt; calls in other formats are parsed as well."""
+    """The call format that the prompt describes. Calls in other formats are also parsed."""
     policy: str
     generation_prompt: str | None = None
-    """See `Parser`."""
+    """The end of the prompt, which the model's text continues; see `Parser`."""
     sent: JsonObject
     messages: tuple[JsonObject, ...] | None = None
-    """As the client sent them; None if equal to those in ``sent``."""
+    """The client's messages; None if they are equal to the messages in ``sent``."""
     conversation: str = ""
-    """Id of the conversation, if the recorder knows it."""
+    """Id of the conversation; "" if the recorder does not know it."""
     tools: tuple[JsonObject, ...]
     is_restricted: bool = False
     """Only some of the described tools may be called."""
     is_parallel: bool = True
     has_reply: bool = False
-    """The model was constrained to calls, one of which replies in words."""
+    """The model was constrained to calls, and one of the tools was a reply in words."""
     text: str
     reasoning: str = ""
     finish_reason: str | None = None
@@ -74,17 +74,17 @@ class RecordedExchange(BaseModel):
     asked_again: bool = False
     guardrail: str = ""
     retry: int = 0
-    """Number of retries of the client's request before this answer."""
+    """Number of earlier attempts at the client's request."""
     first_s: float | None = None
-    """Seconds from the request to the first piece of the answer."""
+    """Seconds from the request to the first part of the answer."""
     duration_s: float | None = None
     """Seconds from the request to the end of the answer."""
     prompt_tokens: int | None = None
-    """As counted by the server; None if it reports none."""
+    """Number of prompt tokens that the server reported; None if it did not report any."""
     written_tokens: int | None = None
 
     def turn(self, format: Format | None = None, policy: str | None = None) -> Turn:
-        """Parse the text, with ``format`` and ``policy`` instead of the recorded ones."""
+        """Parse the text again. ``format`` and ``policy`` replace the recorded settings."""
         tools = ToolSet(self.tools)
         return parse(
             self.text,
@@ -97,8 +97,12 @@ class RecordedExchange(BaseModel):
 
 
 class ExchangeListener(Protocol):
-    """Observes one answer. `take`: its events, including reasoning that the server had split off, without ``raw``.
-    `end`: the answer is complete; ``exchange`` is None if it never began, for the reason ``why``."""
+    """Observes an answer while it is received.
+
+    `take` gets the answer's events, including reasoning that the server separated from the text; such events have an
+    empty ``raw``. `end` is called after the answer. Its ``exchange`` is None without an answer, and ``why`` gives the
+    reason.
+    """
 
     def take(self, events: Sequence[Event]) -> None: ...
 
@@ -106,19 +110,19 @@ class ExchangeListener(Protocol):
 
 
 Listen: TypeAlias = Callable[[RecordedExchange], ExchangeListener]
-"""Called with each request when it is sent."""
+"""Returns a listener for the answer to a request. It is called when the request is sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Callbacks for each exchange with the model server."""
+    """Callbacks for exchanges with the model server."""
 
     observe: Callable[[RecordedExchange], object] | None = None
-    """Called with each finished exchange."""
+    """Called with each exchange when it has ended."""
     listen: Listen | None = None
-    """Called when an exchange begins; the listener then gets its events."""
+    """Called when an exchange begins. It returns the listener for the exchange's events."""
     counts_tokens: bool = False
-    """Request the token usage of a stream even if the client does not."""
+    """Request the token usage of each stream, even if the client does not."""
 
     @property
     def is_active(self) -> bool:
@@ -126,12 +130,13 @@ class Observation:
 
 
 def holds_exchanges(text: str) -> bool:
-    """Return whether the ``text`` of a file begins with an exchange."""
+    """Return whether a file is a recording of exchanges. ``text``: its content."""
     return text.lstrip().startswith('{"kind": "exchange"')
 
 
 def read_exchanges(text: str, name: str) -> list[RecordedExchange]:
-    """Return the exchanges in a file called ``name``. Raises UsageError with the number of an invalid line."""
+    """Return the exchanges in a recording. ``name``: the file name for errors. Raises UsageError with the number of an
+    invalid line."""
     exchanges = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():

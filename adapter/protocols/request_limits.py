@@ -1,4 +1,4 @@
-"""Parse JSON request bodies within limits that bound the parsing time."""
+"""Parse JSON request bodies within limits, so that parsing time is bounded."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from adapter.core.events import Json, JsonObject
 from adapter.protocols.openai_errors import RequestError
 
 MAX_DEPTH = 100
-"""Maximum nesting of lists and objects; a tool definition needs ten levels."""
+"""Maximum nesting depth of lists and objects; a tool definition needs ten levels."""
 
 MAX_VALUES = 1_000_000
-"""Maximum number of values in one body. Empty lists take thirty times their length in memory; a text with so many
-commas and brackets does not fit into any model's context."""
+"""Maximum number of values in one body. Empty lists take thirty times their length in memory. Text with so many commas
+and brackets does not fit into any model's context."""
 
 MAX_TEXT = 4_000_000
-"""Maximum length of a request's text without images, in characters: a million tokens, more than today's models
-accept."""
+"""Maximum length of a request's text, in characters, not counting images. It is about a million tokens, more than
+today's models accept."""
 
 
 def read_body(content: bytes) -> JsonObject:
-    """Return the JSON object in a body. Raises RequestError for anything else."""
+    """Parse a request body. Raises RequestError if it is not a JSON object."""
     if sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise RequestError(f"the request body has more than {MAX_VALUES} values: shorten the conversation")
     try:
@@ -45,14 +45,14 @@ def read_body(content: bytes) -> JsonObject:
 
 
 def check_size(body: JsonObject) -> None:
-    """Raise RequestError for a request with more text than any model accepts."""
+    """Raise RequestError if a request contains more text than any model accepts."""
     if (size := _characters(body)) > MAX_TEXT:
         message = f"the request has {size:,} characters of text; the maximum is {MAX_TEXT:,}"
         raise RequestError(f"{message}: shorten its messages and tools", "messages")
 
 
 def _characters(value: Json) -> int:
-    """Count the characters of all texts in ``value``, without data URLs."""
+    """Return the total length of the strings in ``value``, not counting data URLs."""
     size, pending = 0, [value]
     while pending:
         match pending.pop():

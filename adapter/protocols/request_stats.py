@@ -11,10 +11,10 @@ from adapter.protocols.openai_errors import error_type
 from adapter.protocols.usage import Usage
 
 MAX_NAME = 200
-"""Maximum length of a model's name or an answer's id, in characters."""
+"""Maximum length of a model name or an answer id, in characters."""
 
 OTHER_RETRY = "no_guardrail"
-"""Name of retries without a guardrail: after a tool search or a repeated call."""
+"""Name under which retries without a guardrail are counted: retries after a tool search or a repeated call."""
 
 _COUNTS = re.compile(
     rb'"(prompt_tokens|input_tokens|prompt_eval_count|completion_tokens|output_tokens|eval_count)"\s*:\s*(\d{1,9})\b'
@@ -24,8 +24,12 @@ _OF_PROMPT = (b"prompt_tokens", b"input_tokens", b"prompt_eval_count")
 
 @dataclass(slots=True)
 class RequestStats:
-    """``calls``: sent to the client. ``fixes``: number of calls with each repair. ``rejected``: texts that looked like
-    calls, by reason. ``asked_again``: retries by guardrail. ``error``: type of the final error."""
+    """Statistics of one request.
+
+    ``calls``: number of calls sent to the client. ``fixes``: number of calls that needed each repair. ``rejected``:
+    number of rejected calls by reason. ``asked_again``: number of retries by guardrail. ``error``: type of the final
+    error.
+    """
 
     calls: int = 0
     fixes: Counter[str] = field(default_factory=Counter)
@@ -34,14 +38,14 @@ class RequestStats:
     finish_reasons: list[str] = field(default_factory=list)
     error: str = ""
     model: str = ""
-    """As the model server names it."""
+    """The model's name as the model server reports it."""
     answer_id: str = ""
     _before: tuple[int, int] = (0, 0)
     _tokens: tuple[int, int] | None = None
 
     @property
     def tokens(self) -> tuple[int, int] | None:
-        """The prompt and completion tokens of all attempts; None if the server reports none."""
+        """The number of prompt and completion tokens of all attempts; None if the server does not report them."""
         if self._tokens is None:
             return None
         return self._before[0] + self._tokens[0], self._before[1] + self._tokens[1]
@@ -51,31 +55,31 @@ class RequestStats:
         self.fixes.update(call.fixes)
 
     def set_response(self, chunk: JsonObject) -> None:
-        """Record the model and the id of an answer."""
+        """Record the model name and the id of an answer."""
         self.model = str(chunk.get("model") or "")[:MAX_NAME]
         self.answer_id = str(chunk.get("id") or "")[:MAX_NAME]
 
     def count(self, usage: Usage) -> None:
-        """Record the usage of the current attempt; later reports replace earlier ones."""
+        """Record the token usage of the current attempt. A later report of the attempt replaces earlier ones."""
         self._tokens = usage.prompt, usage.written
 
     def count_in(self, end: bytes) -> None:
-        """Record the usage from the last bytes of an untranslated answer of any API."""
+        """Record the token usage in ``end``, the last bytes of an untranslated answer of any API."""
         found = {name in _OF_PROMPT: int(number) for name, number in _COUNTS.findall(end)}
         if found:
             self._tokens = found.get(True, 0), found.get(False, 0)
 
     def count_retry(self, guardrail: str) -> None:
-        """Count a retry; the tokens of the unusable answer stay counted."""
+        """Count a retry. The tokens of the rejected attempt remain in the total."""
         self.asked_again[guardrail or OTHER_RETRY] += 1
         self._before, self._tokens = self.tokens or self._before, None
 
     def fail(self, error: JsonObject) -> None:
-        """Record an error in OpenAI's shape."""
+        """Record the type of an error in OpenAI's format."""
         self.error = error_type(error)[:MAX_NAME]
 
 
 def with_usage(body: JsonObject) -> JsonObject:
-    """Return a streamed chat request that also asks for the token usage."""
+    """Return a copy of a streamed chat request that also requests the token usage."""
     options = body.get("stream_options")
     return {**body, "stream_options": {**(options if isinstance(options, dict) else {}), "include_usage": True}}

@@ -1,7 +1,7 @@
-"""Parse and encode server-sent events, as far as chat completions use them: the ``data`` of each event.
+"""Parse and encode server-sent events, as far as chat completions use them: only the ``data`` field.
 
-Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream. Lines that end in a lone
-carriage return, which no model server sends, are not split.
+Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream. A lone carriage return
+does not end a line here; no model server sends one.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from adapter.core.events import Json
 
 DONE = b"data: [DONE]\n\n"
 PING = b": ping\n\n"
-"""A comment as a keepalive: clients ignore it, and proxies see that the connection is alive."""
+"""A comment that keeps the connection alive. Clients ignore it."""
 MAX_EVENT_BYTES = 8_000_000
-"""Maximum size of one event, or of an answer that is not a stream; larger ones are not a model's answer."""
+"""Maximum size of one event, or of an answer that is not a stream. No model's answer is larger."""
 MAX_STRAY = 100
-"""Number of bytes reported of an answer without events."""
+"""Maximum number of bytes of an answer without events that an error shows."""
 _OTHER_FIELDS = (b":", b"event:", b"id:", b"retry:")
 
 
 class _LineSplitter:
-    """Splits bytes in any chunks into lines; a line in many chunks is joined once."""
+    """Splits bytes, received in any chunks, into lines. A line in many chunks is joined only once."""
 
     def __init__(self) -> None:
         self._held: list[bytes] = []
@@ -46,10 +46,10 @@ class _LineSplitter:
 
 
 class EventReader:
-    """Takes bytes in any chunks and returns the data of the events that they complete.
+    """Takes bytes in any chunks, and returns the data of each event that is complete.
 
-    An answer that is one JSON object, as from servers that ignore ``stream``, is one event at its end; so is the first
-    line of an answer without events, such as an HTML page.
+    Two kinds of answers without events become one event at the end: a single JSON object, which servers that ignore
+    ``stream`` send, and the first line of other text, such as an HTML page.
     """
 
     def __init__(self) -> None:
@@ -58,11 +58,11 @@ class EventReader:
         self._body: list[bytes] | None = None
         self._has_begun = False
         self._stray: bytes | None = b""
-        """The first line that is not an event field; None once there was an event."""
+        """The first line that is not an event field; None after the first event."""
 
     @property
     def waiting(self) -> int:
-        """Number of received bytes that do not form an event yet."""
+        """Number of received bytes that are not part of a complete event."""
         held = self._data if self._body is None else self._body
         return self._lines.waiting + sum(map(len, held)) if held else self._lines.waiting
 
@@ -89,13 +89,13 @@ class EventReader:
         return events
 
     def _is_one(self, piece: bytes) -> bool:
-        """Return whether a piece is exactly one event, the usual case; this check saves a third of the time per
-        chunk."""
+        """Return whether ``piece`` is exactly one event. This is the usual case, and the check saves a third of the
+        time per chunk."""
         is_event = piece.startswith(b"data: ") and piece.endswith(b"\n\n") and piece.find(b"\n") == len(piece) - 2
         return is_event and not (self._data or self._body or self._lines.waiting)
 
     def close(self) -> list[bytes]:
-        """Return the event completed by the end of the stream, as some servers omit the last empty line."""
+        """Return the last event. Some servers omit the empty line after it."""
         if self._body is not None:
             body, self._body = b"".join(self._body), None
             return [body]
@@ -104,7 +104,7 @@ class EventReader:
 
 
 class LineReader:
-    """Splits JSON lines, as in Ollama's streams, in the same way."""
+    """Takes bytes in any chunks, and returns each complete JSON line, as in Ollama's streams."""
 
     def __init__(self) -> None:
         self._lines = _LineSplitter()
@@ -125,7 +125,7 @@ def encode_event(value: Json) -> bytes:
 
 
 def encode_json(value: Json) -> bytes:
-    """Encode ``value`` in UTF-8; lone surrogates, which UTF-8 cannot represent, become ``?``."""
+    """Encode ``value`` as JSON in UTF-8. Lone surrogates, which UTF-8 cannot represent, become ``?``."""
     try:
         return to_json(value)  # a sixth of the time of json.dumps for a chunk
     except ValueError:
@@ -133,7 +133,7 @@ def encode_json(value: Json) -> bytes:
 
 
 def read_json(data: bytes) -> Json:
-    """Decode JSON. Raises ValueError."""
+    """Decode JSON. Raises ValueError if it is invalid."""
     try:
         return from_json(data)
     except ValueError:

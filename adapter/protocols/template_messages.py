@@ -1,9 +1,9 @@
 """Convert a conversation with tool calls to messages for a chat template, with structured calls and results.
 
-Input that the template would reject or silently drop is adapted according to its `TemplateCapabilities`, without losing
-content: unsupported system messages become the user's, messages that must not be consecutive are merged, parallel calls
-are sent one at a time, and results follow their calls in order. Users' texts, tool results and the arguments of earlier
-calls are escaped, as in `adapter.protocols.plain_messages`.
+Messages that the template would reject or silently drop are adapted according to its `TemplateCapabilities`. No content
+is lost: unsupported system messages become user messages, messages that must not be consecutive are merged, parallel
+calls are sent one at a time, and results follow the order of their calls. User messages, tool results and the arguments
+of earlier calls are escaped, as in `adapter.protocols.plain_messages`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ from adapter.tools.tool import Tool, ToolSet
 
 @dataclass(frozen=True, slots=True)
 class TemplateMessages:
-    """``messages``: for the template. ``written``: the model's own text by its placeholder, to be replaced in the
-    prompt."""
+    """Messages for a chat template.
+
+    ``written``: the text that the model wrote, for each placeholder in the messages. The rendered prompt contains the
+    placeholders, and they must be replaced there.
+    """
 
     messages: list[JsonObject]
     written: Mapping[str, str] = field(default_factory=dict)
@@ -47,10 +50,10 @@ def template_messages(
     written: Mapping[int, str] | None = None,
     is_escaped: bool = False,
 ) -> TemplateMessages:
-    """Return ``messages`` for the chat template. ``closing``: an additional last message of the user.
+    """Return ``messages`` for the chat template. ``closing``: an additional user message at the end.
 
-    Calls in ``memory``, or whose message's index is in ``written``, are the model's own text if the template inserts
-    text unchanged. ``is_escaped``: the messages are already escaped. Raises RequestError.
+    Calls in ``memory``, or in a message whose index is in ``written``, are replaced by the text that the model wrote if
+    the template inserts text unchanged. ``is_escaped``: the messages are already escaped. Raises RequestError.
     """
     reader = _MessageReader(traits, format, tools, memory or VerbatimCallCache(), written or {}, is_escaped)
     converted = list(reader.read(messages))
@@ -68,7 +71,8 @@ def template_messages(
 
 
 def template_tool_definitions(definitions_json: Json, shown: ToolSet, format: Format) -> list[Json]:
-    """Escape the client's tool definitions, and add the tools of ``shown`` that are not the client's."""
+    """Escape the client's definitions of the tools in ``shown``, and add definitions of the tools that the client did
+    not define."""
     functions = ((each["function"]["name"], each) for each in map(_as_function, definitions_json or ()))
     definitions = {name: each for name, each in functions if name in shown}
     definitions |= {name: tool.to_openai() for name, tool in shown.items() if name not in definitions}
@@ -87,14 +91,14 @@ def _escape_definitions(definitions: str, shown: ToolSet, format: Format) -> lis
 
 
 def _as_function(definition: JsonObject) -> JsonObject:
-    """Return the definition in OpenAI's nested shape, which templates expect."""
+    """Return the definition in OpenAI's nested format, which templates expect."""
     if isinstance(definition.get("function"), dict):
         return definition
     return Tool.from_definition(definition).to_openai()
 
 
 def _escape_definition(definition: JsonObject, escape: Callable[[str], str]) -> JsonObject:
-    """Escape all but the name: descriptions are untrusted text."""
+    """Escape everything except the name, because descriptions are untrusted."""
     function = {
         key: value if key == "name" else map_strings(escape, value) for key, value in definition["function"].items()
     }
@@ -110,8 +114,10 @@ class _MessageReader:
     verbatim: Mapping[int, str]
     is_escaped: bool
     written: dict[str, str] = field(default_factory=dict)
-    order: dict[str, int] = field(default_factory=dict)  # of the calls, by the template's ids
-    _calls: dict[str, tuple[str, str]] = field(default_factory=dict)  # (template's id, name) by client's id
+    order: dict[str, int] = field(default_factory=dict)  # position of each call, by the template's id
+    _calls: dict[str, tuple[str, str]] = field(
+        default_factory=dict
+    )  # the template's id and the name, by the client's id
 
     def read(self, messages: Json) -> Iterator[JsonObject]:
         for index, (path, message, content) in enumerate(read_messages(messages)):
@@ -149,7 +155,7 @@ class _MessageReader:
         return answer
 
     def _placeholder(self, verbatim: str) -> str:
-        """Return an unguessable word for the text, which neither the messages nor the model can contain."""
+        """Return an unguessable placeholder for ``verbatim``. Neither the messages nor the model can contain it."""
         word = f"answer-{len(self.written)}-{token_hex(10)}"
         self.written[word] = verbatim
         return word
@@ -184,7 +190,7 @@ class _MessageReader:
         return {"role": "tool", "tool_call_id": template_id, "name": name, "content": parts}
 
     def _is_next_result(self, message: JsonObject) -> bool:
-        """Match a result without an id, as sent by Ollama's clients, to a call by its name."""
+        """Return whether a result without an id has the name of a call. Ollama's clients send such results."""
         name = message.get("name")
         return not message.get("tool_call_id") and any(name == call_name for _, call_name in self._calls.values())
 
@@ -199,13 +205,13 @@ class _MessageReader:
 
 @lru_cache(maxsize=64)
 def _closed_by(format: Format, closers: tuple[str, ...]) -> Format:
-    """Return the format with results that end as in the template, for `escape_control_tokens`."""
+    """Return a format for `escape_control_tokens`, in which results end as in the template."""
     end = "".join(closers)
     return replace(format, encode_result=lambda _name, content, _id: content + end)
 
 
 def _in_call_order(messages: Sequence[JsonObject], order: Mapping[str, int]) -> Iterator[JsonObject]:
-    """Sort results by their calls, as some templates match them by position."""
+    """Sort consecutive results in the order of their calls, because some templates match them by position."""
     for is_result, group in groupby(messages, key=lambda message: message["role"] == "tool"):
         if is_result:
             yield from sorted(group, key=lambda result: order.get(result["tool_call_id"], len(order)))
@@ -214,7 +220,7 @@ def _in_call_order(messages: Sequence[JsonObject], order: Mapping[str, int]) -> 
 
 
 def _one_by_one(messages: Sequence[JsonObject], traits: TemplateCapabilities) -> Iterator[JsonObject]:
-    """Send each call as a message of its own, followed by its result."""
+    """Split parallel calls into messages with one call each, and put each result after its call."""
     pending: list[JsonObject] = []
     for message in (*messages, {"role": ""}):
         if message["role"] == "tool" and pending:
@@ -236,7 +242,7 @@ def _one_by_one(messages: Sequence[JsonObject], traits: TemplateCapabilities) ->
 
 
 def _alternating(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
-    """Merge consecutive messages of the user, and of the assistant."""
+    """Merge consecutive user messages, and consecutive assistant messages."""
     before: JsonObject | None = None
     for message in messages:
         if before is not None and _may_join(before, message):
@@ -260,7 +266,7 @@ def _may_join(first: JsonObject, second: JsonObject) -> bool:
 
 
 def _with_answers(messages: Sequence[JsonObject], answer: str) -> Iterator[JsonObject]:
-    """Insert the assistant's ``answer`` between a tool result and a user message."""
+    """Insert an assistant message with the text ``answer`` between a tool result and a user message."""
     before = ""
     for message in messages:
         if before == "tool" and message["role"] == "user":

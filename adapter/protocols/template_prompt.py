@@ -1,6 +1,6 @@
-"""Send a request with a prompt rendered by the model's chat template, in steps without I/O.
+"""Send a request with a prompt that the model's chat template renders, in steps without I/O.
 
-``own_prompt`` in a translated request selects the way::
+``own_prompt`` in a translated request selects one of these transports::
 
     llama.cpp   /apply-template with the tools, then /completion          (recorded from b11549)
     ollama      /api/chat with _debug_render_only, then /api/generate raw (seen in 0.32 and 0.33)
@@ -8,7 +8,7 @@
                 (since 0.10; not with --exclude-tools-when-tool-choice-none)
     template    the user's template, rendered here, then a text completion
 
-Each returns the model's raw text, which is parsed by this library.
+Each transport returns the model's raw text, which this library parses.
 """
 
 from __future__ import annotations
@@ -28,14 +28,17 @@ Way: TypeAlias = Literal["llama.cpp", "vllm", "ollama", "template"]
 MARKS = "own_prompt"
 
 PROMPT_MODES = ("auto", "own", "words")
-"""own: the prompt of the model's chat template, or an error; words: tools and calls in a text prompt; auto: own if
-possible."""
+"""Ways to describe tools. own: the model's chat template; if it cannot be used, the request fails. words: a text
+prompt. auto: the chat template if possible, otherwise a text prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class TemplatePrompt:
-    """A chat template that can be used. ``bos``: the beginning of its prompts, which servers also add. ``server``: the
-    kind of server that completes the prompt, for ``template``."""
+    """A usable chat template.
+
+    ``bos``: token at the start of its prompts, which servers also add. ``server``: kind of the server that completes
+    the prompt, if the transport is ``template``.
+    """
 
     transport: Way
     traits: TemplateCapabilities
@@ -50,7 +53,7 @@ NOT_OWN = (
 
 
 def template_prompt_for(body: JsonObject, own: TemplatePrompt) -> TemplatePrompt | None:
-    """Return ``own`` if it can be used for the request: not for one with features only of a chat."""
+    """Return ``own``, or None if the request needs a feature that only the chat endpoint has."""
     if own.transport == "vllm":
         return own
     messages = body.get("messages")
@@ -67,7 +70,7 @@ def _is_text(part: Json) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class HttpPost:
-    """A request to the server. The answer is JSON unless this is the last step."""
+    """A step that sends a request to the server. Its result is the decoded JSON, except in the last step."""
 
     path: str
     body: JsonObject
@@ -75,7 +78,7 @@ class HttpPost:
 
 @dataclass(frozen=True, slots=True)
 class RenderTemplate:
-    """A request to render the template locally. The answer is the prompt."""
+    """A step that renders the template locally. Its result is the prompt."""
 
     messages: Sequence[JsonObject]
     tools: Sequence[Json]
@@ -86,29 +89,30 @@ Steps: TypeAlias = Generator[HttpPost | RenderTemplate, Json, HttpPost]
 
 
 class TemplatePromptError(Exception):
-    """The template, or the server that renders it, rejects the conversation; ``str(error)`` is its message."""
+    """The template, or the server that renders it, rejects the conversation. ``str(error)``: the error message."""
 
 
 def with_template_marks(body: JsonObject, own: TemplatePrompt, written: Mapping[str, str]) -> JsonObject:
-    """Mark a translated request to be sent with the template prompt. ``written``: see `TemplateMessages`."""
+    """Mark a translated request, so that it is sent with the template prompt. ``written``: see `TemplateMessages`."""
     return {**body, MARKS: {"way": own.transport, "written": dict(written), "bos": own.bos, "server": own.server}}
 
 
 def transport_of(body: JsonObject) -> Way | None:
-    """Return the way of a request's template prompt, or None."""
+    """Return the transport of a request with a template prompt; None for other requests."""
     marks = body.get(MARKS)
     return marks["way"] if isinstance(marks, dict) else None
 
 
 def streams_lines(body: JsonObject) -> bool:
-    """Return whether the answer streams as JSON lines, as only Ollama's own completions do."""
+    """Return whether the answer is streamed as JSON lines, the format of Ollama's completions."""
     return transport_of(body) == "ollama" or (transport_of(body) == "template" and body[MARKS]["server"] == "ollama")
 
 
 def prompt_steps(path: str, body: JsonObject) -> Steps:
-    """Yield the steps that build the prompt, and return the final request; it may go to another path.
+    """Yield the steps that build the prompt, and return the final request.
 
-    Raises TemplatePromptError if the prompt cannot be built.
+    ``path``: of the original request; the final request may have another path. Raises TemplatePromptError if the prompt
+    cannot be built.
     """
     match transport_of(body):
         case "llama.cpp" | "ollama" | "template" as way:
@@ -151,8 +155,11 @@ def _prompt_in(answer: Json, key: str) -> str:
 
 
 def _finish_prompt(prompt: str, marks: JsonObject, body: JsonObject) -> str:
-    """Insert the model's own text for its placeholders, remove the bos that servers add, and close reasoning if the
-    answer must begin with a call."""
+    """Complete a rendered prompt.
+
+    Replace placeholders by the text that the model wrote, and remove the bos token, which the server adds again. If the
+    answer must begin with a call, close the reasoning.
+    """
     for word, written in marks["written"].items():
         prompt = prompt.replace(word, written)
     prompt = prompt.removeprefix(marks["bos"])
@@ -164,7 +171,7 @@ def _finish_prompt(prompt: str, marks: JsonObject, body: JsonObject) -> str:
 
 
 def is_fully_constrained(body: JsonObject) -> bool:
-    """Return whether the answer is constrained from its first character."""
+    """Return whether a constraint applies from the first character of the answer."""
     fields = ("grammar", "grammar_string", "json_schema", "response_format")
     return any(body.get(name) for name in fields) and not has_lazy_grammar(body)
 
@@ -178,7 +185,7 @@ _CHAT_ONLY = frozenset(
 
 
 def _completion(body: JsonObject, prompt: str, server: str) -> HttpPost:
-    """Return the text completion request for the server."""
+    """Return the text completion request for a kind of server."""
     if server == "llama.cpp":
         return HttpPost("/completion", completion_request(body, prompt))
     if server == "ollama":
@@ -192,7 +199,7 @@ def _completion(body: JsonObject, prompt: str, server: str) -> HttpPost:
 
 
 def as_chat(answer: Json) -> Json:
-    """Convert an answer, or an event, of a text completion to that of a chat; return anything else unchanged."""
+    """Convert a text completion, or an event of its stream, to the chat format. Return other values unchanged."""
     if not isinstance(answer, dict):
         return answer
     if isinstance(answer.get("response"), str) and "done" in answer:

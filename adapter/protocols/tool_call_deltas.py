@@ -1,4 +1,4 @@
-"""The tool call deltas of one choice: whole calls, streamed fragments, or calls forwarded from the server."""
+"""The tool call deltas of one choice: complete calls, streamed fragments, or calls forwarded from the server."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from adapter.protocols.verbatim_calls import Call
 
 
 class ToolCallDeltas:
-    """``kinds``: types of the client's tools. ``turn``: prefix of generated call ids.
+    """Builds the deltas for the tool calls of one choice.
 
-    ``whole`` are the calls that the client has with all arguments.
+    ``kinds``: types of the client's tools. ``turn``: prefix of generated call ids. ``whole``: the complete calls that
+    were sent to the client.
     """
 
     def __init__(self, kinds: ToolTypes, turn: str) -> None:
@@ -26,12 +27,12 @@ class ToolCallDeltas:
         self._native: dict[int, int] = {}  # the server's index -> the client's
 
     def __len__(self) -> int:
-        """Number of calls that the client has at least the beginning of."""
+        """Return the number of calls that were sent to the client at least partly."""
         return len(self._ids)
 
     @property
     def is_open(self) -> bool:
-        """True if the client expects more arguments of the last call."""
+        """True if the arguments of the last call were sent only partly."""
         return self._open is not None
 
     def add_fragment(self, event: ToolCallDelta) -> list[JsonObject]:
@@ -42,7 +43,7 @@ class ToolCallDeltas:
         return [*deltas, _arguments(len(self._ids) - 1, self._unescaper.feed(event.arguments))]
 
     def add_call(self, call_id: str, name: str, arguments: JsonObject) -> list[JsonObject]:
-        """Return the deltas of a call, unless the client has its fragments."""
+        """Return the deltas for a complete call; none if its fragments were already sent."""
         self.whole.append((call_id, name, arguments))
         if call_id == self._open:
             self._open = None
@@ -50,8 +51,10 @@ class ToolCallDeltas:
         return [self._header(call_id, name, json.dumps(arguments, ensure_ascii=False))]
 
     def forward_native(self, calls: Json) -> list[JsonObject]:
-        """Forward calls, or fragments of them, parsed by the server. Their indexes are renumbered, as other calls may
-        precede."""
+        """Forward calls, or fragments of calls, that the server parsed.
+
+        The calls are renumbered, because other calls may precede them.
+        """
         deltas: list[JsonObject] = []
         for position, call in enumerate(calls if isinstance(calls, list) else ()):
             if not isinstance(call, dict) or not isinstance(function := call.get("function"), dict):

@@ -1,7 +1,7 @@
-"""Parse and validate the tool definitions that clients send, as far as later code relies on them.
+"""Parse the tool definitions that clients send, and validate everything that later code relies on.
 
-They are not checked against the JSON Schema metaschema: clients send ``"type": "any"`` and ``"required": true``, which
-model servers accept and which are harmless.
+They are not checked against the JSON Schema metaschema. Clients send ``"type": "any"`` and ``"required": true``, which
+are harmless, and model servers accept them.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from adapter.tools.schema_refs import SCHEMA, SCHEMAS, SCHEMAS_BY_NAME, derefere
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_TOOLS = 4_096
-"""Maximum number of tools in a request; their definitions alone exceed every model's context."""
+"""Maximum number of tools in a request. The definitions of so many tools exceed every model's context."""
 
 CACHE_SIZE = 32
-"""Number of tool sets whose validated definitions and prompts are cached, as each request of a conversation repeats
-them."""
+"""Number of tool sets whose validated definitions and prompts are cached. Each request of a conversation repeats the
+definitions."""
 MAX_CACHED_CHARACTERS = 250_000
-"""Maximum length of cached definitions, in characters, which limits the cache to 8 MB."""
+"""Maximum length of definitions that are cached, in characters. It limits the cache to 8 MB."""
 
 
 def parse_tool_set(definitions: Json) -> ToolSet:
-    """Return the tools of a request. Raises RequestError with the path of an invalid definition."""
+    """Return the tools of a request. Raises RequestError that names the path of an invalid definition."""
     tools = objects_in(definitions, "tools")
     if len(tools) > MAX_TOOLS:
         raise RequestError(f"'tools' has {len(tools):,} tools; the maximum is {MAX_TOOLS:,}: send fewer", "tools")
@@ -58,7 +58,7 @@ def _tool(definition: JsonObject, path: str) -> Tool:
 
 
 def with_types(schema: JsonObject) -> JsonObject:
-    """Copy the types of parameters next to the ``$ref`` that hides them, as chat templates show only ``type``."""
+    """Copy the type of each referenced schema next to its ``$ref``, because chat templates show only ``type``."""
     named = {key: schema[key] for key in ("$defs", "definitions") if isinstance(schema.get(key), dict)}
     properties = dereference(schema).get("properties") or {} if named else {}
     for name, resolved in properties.items():
@@ -69,7 +69,7 @@ def with_types(schema: JsonObject) -> JsonObject:
 
 
 def checked_schema(schema: JsonObject, path: str) -> JsonObject:
-    """Return a copy of ``schema`` with a valid structure; empty subschemas become ``{}``. Raises RequestError."""
+    """Return a normalized copy of ``schema``. Raises RequestError if its structure is invalid."""
     checked = {key: value for key, value in schema.items() if value is not None or key == "const"}
     for key in SCHEMAS_BY_NAME:
         if key in checked:
@@ -87,7 +87,7 @@ def checked_schema(schema: JsonObject, path: str) -> JsonObject:
                 checked[key] = [_schema(each, f"{path}.{key}") for each in value]
             else:
                 checked[key] = checked_schema(require_type(dict, value, f"{path}.{key}"), f"{path}.{key}")
-    if isinstance(checked.get("required"), bool):  # a property's own flag, before 2013
+    if isinstance(checked.get("required"), bool):  # the flag of a single property in schemas before 2013
         del checked["required"]
     for key in ("required", "type"):
         if key in checked and not isinstance(checked[key], str if key == "type" else list):
@@ -101,6 +101,6 @@ def checked_schema(schema: JsonObject, path: str) -> JsonObject:
 
 
 def _schema(value: Json, path: str) -> JsonObject:
-    """Treat ``true`` and ``false`` as an empty schema: ``false``, which allows nothing, is too rare for a special
-    case."""
+    """Check a subschema. Booleans become an empty schema, because ``false``, which allows nothing, is too rare for a
+    special case."""
     return {} if isinstance(value, bool) else checked_schema(require_type(dict, value, path), path)

@@ -1,4 +1,4 @@
-"""Parse a request's tools, its tool choice and the format of its calls."""
+"""Parse a request's tools, its tool choice and the format of its tool calls."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ from adapter.protocols.translation_options import TranslationOptions
 from adapter.tools.tool import ToolSet
 
 MAX_MODEL = 200
-"""Maximum length of the part of a model's name that is used to guess its format, in characters."""
+"""Maximum length of the part of a model name that is used to guess the format, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """A request with tools. ``described``: all tools; ``allowed``: those that may be called; ``must_call``: one must
-    be."""
+    """A request with tools.
+
+    ``described``: all tools of the request. ``allowed``: the tools that may be called. ``must_call``: True if the model
+    must call a tool.
+    """
 
     body: JsonObject
     kinds: ToolTypes
@@ -33,7 +36,7 @@ class ToolRequest:
     must_call: bool
     format: Format
     shortlist: ToolShortlist | None = None
-    """The described tools, if only some of many are."""
+    """The tools that are described to the model; None if all are."""
 
     @property
     def messages(self) -> Json:
@@ -45,12 +48,12 @@ class ToolRequest:
 
     @property
     def is_single_choice(self) -> bool:
-        """True if one answer is requested. Requests for several are not retried."""
+        """True if the request is for one answer. Requests for several answers are not retried."""
         return self.body.get("n") in (None, 1)
 
     @property
     def prompted_tools(self) -> ToolSet:
-        """The allowed tools that are in the prompt."""
+        """The allowed tools that the prompt describes."""
         return self.allowed if self.shortlist is None else self.shortlist.shown
 
     @property
@@ -68,7 +71,8 @@ def parse_tool_request(body: JsonObject, kinds: ToolTypes, options: TranslationO
 
 
 def request_format(body: JsonObject, options: TranslationOptions) -> str | None:
-    """Return the format selected by the user, detected from the template, or guessed from the model's name."""
+    """Return the format that the user selected, the format detected from the template, or a guess from the model
+    name."""
     model = str(body.get("model") or "")[:MAX_MODEL]
     guessed = _guess_format(options.prompt.model or model, options.prompt.template) or _guess_format(model, None)
     return options.prompt.format or options.prompt.recognised or guessed
@@ -78,7 +82,7 @@ _guess_format = lru_cache(maxsize=256)(guess_format)
 
 
 def apply_shortlist(tool_request: ToolRequest, options: TranslationOptions) -> ToolRequest:
-    """Describe only a shortlist if there are more tools than may be described."""
+    """Reduce the described tools to a shortlist if there are more than the maximum."""
     if not tool_request.allowed or tool_request.is_restricted:
         return tool_request
     shortlist = shortlist_of(tool_request.body, tool_request.described, options.prompt.max_tools)
@@ -88,7 +92,7 @@ def apply_shortlist(tool_request: ToolRequest, options: TranslationOptions) -> T
 
 
 def shortlist_of(body: JsonObject, tools: ToolSet, limit: int | None) -> ToolShortlist | None:
-    """Select tools by the user's last message and the conversation's earlier calls."""
+    """Select tools by the user's last message and the earlier calls. Return None if no selection is needed."""
     if limit is None or len(tools) <= limit:
         return None
     past = call_history_of(body.get("messages"))
@@ -96,7 +100,7 @@ def shortlist_of(body: JsonObject, tools: ToolSet, limit: int | None) -> ToolSho
 
 
 def _choice(choice: Json, tools: ToolSet) -> tuple[ToolSet, bool]:
-    """Return the tools that may be called, and whether one must be."""
+    """Return the tools that may be called, and whether the model must call a tool."""
     match choice:
         case None | "auto":
             return tools, False

@@ -1,8 +1,8 @@
-"""Convert custom tools and the ``functions`` of before 2023-11 to function tools, and calls back to the client's type.
+"""Convert custom tools and legacy ``functions`` to function tools, and calls back to the client's type.
 
-A ``custom`` tool takes one text, so it becomes a function with one string parameter. ``functions`` and
-``function_call`` become tools of which an answer calls one. Calls are converted back in
-`adapter.protocols.openai_choice`.
+The input of a ``custom`` tool is one string, so the tool becomes a function with one string parameter. OpenAI replaced
+``functions`` and ``function_call`` in November 2023; they become tools of which each answer calls at most one.
+`adapter.protocols.openai_choice` converts calls back.
 
 Source: https://platform.openai.com/docs/api-reference/chat/create, ``tools`` and the deprecated fields.
 """
@@ -20,13 +20,16 @@ INPUT = "input"
 
 @dataclass(frozen=True, slots=True)
 class ToolTypes:
-    """The types of a request's tools. ``custom``: names of custom tools. ``is_legacy``: calls are ``function_call``."""
+    """The types of a request's tools.
+
+    ``custom``: names of custom tools. ``is_legacy``: the client expects ``function_call`` instead of ``tool_calls``.
+    """
 
     custom: frozenset[str] = frozenset()
     is_legacy: bool = False
 
     def call(self, index: int, call_id: str, name: str, arguments: str) -> JsonObject:
-        """Return the delta for a call with JSON ``arguments``."""
+        """Return the delta for a call. ``arguments``: JSON text."""
         if self.is_legacy:
             return {"function_call": {"name": name, "arguments": arguments}}
         call: JsonObject = {"index": index, "id": call_id, "type": "function"}
@@ -43,7 +46,10 @@ FUNCTIONS = ToolTypes()
 
 
 def tools_as_functions(body: JsonObject) -> tuple[JsonObject, ToolTypes]:
-    """Return the request with function tools only, and the original types. Raises RequestError."""
+    """Convert all tools and calls of a request to functions, and return the request and the original types.
+
+    Raises RequestError.
+    """
     is_legacy = bool(body.get("functions")) and not body.get("tools")
     custom = frozenset(_custom_names(body.get("tools")))
     if not is_legacy and not custom and not _has_other_calls(body.get("messages")):
@@ -98,7 +104,8 @@ def text_function(name: Json, description: str, parameter: str, text_description
 
 
 def describe_text(format: Json) -> str:
-    """Describe the text of a custom tool. Its grammar is only described, as no server here enforces this kind."""
+    """Return the description of a custom tool's parameter. A grammar is only described, because this server cannot
+    enforce it."""
     match format:
         case {"type": "grammar", "grammar": {"syntax": syntax, "definition": definition}} | {
             "type": "grammar",
@@ -119,7 +126,10 @@ def _legacy_choice(choice: Json) -> Json:
 
 
 def _current_messages(messages: list[Json]) -> list[Json]:
-    """Convert calls and results of functions to today's. A result belongs to the function's last call."""
+    """Convert legacy function calls and results, and custom calls, to tool calls and results.
+
+    A legacy result has no id, so it is matched to the last call of its function.
+    """
     converted: list[Json] = []
     last: dict[Json, str] = {}
     for index, message in enumerate(messages):
@@ -146,13 +156,13 @@ def _as_function_call(call: Json) -> Json:
 
 
 def text_argument(arguments: str, name: str) -> str:
-    """Return the call's text parameter, or all of its arguments if they have none."""
+    """Return the string argument ``name`` of a call; if it is missing, return all arguments as JSON."""
     text = read_object(arguments).get(name)
     return text if isinstance(text, str) else arguments
 
 
 def read_object(arguments: str) -> JsonObject:
-    """Return the JSON object in ``arguments``, or an empty one."""
+    """Return the JSON object in ``arguments``; an empty object for any other value."""
     try:
         value = json.loads(arguments)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Translate an OpenAI chat request with tools into one that any server accepts, with the tools in the prompt."""
+"""Translate an OpenAI chat request with tools into a request that any server accepts, with the tools in the prompt."""
 
 from __future__ import annotations
 
@@ -37,17 +37,16 @@ from adapter.protocols.translation_options import CLIENTS_TOOLS, CONSTRAINTS, Tr
 from adapter.tools.tool import Tool, ToolSet
 
 SESSION = new_prompt_session()
-"""The prompt session of all requests: a conversation's prompt must always begin with the same text."""
+"""The prompt session of all requests. It is shared because the prompt of a conversation must always begin with the same
+text."""
 
 MAX_ANSWERS = 128
-"""Maximum number of answers in one request (``n``), as at OpenAI."""
+"""Maximum number of answers to one request (``n``), as in OpenAI's API."""
 
 
 def needs_translation(body: Json) -> bool:
-    """Return whether a request needs translation.
-
-    That is, if it offers tools, contains earlier calls, or has system messages that a template may reject.
-    """
+    """Return whether a request offers tools, contains earlier calls, or has system messages that a template may
+    reject."""
     if not isinstance(body, dict):
         return False
     messages = body["messages"] if isinstance(body.get("messages"), list) else []
@@ -68,15 +67,15 @@ def needs_translation(body: Json) -> bool:
 def needs_reading(body: JsonObject, options: TranslationOptions, *, splits: bool) -> bool:
     """Return whether the answer to an untranslated request must be parsed.
 
-    Servers that do not split off reasoning (``splits``) leave it in the text, for models of a known family. gpt-oss'
-    channels are always parsed, as some servers leave them in.
+    ``splits``: the server separates reasoning from the text. If it does not, answers of known model families are
+    parsed. Answers of gpt-oss are always parsed, because some servers leave its channel tokens in the text.
     """
     format = request_format(body, options)
     return format == "harmony" or (format is not None and not splits)
 
 
 def passthrough_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
-    """Return an untranslated request whose answer is parsed. Raises RequestError like `translate_chat_request`."""
+    """Return an untranslated request whose answer is parsed. Raises RequestError for an invalid request."""
     request = ToolRequest(
         body, FUNCTIONS, ToolSet(), ToolSet(), False, get_format(request_format(body, options) or DEFAULT_FORMAT)
     )
@@ -87,7 +86,7 @@ def passthrough_request(body: JsonObject, options: TranslationOptions) -> Transl
 
 
 def translate_chat_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
-    """Translate a chat request. Raises RequestError if OpenAI would also reject it."""
+    """Translate a chat request. Raises RequestError if it is invalid, as OpenAI's API would also report."""
     check_size(body)
     functions, kinds = tools_as_functions(body)
     options = options.for_model(str(body.get("model") or ""))
@@ -98,8 +97,11 @@ def translate_chat_request(body: JsonObject, options: TranslationOptions) -> Tra
 
 @dataclass(frozen=True, slots=True)
 class _Enforcement:
-    """The constraints of a request. ``fields`` enforce a call. ``reply``: the tool for answers in words; ``may_reply``:
-    it may be called now."""
+    """The constraint on the answer to a request.
+
+    ``fields``: request fields that enforce a call. ``reply``: the tool for replying in words. ``may_reply``: the reply
+    tool may be called in this answer.
+    """
 
     constraint: Constraint
     choices: Choices
@@ -110,7 +112,7 @@ class _Enforcement:
 
 @dataclass(frozen=True, slots=True)
 class _PromptedRequest:
-    """The request with its prompt: ``body`` contains ``messages``. ``own``: the template prompt; None for a text
+    """The request body with its prompt. ``messages``: also in ``body``. ``own``: the template prompt; None for a text
     prompt."""
 
     body: JsonObject
@@ -189,7 +191,7 @@ def _response_guard(
 
 
 def _as_request(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
-    """Return the unchanged request with the client's settings for its answer."""
+    """Return the unchanged request, with the client's settings for its answer."""
     body = request.body
     stream_options = body.get("stream_options")
     return TranslatedRequest(
@@ -212,7 +214,7 @@ def _as_request(request: ToolRequest, options: TranslationOptions) -> Translated
 
 
 def _native(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
-    """Return the unchanged request: the server describes the tools and parses the calls."""
+    """Return the unchanged request for a server that describes the tools and parses the calls."""
     guard = options.retry_policy.make_guard(
         request.body,
         request.allowed,
@@ -229,8 +231,10 @@ def _native(request: ToolRequest, options: TranslationOptions) -> TranslatedRequ
 
 
 def _assisted(request: ToolRequest, options: TranslationOptions, settings: AssistSettings) -> TranslatedRequest:
-    """Build the request for a model that is too small to choose a tool: an answer in words, or a call of the best
-    match."""
+    """Build the request for a model that is too small to choose a tool.
+
+    It must call the best match for the user's message, or reply in words if no tool matches.
+    """
     options = replace(options, assists=None)
     user_text, has_result = last_request(request.messages)
     assist = Assist()
@@ -265,7 +269,7 @@ def _build_enforcement(request: ToolRequest, options: TranslationOptions) -> _En
     choices = {**choices, **(settings.choices or {})}
     fields: JsonObject = {}
     if settings.enforce and constraint in ("prefer", "required"):
-        # Allow only one call per answer, which is enough in a loop: small models that may make several do not stop.
+        # One call per answer is enough in a loop, and small models that may make several calls do not stop.
         several = may_reply and request.body.get("parallel_tool_calls") is True
         reply_tool, format = reply if may_reply else None, request.format.name
         try:
@@ -276,9 +280,9 @@ def _build_enforcement(request: ToolRequest, options: TranslationOptions) -> _En
 
 
 def _lazy_constraint_fields(request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement) -> JsonObject:
-    """Return the fields that constrain a call once the model has begun one."""
+    """Return the request fields for a constraint that applies only after the model begins a call."""
     if options.constraints.enforce is not None:
-        with suppress(UsageError):  # too large, or no value left: then the call is free
+        with suppress(UsageError):  # too large, or without an allowed value: the call is not constrained
             return options.constraints.enforce(
                 request.prompted_tools, enforcement.choices, format=request.format.name, waits=True
             )
@@ -286,7 +290,7 @@ def _lazy_constraint_fields(request: ToolRequest, options: TranslationOptions, e
 
 
 def _build_prompt(request: ToolRequest, options: TranslationOptions, enforcement: _Enforcement) -> _PromptedRequest:
-    """Add the tools and the conversation, by the chat template or as text."""
+    """Add the conversation and the tools to the request, for the chat template or as plain text."""
     # Describe all tools even if only some may be called now: an unchanged prompt prefix is cached.
     shown = ToolSet([*request.described.values(), enforcement.reply]) if enforcement.reply else request.described
     # The request itself must directly precede the answer if values are taken from it.
@@ -352,14 +356,15 @@ def _turn(messages: Json) -> str:
 
 
 def _constraint(body: JsonObject, options: TranslationOptions, must_call: bool) -> Constraint:
-    """Return the constraint of a request; the client's own constraint precedes ours."""
+    """Return the constraint mode of a request. If the client constrains the answer, the mode is "off"."""
     if options.constraints.mode == "off" or body.keys() & CONSTRAINTS:
         return "off"
     return "required" if must_call else options.constraints.mode or "off"
 
 
 def _instruction(request: ToolRequest) -> str:
-    """State the request's demands on calls. It goes last, so that the prompt's prefix stays unchanged."""
+    """Describe which tools must or may be called, as text at the end of the prompt. The rest of the prompt stays
+    unchanged."""
     which = " or ".join(request.allowed) if request.is_restricted else "one of the tools"
     one = "" if request.is_parallel else " Make one call only."
     if request.must_call:
@@ -376,5 +381,5 @@ def _merge_stops(stop: Json, formats: tuple[str, ...]) -> list[str]:
 
 @lru_cache(CACHE_SIZE)
 def _prompt(tools: ToolSet, format: Format, style: str, prompts: str | None) -> str:
-    """Build the text prompt, byte for byte the same for the same tools, as the server's cache requires."""
+    """Build the text prompt. Equal arguments always give equal prompts, so that the server can use its cache."""
     return system_prompt(CLIENTS_TOOLS, format, style, tools=tools, prompts=prompts, session=SESSION).strip()

@@ -1,4 +1,4 @@
-"""A request translated for the model server, with the settings for parsing its answer."""
+"""A request translated for the model server, with settings for parsing its answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ if TYPE_CHECKING:  # not needed for replaying a recording
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """The client's settings for its answer. ``messages``: unchanged. ``answers``: its ``n``."""
+    """The client's settings for its answer.
+
+    ``messages``: the client's unchanged messages. ``answers``: the number of answers (``n``).
+    """
 
     messages: list[JsonObject] | None = None
     stream: bool = False
@@ -40,12 +43,15 @@ class ClientSettings:
     parallel: bool = True
     answers: int = 1
     kinds: ToolTypes = FUNCTIONS
-    """The shape of its tool calls."""
+    """The types of the client's tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParserSettings:
-    """Settings for parsing the model's text. ``generation_prompt``: see `PromptSettings`; "" if a call is enforced."""
+    """Settings for parsing the model's text.
+
+    ``generation_prompt``: see `PromptSettings`; "" if a call is enforced.
+    """
 
     format: str = DEFAULT_FORMAT
     policy: str = "safe"
@@ -53,13 +59,13 @@ class ParserSettings:
     stream_arguments: bool = False
     control_tokens: tuple[str, ...] = ()
     is_restricted: bool = False
-    """Only some of the described tools may be called: calls of others are text."""
+    """Only some of the described tools may be called. Calls of other tools are treated as text."""
     reply: Tool | None = None
-    """The tool by which a constrained model answers in words."""
+    """The tool that a constrained model calls to reply in words."""
 
     @classmethod
     def from_recording(cls, exchange: RecordedExchange) -> ParserSettings:
-        """Return the settings with which a recorded text was parsed."""
+        """Return the settings that a recorded text was parsed with."""
         return cls(
             format=exchange.format,
             policy=exchange.policy,
@@ -71,26 +77,26 @@ class ParserSettings:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """Settings for retries and other follow-up requests. ``guard``: requests retries; None accepts any answer."""
+    """Settings for retries and other follow-up requests. ``guard``: decides on retries; None accepts every answer."""
 
     guard: ResponseGuard | None = None
     constraint: Constraint = "off"
     enforce: ConstraintBuilder | None = None
     choices: Choices = field(default_factory=dict)
     previous_calls: frozenset[str] = frozenset()
-    """The calls, as `call_key` writes them, whose results end the conversation."""
+    """Keys (see `call_key`) of the calls whose results are at the end of the conversation."""
     shortlist: ToolShortlist | None = None
-    """The tools that are described, if there are many."""
+    """The tools that are described to the model; None if all are."""
     lookups: int = 0
-    """Number of the model's searches for other tools."""
+    """Number of times the model has searched for tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class TranslatedRequest:
-    """``body`` is sent to the model server; the rest is for its answer.
+    """A request for the model server, and settings for its answer.
 
-    ``tools``: those that may be called, none with ``tool_choice: "none"``. ``turn``: identifies the turn in the ids of
-    its calls. ``clock``: in seconds.
+    ``body``: the request body. ``tools``: the tools that may be called, empty for ``tool_choice: "none"``. ``turn``:
+    part of the call ids, so that they differ from those of other turns. ``clock``: returns seconds.
     """
 
     body: JsonObject
@@ -103,13 +109,14 @@ class TranslatedRequest:
     memory: VerbatimCallCache = field(default_factory=VerbatimCallCache)
     stats: RequestStats = field(default_factory=RequestStats)
     is_native: bool = False
-    """The server parses calls as well; its calls are forwarded."""
+    """The server also parses calls, and its calls are forwarded."""
     as_text: Callable[[], TranslatedRequest] | None = None
-    """The same request for a server that rejects its tools or its template prompt."""
+    """Returns the same request with a text prompt, for a server that rejects the tools or the template prompt."""
     clock: Callable[[], float] = float
 
     def make_parser(self, index: int, generation_prompt: str | None, *, streams: bool) -> Parser | ReplyParser:
-        """Return the parser for choice ``index``, whose text continues ``generation_prompt``."""
+        """Return the parser for the choice ``index``. ``generation_prompt``: end of the prompt that the model's text
+        continues."""
         settings, turn = self.parsing, f"{self.turn}{index or ''}"
         format, streams = resolve_format(settings.format), settings.stream_arguments and streams
         if settings.reply is not None:
@@ -120,7 +127,7 @@ class TranslatedRequest:
         )  # fmt: skip
 
     def with_lookup(self, call: ToolCall, written_text: str) -> TranslatedRequest:
-        """Return the next request after ``call`` searched the tools that are not described."""
+        """Return the follow-up request with the result of ``call``, a search for tools that are not described."""
         follow_up = self.follow_up
         assert follow_up.shortlist is not None
         matches = follow_up.shortlist.search(call.arguments.get("query"))
@@ -129,9 +136,10 @@ class TranslatedRequest:
         return replace(self, turn=f"{self.turn}+", follow_up=next_up)._with_exchange(written_text, result)
 
     def with_retry(self, retry: Retry, written_text: str) -> TranslatedRequest:
-        """Return the next request after the unusable answer ``written_text``.
+        """Return the follow-up request after the unusable answer ``written_text``.
 
-        Enforce a call if one must be repeated and the server supports it; servers do not always comply.
+        If the retry requires certain calls and the server supports it, enforce one of them. Servers do not always
+        comply.
         """
         guard = self.follow_up.guard
         tools = ToolSet([self.tools[name] for name in retry.held_to if name in self.tools])
@@ -139,7 +147,10 @@ class TranslatedRequest:
         return (enforced or replace(self, turn=f"{self.turn}+"))._with_exchange(written_text, retry.message)
 
     def without_tools(self) -> TranslatedRequest | None:
-        """Return the next request after a constrained model only repeated calls: it must reply in words."""
+        """Return the follow-up request after a constrained model only repeated calls.
+
+        It forces a reply in words. Return None if that cannot be enforced.
+        """
         return self._with_enforced_call(ToolSet([self.parsing.reply])) if self.parsing.reply else None
 
     def _with_exchange(self, written_text: str, message: str) -> TranslatedRequest:
@@ -150,14 +161,14 @@ class TranslatedRequest:
     def _with_enforced_call(self, tools: ToolSet) -> TranslatedRequest | None:
         follow_up, fields = self.follow_up, JsonObject()
         if follow_up.enforce is not None:
-            with suppress(UsageError):  # too large, or no value left
+            with suppress(UsageError):  # too large, or without an allowed value
                 fields = follow_up.enforce(tools, follow_up.choices, format=self.parsing.format)
         if not fields:
             return None
         return replace(
             self,
             body=without_grammar(self.body) | fields,
-            turn=f"{self.turn}+",  # its calls need ids of their own
+            turn=f"{self.turn}+",  # so that its call ids differ
             parsing=replace(self.parsing, policy=APPROVED.name, generation_prompt=""),
             follow_up=replace(follow_up, constraint="required"),
         )

@@ -1,4 +1,4 @@
-"""Settings for translating requests: the user's choices and the model's properties."""
+"""Settings for translating requests: the user's settings and the model's properties."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from adapter.protocols.verbatim_calls import VerbatimCallCache
 from adapter.tools.tool import Tool, ToolSet
 
 CLIENTS_TOOLS = Dialect("client", "the client's own tools", ())
-"""Prompts describe a client's tools only by their definitions."""
+"""Dialect of a client's tools, which prompts describe only by their definitions."""
 
 CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
 """Request fields that constrain the whole answer."""
@@ -35,8 +35,8 @@ CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
 class ConstraintBuilder(Protocol):
     """Builds the request fields that make a server enforce a call of ``tools`` or ``reply``; empty if it cannot.
 
-    ``format``: of the call. ``several``: allow more than one call. ``waits``: constrain only once the model begins a
-    call.
+    ``format``: format of the call. ``several``: allow several calls. ``waits``: constrain the model only after it
+    begins a call.
     """
 
     def __call__(
@@ -55,34 +55,34 @@ class ConstraintBuilder(Protocol):
 class PromptSettings:
     """Settings for describing tools to the model, and the format of its calls.
 
-    ``mode``: one of `PROMPT_MODES`. ``style`` or ``prompts`` (see `system_prompt`) select a text prompt; the default
+    ``mode``: one of `PROMPT_MODES`. ``style`` and ``prompts`` (see `system_prompt`) require a text prompt. The default
     style is ``bare`` if calls are enforced, otherwise ``trained``. ``own``: the model's chat template; None if it
-    cannot be used. ``format``: of the model's calls; None detects it from ``template`` (the chat template), then from
-    the model's name; `validate_options` resolves `FROM_TEMPLATE`.
+    cannot be used. ``format``: format of the model's calls. If it is None, the format is detected from ``template``
+    (the chat template), then from the model name; `validate_options` resolves `FROM_TEMPLATE`.
     """
 
     format: str | None = None
     template: str | None = None
     recognised: str | None = None
-    """The format detected by probing the template; it precedes a guess from the template's text."""
+    """The format detected by probing the template. It takes precedence over a guess from the template's text."""
     from_template: bool = False
-    """Use the format derived from the template even if the model is known by name."""
+    """Derive the format from the template, even if the model name is known."""
     model: str | None = None
-    """The model's real name, if requests may use any name."""
+    """The model's actual name, for servers that accept any name in requests."""
     control_tokens: tuple[str, ...] = ()
-    """Control tokens reported by the server; they are escaped in messages and results."""
+    """Control tokens that the server reports. They are escaped in messages and results."""
     style: str | None = None
     prompts: str | None = None
     mode: str = "auto"
     own: TemplatePrompt | None = None
     generation_prompt: str | None = None
-    """The end of the chat template's prompt, which may open reasoning. None: unknown."""
+    """The end of the chat template's prompt, which may begin the reasoning. None: unknown."""
     max_tools: int | None = None
-    """Maximum number of described tools; see `adapter.prompting.intent.tool_shortlist`. None: all."""
+    """Maximum number of tools that are described; see `adapter.prompting.intent.tool_shortlist`. None: all tools."""
 
     @property
     def may_be_own(self) -> bool:
-        """True if the chat template may be used: no setting requires a text prompt."""
+        """True if the chat template may be used because no setting requires a text prompt."""
         return self.mode != "words" and not self.style and not self.prompts
 
 
@@ -90,28 +90,29 @@ class PromptSettings:
 class ConstraintSettings:
     """Settings for constraining the model to valid calls.
 
-    ``mode``: see `adapter.grammars.constraint_mode`; None enforces a call if the request requires one. ``enforce``:
-    builds the request fields for the server. ``grounded``: limit an enforced call to values from the conversation where
-    the parameter's name identifies them; ``ground``: values from elsewhere (see `adapter.prompting.intent.grounding`).
+    ``mode``: see `adapter.grammars.constraint_mode`; None enforces a call only if the request requires it. ``enforce``:
+    builds the request fields for the server. ``grounded``: limit the arguments of an enforced call to values from the
+    conversation, if the parameter's name identifies them. ``ground``: returns the values of other arguments (see
+    `adapter.prompting.intent.grounding`).
     """
 
     mode: Constraint | None = None
     enforce: ConstraintBuilder | None = None
     waits_for_calls: bool = False
-    """The server is llama.cpp, whose grammars can start with a call."""
+    """The server is llama.cpp, whose grammars can apply only after a call begins."""
     grounded: bool = False
     ground: Ground | None = None
     choices: Choices | None = None
-    """The only values of parameters, if already determined."""
+    """The allowed values of parameters, if they are already determined."""
 
 
 @dataclass(frozen=True, slots=True)
 class TranslationOptions:
     """Settings for translating requests.
 
-    ``policy``: see `Parser`. ``stream_arguments``: forward arguments while the model writes them. ``native``: pass
-    tools to the server, which parses calls; calls left in the text are parsed here. ``setup_of``: returns the best
-    known setup of a model. ``memory``: the model's own text of calls that clients send back.
+    ``policy``: see `Parser`. ``stream_arguments``: forward arguments while the model writes them. ``native``: the
+    server gets the tools and parses calls; calls that it leaves in the text are parsed here. ``setup_of``: returns the
+    best known setup for a model name. ``memory``: the text that the model wrote for calls that clients send back.
     """
 
     prompt: PromptSettings = field(default_factory=PromptSettings)
@@ -122,29 +123,29 @@ class TranslationOptions:
     stream_arguments: bool = False
     native: bool = False
     fields: Mapping[str, Json] = field(default_factory=dict)
-    """Request fields for the server, unless the client sets them."""
+    """Fields added to each request that does not contain them."""
     memory: VerbatimCallCache = field(default_factory=VerbatimCallCache)
     setup_of: Callable[[str], CallingSetup | None] | None = None
     guide: str = "auto"
-    """When small models get help with choosing tools, one of `GUIDE_MODES`."""
+    """When small models get help in choosing tools, one of `GUIDE_MODES`."""
     assists: AssistSettings | None = None
-    """The assistance for a model that is too small to choose a tool; see `adapter.prompting.intent.assist`."""
+    """Settings for assisting a model that is too small to choose a tool; see `adapter.prompting.intent.assist`."""
 
     @property
     def style_used(self) -> str:
-        """The style of a text prompt."""
+        """The style of the text prompt: the selected one or the default."""
         is_enforced = self.constraints.enforce is not None and self.constraints.mode in ("prefer", "required")
         return self.prompt.style or ("bare" if is_enforced else "trained")
 
     def may_assist(self, body: JsonObject) -> bool:
-        """Return whether a small model may be assisted with this request: no setting or field selects another way."""
+        """Return whether assistance is compatible with the settings and with this request."""
         prompt, constraints = self.prompt, self.constraints
         is_unset = constraints.mode is None and prompt.may_be_own and prompt.own is None and not constraints.grounded
         is_plain = not body.keys() & CONSTRAINTS and body.get("n") in (None, 1)
         return is_unset and is_plain and constraints.ground is None and constraints.enforce is not None
 
     def for_model(self, model: str) -> TranslationOptions:
-        """Complete settings that were not chosen with the model's known setup."""
+        """Fill unset settings from the known setup of ``model``."""
         setup = self.setup_of(model) if self.setup_of else None
         if setup is None:
             return self
@@ -158,16 +159,16 @@ class TranslationOptions:
         )
 
     def with_prompt(self, **changes: Any) -> TranslationOptions:
-        """Return a copy with other fields of `PromptSettings`."""
+        """Return a copy with changed fields of `PromptSettings`."""
         return replace(self, prompt=replace(self.prompt, **changes))
 
     def with_constraints(self, **changes: Any) -> TranslationOptions:
-        """Return a copy with other fields of `ConstraintSettings`."""
+        """Return a copy with changed fields of `ConstraintSettings`."""
         return replace(self, constraints=replace(self.constraints, **changes))
 
 
 def validate_options(options: TranslationOptions) -> TranslationOptions:
-    """Validate the options once, at the start. Raises UsageError."""
+    """Check the options and resolve the format. Raises UsageError."""
     prompt = options.prompt
     get_policy(options.policy)
     parse_constraint_mode(options.constraints.mode)

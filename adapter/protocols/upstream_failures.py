@@ -1,6 +1,6 @@
-"""Classify the errors of model servers: whether to retry, and the advice for the user.
+"""Classify the errors of model servers: whether to retry a request, and the advice for the user.
 
-Pure: `adapter.backends.chat_client` passes the status and the server's message.
+No I/O: `adapter.backends.chat_client` passes the status and the server's message.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ Retry: TypeAlias = Literal["never", "briefly", "patiently"]
 
 @dataclass(frozen=True, slots=True)
 class UpstreamFailure:
-    """``advice``: the next step, in one or two sentences. ``missing_model``: list the server's models as well."""
+    """The meaning of an error.
+
+    ``advice``: the next step for the user, in one or two sentences. ``missing_model``: the error message must also list
+    the server's models.
+    """
 
     retry: Retry
     advice: str
@@ -48,8 +52,12 @@ _FAILURES: tuple[tuple[str, str, Retry, str], ...] = (
     ("4..", "", "never", "The server rejected the request; see its log."),
     ("5..", "", "never", "The server failed; see its log."),
 )
-"""Regular expressions for the HTTP status and the server's message, whether to retry, and the advice. The first match
-counts. Messages are from llama.cpp b11549, Ollama and issue trackers; rows without one are for any server."""
+"""Patterns of known errors.
+
+Each row contains regular expressions for the HTTP status and the server's message, when to retry, and the advice. The
+first match is used. The messages are from llama.cpp b11549, Ollama and issue trackers. Rows without a message apply to
+any server.
+"""
 
 _REFUSED_TOOLS = re.compile(
     "does not support (tools|function calling)"  # Ollama
@@ -61,7 +69,7 @@ _REFUSED_TOOLS = re.compile(
 
 
 def refuses_tools(status: int, message: str) -> bool:
-    """Return whether a server does not support ``tools``, at least for this model."""
+    """Return whether an error means that the server does not support ``tools``, at least for this model."""
     return status >= 400 and _REFUSED_TOOLS.search(message) is not None
 
 
@@ -69,7 +77,7 @@ UNKNOWN = UpstreamFailure("never", "This is not the answer of an OpenAI-compatib
 
 
 def classify_failure(status: int, message: str) -> UpstreamFailure:
-    """Return the meaning of an HTTP error."""
+    """Return the meaning of an HTTP error, whether to retry and the advice."""
     for statuses, wording, retry, advice in _FAILURES:
         if re.fullmatch(statuses, str(status)) and re.search(wording, message, re.IGNORECASE | re.DOTALL):
             return UpstreamFailure(retry, advice, wording is _NO_MODEL)

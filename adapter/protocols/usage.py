@@ -1,4 +1,4 @@
-"""Token usage reported by a model server, in any of the servers' formats."""
+"""Read the token usage that a model server reports, in any server's format."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from adapter.core.events import Json, JsonObject
 
 MAX_TOKENS = 1_000_000_000
-"""Maximum plausible number of tokens of one answer."""
+"""Maximum plausible token count of one answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts. ``reused``: prompt tokens from the server's cache; None if not reported."""
+    """The token usage of an answer. ``reused``: prompt tokens from the server's cache; None if not reported."""
 
     prompt: int
     written: int = 0
@@ -20,7 +20,7 @@ class Usage:
 
 
 def parse_usage(chunk: JsonObject) -> Usage | None:
-    """Read the usage of a stream event or of a completion, if included."""
+    """Return the token usage in a stream event or a completion; None if the usage is missing."""
     usage, timings = chunk.get("usage"), chunk.get("timings")  # llama.cpp always sends timings
     if isinstance(timings, dict) and (read := _count(timings.get("prompt_n"))) is not None:
         reused = _count(timings.get("cache_n"))

@@ -1,4 +1,4 @@
-"""The model's own text of the calls that clients send back, so that the model sees the same bytes again."""
+"""Keep the text that the model wrote for each call, so that later prompts repeat it byte for byte."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import TypeAlias
 from adapter.core.events import JsonObject
 
 Call: TypeAlias = tuple[str, str, JsonObject]
-"""(id, name, arguments)."""
+"""The id, name and arguments of a call."""
 
 MAX_CHARACTERS = 16_000_000
-"""Maximum size of the cached answers and their keys, in characters: some thousand conversations."""
+"""Maximum total length of the cached answers and their keys, in characters. It is enough for some thousand
+conversations."""
 
 
 class VerbatimCallCache:
-    """A cache of answers with calls, keyed by the client's version and the format; the oldest are evicted first.
+    """A cache of the model's text, with the format and the client's version of an answer as keys.
 
-    Only answers that the client returns unchanged are found.
+    An answer is found only if the client sends it back unchanged. The least recently used answers are evicted.
     """
 
     def __init__(self, max_characters: int = MAX_CHARACTERS) -> None:
@@ -29,7 +30,7 @@ class VerbatimCallCache:
         self._max = max_characters
 
     def remember(self, format: str, content: str, calls: Sequence[Call], text: str) -> None:
-        """Store ``text``, the model's own text, for the ``content`` and ``calls`` sent to the client."""
+        """Store ``text``, which the model wrote, for the ``content`` and ``calls`` that the client got."""
         for key in _keys(format, content, calls):
             if (before := self._texts.pop(key, None)) is not None:
                 self._size -= len(key) + len(before)
@@ -40,7 +41,7 @@ class VerbatimCallCache:
             self._size -= len(key) + len(text)
 
     def recall(self, format: str, content: str, calls: Sequence[Call]) -> str | None:
-        """Return the model's own text if the answer is cached."""
+        """Return the text that the model wrote for an answer; None if it is not cached."""
         for key in _keys(format, content, calls):
             if (text := self._texts.get(key)) is not None:
                 with suppress(KeyError):  # evicted by another thread
@@ -50,7 +51,10 @@ class VerbatimCallCache:
 
 
 def _keys(format: str, content: str, calls: Sequence[Call]) -> list[str]:
-    """Build keys with call ids, which distinguish answers, and without, as Ollama's clients drop them."""
+    """Return two cache keys of an answer.
+
+    One key contains the call ids, which distinguish answers; the other does not, because Ollama's clients drop the ids.
+    """
     bare = [[name, arguments] for _, name, arguments in calls]
     return [
         json.dumps([format, content.strip(), ids, bare], sort_keys=True)

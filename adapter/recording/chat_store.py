@@ -1,4 +1,4 @@
-"""Saved chats of a workspace, each a transcript that only its owner can read."""
+"""Saved chats of a workspace. Each chat is a transcript file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -15,37 +15,40 @@ from rapidfuzz import process
 from adapter.core.errors import UsageError
 from adapter.recording.transcript import Header, Transcript, UserMessageLine, dump_line
 
-if sys.platform != "win32":  # the workspace itself raises an error there
+if sys.platform != "win32":  # the workspace raises an error on Windows
     import fcntl
 
 MAX_CHATS = 100
-"""Maximum number of saved chats per workspace; the oldest are deleted first."""
+"""Maximum number of saved chats per workspace. The oldest chats are deleted first."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedChat:
-    """A saved chat. ``id``: its start time, by which the user refers to it."""
+    """A saved chat. ``id``: the start time of the chat, which the user enters to select it."""
 
     id: str
     path: Path
     first: str
-    """First message of the user."""
+    """The first message of the user."""
     messages: int
 
 
 class ChatStore:
-    """The saved chats in an existing folder."""
+    """The saved chats in a folder, which must exist."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def list_chats(self) -> list[SavedChat]:
-        """Return the saved chats, the most recently used first."""
+        """Return the saved chats, starting with the most recently used."""
         found = [self._read(path) for path in self._files()]
         return [chat for chat in found if chat is not None]
 
     def find(self, id: str | None) -> SavedChat:
-        """Return the chat with this id or unique prefix of it; the newest for None. Raises UsageError."""
+        """Return the chat whose id is ``id`` or begins with it; the most recently used chat for None.
+
+        Raises UsageError if there is no such chat, or more than one.
+        """
         chats = self.list_chats()
         if not chats:
             raise UsageError("this folder has no saved chat; start one with `adapter chat`")
@@ -59,7 +62,7 @@ class ChatStore:
         raise UsageError(f"{which}; did you mean {near}? `adapter chat --list` shows all")
 
     def begin(self) -> OpenChat:
-        """Create a new chat file."""
+        """Create and open a chat file. If there are too many chats, delete the oldest."""
         for path in self._files()[MAX_CHATS - 1 :]:
             path.unlink(missing_ok=True)
         name, number = time.strftime("%Y%m%d-%H%M%S"), 1
@@ -75,7 +78,7 @@ class ChatStore:
         return sorted(found, key=lambda path: (path.stat().st_mtime, path.name), reverse=True)
 
     def _read(self, path: Path) -> SavedChat | None:
-        """Return None for a file that is not a chat, or was cut off before it began."""
+        """Return the chat in a file; None if the file is not a chat or its header is incomplete."""
         with path.open(encoding="utf-8", errors="replace") as file:
             try:
                 header = Header.model_validate_json(file.readline())
@@ -86,11 +89,11 @@ class ChatStore:
 
 
 _USER_LINE = dump_line(UserMessageLine(text="")).partition(",")[0]
-"""Start of the line of a further user message."""
+"""The start of each line with a user message after the first one."""
 
 
 class OpenChat:
-    """An open chat file, locked against other writers. Raises UsageError if another program has it open."""
+    """An open chat file, locked against other writers. Raises UsageError if another program has locked it."""
 
     def __init__(self, path: Path, flags: int = 0) -> None:
         self.id, self.path = path.stem, path
@@ -103,7 +106,8 @@ class OpenChat:
             raise UsageError(f"chat {self.id} is open in another program; end it there, or start a new one") from None
 
     def transcript(self) -> Transcript:
-        """Return the chat so far, and remove a last line that a crash cut off. Raises UsageError."""
+        """Return the chat so far. If a crash truncated the last line, remove that line. Raises UsageError for an
+        invalid file."""
         text = self.path.read_text(encoding="utf-8", errors="replace")
         whole = text[: text.rfind("\n") + 1]
         if whole != text:
@@ -111,7 +115,10 @@ class OpenChat:
         return Transcript.from_text(whole, self.id)
 
     def writer(self, fails: Callable[[str], object]) -> Callable[[str], None]:
-        """Return a function that writes a line immediately; ``fails`` gets the reason once if that fails."""
+        """Return a function that writes a line immediately.
+
+        If writing fails, ``fails`` is called once with the reason, and later lines are dropped.
+        """
         is_broken = False
 
         def write(line: str) -> None:

@@ -1,4 +1,5 @@
-"""Write exchanges to a file while a server or a wrapped client is in use, and compare them with a new parse."""
+"""Write exchanges to a file while a server or a wrapped client is running, and compare recorded exchanges with a new
+parse."""
 
 from __future__ import annotations
 
@@ -21,17 +22,17 @@ from adapter.protocols.translated_request import ClientSettings, ParserSettings,
 from adapter.tools.tool import ToolSet
 
 SYNC_CHARACTERS = 32_000
-"""Maximum length, in characters, of an exchange that is written synchronously."""
+"""Maximum length of an exchange that is written synchronously, in characters."""
 MAX_LISTED = 20
-"""Maximum number of calls that a difference lists."""
+"""Maximum number of calls that the description of a difference lists."""
 
 
 class ExchangeLog:
-    """Appends each exchange to ``file`` as a line, without ``secrets``; a new file is readable only by its owner.
+    """Appends each exchange to ``file`` as a JSON line.
 
-    Raises UsageError if it cannot be written. Later failures are logged: no response waits for its record. A large
-    exchange
-    is written in the background, at the latest when the process ends.
+    ``secrets``: redacts credentials. A new file is readable only by its owner. Raises UsageError if the file cannot be
+    written. Later errors are only logged, so that responses do not wait for the file. Large exchanges are written in
+    the background, at the latest before the process exits.
     """
 
     def __init__(self, file: Path, secrets: Redactor) -> None:
@@ -46,7 +47,7 @@ class ExchangeLog:
             raise UsageError(f"cannot record in {str(file)!r}: {error.strerror}; choose another file") from error
 
     def __reduce__(self) -> tuple[type[ExchangeLog], tuple[Path, Redactor]]:
-        """Support pickling for worker processes: each appends its lines to the same file."""
+        """Support pickling for worker processes, which all append to the same file."""
         return ExchangeLog, (self._file, self._secrets)
 
     def __call__(self, exchange: RecordedExchange) -> None:
@@ -74,12 +75,12 @@ class ExchangeLog:
 
 
 def exchange_line(exchange: RecordedExchange, secrets: Redactor) -> str:
-    """Format one line of a recording, with its line end."""
+    """Return the line for an exchange, including the line end. Credentials are redacted."""
     return json.dumps(secrets.redact(exchange.model_dump(mode="json"))) + "\n"
 
 
 def _is_larger(value: Json, size: int) -> bool:
-    """Return whether ``value`` has more than ``size`` characters of text, without reading further."""
+    """Return whether the text in ``value`` has more than ``size`` characters. Stop counting at that size."""
     pending = [value]
     while pending and size >= 0:
         match pending.pop():
@@ -95,17 +96,18 @@ def _is_larger(value: Json, size: int) -> bool:
 
 
 def difference(exchange: RecordedExchange) -> str:
-    """Describe how the calls differ from the recorded ones with the current parser; empty if they do not."""
+    """Parse the recorded text again, and describe how its calls differ from the recorded ones; "" if they do not
+    differ."""
     return _compare_calls(exchange, reparsed_calls(exchange))
 
 
 def reparsed_calls(exchange: RecordedExchange) -> tuple[RecordedCall, ...]:
-    """Return the calls that a client would get for the recorded text now."""
+    """Return the calls that a client would get if the recorded text were parsed now."""
     return _reparse_exchange(exchange)[0]
 
 
 def reparse(exchange: RecordedExchange) -> tuple[Turn, str]:
-    """Parse the recorded text with the current parser, and return the turn and the `difference`."""
+    """Parse the recorded text with the current parser, and return the turn and its `difference`."""
     calls, events = _reparse_exchange(exchange)
     turn = Turn.from_events(events)
     is_whole = sum(len(event.raw) for event in turn.events) == len(exchange.text)
@@ -115,7 +117,7 @@ def reparse(exchange: RecordedExchange) -> tuple[Turn, str]:
 
 
 class _LoggedExchange:
-    """Collects the events of the text."""
+    """Collects the events of the parsed text."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -124,11 +126,11 @@ class _LoggedExchange:
         self.events += [event for event in events if event.raw or not isinstance(event, ReasoningDelta)]
 
     def end(self, exchange: RecordedExchange | None, why: str) -> None:
-        """Ignore the end: the observer gets the exchange."""
+        """Do nothing: the observer gets the exchange."""
 
 
 def _reparse_exchange(exchange: RecordedExchange) -> tuple[tuple[RecordedCall, ...], list[Event]]:
-    """Return the calls that a client would get now, and the events behind them."""
+    """Parse the recorded text again, and return the calls that a client would get, and the parser's events."""
     tools = ToolSet(exchange.tools)
     exchanges: list[RecordedExchange] = []
     listener = _LoggedExchange()

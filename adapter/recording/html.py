@@ -1,6 +1,6 @@
-"""Render HTML pages as single files, which load nothing and run only their own script.
+"""Render HTML pages as single files that load nothing and run only their own script.
 
-A page's Content-Security-Policy allows its style sheet and its script by their hashes, and nothing else.
+The Content-Security-Policy of a page allows only its style sheet and its script, which it identifies by their hashes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from adapter.core import package_data
 
 
 class Bar(NamedTuple):
-    """A row of a report's chart: ``shares`` with a style class each, drawn over one another."""
+    """A row of a report's chart. ``shares``: the style class and length of each bar. The bars overlap."""
 
     name: str
     label: str
@@ -27,8 +27,11 @@ class Bar(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table of a report. ``texts``: number of text columns before those of numbers. A row of two cells spans all
-    columns."""
+    """A table of a report.
+
+    ``texts``: number of leading columns that contain text; the others contain numbers. The second cell of a row with
+    two cells spans all other columns.
+    """
 
     title: str
     caption: str
@@ -39,15 +42,14 @@ class Table(NamedTuple):
 
 
 def page_asset(name: str) -> str:
-    """Return the text of a file of ``prompts/pages``."""
+    """Return the text of a file in ``prompts/pages``."""
     return (package_data.data_folder("prompts") / "pages" / name).read_text(encoding="utf-8")
 
 
 def render_page(name: str, *, connects: bool = False, **values: object) -> str:
-    """Render the page ``name`` with all ``values`` escaped.
+    """Render the page ``name`` with ``values``, which are escaped.
 
-    ``style`` and ``script`` are taken from ``values`` or from the page itself. ``connects``: its script sends requests
-    to
+    ``style`` and ``script`` are taken from ``values`` or from the page. ``connects``: the script may send requests to
     its own server.
     """
     source = page_asset(name)
@@ -61,7 +63,7 @@ def render_page(name: str, *, connects: bool = False, **values: object) -> str:
 
 
 def _form_action(source: str) -> str:
-    """Return the policy for forms: allowed to the page's own server only if it has a form to post."""
+    """Return the policy for forms. They may be sent to the page's own server if the page contains a form."""
     return "form-action 'self'" if 'method="post"' in source else "form-action 'none'"
 
 

@@ -1,4 +1,4 @@
-"""Record an agent's conversation as a transcript, with the workspace that it started in."""
+"""Record an agent's conversation as a transcript, including the initial files of the workspace."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ from adapter.workspace.capabilities.host import HostEvent, NestedCall
 from adapter.workspace.paths.name_rules import check_path
 
 MAX_FILES = 500
-"""Maximum number of files of a recorded workspace."""
+"""Maximum number of files in a recorded workspace."""
 MAX_BYTES = 1_000_000
-"""Maximum size of a recorded workspace, in bytes; record a larger one in a smaller copy."""
+"""Maximum total size of a recorded workspace, in bytes. Record a larger one in a smaller copy."""
 
 
 def snapshot(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> dict[str, StoredFile]:
-    """Return the files below ``root`` by relative path, redacted by ``clean``, without `.git` and links.
+    """Return the files below ``root`` by their relative path, without links and `.git`.
 
-    ``blank``: a file to store as empty. Raises UsageError if the workspace is too large.
+    ``clean``: redacts the content of a file. ``blank``: a file that is stored as an empty file. Raises UsageError if
+    the workspace is too large.
     """
     files: dict[str, StoredFile] = {}
     size = 0
@@ -53,7 +54,7 @@ def snapshot(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | 
 
 
 def restore(files: dict[str, StoredFile], root: Path) -> None:
-    """Write the files of a snapshot below ``root``. Raises UsageError for an invalid name or content."""
+    """Write the files of a snapshot below ``root``. Raises UsageError for an invalid name or invalid content."""
     for name, stored in files.items():
         path = resolve_in_root(root, name)
         try:
@@ -68,7 +69,7 @@ def restore(files: dict[str, StoredFile], root: Path) -> None:
 
 
 def resolve_in_root(root: Path, name: str) -> Path:
-    """Resolve the file ``name`` of a transcript. Raises UsageError for an invalid name or one outside of ``root``."""
+    """Return the path of a transcript's file. Raises UsageError if the name is invalid or leads out of ``root``."""
     try:
         check_path(name)
     except ToolError as error:
@@ -82,7 +83,8 @@ def resolve_in_root(root: Path, name: str) -> Path:
 
 
 def workspace_hash(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | None = None) -> str:
-    """Hash the names and redacted contents of all files below ``root``; ``blank`` counts as empty."""
+    """Return a hash of the names and redacted contents of all files below ``root``. ``blank``: a file that counts as
+    empty."""
     digest = hashlib.sha256()
     for path in _files(root):
         name = path.relative_to(root).as_posix()
@@ -110,16 +112,16 @@ def _decode_file(stored: StoredFile) -> bytes:
 EXTERNAL_CAPABILITIES: frozenset[Capability | None] = frozenset(
     {"questions", "agents", "search", "docs", "web", "skills", "memory"}
 )
-"""Capabilities whose results differ from run to run."""
+"""Capabilities whose results can change between runs."""
 
 
 def is_external_tool(tool: Tool | None, own_names: Container[str]) -> bool:
-    """Return whether a replay takes the tool's result from the record instead of running it."""
+    """Return whether a replay uses the recorded result of a tool instead of running the tool."""
     return tool is not None and (tool.needs in EXTERNAL_CAPABILITIES or tool.name in own_names)
 
 
 def list_custom_tools(workspace: Workspace) -> list[Tool]:
-    """Return the tools that are not part of the shipped dialect: custom functions, programs of a tools file."""
+    """Return the tools that are not in the shipped dialect: custom functions, and programs of a tools file."""
     try:
         shipped = get_dialect(workspace.dialect.name).tools
     except UsageError:
@@ -132,16 +134,16 @@ def list_custom_tools(workspace: Workspace) -> list[Tool]:
 
 
 def _needs_file_record(tool: Tool, own_names: Container[str]) -> bool:
-    """Return whether the tool's file changes must be recorded because a replay does not repeat them."""
+    """Return whether file changes of a tool must be recorded because a replay does not repeat them."""
     return tool.needs == "agents" or tool.name in own_names or tool.effect == "execute"
 
 
 class SessionRecorder:
-    """Observes an agent and records it; call `begin` before the agent runs.
+    """Records the events of an agent. Call `begin` before the agent runs.
 
-    Calls inside a batch or code are recorded if the session has ``Host(events=recording.record_host_event)``.
-    ``file``: the file that ``recorder`` writes; inside the workspace it counts as empty, as it was at first. A chat is
-    recorded without its workspace, and each message only once: it can be resumed and viewed, but not replayed.
+    Calls inside a batch or code are recorded if the session has ``Host(events=recording.record_host_event)``. ``file``:
+    the file that ``recorder`` writes; if it is inside the workspace, it counts as empty, as it was at the start. A chat
+    is recorded without its workspace, and each message only once. It can be resumed and viewed, but not replayed.
     """
 
     def __init__(
@@ -158,7 +160,7 @@ class SessionRecorder:
         self._approvals = _ApprovalTracker()
 
     def begin(self, agent: Agent, task: str, *, approve: str, model: str = "", server: str = "") -> None:
-        """Write the header: the settings and the current workspace."""
+        """Write the header, with the settings and the current files of the workspace."""
         workspace = agent.workspace
         custom_tools = list_custom_tools(workspace)
         self._tools, self._own = workspace.known_tools, frozenset(tool.name for tool in custom_tools)
@@ -198,11 +200,11 @@ class SessionRecorder:
         )
 
     def user_message(self, message: str) -> None:
-        """Record a further message of the user, before the agent gets it."""
+        """Record a message of the user after the first one. Call this before the agent gets the message."""
         self._recorder.user_message(message)
 
     def note(self, text: str) -> None:
-        """Record a note for the model that goes with the next message."""
+        """Record a note for the model. The note is part of the next message."""
         self._recorder.note(text)
 
     def wrap_approver(self, ask: Approver) -> Approver:
@@ -218,12 +220,12 @@ class SessionRecorder:
         return ask_and_record
 
     def record_host_event(self, event: HostEvent) -> None:
-        """Record a call inside a batch or code, as reported by the host's events."""
+        """Record a call inside a batch or code. The host of the session reports it as an event."""
         if isinstance(event, NestedCall):
             with self._write_lock:
                 changed, asked = self._changed(), self._approvals.pop()
                 tool = self._tools.match(event.result.name)
-                # Another call of a batch may be writing at the same time, and writes again in a replay.
+                # Other changes may come from another call of the batch, which writes the file again in a replay.
                 is_own_change = tool is not None and not event.result.denied and _needs_file_record(tool, self._own)
                 if is_external_tool(tool, self._own) or (tool is not None and tool.effect == "execute"):
                     self._recorder.nested_call(
@@ -231,7 +233,7 @@ class SessionRecorder:
                     )
 
     def _changed(self) -> Changed:
-        """Return the files that changed since the last call of this method."""
+        """Return the files that changed since the last call of this method, and the reason if they are incomplete."""
         if not self._records_files:
             return {}, ""
         before = self._files
@@ -256,7 +258,7 @@ class SessionRecorder:
             case ToolResult():
                 changed = self._changed()
                 tool = self._tools.match(event.name)
-                # Changes during a reading tool come from a command in the background.
+                # Changes while a tool only reads come from a command in the background.
                 is_kept = tool is not None and (_needs_file_record(tool, self._own) or tool.effect == "read")
                 self._approvals.pop()
                 self._recorder.result(event, changed if is_kept else ({}, ""))
@@ -269,14 +271,14 @@ class SessionRecorder:
         return "" if self._is_chat else workspace_hash(self._root, self._clean, self._file)
 
     def _count_unchanged(self, query: AskModel) -> int:
-        """Count the leading messages that are the same as in the previous request."""
+        """Count the leading messages that are equal in the previous request."""
         pairs = enumerate(zip(self._written, query.messages, strict=False))
         self._written, before = query.messages, len(self._written)
         return next((index for index, (one, other) in pairs if one != other), min(before, len(query.messages)))
 
 
 class _ApprovalTracker(threading.local):
-    """Names of the tools that needed approval since the last result, per thread."""
+    """Keeps the names of the tools that needed approval since the last result, for each thread."""
 
     def __init__(self) -> None:
         self.tools: list[str] = []

@@ -1,7 +1,7 @@
-"""Replay transcripts: run the recorded text through the current parser, session and tools in a fresh workspace.
+"""Replay transcripts: run the recorded text through the current parser, session and tools in a new workspace.
 
-Outside results come from the transcript (`adapter.recording.replay_workspace`). Every call, result, message and
-file must equal the recorded one; the first difference is reported.
+Results of tools that cannot run again come from the transcript (`adapter.recording.replay_workspace`). Every call,
+result, message and file must be equal to the recorded one. The first difference is reported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from adapter.tools.operations.permissions import PermissionRule
 
 
 def update_file(path: Path, commands: CommandReplayPolicy | None = None) -> None:
-    """Rewrite a transcript with the output of the current code. Raises UsageError if it cannot be read."""
+    """Replace the output in a transcript by the output of the current code. Raises UsageError if the file cannot be
+    read."""
     transcript = Transcript.from_text(path.read_text(encoding="utf-8"), path.name)
     path.write_text(
         replace(transcript, lines=rerun_session(transcript, commands).lines).to_text(), encoding="utf-8", newline="\n"

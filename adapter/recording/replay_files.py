@@ -1,6 +1,6 @@
-"""Replay recordings from files and report the results.
+"""Replay the recordings in files, and report the results.
 
-Recorded exchanges need only the parser; for transcripts the agent and its workspace are loaded.
+Recorded exchanges require only the parser. For transcripts, the agent and the workspace are also loaded.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 
 def replay_file(path: Path, commands: CommandReplayPolicy | None = None) -> ReplayResult:
-    """Replay the transcript or the exchanges in ``path``; its programs run only with ``commands``.
+    """Replay the transcript or the exchanges in ``path``.
 
-    A file that cannot be read or replayed counts as a difference, not an exception.
+    ``commands``: None does not run the recorded programs. A file that cannot be read or replayed is reported as a
+    difference, not as an exception.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -36,7 +37,7 @@ def replay_file(path: Path, commands: CommandReplayPolicy | None = None) -> Repl
 
 
 def replay_exchanges(exchanges: Sequence[RecordedExchange], name: str) -> ReplayResult:
-    """Parse recorded exchanges again and compare the calls."""
+    """Parse recorded exchanges again, and compare the calls with the recorded calls."""
     from adapter.recording.exchange_log import difference
 
     found = (f"exchange {number}: {difference(each)}" for number, each in enumerate(exchanges, 1) if difference(each))
@@ -44,12 +45,12 @@ def replay_exchanges(exchanges: Sequence[RecordedExchange], name: str) -> Replay
 
 
 def transcripts_in(paths: Sequence[Path]) -> list[Path]:
-    """List the transcripts in ``paths``: files, and all ``*.jsonl`` below folders. Raises UsageError for none."""
+    """Return the files in ``paths``, and all ``*.jsonl`` files in its folders. Raises UsageError if there are none."""
     found: list[Path] = []
     for path in paths:
         try:
             is_folder, is_file = path.is_dir(), path.is_file()
-        except OSError as error:  # a name that is too long for a file
+        except OSError as error:  # the file name is too long
             raise UsageError(f"no transcript at {path}: {reason(error)}") from error
         if is_folder:
             found += sorted(path.rglob("*.jsonl"))

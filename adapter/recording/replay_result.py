@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """The result of replaying one recording. ``difference`` is empty if everything was equal."""
+    """The result of replaying one recording. ``difference``: the first difference; "" if everything was equal."""
 
     name: str
     turns: int
@@ -15,7 +15,7 @@ class ReplayResult:
     results: int
     difference: str = ""
     is_unreadable: bool = False
-    """The file is not a recording, or cannot be replayed; ``difference`` has the reason."""
+    """The file is not a recording or cannot be replayed. The reason is in ``difference``."""
 
     @property
     def is_equal(self) -> bool:

@@ -1,8 +1,8 @@
-"""Replay a recorded conversation with its recorded results from outside.
+"""Replay a recorded conversation, with recorded results for tools that depend on anything outside of the workspace.
 
-No server, person, sub-agent or custom function is called, and no program runs: their results are in the record, with
-the files that they changed. A transcript is untrusted data: programs run again only if the user requests it
-(`CommandReplayPolicy`), under the user's rules.
+No server, person, sub-agent or custom function is called, and no program runs. Their results and the files that they
+changed are taken from the transcript. A transcript is untrusted data: recorded programs run again only if the user
+requests it (`CommandReplayPolicy`), and under the user's permission rules.
 """
 
 from __future__ import annotations
@@ -64,9 +64,10 @@ PROGRAM_OPERATIONS = RunCommand | StartCommand | ReadCommandOutput | KillCommand
 
 @dataclass(frozen=True, slots=True)
 class CommandReplayPolicy:
-    """Run the recorded programs again, in a sandbox, each if ``mode``, ``rules`` or ``ask`` allow it.
+    """Permission to run the recorded programs again, in a sandbox.
 
-    The mode and the rules are the user's, not the transcript's.
+    Each program must be allowed by ``mode``, ``rules`` or ``ask``. The mode and the rules are chosen by the user, not
+    taken from the transcript.
     """
 
     mode: str = "ask"
@@ -74,13 +75,13 @@ class CommandReplayPolicy:
     ask: Approver | None = None
 
     def __post_init__(self) -> None:
-        """Raise UsageError for an async approver."""
+        """Raise UsageError if the approver is async."""
         if self.ask is not None:
             require_sync(self.ask, "the approver")
 
 
 class ReplayChat:
-    """A chat that streams a transcript's chunks with their own boundaries, and ends as the recording did."""
+    """A chat that streams the recorded chunks, and ends or fails as the recorded conversation did."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._answers = list(transcript.answers)
@@ -100,7 +101,7 @@ class ReplayChat:
 
 
 class _StubCapability:
-    """A capability that exists only so that its tools are offered: their results come from the record."""
+    """A capability that makes its tools available. It is never used, because the results of the tools are recorded."""
 
     kinds: Mapping[str, str] = {}
 
@@ -122,7 +123,7 @@ def _explain_unrecorded(source: str) -> str:
 
 
 class RecordedResults:
-    """The recorded results of calls, and the user's decisions."""
+    """The recorded results of calls, and the recorded decisions of the user."""
 
     def __init__(self, transcript: Transcript, recorder: TranscriptWriter, root: Path) -> None:
         self._recorder, self._root = recorder, root
@@ -134,7 +135,7 @@ class RecordedResults:
         self._lock = threading.RLock()
 
     def decide(self, approval: ApprovalRequest) -> ApprovalDecision:
-        """Return the user's next decision about this tool; in a batch, decisions about other tools may precede it."""
+        """Return the user's next decision about this tool. Calls of a batch may need approval in any order."""
         return self._decide(lambda line: line.tool == approval.tool, approval.tool)
 
     def _decide(self, matches: Callable[[ApprovalLine], bool], tool: str) -> ApprovalDecision:
@@ -147,7 +148,7 @@ class RecordedResults:
             return decision
 
     def next_result(self) -> tuple[int, ResultLine | None]:
-        """Return the recorded result of the next call, and the number of approvals before it."""
+        """Return the number of approval requests before the next recorded result, and the result."""
         return next(self._pair_results, (0, None))
 
     def replay_result(self, questions: int, line: ResultLine) -> ToolResult:
@@ -156,7 +157,7 @@ class RecordedResults:
         return self._as_result(line)
 
     def replay_nested_result(self, tool: Tool, arguments: JsonObject, tools: ToolSet) -> ToolResult:
-        """Return the recorded result of the same call inside a batch or code. Raises ToolError without a record."""
+        """Return the recorded result of an equal call inside a batch or code. Raises ToolError if there is none."""
         with self._lock:
             same = (one for one in self._inner if one.arguments == arguments and tools.match(one.name) is tool)
             line = next(same, None)
@@ -173,9 +174,9 @@ class RecordedResults:
         return ToolResult(line.name, line.ok, line.content, error, user_message=line.user_message)
 
     def apply_changes(self, line: ResultLine | NestedCallLine) -> None:
-        """Restore the files that ``line`` recorded as changed from outside."""
-        # Calls of a batch end in another order each time, and one may have seen another's half-written file: the last
-        # recorded state is used.
+        """Restore the file changes that ``line`` recorded."""
+        # The calls of a batch end in any order, and a call may have recorded a file that another call was writing.
+        # So the last recorded state is used.
         position = self._positions[id(line)]
         changed = {name: file for name, file in line.changed.items() if self._last_change.get(name, 0) <= position}
         self._last_change |= dict.fromkeys(changed, position)
@@ -185,20 +186,20 @@ class RecordedResults:
 
 
 class ReplayWorkspace(Workspace):
-    """A workspace that takes results from outside, and the user's decisions, from the record."""
+    """A workspace that uses recorded results for external tools, and the recorded decisions of the user."""
 
     record: RecordedResults
     own: frozenset[str] = frozenset()
     programs: ApprovalFlow | None = None
-    """Approval of programs to run again; None if they never run."""
+    """Approval of recorded programs that run again; None if no program runs."""
 
     def run_programs(self, commands: CommandReplayPolicy) -> None:
-        """Run programs again. Raises UsageError for a rule about an unknown tool."""
+        """Run recorded programs again. Raises UsageError for a rule about an unknown tool."""
         policy = make_policy(commands.mode, commands.rules, self.known_tools, frozenset())
         self.programs = replace(self._approvals, policy=policy, ask=commands.ask)
 
     def continue_as(self, header: Header) -> None:
-        """Apply a sub-agent's settings from the session that it belongs to."""
+        """Apply the settings that a recorded sub-agent inherited from its parent session."""
         self._allowed = READ_ONLY if header.read_only else None
         self._approvals.parent_path = header.above
         self._policy.granted.update(header.granted)
@@ -231,7 +232,7 @@ class ReplayWorkspace(Workspace):
             return ToolResult(name, ok=False, content=f"tool_error: {error}", error=str(error))
 
     def _recorded_tool(self, name: str, arguments: Mapping[str, Json] | str) -> Tool | None:
-        """Return the tool of this call if its result comes from the record."""
+        """Return the tool of a call if its result is taken from the recording; otherwise None."""
         tool, operation = self.tools.match(name), None
         try:
             invocation = self._resolved_call(name, arguments)
@@ -249,7 +250,7 @@ class ReplayWorkspace(Workspace):
         return super()._commit(name, planned, approval)
 
     def _check_program(self, operation: Operation, approval: ApprovalRequest) -> None:
-        """Raise ToolError for a program that the current user has not allowed."""
+        """Raise ToolError for a program that the user of the replay has not allowed."""
         if not isinstance(operation, PROGRAM_OPERATIONS):
             return
         if self.programs is None:
@@ -258,7 +259,7 @@ class ReplayWorkspace(Workspace):
 
 
 def dialect_of(header: Header) -> Dialect:
-    """Build the recorded tool set: the dialect's tools, and the custom tools, of which only the definition is known."""
+    """Build the recorded tool set from the dialect's tools and the recorded definitions of custom tools."""
     own = tuple(_own_tool(tool) for tool in header.own_tools)
     names = {tool.name for tool in own}
     try:
@@ -282,7 +283,7 @@ def _own_tool(recorded: UserTool) -> Tool:
 
 
 def host_of(header: Header, folder: Path, recording: SessionRecorder) -> Host:
-    """Build a host with the capabilities of the recorded session; none of them is ever called."""
+    """Build a host with the capabilities of the recorded session. None of them is called."""
     tools = dialect_of(header).tools
     capabilities = {tools[name].needs for name in header.tools if name in tools} if header.known else None
 

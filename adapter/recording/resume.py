@@ -1,4 +1,4 @@
-"""Restore the messages and responses of a saved chat, so that another session can continue it."""
+"""Restore the messages and responses of a saved chat, so that a new session can continue it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REFUSED = "tool_error: the call was refused and not made"
 
 @dataclass(slots=True)
 class ResumedMessage:
-    """A user message with the notes for the model, and the responses to it."""
+    """A user message, including notes for the model, and the responses to it."""
 
     text: str
     answers: list[tuple[Turn, tuple[ToolResult, ...]]] = field(default_factory=list)
@@ -37,14 +37,14 @@ class ResumedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ResumedChat:
-    """A restored chat. ``notes``: notes that go with the next message."""
+    """A restored chat. ``notes``: notes for the model that the next user message must include."""
 
     messages: list[ResumedMessage]
     notes: list[str]
 
 
 def restore_chat(transcript: Transcript, tools: ToolSet) -> ResumedChat:
-    """Return the arguments of `Agent.recall`. Retried responses are dropped, as in the recorded session."""
+    """Return the messages of a chat, for `Agent.recall`. Retried responses are dropped, as in the recorded session."""
     messages, notes = [ResumedMessage(transcript.header.task)], list[str]()
     answer: list[Line] = []
 
@@ -76,7 +76,10 @@ def restore_chat(transcript: Transcript, tools: ToolSet) -> ResumedChat:
 def _build_response(
     lines: Sequence[Line], tools: ToolSet, *, is_last: bool
 ) -> tuple[Turn, tuple[ToolResult, ...]] | None:
-    """Build a response and its results; None if there is nothing to show again."""
+    """Build a response and its results; None if the model need not see it again.
+
+    ``is_last``: it is the last response to a user message.
+    """
     chunks = [line for line in lines if isinstance(line, ChunkLine)]
     reasoning = "".join(line.reasoning for line in chunks)
     turn = parse("".join(line.text for line in chunks), tools, policy=APPROVED)

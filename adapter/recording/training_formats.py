@@ -4,7 +4,7 @@
 
     openai    {"messages": [..., {"role": "assistant", ..., "weight": 1}], "tools": [...]}
     sharegpt  {"conversations": [{"from": "human", "value": ...}, ..., {"from": "gpt", ...}], "tools": "[...]"}
-    text      {"text": ..., "spans": [[start, end]]}            the characters that count for the loss
+    text      {"text": ..., "spans": [[start, end]]}            the characters that the loss includes
 
 Only the last response of a sample is trained: earlier ones have ``weight`` 0, as in OpenAI's fine-tuning, or are
 outside of the spans. In ShareGPT, calls and results are ``function_call`` and ``observation``, as in LLaMA-Factory.
@@ -20,11 +20,11 @@ from adapter.core.events import Json, JsonObject
 from adapter.recording.training_samples import TrainingSample
 
 Render: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json], bool], str]
-"""Renders messages and tools; the flag adds the generation prompt. Raises `ChatTemplateError`."""
+"""Renders messages and tools. The third argument adds the generation prompt. Raises `ChatTemplateError`."""
 
 
 class UnrepresentableSample(Exception):
-    """A sample cannot be converted to the format; ``str(error)`` has the reason."""
+    """A sample cannot be converted to the selected format. ``str(error)``: the reason."""
 
 
 def to_openai(sample: TrainingSample) -> JsonObject:
@@ -37,7 +37,7 @@ _FROM = {"system": "system", "developer": "system", "user": "human", "tool": "ob
 
 
 def to_sharegpt(sample: TrainingSample) -> JsonObject:
-    """Convert to ShareGPT. Raises UnrepresentableSample for messages with images: ShareGPT has only text."""
+    """Convert a sample to ShareGPT. Raises UnrepresentableSample for images, because ShareGPT contains only text."""
     turns = [turn for message in (*sample.messages, sample.answer) for turn in _to_turns(message)]
     row: JsonObject = {"conversations": turns}
     return {**row, "tools": json.dumps(list(sample.tools), ensure_ascii=False)} if sample.tools else row
@@ -61,16 +61,17 @@ def _to_turns(message: JsonObject) -> Iterator[JsonObject]:
 
 
 def to_templated_text(sample: TrainingSample, render: Render) -> JsonObject:
-    """Render the sample, and return the text with the span of the response and its end token.
+    """Render a sample with a chat template, and return the text and the span of the response.
 
-    Raises UnrepresentableSample if the template renders earlier messages differently once a response follows.
+    The span includes the end token. Raises UnrepresentableSample if the template renders earlier messages differently
+    when a response follows.
     """
     before = [_decode_arguments(each) for each in sample.messages]
     tools = list(sample.tools)
     with_prompt, without_prompt = render(before, tools, True), render(before, tools, False)
     text = render([*before, _decode_arguments(sample.answer)], tools, False)
     start = len(with_prompt)
-    if not text.startswith(with_prompt):  # such as a prompt that opens reasoning, and a response without any
+    if not text.startswith(with_prompt):  # for example, the prompt begins reasoning but the response has none
         other = render([*before, {"role": "assistant", "content": _PLACEHOLDER}], tools, False)
         start = min(_common_prefix_length(with_prompt, text), _common_prefix_length(text, other))
     if start < len(without_prompt.rstrip()):
@@ -82,17 +83,16 @@ def to_templated_text(sample: TrainingSample, render: Render) -> JsonObject:
 
 
 def _common_prefix_length(one: str, other: str) -> int:
-    """Return the length of the common prefix."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 _PLACEHOLDER = "\ue000"
-"""Text that no response begins with: everything before it belongs to the template."""
+"""A character that no response begins with. The text before it in a rendered response comes from the template."""
 
 
 def _decode_arguments(message: JsonObject) -> JsonObject:
-    """Decode JSON arguments into objects, which templates format themselves."""
+    """Decode the JSON arguments of calls, because templates encode arguments themselves."""
     if not (calls := message.get("tool_calls")):
         return message
     return {**message, "tool_calls": [{**call, "function": _decode_function(call["function"])} for call in calls]}

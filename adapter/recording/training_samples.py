@@ -1,4 +1,4 @@
-"""Extract training samples from recordings: one for each response, with the messages before it.
+"""Extract training samples from recordings: one sample for each response, with the messages before it.
 
 A sample comes from an exchange (`adapter serve --record`, ``wrap(record=...)``) or from a response in a transcript
 (`adapter run --record`). Responses that are not exported are counted by reason. Redacted credentials stay redacted.
@@ -30,20 +30,18 @@ from adapter.recording.transcript import (
 from adapter.tools.tool import ToolSet
 
 WRITTEN = "written"
-"""Key of a message under which a transcript has the response verbatim."""
+"""Key of a message in a transcript whose value is the verbatim response."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSample:
     """One response with its context and outcome.
 
-    ``messages``: earlier messages in OpenAI's format. ``turn``: the response with the current parser; ``reasoning``:
-    the
-    part that the server had removed from it. ``ended``: the server's finish reason. ``asked_again``: the response was
-    retried, so the client never got it. ``refused``: True if the user denied one of its calls; None if no approval was
-    requested. ``succeeded``: True if all its calls did; None if not recorded. ``answered``: True if the conversation
-    ended
-    with an answer; None if not recorded.
+    ``messages``: earlier messages in OpenAI's format. ``turn``: the response, parsed with the current parser.
+    ``reasoning``: the part that the server had separated from the response. ``ended``: the server's finish reason.
+    ``asked_again``: the response was retried, so that the client never got it. ``refused``: True if the user denied a
+    call of the response; None if no approval was requested. ``succeeded``: True if all its calls succeeded; None if not
+    recorded. ``answered``: True if the conversation ended with an answer; None if not recorded.
     """
 
     messages: tuple[JsonObject, ...]
@@ -89,17 +87,17 @@ FILTERS: Mapping[str, Callable[[TrainingSample], bool]] = {
     "succeeded": lambda sample: sample.succeeded is True,
     "answered": lambda sample: sample.answered is True,
 }
-"""Filters by name: conditions that a sample must meet.
+"""The conditions that a sample can be required to meet.
 
-valid: complete, without an invalid call, and not retried. unfixed: no call needed a repair. calls: it has calls.
-approved: approval was requested, and none was denied. succeeded: every call succeeded. answered: the conversation
-ended with an answer. A sample without the recorded information fails; exchanges of a server lack that of the last
-three.
+valid: the response is complete, has no invalid call, and was not retried. unfixed: no call needed a repair. calls: the
+response has calls. approved: approval was requested, and no call was denied. succeeded: every call succeeded. answered:
+the conversation ended with an answer. A sample fails a condition if the required information is not recorded; exchanges
+of a server never include the information for the last three.
 """
 
 
 def parse_filters(names: str) -> tuple[str, ...]:
-    """Parse comma-separated filter names. Raises UsageError for an unknown one."""
+    """Parse comma-separated filter names. Raises UsageError for an unknown name."""
     found = tuple(name.strip() for name in names.split(",") if name.strip())
     if unknown := [name for name in found if name not in FILTERS]:
         raise UsageError(f"unknown filter {unknown[0]!r}; expected {', '.join(FILTERS)}")
@@ -107,12 +105,12 @@ def parse_filters(names: str) -> tuple[str, ...]:
 
 
 def failing_filter(sample: TrainingSample, filters: Iterable[str]) -> str:
-    """Return the first filter that a sample fails; "" if it passes all."""
+    """Return the name of the first filter that rejects a sample; "" if all filters accept it."""
     return next((name for name in filters if not FILTERS[name](sample)), "")
 
 
 def samples_of_exchanges(exchanges: Iterable[RecordedExchange]) -> Iterator[TrainingSample | str]:
-    """Yield a sample for each exchange, or the reason for its absence."""
+    """Yield a sample for each exchange, or the reason for a missing sample."""
     for exchange in exchanges:
         messages = exchange.sent.get("messages")
         if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
@@ -129,7 +127,7 @@ def samples_of_exchanges(exchanges: Iterable[RecordedExchange]) -> Iterator[Trai
 
 
 def samples_of_transcript(transcript: Transcript) -> Iterator[TrainingSample | str]:
-    """Yield a sample for each response, or the reason for its absence."""
+    """Yield a sample for each response, or the reason for a missing sample."""
     header = transcript.header
     try:
         offered = dialect_of(header).tools
@@ -162,7 +160,7 @@ def samples_of_transcript(transcript: Transcript) -> Iterator[TrainingSample | s
 
 
 def _to_openai(message: JsonObject) -> JsonObject:
-    """Convert a message to OpenAI's format: arguments as JSON text, no private keys."""
+    """Convert a message to OpenAI's format: encode arguments as JSON text, and remove private keys."""
     converted = {key: value for key, value in message.items() if key != WRITTEN}
     if isinstance(calls := converted.get("tool_calls"), list):
         converted["tool_calls"] = [_encode_arguments(call) for call in calls]

@@ -4,15 +4,15 @@
 
     {"kind": "header", "version": 1, "time": ..., "task": ..., "system": ..., "dialect": ..., "files": {...}, ...}
     {"kind": "request", "number": 1, "messages": [...], "at_s": 0.2}
-    {"kind": "chunk", "text": "<tool", ...}             as received, with its exact boundaries
+    {"kind": "chunk", "text": "<tool", ...}             as received, with the exact boundaries
     {"kind": "call", "name": ..., "arguments": ..., "fixes": [...]} | {"kind": "invalid", ...}
     {"kind": "inner", "name": ..., "arguments": ..., "content": ...}      inside a batch or code
     {"kind": "result", "call_id": ..., "ok": true, "content": ...}
     {"kind": "end", "reason": "answered", "content": ..., "workspace": "sha256:..."}
-    {"kind": "told", "text": ...} {"kind": "said", "text": ...}           a chat continues: a note, and a user message
+    {"kind": "told", "text": ...} {"kind": "said", "text": ...}           the chat continues with a note and a message
 
-The header holds the initial workspace, so that a transcript can be replayed anywhere, offline; that of a chat holds
-none. Lines are written immediately: a crash loses nothing that was recorded before.
+The header contains the initial files of the workspace, so that a transcript can be replayed anywhere, offline. The
+header of a chat does not contain files. Each line is written immediately, so that a crash loses no earlier line.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Line(BaseModel):
 
 
 class StoredFile(_Line):
-    """A file of the workspace: its text, or base64 if it is not UTF-8."""
+    """A file of the workspace. Its content is text, or base64 if it is not valid UTF-8."""
 
     text: str | None = None
     base64: str | None = None
@@ -54,7 +54,7 @@ class StoredFile(_Line):
 
 
 class UserTool(_Line):
-    """A custom function or program that was available to the session."""
+    """A custom function or program that the recorded session could use."""
 
     name: str
     description: str = ""
@@ -68,12 +68,12 @@ class Header(_Line):
     kind: Literal["header"] = "header"
     version: int = VERSION
     time: str = ""
-    """Start time, as ISO 8601."""
+    """Start time in ISO 8601 format."""
     task: str
     system: str
     dialect: str
     format: str
-    """Format of the history for the model; its text is parsed in any format."""
+    """Format in which earlier calls are shown to the model. The model's text may contain calls in any format."""
     tools: tuple[str, ...]
     model: str = ""
     server: str = ""
@@ -81,30 +81,30 @@ class Header(_Line):
     call_turns: int | None = None
     context_tokens: int | None = None
     guardrails: tuple[str, ...] = ("repeated_call",)
-    """Active guardrails; older transcripts had only this one."""
+    """Active guardrails. Older transcripts do not list them; their only guardrail was the default."""
     retries: int = RETRIES
     steps: JsonObject = Field(default_factory=dict)
     approve: str = "yolo"
     edits: Edits | None = None
     encoding: str | None = None
     rules: tuple[str, ...] = ()
-    """Permission rules as text: ``allow run_command(git status)``."""
+    """Permission rules as text, for example ``allow run_command(git status)``."""
     known: tuple[str, ...] = ()
-    """All tools of the session, even those that could not be offered."""
+    """Names of all tools of the session, including tools that were not available."""
     own_tools: tuple[UserTool, ...] = ()
-    """Tools that are not part of the dialect; the transcript has their results."""
+    """Tools that are not part of the dialect. A replay uses their recorded results."""
     read_only: bool = False
     above: tuple[str, ...] = ()
-    """Path of a sub-agent's folder in the workspace."""
+    """Path of a sub-agent's folder, relative to the workspace."""
     granted: tuple[tuple[str, ...], ...] = ()
-    """Approvals for the session from before the recording."""
+    """Approvals for the whole session that were given before the recording began."""
     media: tuple[MediaKind, ...] = ()
-    """Kinds of media, apart from text, that the model accepts."""
+    """Kinds of media that the model accepts in addition to text."""
     is_chat: bool = False
-    """A chat over several messages; its initial files are not recorded."""
+    """True for a chat with several user messages. The initial files of a chat are not recorded."""
     files: dict[str, StoredFile] = Field(default_factory=dict)
     workspace: str = ""
-    """Hash of the workspace at the start; "" if it is not recorded."""
+    """Hash of the workspace at the start; "" if the files are not recorded."""
 
 
 class RequestLine(_Line):
@@ -112,7 +112,7 @@ class RequestLine(_Line):
     number: int
     messages: tuple[JsonObject, ...]
     kept: int = 0
-    """Number of leading messages that are the same as in the previous request; they are not repeated here."""
+    """Number of leading messages that are equal in the previous request. They are not repeated in this line."""
     at_s: float | None = None
     """Seconds since the conversation began; None without a clock, as in a replay."""
 
@@ -123,11 +123,11 @@ class ChunkLine(_Line):
     reasoning: str = ""
     finish_reason: str | None = None
     prompt_tokens: int | None = None
-    """Number of prompt tokens, counted by the server."""
+    """Number of prompt tokens that the server counted."""
     written_tokens: int | None = None
-    """Number of response tokens, counted by the server."""
+    """Number of tokens in the response that the server counted."""
     at_s: float | None = None
-    """As in `RequestLine`."""
+    """Seconds since the conversation began; see `RequestLine`."""
 
 
 class CallLine(_Line):
@@ -145,16 +145,16 @@ class InvalidLine(_Line):
 
 
 class _ResultFields(_Line):
-    """The result of a call."""
+    """Fields of lines that contain the result of a call."""
 
     name: str
     ok: bool
     content: str
     user_message: str = ""
     changed: dict[str, StoredFile | None] = Field(default_factory=dict)
-    """Files that a sub-agent or a custom tool changed; None for a deleted one."""
+    """Files that a sub-agent or a custom tool changed. None means that the file was deleted."""
     unrecorded: str = ""
-    """Reason why ``changed`` is incomplete."""
+    """Reason why ``changed`` is incomplete; "" if it is complete."""
 
 
 class ResultLine(_ResultFields):
@@ -163,12 +163,12 @@ class ResultLine(_ResultFields):
 
 
 class NestedCallLine(_ResultFields):
-    """A call inside a batch or code whose result may differ in a replay."""
+    """A call inside a batch or code whose result may change in a replay."""
 
     kind: Literal["inner"] = "inner"
     arguments: JsonObject
     asked: tuple[str, ...] = ()
-    """Tools for which it needed the user's approval."""
+    """Names of the tools for which the call needed the user's approval."""
 
 
 class ApprovalLine(_Line):
@@ -178,10 +178,10 @@ class ApprovalLine(_Line):
     tool: str
     granted: bool
     remembered: bool = False
-    """Valid for the rest of the session."""
+    """The decision applies to the rest of the session."""
     reason: str = ""
     content: str | None = None
-    """Replacement that the user made for the proposed text."""
+    """The user's replacement for the proposed text."""
 
     @property
     def decision(self) -> ApprovalDecision:
@@ -189,14 +189,14 @@ class ApprovalLine(_Line):
 
 
 class UserMessageLine(_Line):
-    """A further message of the user; the first one is the task."""
+    """A message of the user after the first one, which is the task."""
 
     kind: Literal["said"] = "said"
     text: str
 
 
 class NoteLine(_Line):
-    """A note for the model that goes with the user's next message."""
+    """A note for the model, which the user's next message includes."""
 
     kind: Literal["told"] = "told"
     text: str
@@ -207,7 +207,7 @@ class EndLine(_Line):
     reason: str
     content: str = ""
     workspace: str = ""
-    """Hash of the workspace at the end."""
+    """Hash of the workspace at the end of the conversation."""
 
 
 Line: TypeAlias = (
@@ -234,7 +234,7 @@ class Transcript:
 
     @classmethod
     def from_text(cls, text: str, name: str = "transcript") -> Transcript:
-        """Parse JSON lines. Raises UsageError that names an invalid line."""
+        """Parse JSON lines. Raises UsageError that names the first invalid line."""
         check_types("Transcript.from_text", text=(text, str), name=(name, str))
         parsed: list[Header | Line] = []
         for number, line in enumerate(text.split("\n"), start=1):
@@ -257,13 +257,13 @@ class Transcript:
 
     @property
     def answers(self) -> tuple[tuple[ChunkLine, ...], ...]:
-        """The chunks of each response, in order; empty for a request without a response."""
+        """The chunks of each response, in order. A request without a response has no chunks."""
         groups = group_by_request(self.lines)
         return tuple(tuple(line for line in lines if isinstance(line, ChunkLine)) for _, lines in groups)
 
 
 def group_by_request(lines: Iterable[Line]) -> list[tuple[RequestLine, list[Line]]]:
-    """Group the lines that follow each request."""
+    """Return each request with the lines between it and the next request."""
     groups: list[tuple[RequestLine, list[Line]]] = []
     for line in lines:
         if isinstance(line, RequestLine):
@@ -274,7 +274,7 @@ def group_by_request(lines: Iterable[Line]) -> list[tuple[RequestLine, list[Line
 
 
 def _restore_messages(lines: Iterable[Line]) -> Iterator[Line]:
-    """Restore the messages that requests share with the previous one."""
+    """Add to each request the messages that it shares with the previous request."""
     messages: tuple[JsonObject, ...] = ()
     for line in lines:
         if isinstance(line, RequestLine):
@@ -292,15 +292,15 @@ def _dump_row(row: Json) -> str:
 
 
 Changed: TypeAlias = tuple[dict[str, StoredFile | None], str]
-"""Files that a call changed, and the reason why they are incomplete; "" if they are not."""
+"""The files that a call changed, and the reason why they are incomplete; "" if they are complete."""
 
 
 class TranscriptWriter:
-    """Converts the events of a conversation to lines, and passes each to ``write`` immediately.
+    """Converts the events of a conversation to lines, and passes each line to ``write`` immediately.
 
-    ``secrets``: redacts credentials; by default only recognizable forms, and None redacts nothing. A chunk whose end
-    may
-    be the start of a credential waits for the next one. ``clock``: seconds since 1970; without it lines have no times.
+    ``secrets``: redacts credentials. By default, only credentials with a recognizable form are redacted; None redacts
+    nothing. If the end of a chunk may be the start of a credential, the chunk is written together with the next one.
+    ``clock``: returns seconds since 1970; without it, lines have no times.
     """
 
     def __init__(
@@ -375,7 +375,7 @@ class TranscriptWriter:
         self._line(EndLine(reason=done.reason, content=done.content, workspace=workspace_hash))
 
     def _release(self, *, is_end: bool) -> None:
-        """Write the buffered chunks that redaction cannot change any more."""
+        """Write the buffered chunks that later text cannot change. ``is_end``: no text follows."""
         texts, reasonings = [line.text for line in self._buffered], [line.reasoning for line in self._buffered]
         count = len(self._buffered)
         if self.secrets is not None:

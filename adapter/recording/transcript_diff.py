@@ -1,4 +1,4 @@
-"""Compare two transcripts and describe the first difference."""
+"""Compare two transcripts, and describe the first difference."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from adapter.recording.transcript import (
 
 
 def first_difference(expected: Transcript, got: Transcript) -> str:
-    """Describe the first line that differs from the recording; "" if all are equal."""
+    """Describe the first line that differs from the expected transcript; "" if all lines are equal."""
     if expected.header.workspace and expected.header.workspace != got.header.workspace:
         return "the workspace could not be restored as it was recorded"
     # Ids are derived from the text of a call, so redaction changes them.
@@ -35,9 +35,10 @@ def first_difference(expected: Transcript, got: Transcript) -> str:
 
 
 def _comparable_lines(lines: Sequence[Line], is_redacted: bool) -> list[dict[str, Json]]:
-    """Return the lines to compare: without chunks, nested calls and times, and without ids if redacted.
+    """Return the lines to compare, without chunks, nested calls and times.
 
-    The order of approvals without a result between them does not matter: calls of a batch run at the same time.
+    Call ids are replaced by numbers if the transcript is redacted. Consecutive approvals are sorted, because calls of a
+    batch run at the same time.
     """
     compared: list[Line] = []
     compared_lines = (line for line in lines if not isinstance(line, ChunkLine | NestedCallLine))

@@ -1,7 +1,7 @@
-"""`adapter serve`: an OpenAI-compatible server that adds tool calls to model servers without them.
+"""`adapter serve`: an OpenAI-compatible server that adds tool calls to model servers that do not support them.
 
-One process and one event loop for all streams. Requests to the model server and its answers are raw bytes (aiohttp),
-translated by `adapter.protocols`; the openai SDK is not involved.
+One process handles all streams in one event loop. Requests to the model server and its answers are raw bytes (aiohttp),
+and `adapter.protocols` translates them; the openai SDK is not used.
 """
 
 __all__ = ["app", "request_body", "response_store", "responses_request"]

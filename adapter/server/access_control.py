@@ -1,7 +1,8 @@
 """Reject cross-site and unauthenticated requests.
 
-A web page may send requests to 127.0.0.1 (its browser then sends ``Origin`` or ``Sec-Fetch-Site``), or resolve its own
-name to that address (the name is then in ``Host``). Only pages that the user allows may send requests and read answers.
+A web page can send requests to 127.0.0.1; its browser then adds ``Origin`` or ``Sec-Fetch-Site``. It can also make its
+own domain name resolve to 127.0.0.1; that name is then in ``Host``. Only pages that the user allows may send requests
+and read answers.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ ONCE = (
     "host", "origin", "content-length", "content-type", "content-encoding", "transfer-encoding", "authorization",
     "sec-fetch-site",
 )  # fmt: skip
-"""Headers that must not be repeated, as parsers disagree on which value counts."""
+"""Headers that a request must not repeat, because parsers disagree on which value applies."""
 
 _HERE = re.compile(r"(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d{1,5})?", re.IGNORECASE)
-"""Names of this machine in ``Host``. Names below localhost are excluded, as some resolvers look them up on the
+"""Host names that mean this machine. Subdomains of localhost are excluded, because some resolvers look them up on the
 network."""
 
 _KEYS = ("x-api-key", "api-key", "x-goog-api-key")
@@ -33,9 +34,9 @@ _KEYS = ("x-api-key", "api-key", "x-goog-api-key")
 class AccessControl:
     """ASGI middleware that checks hosts, origins and API keys.
 
-    ``is_loopback``: the server listens on this machine only, so every ``Host`` must name it. ``api_key``: required in
-    OpenAI's or Anthropic's headers. ``origins``: of allowed pages. ``form``: a path that handles its own
-    authentication.
+    ``is_loopback``: the server listens only on this machine, so every ``Host`` header must name it. ``api_key``: key
+    that clients must send in OpenAI's or Anthropic's headers. ``origins``: origins of allowed web pages. ``form``: a
+    path that is not checked for the key because it authenticates its users.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class AccessControl:
         await self._app(scope, receive, send)
 
     def _check_page(self, headers: Headers) -> None:
-        """Raise RequestError for a web page that may not send requests."""
+        """Raise RequestError if a web page that is not allowed sent the request."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if twice := [name for name in ONCE if len(headers.getlist(name)) > 1]:
             raise RequestError(f"the header {twice[0]} is repeated; send it once")
@@ -96,13 +97,13 @@ class AccessControl:
 
 
 def key_of(headers: Headers) -> str:
-    """Return the API key in a program's headers, or ""."""
+    """Return the API key in the headers; "" if they contain none."""
     bearer = headers.get("authorization", "").removeprefix("Bearer ")
     return next((headers[name] for name in _KEYS if headers.get(name)), bearer)
 
 
 def _with_cors_headers(send: Send, origin: str) -> Send:
-    """Add headers that let a browser show the response to a page of ``origin``."""
+    """Add CORS headers, so that the browser lets pages of ``origin`` read the response."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -1,4 +1,5 @@
-"""Assemble the ASGI application: translated routes, and passthrough to the model server for the rest."""
+"""Build the ASGI application: routes that translate requests, and passthrough to the model server for other
+requests."""
 
 from __future__ import annotations
 
@@ -61,52 +62,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """The command line of `adapter serve`, as values.
+    """The options of `adapter serve`.
 
-    ``upstream``: base URL of the model server. ``port``: 0 picks a free one. ``api_key``: required from clients;
-    generated when left out and the address is reachable from other machines.
+    ``upstream``: base URL of the model server. ``port``: 0 selects a free port. ``api_key``: key that clients must
+    send; if it is None and other machines can reach the address, a key is generated.
     """
 
     upstream: str
     host: str = "127.0.0.1"
     port: int = 8090
     keep_alive_s: float = 5.0
-    """Maximum silence towards a client, in seconds; then a keepalive is sent."""
+    """Seconds without output after which a client gets a keepalive."""
     patience_s: float = SILENCE_S
-    """Maximum silence of the model server, in seconds."""
+    """Maximum time without data from the model server, in seconds."""
     api_key: str | None = None
     options: TranslationOptions = field(default_factory=TranslationOptions)
     profile: str = "none"
     max_streams: int = MAX_STREAMS
-    """Maximum number of requests that the model server works on at a time."""
+    """Maximum number of concurrent requests to the model server."""
     max_waiting: int = MAX_WAITING
-    """Maximum number of queued requests; one more is refused."""
+    """Maximum number of queued requests. Further requests are rejected."""
     stall_s: float = 60.0
-    """Seconds that a client may read nothing before it is disconnected."""
+    """Seconds after which a client that reads nothing is disconnected."""
     template: ChatTemplate | None = None
-    """The user's chat template, used instead of the model's."""
+    """Chat template to use instead of the model's."""
     origins: tuple[str, ...] = ()
-    """Origins of web pages that may send requests, such as ``http://localhost:3000``."""
+    """Origins of web pages that may send requests, for example ``http://localhost:3000``."""
     retry_s: float = RETRY_S
-    """Seconds during which requests to a loading or busy model server are retried."""
+    """Maximum time, in seconds, to retry requests while the model server is loading or busy."""
     store: Path | None = None
-    """File of the stored responses; None keeps them in memory."""
+    """File for stored responses; None stores them in memory."""
     pass_admin: bool = False
-    """Pass every other request on, not only requests to models."""
+    """Pass all requests through to the model server, including administrative ones."""
     workers: int = 1
-    """Number of processes that share the address; ``max_streams`` and ``max_waiting`` apply to each."""
+    """Number of processes that share the address. ``max_streams`` and ``max_waiting`` apply to each process."""
     drain_s: float = DRAIN_S
-    """Seconds that open requests may continue after SIGTERM."""
+    """Maximum time, in seconds, that open requests may continue after SIGTERM."""
     metrics: bool = False
     """Serve ``/metrics``."""
     traces: bool = False
-    """Send a span per request to the endpoint in the ``OTEL_*`` variables."""
+    """Send a span for each request to the endpoint in the ``OTEL_*`` variables."""
     log_json: bool = False
-    """Log JSON lines, one per request."""
+    """Log JSON lines, with one line per request."""
     view: bool = False
     """Serve the live view at ``/view/``."""
     view_key: str | None = None
-    """The key of the live view where clients need none; generated when left out."""
+    """Key for the live view if clients do not need an API key. None generates one."""
 
 
 def _store(settings: ServerSettings) -> ResponseStore:
@@ -116,11 +117,11 @@ def _store(settings: ServerSettings) -> ResponseStore:
 
 
 UPSTREAM_CHECK_S = 1.0
-"""Seconds that the start waits for the model server, to warn if it does not answer."""
+"""Maximum time, in seconds, to wait for the model server at the start, before warning that it does not answer."""
 
 
 def serve(settings: ServerSettings) -> None:
-    """Serve until interrupted. Raises UsageError if the address is not available."""
+    """Run the server until it is interrupted. Raises UsageError if the address is not available."""
     import uvicorn
 
     require_packages(settings.metrics, settings.traces)
@@ -167,7 +168,8 @@ def serve(settings: ServerSettings) -> None:
 
 
 def _view_of(settings: ServerSettings) -> str:
-    """Return the path of the live view, with its key unless clients have one."""
+    """Return the path of the live view. It includes the key unless clients have an API key, which is also valid
+    there."""
     return "/view/" if settings.api_key else f"/view/?key={settings.view_key}"
 
 
@@ -203,9 +205,9 @@ def uvicorn_config(settings: ServerSettings) -> uvicorn.Config:
 
 
 def _worker(settings: ServerSettings) -> ASGIApp:
-    """Build the application in a worker process."""
+    """Configure a worker process, and build its application."""
     sys.setswitchinterval(SWITCH_S)
-    gc.freeze()  # a collection of everything that is loaded stops all requests and finds nothing
+    gc.freeze()  # collecting garbage among all loaded modules would stop all requests and free nothing
     gc.set_threshold(*COLLECTED)
     if settings.log_json:
         use_json_logs()
@@ -218,7 +220,7 @@ def is_loopback_host(host: str) -> bool:
 
 
 def create_app(settings: ServerSettings, *observers: RequestObserver) -> ASGIApp:
-    """Build the ASGI application. ``observers`` are called in addition to those in ``settings``."""
+    """Build the ASGI application. ``observers``: called in addition to the observers that ``settings`` require."""
     for each in observers:
         require_sync(each.on_start, "the observer")
         require_sync(each.on_end, "the observer")
@@ -332,7 +334,7 @@ async def _pass(upstream: ModelServer, admin: bool, http: HttpRequest) -> ASGIAp
 
 
 async def _health(upstream: ModelServer, _: HttpRequest) -> JSONResponse:
-    """Return 200 as long as this process answers."""
+    """Return 200, which shows that this process is alive."""
     return JSONResponse(
         {"status": "ok", "upstream": upstream.endpoint.display_url, "left_out": dict(upstream.dropped.counts)}
     )
@@ -343,7 +345,7 @@ async def _metrics(metrics: Metrics, _: HttpRequest) -> Response:
 
 
 async def _ready(upstream: ModelServer, is_draining: Callable[[], bool], _: HttpRequest) -> JSONResponse:
-    """Return 200 only if the model server answers."""
+    """Return 200 if the model server answers and no shutdown has begun."""
     if is_draining():
         return JSONResponse(
             {"status": "draining", **error_object("this server is shutting down", "overloaded_error")}, 503

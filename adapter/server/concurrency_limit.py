@@ -1,4 +1,4 @@
-"""Limit the number of concurrent requests to the model server, and queue the others."""
+"""Limit the number of concurrent requests to the model server, and queue further requests."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from contextlib import asynccontextmanager
 from adapter.core.errors import TransportError
 
 MAX_STREAMS = 256
-"""Maximum number of requests that the model server works on at a time: vLLM's default."""
+"""Maximum number of concurrent requests to the model server. It is the default of vLLM."""
 
 MAX_WAITING = 1_024
-"""Maximum number of queued requests; one more is refused."""
+"""Maximum number of queued requests. Further requests are rejected."""
 
 RETRY_AFTER_S = 5
-"""Value of ``Retry-After`` for refused requests, in seconds."""
+"""Value of the ``Retry-After`` header for rejected requests, in seconds."""
 
 
 class QueueFullError(TransportError):
-    """The queue is full."""
+    """The queue of a `ConcurrencyLimit` is full."""
 
 
 class ConcurrencyLimit:
-    """A limit of ``streams`` concurrent requests, and a queue of at most ``waiting``, first come, first served.
+    """Runs at most ``streams`` requests at a time, and queues at most ``waiting`` further requests in order of arrival.
 
-    ``on_change`` is called with the number of running and queued requests.
+    ``on_change``: called with the number of running requests and the number of queued requests.
     """
 
     def __init__(
@@ -41,7 +41,10 @@ class ConcurrencyLimit:
 
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[None]:
-        """Hold a slot during the block. Raises QueueFullError; a cancelled request leaves the queue."""
+        """Wait for a free slot, and occupy it during the block.
+
+        Raises QueueFullError. A request that is cancelled while it waits leaves the queue.
+        """
         if self._free.locked() and self._waiting >= self._max_waiting:
             raise QueueFullError(
                 f"the model server is busy ({self._streams} requests running, {self._waiting} queued). Try again "

@@ -1,4 +1,4 @@
-"""Report dropped request fields: in a response header, once on stderr, and as a metric."""
+"""Report dropped request fields in a response header, once on stderr, and as a metric."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from adapter.server.telemetry.logs import log_message
 from adapter.server.telemetry.request_info import current_request
 
 MAX_NAMES = 1_000
-"""Maximum number of names counted, as clients can make up any."""
+"""Maximum number of field names that are counted, because clients can send any name."""
 
 
 class DroppedFields:
-    """Counts of the request fields dropped so far, by route and name."""
+    """Counts dropped request fields by route and name."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
     def with_header(self, answer: ASGIApp, route: str, dropped: Sequence[str]) -> ASGIApp:
-        """Add a header that names the fields dropped from the request."""
+        """Add a header to the response that lists the dropped fields. ``answer``: sends the response."""
         if not dropped:
             return answer
         current_request().dropped += dropped

@@ -1,4 +1,4 @@
-"""Error bodies in the API that the client uses: OpenAI's, Anthropic's or Ollama's."""
+"""Convert errors to the format of the client's API: OpenAI's, Anthropic's or Ollama's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from adapter.server.streaming_responses import AsError, identity
 
 
 def error_format_for(path: str) -> AsError:
-    """Return the function that converts OpenAI's error object and a status for clients of ``path``."""
+    """Return the function that converts an OpenAI error and its status to the format of the API at ``path``."""
     if path.startswith("/api/"):
         return ollama.as_error
     return anthropic_response.as_error if path.startswith("/v1/messages") else identity

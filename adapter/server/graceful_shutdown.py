@@ -1,7 +1,7 @@
-"""Graceful shutdown: after SIGTERM, open requests may finish, and new ones are refused with 503.
+"""Graceful shutdown: after SIGTERM, open requests may finish, and new requests are rejected with 503.
 
-A second SIGTERM, or Ctrl-C, stops the server at once: running requests are cancelled and their clients get an error.
-Endless responses must check `GracefulShutdown.has_begun`.
+A second SIGTERM, or Ctrl-C, stops the server at once. Running requests are then cancelled, and their clients get an
+error. Endless responses must check `GracefulShutdown.has_begun`.
 """
 
 from __future__ import annotations
@@ -21,25 +21,31 @@ from adapter.server.error_formats import error_format_for
 from adapter.server.streaming_responses import send_json
 
 DRAIN_S = 25.0
-"""Seconds that open requests may take after SIGTERM: less than the 30 seconds after which Kubernetes kills."""
+"""Maximum time, in seconds, that open requests may take after SIGTERM. Kubernetes kills processes after 30 seconds."""
 
 OPEN = ("/health", "/ready", "/metrics")
-"""Paths that are served until the end."""
+"""Paths that are served even during shutdown."""
 
 
 class GracefulShutdown:
-    """ASGI middleware that drains requests. ``limit_s``: maximum duration. ``on_begin`` is called when it begins."""
+    """ASGI middleware that waits for open requests during shutdown.
+
+    ``limit_s``: maximum time to wait, in seconds. ``on_begin``: called when the shutdown begins.
+    """
 
     def __init__(self, app: ASGIApp, limit_s: float, on_begin: Callable[[], object] = lambda: None) -> None:
         self._app, self._limit_s, self._on_begin = app, limit_s, on_begin
         self.has_begun = False
         self._running: dict[asyncio.Task[object], str] = {}
-        """The method of each running request, by task."""
+        """HTTP method of each running request, by its task."""
         self._is_empty = asyncio.Event()
         self._stopping: asyncio.Task[None] | None = None
 
     def install(self) -> None:
-        """Take over SIGTERM from uvicorn, and pass it on at the end. Works only in the main thread."""
+        """Handle SIGTERM instead of uvicorn, and pass it to uvicorn when the requests are done.
+
+        Does nothing outside of the main thread, which is the only thread that can handle signals.
+        """
         if threading.current_thread() is not threading.main_thread():
             return
         previous, loop = signal.getsignal(signal.SIGTERM), asyncio.get_running_loop()

@@ -1,6 +1,7 @@
-"""uvicorn's HTTP/1.1 protocol with limits on slow and oversized requests, so that none can block a connection.
+"""uvicorn's HTTP/1.1 protocol with limits on slow and oversized requests, so that they cannot occupy connections.
 
-llhttp, below it, rejects ambiguous requests: a Content-Length with chunks, bare line feeds, whitespace before a colon.
+The underlying parser, llhttp, rejects ambiguous requests: a Content-Length header on a chunked body, bare line feeds,
+or whitespace before a colon.
 """
 
 from __future__ import annotations
@@ -15,17 +16,19 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_S = 8.0
-"""Seconds in which the head of a request must arrive, counted from the connection or its first byte."""
+"""Maximum time, in seconds, until the request line and headers must be complete. It starts with the connection or the
+first byte of a later request."""
 
 MAX_HEAD_BYTES = 32_000
-"""Maximum size of the request line and headers, in bytes."""
+"""Maximum size of the request line and headers together, in bytes."""
 LINGER_S = 2.0
-"""Seconds during which an unread request body is drained, so that the response is not lost with the connection."""
+"""Maximum time, in seconds, to read and discard the rest of a request body before the connection is closed. Otherwise
+the client could lose the response."""
 STALL_S = 60.0
-"""Seconds that a client may read nothing of its response."""
+"""Seconds after which a client that reads nothing of its response is disconnected."""
 UNREAD_BYTES = 65_536
-"""Send buffer in the kernel per client, in bytes (Linux doubles it). The default is megabytes, refilled only when a
-third is free, which makes a slow client look like one that reads nothing."""
+"""Size of the kernel's send buffer for each client, in bytes (Linux doubles it). The default is several megabytes. Such
+a buffer accepts new data only when a third is free, so that a slow client seems to read nothing."""
 
 
 class BoundedConfig(Config):

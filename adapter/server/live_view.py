@@ -1,7 +1,7 @@
-"""The page of `adapter serve --view`, which shows requests and answers live.
+"""The live view of `adapter serve --view`, a page that shows requests and answers as they arrive.
 
-The key, sent by the form or as ``?key=`` in the address (which redirects to one without), is exchanged for a cookie
-that scripts and other sites cannot read or send. Programs may send the key like other clients.
+A browser sends the key in a form, or in the address as ``?key=``, and is redirected to an address without it. It gets a
+cookie that scripts cannot read and that other sites cannot send. Programs can send the key in the usual headers.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from adapter.server.streaming_responses import cancel_on_disconnect, send_start
 MAX_VIEWERS = 16
 """Maximum number of open pages."""
 MAX_FORM_BYTES = 4_096
-"""Maximum size of the form with the key, in bytes."""
+"""Maximum size of the submitted form, in bytes."""
 TICK_S = 0.25
-"""Interval between checks for changes, in seconds."""
+"""Seconds between checks for changes."""
 PING_S = 10.0
-"""Silence after which a page gets a keepalive, in seconds."""
+"""Seconds without changes after which a page gets a keepalive."""
 
 _SAFE = {
     "cache-control": "no-store", "content-security-policy": "frame-ancestors 'none'",
@@ -45,12 +45,15 @@ _SAFE = {
     "x-content-type-options": "nosniff",
 }  # fmt: skip
 _FORM = _SAFE | {"referrer-policy": "same-origin"}
-"""With no-referrer, a browser sends forms with ``Origin: null``."""
+"""Headers of the form. With the policy no-referrer, browsers would send the form with ``Origin: null``."""
 
 
 class LiveView:
-    """``live``: the exchanges to show. ``name``: of the page. ``key``: grants access. ``is_stopping``: returns True
-    during shutdown, which ends event streams."""
+    """The routes of the live view.
+
+    ``live``: the exchanges to show. ``name``: heading of the page. ``key``: key that grants access. ``is_stopping``:
+    returns True during shutdown, which ends event streams.
+    """
 
     path = "/view"
 
@@ -95,7 +98,7 @@ class LiveView:
     # ------------------------------------------------------------ the key
 
     async def _enter(self, http: HttpRequest) -> Response:
-        """Return the page, or the form for its key."""
+        """Return the page if the request is authorized, otherwise the form for the key."""
         if http.method == "POST":
             return self._log_in(http, await _read_form_key(http))
         if "key" in http.query_params:
@@ -157,7 +160,7 @@ class LiveView:
             sender.cancel()
 
     async def _send_changes(self, send: Send, version: int) -> None:
-        """Send changes as events until shutdown; a page that reads slowly misses intermediate states."""
+        """Send changes as events until shutdown. A page that reads slowly does not get intermediate states."""
         await send_start(send, 200, _SAFE | {"content-type": "text/event-stream", "x-accel-buffering": "no"})
         await send({"type": "http.response.body", "body": PING, "more_body": True})
         silent_s = 0.0
@@ -178,19 +181,20 @@ class LiveView:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _since(self, http: HttpRequest) -> int:
-        """Return the version that the page has, or 0 if it is from an earlier run of the server."""
+        """Return the version that the page already has; 0 if it is from an earlier run of the server."""
         epoch, _, version = (http.headers.get("last-event-id") or http.query_params.get("since", "")).partition(".")
         is_ours = epoch == self.live.epoch and version.isdecimal() and len(version) < 16
         return int(version) if is_ours else 0
 
 
 def _cookie_name(http: HttpRequest) -> str:
-    """Include the port, as browsers share cookies between the ports of a host."""
+    """Return the name of the cookie. It contains the port, because browsers share cookies between all ports of a
+    host."""
     return f"adapter_view_{(http.scope.get('server') or ('', 0))[1]}"
 
 
 async def _read_form_key(http: HttpRequest) -> str:
-    """Return the key in a submitted form, or "". Raises RequestError if the form is too large."""
+    """Return the key in a submitted form; "" if it has none. Raises RequestError if the form is too large."""
     announced = http.headers.get("content-length", "")
     if not announced or len(announced) > 12 or int(announced) > MAX_FORM_BYTES:  # llhttp has checked that it is digits
         raise RequestError(f"the form has more than {MAX_FORM_BYTES:,} bytes", status=413)

@@ -1,4 +1,4 @@
-"""The model server and the prompt, format and constraints detected for its model."""
+"""The model server, with the prompt, format and constraints detected for each model."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from adapter.server.upstream_retry import RETRY_S
 from adapter.server.work_queue import WorkQueue
 
 KNOWN_FOR_S = 60.0
-"""Lifetime of the information about llama.cpp's or Ollama's models, in seconds."""
+"""Seconds for which detected information about the models of llama.cpp or Ollama is valid."""
 
 MAX_PROMPTS = 64
-"""Maximum number of models, and of reasoning settings, with a cached prompt."""
+"""Maximum number of models, and of reasoning settings, whose prompts are cached."""
 
 MAX_TOOLLESS = 1_000
-"""Maximum number of models remembered to have no tool calling of their own."""
+"""Maximum number of cached names of models without native tool calls."""
 
 _QUESTION = "generation prompt?"
 _SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
-"""Request fields that decide whether llama.cpp's templates open reasoning."""
+"""Request fields that determine whether llama.cpp's chat templates begin reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,11 @@ class ServerInfo:
 
 
 class ModelServer(UpstreamConnection):
-    """``options``: the user's. ``profile``: see `setup_lookup`. ``limit``: for requests that make the model work.
-    ``store``: in memory by default. For the others see `UpstreamConnection`."""
+    """A model server and the settings for its models.
+
+    ``options``: the user's options. ``profile``: see `setup_lookup`. ``limit``: limits requests that use a model.
+    ``store``: stores responses, by default in memory. Other parameters: see `UpstreamConnection`.
+    """
 
     def __init__(
         self,
@@ -94,7 +97,7 @@ class ModelServer(UpstreamConnection):
         self.store.close()
 
     async def options_for(self, body: Json) -> TranslationOptions:
-        """Return the options for a request: the user's, completed by those detected for the model."""
+        """Return the options for a request: the user's options, completed by the settings detected for the model."""
         info = await self.server_info()
         options = info.options
         model = body.get("model") if isinstance(body, dict) else None
@@ -122,14 +125,14 @@ class ModelServer(UpstreamConnection):
         return options
 
     async def leaves_markup(self, body: JsonObject) -> bool:
-        """Return whether an answer to an untranslated request must be parsed; see `needs_reading`."""
+        """Return whether the answer to an untranslated request must be parsed; see `needs_reading`."""
         if not needs_reading(body, self.options, splits=False):
             return False
         splits = (await self.server_info()).kind in ("llama.cpp", "ollama")
         return needs_reading(body, self.options, splits=splits)
 
     def _discover(self, model: str) -> tuple[PromptDiscovery, AssistSettings | None]:
-        """Return the prompt of ``model`` and, without a template prompt, its assistance; log both once."""
+        """Return the prompt of ``model``, and its assistance if it has no template prompt. Log both once."""
         found = self._own.discover(model)
         of_model = f" of {model}" if model and self._own.endpoint.kind == "ollama" else ""
         self._log_once(f"prompt{of_model}: {found.explanation}")
@@ -145,7 +148,7 @@ class ModelServer(UpstreamConnection):
         return detected.from_template() if detected is not None and self.options.prompt.from_template else detected
 
     def _log_format(self, detected: DetectedFormat | None, of_model: str = "") -> None:
-        """Log a format inferred from a template; formats known by name are not worth a line."""
+        """Log a format that was derived from a template. A format known from the model name is not logged."""
         if detected is not None and (detected.by == "template" or self.options.prompt.from_template):
             self._log_once(f"format{of_model}: {detected}")
 
@@ -159,7 +162,7 @@ class ModelServer(UpstreamConnection):
         return small
 
     def log_prompt_mode(self) -> None:
-        """Log at the start how tools are described, if that is known without loading a model."""
+        """Log how tools are described, if that can be found out without loading a model. Called at the start."""
         if not self.options.prompt.may_be_own:
             self._log_once("prompt: plain text (requested)")
             return
@@ -178,13 +181,16 @@ class ModelServer(UpstreamConnection):
             log_message(note)
 
     def log_prompt_fallback(self, error: TemplatePromptError, body: JsonObject) -> None:
-        """Log that a request is sent as plain text, as its template prompt failed."""
+        """Log that a request is sent as plain text because its template prompt failed."""
         self._log_once(
             f"the template prompt ({transport_of(body)}) was rejected, so the request was sent as text: {error}"
         )
 
     def refuses_tools(self, status: int, content: bytes, model: Json) -> bool:
-        """Return whether the server rejected the tools for ``model``; from then on they are described in the prompt."""
+        """Return whether the server rejected the tools of a request.
+
+        If so, tools for ``model`` are described in the prompt from then on.
+        """
         if not refuses_tools(status, content.decode("utf-8", "replace")):
             return False
         if model not in self._toolless:
@@ -195,7 +201,8 @@ class ModelServer(UpstreamConnection):
         return True
 
     async def _generation_prompt(self, body: Json) -> str | None:
-        """Return the end of llama.cpp's prompt, or None if unavailable. Cached for each reasoning setting."""
+        """Return the end of the prompt that llama.cpp renders; None if unavailable. It is cached for each reasoning
+        setting."""
         settings = {key: body[key] for key in _SHAPES_PROMPT if key in body} if isinstance(body, dict) else {}
         content = encode_json({"messages": [{"role": "user", "content": _QUESTION}], **settings})
         if content not in self._prompts:
@@ -210,7 +217,7 @@ class ModelServer(UpstreamConnection):
         return self._prompts[content]
 
     async def server_info(self) -> ServerInfo:
-        """Return the server's kind and its model's settings, detected again when they expire."""
+        """Return the kind of server and the settings for its model. They are detected again after they expire."""
         async with self._detecting:
             now = asyncio.get_running_loop().time()
             if self._server_info is None or now > self._expires_at:
@@ -250,14 +257,14 @@ class ModelServer(UpstreamConnection):
         return ServerInfo(kind, options)
 
     def _log_new(self, notes: list[str]) -> None:
-        """Log the notes that were not logged last time."""
+        """Log the notes that the last detection did not produce."""
         for note in notes:
             if note not in self._setup_notes:
                 log_message(note)
         self._setup_notes = notes
 
     def _lifetime_s(self, info: ServerInfo) -> float:
-        """Return the lifetime of ``info`` in seconds: 0 while the server is not ready, as its model is still
+        """Return how long ``info`` is valid, in seconds. While the server is not ready, that is 0, because its model is
         unknown."""
         if info.kind == "llama.cpp":
             return KNOWN_FOR_S if info.options.prompt.template else 0.0
@@ -267,7 +274,7 @@ class ModelServer(UpstreamConnection):
 
 
 def _with_props(options: TranslationOptions, props: JsonObject) -> TranslationOptions:
-    """Take the template and file name of llama.cpp's only model, which requests may call by any name."""
+    """Add the template and the file name of llama.cpp's only model. Requests may use any model name."""
     template, path = props.get("chat_template"), props.get("model_path")
     return options.with_prompt(
         template=template if isinstance(template, str) else None,

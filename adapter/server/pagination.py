@@ -1,4 +1,4 @@
-"""Paginated lists of stored items, as in OpenAI's API."""
+"""Paginate lists of stored items, as in OpenAI's API."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from adapter.core.events import JsonObject
 from adapter.protocols.openai_errors import RequestError, refusal
 
 MAX_PAGE = 100
-"""Maximum number of items per page, as at OpenAI."""
+"""Maximum number of items per page, as in OpenAI's API."""
 
 
 def paginate(items: Sequence[JsonObject], http: HttpRequest) -> JSONResponse:
-    """Return the page that the query selects by ``order`` (newest first by default), ``limit`` and ``after`` (an item
-    id)."""
+    """Return a page of ``items``.
+
+    The query parameters select it: ``order`` (newest first by default), ``limit``, and ``after`` (the id of the item
+    before the page).
+    """
     query = http.query_params
     order, limit, after = query.get("order", "desc"), query.get("limit", "20"), query.get("after")
     if order not in ("asc", "desc") or not limit.isascii() or not limit.isdigit() or not 1 <= int(limit) <= MAX_PAGE:

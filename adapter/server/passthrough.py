@@ -1,4 +1,4 @@
-"""Pass the model server's answers through byte for byte."""
+"""Pass the model server's answers through without changing a byte."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ HOP_BY_HOP = frozenset(
         "upgrade", "content-length", "host",
     }
 )  # fmt: skip
-"""Headers that a proxy does not forward (RFC 9110, 7.6.1), and those that it sets itself."""
+"""Headers that a proxy does not forward (RFC 9110, 7.6.1), and headers that this server sets."""
 
 WORK = (
     "/completions", "/completion", "/infill", "/embeddings", "/embedding", "/embed", "/rerank", "/chat", "/generate",
 )  # fmt: skip
-"""Ends of paths that make the model work. Other requests (model lists, tokenizers) take no slot in the queue."""
+"""Endings of paths whose requests use the model. Other requests, such as model lists and tokenization, do not wait in
+the queue."""
 
 END_BYTES = 4_096
-"""Size of an answer's end that is searched for token usage, in bytes."""
+"""Number of bytes at the end of an answer that are searched for token usage."""
 
 
 class PassedThrough(StreamingProxy):
-    """Send the model server's own answer, with its API key redacted.
+    """Sends the model server's answer unchanged, except that its API key is redacted.
 
-    ``writer``: for keepalives before the answer begins. ``instead``: returns a response that replaces an error with
-    this status and body, or None to pass it on.
+    ``writer``: encodes keepalives that are sent before the answer begins. ``instead``: called with the status and body
+    of an error; it returns a response to send instead, or None to pass the error through.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class PassedThrough(StreamingProxy):
             await self.write(send, content, more=False)
 
     async def _begin_as(self, send: Send, response: aiohttp.ClientResponse) -> None:
-        """Send the model server's status and headers."""
+        """Send the status and headers of the model server's response."""
         async with self._beginning:
             self._writer = None
             if not self._has_begun:

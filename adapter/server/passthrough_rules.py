@@ -1,7 +1,7 @@
-"""Decide which requests are passed on to the model server, and strip API keys from them.
+"""Decide which requests to pass through to the model server, and remove API keys from them.
 
-An allowlist, as servers have endpoints unknown here: Ollama pulls and deletes models, llama.cpp saves slots and loads
-adapters.
+The rules are an allowlist, because model servers have many other endpoints. For example, Ollama pulls and deletes
+models, and llama.cpp saves slots and loads adapters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _READS = re.compile(rf"/|{_MODELS}|/props|/version|/v1/health|/ping|/metrics|/ap
 _ASKS = re.compile(rf"(?:/v1|/v2|/api/v0)?/(?:{'|'.join(_WORK)})|/api/(?:chat|generate|embed|embeddings|show)")
 
 _OURS = re.compile(r"(?:/v1)?/(?:messages|responses|conversations)|/v1/responses/input_tokens")
-"""Endpoints of this server, which, like `_ASKS`, accept only POST."""
+"""Paths of this server's endpoints. Like the paths in `_ASKS`, they accept only POST."""
 METHOD_NOT_ALLOWED = 405
 
 _KEY = re.compile(
@@ -31,9 +31,9 @@ _KEY = re.compile(
 
 
 def check_passing(method: str, path: str, *, admin: bool) -> None:
-    """Check a request that no route handles. Raises RequestError if it must not be passed on.
+    """Check a request that has no route here. Raises RequestError if it must not be passed through.
 
-    ``path``: decoded, without the query. ``admin``: allow all requests with a well-formed path.
+    ``path``: the decoded path without the query. ``admin``: allow all requests with a well-formed path.
     """
     if "\\" in path or any(part in (".", "..") for part in path.split("/")):
         raise RequestError(f"invalid path {path[:80]!r}: remove '..' segments and backslashes")
@@ -51,10 +51,10 @@ def check_passing(method: str, path: str, *, admin: bool) -> None:
 
 
 def is_private(name: str) -> bool:
-    """Return whether a header or query field contains credentials, judging by its name."""
+    """Return whether the name of a header or query parameter suggests that it contains credentials."""
     return name.lower() == "origin" or _KEY.search(name) is not None
 
 
 def without_keys(query: str) -> str:
-    """Remove fields with credentials from a query string."""
+    """Remove parameters with credentials from a query string."""
     return "&".join(part for part in query.split("&") if not is_private(part.partition("=")[0]))

@@ -1,4 +1,4 @@
-"""Read request bodies within limits of size and time."""
+"""Read request bodies, with limits on their size and on the time that they take."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from adapter.server.telemetry.request_info import current_request
 from adapter.server.work_queue import WorkQueue
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
-"""Maximum size of a request body, in bytes: a conversation with some twenty screenshots. Translation takes several
-copies."""
+"""Maximum size of a request body, in bytes. A conversation with about twenty screenshots fits into it. Translation
+makes several copies."""
 
 BODY_S = 10.0
-"""Seconds in which the body of a request must arrive."""
+"""Maximum time, in seconds, until a request body must be complete."""
 
 Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
 
 
 def with_memory_budget(work: WorkQueue, endpoint: Endpoint) -> Endpoint:
-    """Delay ``endpoint`` until there is memory for the request's body."""
+    """Return an endpoint that calls ``endpoint`` when there is enough memory for the request's body."""
 
     async def wait_for_memory(http: HttpRequest) -> ASGIApp:
         announced = http.headers.get("content-length", str(MAX_BODY_BYTES))
@@ -39,7 +39,7 @@ def with_memory_budget(work: WorkQueue, endpoint: Endpoint) -> Endpoint:
 
 
 async def read_content(http: HttpRequest) -> bytes:
-    """Return the body. Raises RequestError if it is too large or too slow."""
+    """Return the body of a request. Raises RequestError if it is too large or too slow."""
     pieces: list[bytes] = []
     size = 0
     announced = http.headers.get("content-length", "0")
@@ -66,10 +66,10 @@ def _too_large() -> RequestError:
 
 
 async def read_json_body(http: HttpRequest, work: WorkQueue) -> tuple[bytes, JsonObject]:
-    """Return the body and its JSON object.
+    """Return the body of a request as bytes, and the JSON object in it.
 
-    Requests from web pages must be ``application/json``, which browsers send only after a CORS preflight. Other clients
-    may send any Content-Type or none, as litellm and curl do.
+    Web pages must send ``application/json``, which browsers send only after a CORS preflight. Other clients may send
+    any Content-Type or none, as litellm and curl do.
     """
     kind, encoding = http.headers.get("content-type", ""), http.headers.get("content-encoding", "identity")
     if "origin" in http.headers and kind.partition(";")[0].strip().lower() != "application/json":

@@ -1,6 +1,6 @@
-"""Store responses and conversations in SQLite, in memory or in a file that outlives the server.
+"""Store responses and conversations in SQLite, either in memory or in a file that is kept when the server stops.
 
-Expired entries are deleted, and the least recently used ones when the store is full.
+Expired entries are deleted. When the store is full, the least recently used entries are deleted.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from adapter.core.text.redaction import Redactor
 _log = logging.getLogger("adapter")
 
 MAX_MEMORY_BYTES = 64_000_000
-"""Maximum size of a store in memory, in bytes: some thousand responses with the conversations before them."""
+"""Maximum size of a store in memory, in bytes. It is enough for some thousand responses and their conversations."""
 
 MAX_FILE_BYTES = 1_000_000_000
 """Maximum size of a store in a file, in bytes."""
 
 MAX_AGE_S = 30 * 24 * 3600.0
-"""Lifetime of entries that are not used, in seconds: as long as at OpenAI."""
+"""Seconds after which an unused entry expires, as in OpenAI's API."""
 
 _VERSION = 1
-"""Schema version, stored in the file."""
+"""Version of the database schema, which is stored in the file."""
 
 _TABLES = f"""
 PRAGMA user_version = {_VERSION};
@@ -48,14 +48,14 @@ CREATE TABLE items (
 CREATE INDEX items_by_holder ON items (holder);
 CREATE INDEX items_by_id ON items (id);
 """
-"""A holder is a response or a conversation; a response's items are its new input and its output."""
+"""A holder is a response or a conversation. The items of a response are its new input and its output."""
 
 
 class ResponseStore:
-    """``file``: None keeps everything in memory. ``secrets``: redacts credentials before they are written to a file.
-    ``now``: seconds.
+    """A thread-safe store of responses and conversations. Reads wait for earlier writes.
 
-    Thread-safe; reads wait for earlier writes. Raises UsageError if the file cannot be used.
+    ``file``: None keeps everything in memory. ``secrets``: redacts credentials before they are stored in a file.
+    ``now``: returns the time in seconds. Raises UsageError if the file cannot be used.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ResponseStore:
         self._lock = threading.Lock()
         self._writer = ThreadPoolExecutor(1, "store")
         self._last: Future[None] | None = None
-        self._grown_bytes = self._max_bytes  # since the size was last checked
+        self._grown_bytes = self._max_bytes  # bytes added since the size was last checked
         try:
             if file is not None:
                 os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
@@ -94,7 +94,7 @@ class ResponseStore:
             yield
 
     def save_soon(self, response: JsonObject, inputs: Iterable[JsonObject], conversation: str | None = None) -> None:
-        """Save in the background. Errors are logged, so that no answer fails because of them."""
+        """Save a response in the background. Errors are logged and do not affect the answer."""
         self._last = self._writer.submit(self._save_or_log, response, inputs, conversation)
 
     def _save_or_log(self, response: JsonObject, inputs: Iterable[JsonObject], conversation: str | None) -> None:
@@ -104,7 +104,8 @@ class ResponseStore:
             _log.warning("the response %s was not stored: %s", response["id"], error)
 
     def save(self, response: JsonObject, inputs: Iterable[JsonObject], conversation: str | None = None) -> None:
-        """Save a response with its new input items, and add both to ``conversation``, if any."""
+        """Save a response with its new input items. If ``conversation`` is set, append all items to that
+        conversation."""
         about = {key: value for key, value in response.items() if key != "output"}
         items = [(item, False) for item in map(_with_id, inputs)] + [(item, True) for item in response["output"]]
         with self._lock, self._tables:
@@ -119,12 +120,12 @@ class ResponseStore:
             return None if about is None else {**about, "output": self._items(response_id, outputs=True)}
 
     def input_items(self, response_id: str) -> list[JsonObject] | None:
-        """Return the input items that were new in the request for a response."""
+        """Return the input items that the request for a response added; None if the response is not stored."""
         with self._transaction():
             return None if self._about(response_id) is None else self._items(response_id, outputs=False)
 
     def history(self, response_id: str) -> list[JsonObject] | None:
-        """Return all items up to and including a response; None if a previous response is missing."""
+        """Return the items of a response and of all responses before it; None if one of them is missing."""
         turns: list[list[JsonObject]] = []
         with self._transaction():
             holder: str | None = response_id
@@ -140,14 +141,14 @@ class ResponseStore:
         return [item for items in reversed(turns) for item in items]
 
     def item(self, item_id: str) -> JsonObject | None:
-        """Return an output item with this id, otherwise an input item."""
+        """Return the item with this id. Output items take precedence over input items."""
         query = "SELECT value FROM items WHERE id = ? ORDER BY is_output DESC, number DESC LIMIT 1"
         with self._transaction():
             row = self._execute(query, (item_id,)).fetchone()
         return None if row is None else json.loads(row[0])
 
     def delete(self, holder: str, kind: str) -> bool:
-        """Delete a ``resp_`` or ``conv_``, and return whether it existed."""
+        """Delete a response or a conversation, and return whether it existed. ``kind``: ``resp_`` or ``conv_``."""
         if not holder.startswith(kind):
             return False
         with self._transaction():
@@ -167,7 +168,7 @@ class ResponseStore:
             return self._about(conversation_id) if conversation_id.startswith("conv_") else None
 
     def set_metadata(self, conversation_id: str, metadata: Json) -> JsonObject | None:
-        """Replace the metadata of a conversation."""
+        """Replace the metadata of a conversation, and return the conversation; None if it is not stored."""
         with self._transaction():
             about = self._about(conversation_id)
             if about is None:
@@ -177,7 +178,7 @@ class ResponseStore:
             return about
 
     def add_items(self, conversation_id: str, items: Sequence[JsonObject]) -> list[JsonObject] | None:
-        """Add items to a conversation, and return them with their ids."""
+        """Append items to a conversation, and return them with their ids; None if the conversation is not stored."""
         with_ids = [_with_id(item) for item in items]
         with self._transaction():
             if self._about(conversation_id) is None:
@@ -191,13 +192,13 @@ class ResponseStore:
             return None if self._about(conversation_id) is None else self._items(conversation_id)
 
     def delete_item(self, conversation_id: str, item_id: str) -> bool:
-        """Delete an item, and return whether it existed."""
+        """Delete an item of a conversation, and return whether the item existed."""
         query = "DELETE FROM items WHERE holder = ? AND id = ?"
         with self._transaction():
             return self._execute(query, (conversation_id, item_id)).rowcount > 0
 
     def _execute(self, query: str, values: Sequence[str | float | None] = ()) -> sqlite3.Cursor:
-        """Run a query; lone surrogates in ids that clients send become ``?``."""
+        """Execute a query. Lone surrogates in ids from clients are replaced by ``?``."""
         return self._tables.execute(query, [_as_utf8(value) if isinstance(value, str) else value for value in values])
 
     def _about(self, holder: str) -> JsonObject | None:
@@ -218,12 +219,12 @@ class ResponseStore:
     def _add_items(self, holder: str, items: Sequence[tuple[JsonObject, bool]]) -> None:
         rows = [(holder, _as_utf8(item["id"]), is_output, self._text(item)) for item, is_output in items]
         self._tables.executemany("INSERT INTO items (holder, id, is_output, value) VALUES (?, ?, ?, ?)", rows)
-        size = sum(len(value) for *_, value in rows) + 1_000  # with the overhead of the tables
+        size = sum(len(value) for *_, value in rows) + 1_000  # including the overhead of the tables
         self._grown_bytes += size
         self._execute("UPDATE holders SET size = size + ?, used = ? WHERE id = ?", (size, self._now(), holder))
 
     def _evict(self) -> None:
-        """Delete expired entries, and the least recently used ones above the size limit."""
+        """Delete expired entries. If the store is too large, delete the least recently used entries."""
         self._execute("DELETE FROM holders WHERE used < ?", (self._now() - self._max_age_s,))
         if self._grown_bytes < self._max_bytes // 64:
             return
@@ -258,7 +259,7 @@ def _as_utf8(text: str) -> str:
 
 
 def _with_id(item: JsonObject) -> JsonObject:
-    """Add an id, unless there is one, and a type."""
+    """Add a type and an id to an item that lacks them."""
     kind = str(item.get("type") or "message")
     return {"type": kind, **item, "id": str(item.get("id") or f"{_IDS.get(kind, 'item')}_{token_hex(16)}")}
 

@@ -1,4 +1,4 @@
-"""Resolve a responses request's references to stored responses, items and conversations."""
+"""Resolve the references in a responses request to stored responses, items and conversations."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from adapter.server.response_store import ResponseStore
 
 
 class ResponsesRequest:
-    """A request for a response, and its answer. ``size``: bytes of the request, including the items that it references.
+    """A request to the responses API.
 
-    Raises RequestError if a referenced item is not stored.
+    ``size``: size of the request in bytes, including referenced items. Raises RequestError if a referenced item is not
+    stored.
     """
 
     def __init__(self, body: JsonObject, store: ResponseStore, size: int) -> None:
@@ -45,7 +46,7 @@ class ResponsesRequest:
         self.size = len(encode_json(self._body))
 
     def to_chat_request(self, dropped: list[str]) -> JsonObject:
-        """Return the request as a chat completion, and add dropped fields to ``dropped``."""
+        """Return the chat completion request, and append the names of dropped fields to ``dropped``."""
         self._tools = openai_responses_request.tools_of(self._body, dropped)
         return openai_responses_request.as_openai(self._body, self._tools, dropped)
 
@@ -63,7 +64,7 @@ class ResponsesRequest:
 
 
 def references_stored_items(body: JsonObject) -> bool:
-    """Return whether a request refers to stored items."""
+    """Return whether a request refers to stored responses, items or conversations."""
     value = body.get("input")
     items = value if isinstance(value, list) else []
     return bool(body.get("previous_response_id") or body.get("conversation")) or any(
@@ -78,7 +79,7 @@ def _items(value: Json) -> list[JsonObject]:
 
 
 def _is_reference(item: JsonObject) -> bool:
-    """The type is optional in OpenAI's API."""
+    """Return whether an item is a reference. In OpenAI's API, a reference needs no type."""
     return item.get("type") == "item_reference" or (item.keys() == {"id"} and isinstance(item["id"], str))
 
 

@@ -1,4 +1,4 @@
-"""OpenAI's conversations API: lists of items that requests for a response append to."""
+"""The routes of OpenAI's conversations API. A conversation is a list of items, to which response requests append."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from adapter.server.request_body import read_json_body
 from adapter.server.response_store import ResponseStore
 
 Action: TypeAlias = Callable[[ResponseStore, HttpRequest, JsonObject], JSONResponse]
-"""Answers a request with this body from the store. Runs in a thread."""
+"""Responds to a request, with the store and the request's JSON body. It runs in a thread."""
 
 MAX_ITEMS = 20
-"""Maximum number of items that can be added at a time, as at OpenAI."""
+"""Maximum number of items per request, as in OpenAI's API."""
 
 
 def routes(upstream: ModelServer) -> list[Route]:
@@ -43,7 +43,7 @@ def routes(upstream: ModelServer) -> list[Route]:
 
 
 def store_route(upstream: ModelServer, path: str, method: str, action: Action) -> Route:
-    """Return the route of an action on the response store."""
+    """Return a route that runs ``action`` on the response store."""
     return Route(path, partial(_answer, action, upstream), methods=[method])
 
 
@@ -110,7 +110,7 @@ def _require(value: object, http: HttpRequest) -> Any:
 
 
 def require_stored(value: object, name: str, param: str) -> Any:
-    """Return ``value``. Raises RequestError if the store does not have it."""
+    """Return ``value``. Raises RequestError if it is None, which means that the store does not contain it."""
     if value is None:
         raise RequestError(f"{name} not found.", param, status=404)
     return value

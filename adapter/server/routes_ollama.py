@@ -1,4 +1,4 @@
-"""Ollama's API, for any model server."""
+"""The routes of Ollama's API, for any model server."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CHAT = "/api/chat"
 GENERATE = "/api/generate"
 
 VERSION = "0.12.6"
-"""The Ollama version of this API, by which some clients detect features."""
+"""The Ollama version that this API reports. Some clients detect features by it."""
 
 
 def routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:
@@ -99,7 +99,7 @@ async def _chat(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -
 
 
 async def _generate(upstream: ModelServer, keep_alive_s: float, http: HttpRequest) -> ASGIApp:
-    """Complete a prompt; other servers than Ollama answer it as a chat."""
+    """Complete a prompt. If the model server is not Ollama, the prompt is sent as a chat."""
     is_native = (await upstream.server_info()).kind == "ollama"
     try:
         content, body = await read_json_body(http, upstream.work)
@@ -109,7 +109,7 @@ async def _generate(upstream: ModelServer, keep_alive_s: float, http: HttpReques
             return PassedThrough(
                 upstream, "POST", GENERATE, content, http.headers, ollama.as_error, keep_alive_s, writer
             )
-        if not body.get("prompt"):  # an empty prompt requests to load the model, which it is
+        if not body.get("prompt"):  # an empty prompt is a request to load the model, which is already loaded
             head = info.wrap({"role": "assistant", "content": ""})
             return JSONResponse({**head, "done": True, "done_reason": "load"})
         dropped: list[str] = []
@@ -148,7 +148,8 @@ async def _embed(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
 
 
 def _get_or_pass(upstream: ModelServer, path: str, answer: Callable[[ModelServer], Awaitable[ASGIApp]]) -> Route:
-    """Return a route that Ollama answers itself if it is the model server, and ``answer`` otherwise."""
+    """Return a route that passes requests through if the model server is Ollama, and otherwise responds with
+    ``answer``."""
 
     async def endpoint(http: HttpRequest) -> ASGIApp:
         if (await upstream.server_info()).kind == "ollama":
@@ -163,7 +164,7 @@ async def _version(_: ModelServer) -> ASGIApp:
 
 
 async def _loaded(upstream: ModelServer) -> ASGIApp:
-    """List all models as loaded."""
+    """List all models as loaded models."""
     status, names = await _model_names(upstream)
     if isinstance(names, dict):
         return JSONResponse(ollama.as_error(names), status)
@@ -172,12 +173,12 @@ async def _loaded(upstream: ModelServer) -> ASGIApp:
 
 
 async def _report_running(_: HttpRequest) -> ASGIApp:
-    """Ollama's clients detect it by this route."""
+    """Respond as Ollama's root page does, because clients use it to detect Ollama."""
     return PlainTextResponse("Ollama is running")
 
 
 async def _model_names(upstream: ModelServer) -> tuple[int, list[str] | JsonObject]:
-    """Return the model names of a server that is not an Ollama, or its error."""
+    """Return the status and the model names of a server that is not Ollama, or its status and error."""
     status, models = await _json(upstream, "GET", "/v1/models", b"")
     if status != 200:
         return status, models
@@ -185,7 +186,7 @@ async def _model_names(upstream: ModelServer) -> tuple[int, list[str] | JsonObje
 
 
 async def _tags(upstream: ModelServer) -> ASGIApp:
-    """List the models, with their names only."""
+    """List the models. Only their names are known."""
     status, names = await _model_names(upstream)
     if isinstance(names, dict):
         return JSONResponse(ollama.as_error(names), status)
@@ -193,7 +194,7 @@ async def _tags(upstream: ModelServer) -> ASGIApp:
 
 
 async def _show(upstream: ModelServer, http: HttpRequest) -> ASGIApp:
-    """Describe a model and add the capability "tools", which Ollama's clients look for."""
+    """Describe a model, with the capability "tools", which Ollama's clients require."""
     model: Json = {"details": _DETAILS, "model_info": {}, "capabilities": ["completion"]}
     if (await upstream.server_info()).kind == "ollama":
         try:
@@ -212,7 +213,7 @@ _DETAILS = {"format": "gguf", "family": "", "families": [], "parameter_size": ""
 
 
 async def _json(upstream: ModelServer, method: str, path: str, content: bytes) -> tuple[int, JsonObject]:
-    """Return the model server's JSON object, or an error in OpenAI's shape."""
+    """Return the status and the JSON object that the model server sent, or an error in OpenAI's format."""
     try:
         response = await upstream.send(method, path, content, _JSON)
         try:

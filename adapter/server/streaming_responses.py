@@ -1,4 +1,4 @@
-"""Send translated or passed-through responses, and cancel them when the client disconnects."""
+"""Send translated or passed-through responses, and cancel them if the client disconnects."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from adapter.server.work_queue import QUICK_BYTES
 CHAT = "/v1/chat/completions"
 
 AsError: TypeAlias = Callable[[JsonObject, int], JsonObject]
-"""Converts an error in OpenAI's shape and its status to the client's API."""
+"""Converts an OpenAI error and its HTTP status to the format of the client's API."""
 AsAnswer: TypeAlias = Callable[[JsonObject], JsonObject]
-"""Converts OpenAI's completion to the client's API."""
+"""Converts an OpenAI completion to the format of the client's API."""
 
 
 def identity(value: JsonObject, _status: int = 200) -> JsonObject:
-    """Return ``value`` unchanged, for OpenAI's API."""
+    """Return ``value`` unchanged. Used for clients of OpenAI's API."""
     return value
 
 
@@ -43,7 +43,7 @@ SHUT_DOWN = "server shut down mid-response; please retry"
 
 
 class ProxiedResponse:
-    """An ASGI response that waits for a slot at the model server, and is cancelled when the client disconnects."""
+    """An ASGI response that waits for a slot at the model server, and is cancelled if the client disconnects."""
 
     def __init__(self, upstream: ModelServer, as_error: AsError) -> None:
         self._upstream, self._as_error = upstream, as_error
@@ -58,7 +58,7 @@ class ProxiedResponse:
             self.on_disconnect()
 
     def on_disconnect(self, why: str = "") -> None:
-        """Report the end of the exchange. ``why``: the reason for a missing answer."""
+        """Finish the exchange after the response. ``why``: the reason for a missing answer."""
 
     async def run(self, send: Send) -> None:
         try:
@@ -73,13 +73,13 @@ class ProxiedResponse:
         return self._upstream.limit.acquire()
 
     async def exchange(self, send: Send) -> None:
-        """Send the request to the model server, and the answer to the client."""
+        """Send the request to the model server, and send its answer to the client."""
         raise NotImplementedError
 
     async def _fall_back_to_text(
         self, send: Send, instead: JsonObject | None, body: JsonObject, error: TemplatePromptError
     ) -> JsonObject | None:
-        """Return the request with a text prompt, or send the client the error."""
+        """Return ``instead``, the request with a text prompt; if it is None, send the client the error."""
         if instead is None:
             message = f"the model's chat template rejects this conversation: {error}"
             await self.fail(send, 400, error_object(message, "invalid_request_error"))
@@ -88,7 +88,7 @@ class ProxiedResponse:
         return instead
 
     async def fail(self, send: Send, status: int, error: JsonObject, retry_after: str | None = None) -> None:
-        """Send an error. ``retry_after``: the model server's header."""
+        """Send an error to the client. ``retry_after``: value of the model server's ``Retry-After`` header."""
         self._request_info.record_error(error)
         self.on_disconnect(f"{status}: {error_text(error)}")
         when = retry_after or (str(RETRY_AFTER_S) if status == 503 else None)
@@ -96,9 +96,10 @@ class ProxiedResponse:
 
 
 class StreamingProxy(ProxiedResponse):
-    """A response that may take long, and sends keepalives through ``writer`` after ``keep_alive_s`` of silence.
+    """A response that may take a long time. It sends keepalives after ``keep_alive_s`` seconds without output.
 
-    The first keepalive starts the response; later errors are events of the stream.
+    ``writer``: encodes the keepalives. The first keepalive begins the response, so that later errors must be sent as
+    events.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class StreamingProxy(ProxiedResponse):
         self._timeout = asyncio.timeout(None)
         self._now = asyncio.get_running_loop().time
         self._written_at = self._now()
-        self._listening_since = math.inf  # infinite while a client reads slowly
+        self._listening_since = math.inf  # infinite while the client, not the model server, is slow
 
     async def run(self, send: Send) -> None:
         keepalives = asyncio.create_task(self._watch_silence(send))
@@ -130,7 +131,7 @@ class StreamingProxy(ProxiedResponse):
             raise self._upstream.silence() from error
 
     async def relay(self, send: Send) -> None:
-        """Do the work of `exchange`, within the model server's timeout."""
+        """Do the work of `exchange`. It is cancelled if the model server is silent for too long."""
         raise NotImplementedError
 
     async def write(self, send: Send, body: bytes, *, more: bool = True) -> None:
@@ -153,7 +154,10 @@ class StreamingProxy(ProxiedResponse):
         return writer.write([error])
 
     async def _watch_silence(self, send: Send) -> None:
-        """Send keepalives and time out a silent model server, in one task: a timer per chunk costs more."""
+        """Send keepalives, and cancel the request if the model server is silent.
+
+        A single task does both, because starting a timer for each chunk would be slower.
+        """
         while True:  # until cancelled
             now, patience_s = self._now(), self._upstream.patience_s
             if now - self._listening_since >= patience_s:
@@ -180,14 +184,14 @@ class StreamingProxy(ProxiedResponse):
 
 
 class _Translated(ProxiedResponse):
-    """A response translated here: requests follow one another until the answer is complete."""
+    """A translated response. It sends follow-up requests until the answer is complete."""
 
     _path: str
     _request: TranslatedRequest
     _exchange: StreamedExchange | BufferedExchange
 
     async def converse(self, send: Send) -> bool:
-        """Send the request and its follow-ups. Return False if the client got an error."""
+        """Send the request and its follow-up requests. Return False if the client got an error."""
         body: JsonObject | None = self._request.body
         while body is not None:
             try:
@@ -220,15 +224,15 @@ class _Translated(ProxiedResponse):
         return await self._upstream.ask(self._path, body)
 
     async def take(self, send: Send, response: aiohttp.ClientResponse) -> JsonObject | None:
-        """Read a response, and return the body of the next request, if any."""
+        """Read the model server's response. Return the body of the next request; None after the last one."""
         raise NotImplementedError
 
     async def deliver(self, send: Send, answer: Any) -> None:
-        """Send the client an answer from the exchange."""
+        """Send an answer of the exchange to the client."""
         raise NotImplementedError
 
     async def _uses_previous(self, send: Send) -> bool:
-        """Send the rejected answer, as the server refused the follow-up. Return False without one."""
+        """Send the previous answer if the server rejected a follow-up. Return False without a follow-up."""
         if (previous := self._exchange.give_up()) is None:
             return False
         await self.deliver(send, previous)
@@ -322,7 +326,7 @@ def respond(
     upstream: ModelServer, request: TranslatedRequest, keep_alive_s: float, writer: StreamWriter | None = None,
     as_error: AsError = identity, as_answer: AsAnswer = identity, created: int = 0,
 ) -> ProxiedResponse:  # fmt: skip
-    """Return the response to a request for a chat completion, streamed if the client requests it."""
+    """Return the response to a chat completion request. It is streamed if the client requested a stream."""
     if request.client.stream:
         streamed = StreamedExchange(request, created, writer)
         return TranslatedStream(upstream, CHAT, request, streamed, as_error, keep_alive_s)
@@ -342,7 +346,7 @@ async def send_start(send: Send, status: int, headers: Mapping[str, str]) -> Non
 
 
 async def cancel_on_disconnect(receive: Receive, work: Coroutine[None, None, None]) -> None:
-    """Run ``work`` until it is done or the client disconnects. The request must have been read."""
+    """Run ``work`` until it is done or the client disconnects. The request body must have been read before."""
     working = asyncio.ensure_future(work)
     disconnected = asyncio.ensure_future(_wait_for_disconnect(receive))
     try:

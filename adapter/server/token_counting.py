@@ -1,4 +1,4 @@
-"""Count the tokens of a request's final prompt, with the model server's tokenizer if possible."""
+"""Count the tokens of a request's final prompt, if possible with the model server's tokenizer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN = ("model", "messages", "tools", "chat_template_kwargs", "prompt")
 
 
 async def prompt_tokens(connection: UpstreamConnection, kind: Kind | None, request: TranslatedRequest) -> int:
-    """Return the exact count of llama.cpp or vLLM, otherwise an estimate."""
+    """Return the number of prompt tokens. It is exact for llama.cpp and vLLM, and an estimate for other servers."""
     try:
         last = await connection.prepare(CHAT, request.body)
     except TemplatePromptError:
@@ -39,7 +39,7 @@ async def prompt_tokens(connection: UpstreamConnection, kind: Kind | None, reque
 
 
 def estimate_prompt_tokens(body: JsonObject) -> int:
-    """Estimate the tokens of a request from its first `SAMPLE` characters."""
+    """Estimate the number of prompt tokens from the first `SAMPLE` characters of a request."""
     messages = body.get("messages") or ()
     texts = [_text(message.get("content")) for message in messages]
     texts += [json.dumps(message["tool_calls"]) for message in messages if message.get("tool_calls")]
@@ -51,10 +51,11 @@ def estimate_prompt_tokens(body: JsonObject) -> int:
 
 
 SAMPLE = 20_000
-"""Characters that are tokenized for an estimate: a few milliseconds, as a client is waiting."""
+"""Maximum number of characters that are tokenized for an estimate. It takes a few milliseconds, as clients wait for
+it."""
 
 _FRAME = 5
-"""Tokens that a template adds to each message."""
+"""Number of tokens that a template adds to each message."""
 
 
 async def _by_llama_cpp(connection: UpstreamConnection, body: JsonObject) -> Json:

@@ -1,4 +1,4 @@
-"""HTTP requests to the model server, and the errors that clients get when they fail."""
+"""Send HTTP requests to the model server, and build the errors that clients get if the requests fail."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from adapter.server.telemetry.request_info import current_request
 from adapter.server.upstream_retry import RETRY_S, retry_until_ready
 
 SILENCE_S = 600.0
-"""Seconds that a model server may be silent; reading a long prompt takes a slow machine minutes."""
+"""Default maximum time without data from the model server, in seconds. On a slow machine, reading a long prompt takes
+minutes."""
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
-"""Maximum size of an answer that is translated as a whole, in bytes."""
+"""Maximum size of a buffered answer, in bytes."""
 
 _JSON = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
 class UpstreamError(TransportError):
-    """``status``: of a proxy's answer, 502 or 504."""
+    """An error of the connection to the model server. ``status``: HTTP status for the client, 502 or 504."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -38,7 +39,7 @@ class UpstreamError(TransportError):
 
 
 class KeyRedactor:
-    """Replace ``key`` in streamed text; a possible beginning of it is held back."""
+    """Redacts ``key`` in streamed text. Text at the end of a chunk that may be the start of the key is held back."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -58,10 +59,11 @@ class KeyRedactor:
 
 
 class UpstreamConnection:
-    """The model server at ``base_url``, its OpenAI-compatible interface.
+    """A connection to the OpenAI-compatible API of the model server at ``base_url``.
 
-    ``patience_s``: maximum silence in seconds. ``retry_s``: see `retry_until_ready`. ``template``: the user's chat
-    template. The server's key is ``OPENAI_API_KEY`` unless it runs on this machine; a client's key is never passed on.
+    ``patience_s``: maximum time without data, in seconds. ``retry_s``: see `retry_until_ready`. ``template``: the
+    user's chat template. The server gets the key in ``OPENAI_API_KEY``, unless it runs on this machine. A client's key
+    is never passed on.
     """
 
     def __init__(
@@ -94,7 +96,7 @@ class UpstreamConnection:
             self._template.close()
 
     def url(self, path: str) -> str:
-        """Return the model server's URL for a path of this server."""
+        """Return the model server's URL that corresponds to a path of this server."""
         return self.endpoint.base_url + path[3:] if path.startswith("/v1/") else self.endpoint.root + path
 
     @property
@@ -102,16 +104,16 @@ class UpstreamConnection:
         return self._key is not None
 
     def without_key(self, content: bytes) -> bytes:
-        """Redact the API key in the server's answer, which may repeat it."""
+        """Redact the API key in ``content``, because a server may repeat it in its answer."""
         remover = self.key_remover()
         return remover.feed(content) + remover.close()
 
     def key_remover(self) -> KeyRedactor:
-        """Return a redactor for a streamed answer."""
+        """Return a redactor for the API key in a streamed answer."""
         return KeyRedactor((self._key or "").encode())
 
     async def ask(self, path: str, body: JsonObject, *, has_own_timeout: bool = False) -> aiohttp.ClientResponse:
-        """Send a request and return its response as soon as the headers have arrived. ``has_own_timeout``: see `send`.
+        """Send a request, and return the response when its headers have arrived. ``has_own_timeout``: see `send`.
 
         Raises TemplatePromptError if the template prompt cannot be built.
         """
@@ -120,7 +122,10 @@ class UpstreamConnection:
         return await self.send("POST", last.path, content, _JSON, has_own_timeout=has_own_timeout, retries=True)
 
     async def prepare(self, path: str, body: JsonObject) -> HttpPost:
-        """Return the last request, after those that build its prompt. Raises TemplatePromptError."""
+        """Send the requests that build the prompt, and return the final request, which is not sent yet.
+
+        Raises TemplatePromptError if the prompt cannot be built.
+        """
         steps = prompt_steps(path, body)
         try:
             step = next(steps)
@@ -134,7 +139,7 @@ class UpstreamConnection:
         return last
 
     async def post_json(self, post: HttpPost) -> Json:
-        """Return the server's answer, or None if it is not JSON."""
+        """Send a request, and return the JSON in the answer; None if the answer is not JSON."""
         response = await self.send("POST", post.path, encode_json(post.body), _JSON)
         try:
             return read_json(await self.body_of(response))
@@ -163,8 +168,8 @@ class UpstreamConnection:
     ) -> aiohttp.ClientResponse:
         """Send a request. Raises UpstreamError if the server cannot be reached.
 
-        ``has_own_timeout``: the caller limits the silence. ``retries``: retry while the server starts, loads or is
-        busy.
+        ``has_own_timeout``: the caller limits the time without data. ``retries``: retry the request while the server is
+        starting, loading or busy.
         """
 
         async def once() -> aiohttp.ClientResponse:
@@ -182,7 +187,8 @@ class UpstreamConnection:
             raise self.failure(error, has_begun=False) from error
 
     def failure(self, error: Exception, *, has_begun: bool) -> UpstreamError:
-        """Return the error for a client when the connection failed."""
+        """Return the error for the client after the connection failed. ``has_begun``: part of the answer had
+        arrived."""
         if isinstance(error, aiohttp.SocketTimeoutError):
             return self.silence()
         if has_begun:
@@ -201,8 +207,10 @@ class UpstreamConnection:
         return UpstreamError(f"{message}. {advice}", 504)
 
     async def body_of(self, response: aiohttp.ClientResponse) -> bytes:
-        """Return the body, up to `MAX_ANSWER_BYTES`, with the API key redacted. Raises UpstreamError if the connection
-        breaks."""
+        """Return the first `MAX_ANSWER_BYTES` of the body, with the API key redacted.
+
+        Raises UpstreamError if the connection breaks.
+        """
         pieces, size = [], 0
         try:
             while size < MAX_ANSWER_BYTES and (piece := await response.content.readany()):

@@ -1,4 +1,4 @@
-"""Retry requests to a model server that is starting, loading or busy, until it begins to answer."""
+"""Retry requests while the model server is starting, loading or busy. A response that has begun is not retried."""
 
 from __future__ import annotations
 
@@ -12,20 +12,24 @@ import aiohttp
 from adapter.server.telemetry.request_info import current_request
 
 RETRY_S = 15.0
-"""Seconds of retries while a server reports that it is loading or busy; clients also retry."""
+"""Maximum time, in seconds, to retry while a server reports that it is loading or busy. Clients also retry."""
 
 REFUSED_S = 3.0
-"""Seconds of retries while nothing listens: the server may be starting, but usually it is not running."""
+"""Maximum time, in seconds, to retry while the connection is refused. The server may be starting, but usually it is not
+running."""
 
 MAX_PAUSE_S = 3.0
-"""Maximum pause between retries, in seconds, if the server does not request another."""
+"""Maximum pause between retries, in seconds, unless the server requests a longer one."""
 
 
 async def retry_until_ready(
     ask: Callable[[], Awaitable[aiohttp.ClientResponse]], retry_s: float = RETRY_S
 ) -> aiohttp.ClientResponse:
-    """Return the response to ``ask``, retried while nothing listens, or on 503, or on 429 with a ``Retry-After`` within
-    ``retry_s``. Return the last response, or raise the last error, when time is up."""
+    """Call ``ask`` until it returns a response that need not be retried.
+
+    The request is retried if the connection is refused, on status 503, and on status 429 with a ``Retry-After`` header.
+    After ``retry_s`` seconds, the last response is returned, or the last error is raised.
+    """
     now = asyncio.get_running_loop().time
     began, max_pause_s = now(), 0.25
     while True:

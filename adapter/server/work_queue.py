@@ -1,6 +1,7 @@
-"""Run slow translations in threads, so that a large request delays only other large ones.
+"""Run slow translations in threads, so that a large request delays only other large requests.
 
-One thread handles requests of usual size, another large ones. The total size of large bodies in memory is limited.
+One thread handles requests of usual size, and another handles large requests. The total size of large bodies in memory
+is limited.
 """
 
 from __future__ import annotations
@@ -14,20 +15,27 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 QUICK_BYTES = 8_192
-"""Size up to which a request is translated in the event loop, in bytes: a few milliseconds at most."""
+"""Maximum size, in bytes, of a request that is translated in the event loop. Translation takes a few milliseconds at
+most."""
 
 USUAL_BYTES = 1024 * 1024
-"""Size up to which a request does not wait for larger ones, in bytes: an agent's conversation with all its tools."""
+"""Maximum size, in bytes, of a request that does not wait for larger ones. An agent's conversation with all its tools
+fits into it."""
 
 ROOM_BYTES = 32 * 1024 * 1024
-"""Total size of the larger bodies that are in memory at a time, in bytes. Translation takes several copies of each."""
+"""Maximum total size, in bytes, of the large bodies that are in memory at a time. Translation makes several copies of
+each."""
 
 SWITCH_S = 0.001
-"""Thread switch interval, in seconds. Python's default of 5 ms adds up over the chunks of a stream."""
+"""Thread switch interval, in seconds. Python's default of 5 ms is too long: the delays add up over the chunks of a
+stream."""
 
 COLLECTED = (20_000, 50, 100)
-"""Garbage collection thresholds. Each large request allocates some hundred thousand objects that die with it; fruitless
-collections over them stop all threads for a tenth of a second."""
+"""Garbage collection thresholds.
+
+A large request allocates some hundred thousand objects, which are freed with it. Garbage collections before that free
+nothing and stop all threads for a tenth of a second.
+"""
 
 
 class WorkQueue:
@@ -37,7 +45,7 @@ class WorkQueue:
         self._order, self._freed = asyncio.Lock(), asyncio.Event()
 
     async def run(self, size: int, work: Callable[[], Result]) -> Result:
-        """Return the result of ``work`` for a request of ``size`` bytes, in a thread unless it is quick."""
+        """Run ``work`` for a request of ``size`` bytes, and return its result. Small requests run without a thread."""
         if size <= QUICK_BYTES:
             return work()
         lane = self._usual if size <= USUAL_BYTES else self._large
@@ -45,7 +53,7 @@ class WorkQueue:
 
     @asynccontextmanager
     async def reserve(self, size: int) -> AsyncIterator[None]:
-        """Reserve memory for the body of a request during the block, first come, first served."""
+        """Reserve memory for a request body during the block. Requests are served in order of arrival."""
         if size <= USUAL_BYTES:
             yield
             return

@@ -18,20 +18,20 @@ INVALID, REJECTED, FAILED, OTHERWISE, ASKED_AGAIN, NO_ANSWER = (
 )  # fmt: skip
 BAD = [INVALID, FAILED, OTHERWISE, NO_ANSWER]
 MAX_REJECTED = 300
-"""Maximum length of a rejected call that is shown with the reason, in characters."""
+"""Maximum length of a rejected call that is shown with its reason, in characters."""
 TITLE = 120
 """Maximum length of an exchange's title in the list, in characters."""
 MAX_NAMES = 50
-"""Maximum number of called tools per response in the list."""
+"""Maximum number of tools that the list shows for a response."""
 MAX_PIECES = 2_000
-"""Maximum number of spans, and of rejected calls, per response; the rest is one span."""
+"""Maximum number of spans, and of rejected calls, for a response. The remaining spans become one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExchangeStats:
-    """Duration and token counts of an exchange, as far as known.
+    """Duration and token counts of an exchange. Unknown values are None.
 
-    ``first_s``: time to the first chunk. ``retry``: number of retries before it.
+    ``first_s``: seconds until the first chunk. ``retry``: number of earlier attempts.
     """
 
     first_s: float | None = None
@@ -42,7 +42,7 @@ class ExchangeStats:
 
     @property
     def cost(self) -> str:
-        """Summary for the list."""
+        """Token counts and duration as text for the list."""
         counted = [f"{count:,}" for count in (self.prompt_tokens, self.written_tokens) if count is not None]
         seconds = [f"{self.duration_s:.1f} s"] if self.duration_s is not None else []
         return ", ".join([*([f"{' + '.join(counted)} tokens"] if counted else []), *seconds])
@@ -71,7 +71,7 @@ UNKNOWN = ExchangeStats()
 def exchange_row(
     title: str, time: str, model: str, figures: ExchangeStats, marks: Sequence[str], calls: Counter[str]
 ) -> JsonObject:
-    """Build the row of an exchange. ``calls``: number of calls per tool."""
+    """Build the row of an exchange. ``calls``: number of calls for each tool."""
     return {
         "title": escape_for_display(" ".join(title[: TITLE * 10].split())[:TITLE]),
         "time": escape_for_display(time[:19].replace("T", " ")),
@@ -83,7 +83,7 @@ def exchange_row(
 
 
 def spans_of(turn: Turn) -> list[JsonObject]:
-    """Return the spans of a response, in order, with their rejected calls."""
+    """Return the spans of a response in order. Each span includes the rejected calls in its text."""
     pieces = turn.explain()
     text = "".join(piece.text for piece in pieces)
     spans, remaining = [], MAX_PIECES
@@ -118,8 +118,10 @@ def span(
 
 
 def turn_badges(turns: Sequence[Turn]) -> list[str]:
-    """Return the badges of an exchange, by which it can be filtered. ``turns``: as recorded, and as parsed again if
-    requested."""
+    """Return the badges of an exchange, which can be used as filters.
+
+    ``turns``: the recorded response, and the same response parsed again if that was requested.
+    """
     turn = turns[0]
     then, now = ([(call.name, call.arguments) for call in each.calls] for each in (turn, turns[-1]))
     has_fixes = any(call.fixes for call in turn.calls)
@@ -128,13 +130,13 @@ def turn_badges(turns: Sequence[Turn]) -> list[str]:
 
 
 def exchange_badges(*, calls: object, fixes: object, invalid: object, rejected: object) -> list[str]:
-    """Return the badges for the properties that are set."""
+    """Return the badges of the properties that are true."""
     marks = {"calls": calls, "no call": not calls, "fixes": fixes, INVALID: invalid, REJECTED: rejected}
     return [mark for mark, holds in marks.items() if holds]
 
 
 def title_of(turn: Turn) -> str:
-    """Return the title of a response: its content, or its first call."""
+    """Return the title of a response, which is its content or its first call."""
     if turn.content.strip() or not turn.calls:
         return turn.content
     return title_of_call(turn.calls[0])
@@ -149,5 +151,5 @@ def pretty_json(value: Json) -> str:
 
 
 def truncate_for_page(text: str) -> str:
-    """Escape hidden characters, keeping line breaks and tabs."""
+    """Escape hidden characters except line breaks and tabs."""
     return escape_for_display(text, keep="\n\t")

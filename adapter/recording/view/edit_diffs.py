@@ -1,7 +1,7 @@
-"""Compute the diff of each edit in a transcript, from the initial files and the recorded calls.
+"""Compute the diff of each edit in a transcript from the initial files and the recorded calls.
 
-Nothing is run, and nothing is read from disk. If a text is not as recorded, or a patch does not match it exactly, the
-diff shows the patch alone.
+Nothing is run, and no file is read. If the text of a file is unknown, or a patch does not match it exactly, the diff
+shows only the patch.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from adapter.tools.tool import Tool
 
 
 class EditDiffs:
-    """The texts of a workspace's files as calls change them."""
+    """Tracks the text of each file in the workspace while calls change it."""
 
     def __init__(self, files: Mapping[str, StoredFile]) -> None:
         self._texts = {path: stored.text for path, stored in files.items() if stored.text is not None}
 
     def diffs(self, tool: Tool | None, arguments: JsonObject, changed: Mapping[str, StoredFile | None]) -> list[str]:
-        """Return the diffs of a successful call. ``changed``: the file changes that the record has."""
+        """Return the diffs of a successful call. ``changed``: the recorded file changes."""
         found = [self._replace_text(path, stored.text if stored else "") for path, stored in changed.items()]
         return [diff for diff in [*found, *self._diff_operation(tool, arguments)] if diff]
 

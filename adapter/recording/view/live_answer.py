@@ -1,4 +1,4 @@
-"""A response while it is streamed: its row in the list, and its last spans."""
+"""A response that is still being streamed: its row in the list, and its last spans."""
 
 from __future__ import annotations
 
@@ -26,25 +26,26 @@ from adapter.core.turn import Span, Turn
 from adapter.recording.view.answer_rows import exchange_badges, span, title_of_call
 
 MAX_TAIL = 8_000
-"""Maximum number of characters, from the end of a response, that are shown while it is streamed."""
+"""Maximum number of characters, from the end of a response, that are shown during the stream."""
 MAX_TAIL_EVENTS = 1_000
-"""Maximum number of events that are kept for that."""
+"""Maximum number of events that are kept to show the end of a response."""
 MAX_HEAD = 400
-"""Maximum number of characters, from the start of a response, for its title; also of a name."""
+"""Maximum number of characters at the start of a response that are kept for its title. Tool names are limited to the
+same length."""
 MAX_TOOL_NAMES = 200
-"""Maximum number of tool names that are counted per response."""
+"""Maximum number of tools whose calls are counted in a response."""
 
 WRITING = "writing"
-"""Kind of a span, and badge, of a response that is still being written."""
+"""Kind of a span that is still being written, and badge of its response."""
 
 _BLOCK_END = re.compile(r"-----END [^-]{0,60}-----")
 
 
 @dataclass(slots=True)
 class LiveAnswer:
-    """State of one streamed response. ``size``: characters so far.
+    """The state of one response during its stream. ``size``: number of characters received so far.
 
-    `take` runs in the stream's path to its client; everything else runs only for viewers.
+    `take` delays the stream to the client; all other methods are called only for viewers.
     """
 
     size: int = 0
@@ -54,7 +55,7 @@ class LiveAnswer:
     _reasoning: str = ""
     _first_call: ToolCall | None = None
     _tool_name: str = ""
-    """Tool of the call that is being written."""
+    """Name of the tool whose call is being written."""
     _has_fixes: bool = False
     _has_invalid: bool = False
     _has_rejected: bool = False
@@ -69,7 +70,7 @@ class LiveAnswer:
                 self.size += len(text)
                 if len(self._reasoning) < MAX_HEAD:
                     self._reasoning += text[:MAX_HEAD]
-                event = ReasoningDelta(text, text)  # also if the server had removed it from the text
+                event = ReasoningDelta(text, text)  # shown even if the server separated it from the text
             case ToolCallProgress(text=text, name=name):
                 self.size += len(text)
                 self._tool_name = (name or "")[:MAX_HEAD] or self._tool_name
@@ -95,14 +96,14 @@ class LiveAnswer:
 
     @property
     def marks(self) -> list[str]:
-        """The badges that it would have if it ended now."""
+        """The badges that the response would have if it ended now."""
         return exchange_badges(
             calls=self.calls, fixes=self._has_fixes, invalid=self._has_invalid, rejected=self._has_rejected
         )
 
     @property
     def title(self) -> str:
-        """The start of its content, or else its first call."""
+        """The start of the content, or the first call if the content is empty."""
         if self._content.strip():
             return self._content
         if self._first_call is not None:
@@ -110,13 +111,13 @@ class LiveAnswer:
         return f"{self._tool_name} " if self._tool_name else ""
 
     def close(self) -> None:
-        """Release the events after the end; the exchange is stored elsewhere."""
+        """Release the events when the response has ended. The exchange is stored elsewhere."""
         self._content, self._first_call, self._tool_name = self.title, None, ""
         self.tail.clear()
 
 
 def tail_spans(tail: Sequence[Event], secrets: Redactor) -> list[JsonObject]:
-    """Return the spans to show for a response that has not ended. ``tail``: its last events."""
+    """Return the spans to show for a response that is still being streamed. ``tail``: its last events."""
     progress = [each.text for each in takewhile(_is_progress, reversed(tail)) if isinstance(each, ToolCallProgress)]
     pieces: list[tuple[str, str, Span | None]] = [
         (piece.kind, piece.text, piece) for piece in Turn.from_events(tail).explain() if piece.text
@@ -141,7 +142,7 @@ def tail_spans(tail: Sequence[Event], secrets: Redactor) -> list[JsonObject]:
 
 
 def safe_prefix(text: str) -> str:
-    """Cut the end of ``text`` that may become part of a credential: the last word, or an unclosed private key."""
+    """Remove the end of ``text`` that may become part of a credential: the last word, or an incomplete private key."""
     text = text[: 1 + max(text.rfind(blank, max(0, len(text) - MAX_BUFFERED)) for blank in " \n\t")]
     start = text.rfind("-----BEGIN ")
     return text if start < 0 or _BLOCK_END.search(text, start) else text[:start]
@@ -152,7 +153,7 @@ def _is_progress(event: Event) -> bool:
 
 
 def _truncate_all(texts: Sequence[str], size: int) -> list[str]:
-    """Truncate the texts to ``size`` characters in total."""
+    """Truncate ``texts``, so that their total length is at most ``size`` characters."""
     prefixes: list[str] = []
     for text in texts:
         prefixes.append(text[:size])

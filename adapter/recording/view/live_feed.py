@@ -1,9 +1,8 @@
 """The latest exchanges of a running server, within limits, for viewers.
 
-`LiveExchanges.listen` gets their events, from any thread, and defers all work until a viewer asks: a streamed event
-costs
-a few list operations. Each change has a version, and a viewer requests the changes after the last version that it has
-seen. There is no state per viewer.
+`LiveExchanges.listen` receives their events from any thread. It defers all work until a viewer requests it, so that a
+streamed event costs only a few list operations. Each change has a version. A viewer requests the changes after the last
+version that it has seen, so that no state is kept for viewers.
 """
 
 from __future__ import annotations
@@ -30,28 +29,29 @@ from adapter.recording.view.live_answer import MAX_HEAD, WRITING, LiveAnswer, sa
 from adapter.recording.view.page_data import ReparseOptions, exchange_stats, retry_badges, view_exchanges
 
 MAX_EXCHANGES = 5_000
-"""Maximum number of exchanges on the page of a server; the least recently changed are dropped first."""
+"""Maximum number of exchanges on a server's page. The least recently changed exchanges are dropped first."""
 MAX_TOTAL_BYTES = 64_000_000
-"""Maximum total size of the compressed requests and responses, and of their searchable text."""
+"""Maximum total size, in bytes, of the compressed exchanges and their searchable text."""
 MAX_ROWS = 500
-"""Maximum number of changed rows per response."""
+"""Maximum number of changed rows in one response to a viewer."""
 MAX_SEARCHABLE = 20_000
-"""Maximum searchable length of a response, and of its reasoning, in characters."""
+"""Maximum number of characters of a response, and of its reasoning, that can be searched."""
 MAX_REASON = 2_000
 """Maximum length of the reason for a missing response, in characters."""
 PACK_S = 0.2
-"""Delay from the end of an exchange to its compression, so that several are compressed together."""
+"""Seconds between the end of an exchange and its compression. Exchanges that end in this time are compressed
+together."""
 
 WAITING = "waiting"
-"""Badge of a request without a response so far."""
+"""Badge of a request whose response has not begun."""
 
 
 @dataclass(slots=True)
 class _LiveEntry:
     """An exchange in the feed.
 
-    ``record``: the request, and the response once ``is_over``; compressed soon after. ``failure``: reason of a missing
-    response.
+    ``record``: the request, and also the response once ``is_over`` is True. It is compressed soon after that.
+    ``failure``: the reason for a missing response.
     """
 
     number: int
@@ -65,13 +65,13 @@ class _LiveEntry:
     retries: Sequence[str] = ()
     response: LiveAnswer = field(default_factory=LiveAnswer)
     searchable: str = ""
-    """Searchable text in lower case, once it is over."""
+    """Searchable text in lower case; "" until the exchange is over."""
     row: JsonObject | None = None
-    """The finished row, once it is over and was viewed."""
+    """The final row, set when the exchange is over and was viewed."""
 
     @property
     def size(self) -> int:
-        """Size of the compressed record; 0 before the compression."""
+        """Size of the compressed record and its searchable text; 0 before the compression."""
         return len(self.record) + len(self.searchable) if isinstance(self.record, bytes) else 0
 
     @property
@@ -85,7 +85,7 @@ class _LiveEntry:
 
 
 class _ExchangeListener:
-    """Listener for the events of one exchange."""
+    """Passes the events of one exchange to the feed."""
 
     def __init__(self, live: LiveExchanges, entry: _LiveEntry) -> None:
         self._live, self._entry = live, entry
@@ -100,8 +100,8 @@ class _ExchangeListener:
 class LiveExchanges:
     """The live exchanges of a server.
 
-    ``secrets_to_hide``: redacts credentials. ``version``: of the latest change; it is valid only within one ``epoch``.
-    ``size``: stored bytes.
+    ``secrets_to_hide``: redacts credentials. ``version``: version of the latest change, which is valid only for the
+    current ``epoch``. ``size``: total size of the stored exchanges, in bytes.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class LiveExchanges:
         self.epoch = secrets.token_hex(4)
 
     def listen(self, request: RecordedExchange) -> _ExchangeListener:
-        """Listener factory, see `adapter.protocols.translation_options.TranslationOptions`."""
+        """Return the listener for an exchange that begins; see `adapter.protocols.recorded_exchange.Observation`."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._lock:
             self._number += 1
@@ -150,13 +150,13 @@ class LiveExchanges:
                 self._packing.submit(self._pack)
 
     def close(self, *, wait: bool = False) -> None:
-        """Stop compressing. ``wait``: finish it first."""
+        """Stop compressing exchanges. ``wait``: first compress those that have ended."""
         self._packing.shutdown(wait=wait, cancel_futures=not wait)
 
     def changes(self, since: int) -> JsonObject:
-        """Return the rows that changed after version ``since``, oldest first, and the version that they lead to.
+        """Return the rows that changed after version ``since``, oldest first, and the version after these changes.
 
-        ``oldest``: version before which changes are no longer available. ``is_part``: there may be more rows.
+        ``oldest``: changes before this version are no longer available. ``is_part``: there may be more changed rows.
         """
         with self._lock:
             newer = takewhile(lambda entry: entry.version > since, reversed(self._entries.values()))
@@ -170,7 +170,7 @@ class LiveExchanges:
     def detail(
         self, number: int, options: ReparseOptions | None = None, *, answer_only: bool = False
     ) -> JsonObject | None:
-        """Return one exchange as on the page of `adapter view`, with its parts; None if it is no longer available.
+        """Return an exchange in the format of the page of `adapter view`; None if it is no longer available.
 
         ``answer_only``: omit the request while the response is streamed.
         """
@@ -195,7 +195,7 @@ class LiveExchanges:
         return {**found, **own, "parts": data["parts"]}
 
     def search(self, words: str) -> list[int]:
-        """Return the numbers of finished exchanges whose response contains ``words``, ignoring case."""
+        """Return the numbers of the exchanges that are over and whose response contains ``words``, ignoring case."""
         with self._lock:
             every = list(self._entries.values())
         return [entry.number for entry in every if words.lower() in entry.searchable]
@@ -215,8 +215,10 @@ class LiveExchanges:
             self.size -= evicted.size
 
     def _pack(self) -> None:
-        """Compress finished exchanges in the background, several at a time, because each thread switch delays the
-        streams."""
+        """Compress the exchanges that are over.
+
+        This runs in the background for several exchanges at a time, because each thread switch delays the streams.
+        """
         time.sleep(PACK_S)
         with self._lock:
             over, self._unpacked = self._unpacked, []

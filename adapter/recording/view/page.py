@@ -1,4 +1,4 @@
-"""Render the page of `adapter view`, with its data in an element that no browser executes."""
+"""Render the page of `adapter view`. Its data is in an element that browsers do not execute."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ ORDERS = (
     ("first_s", "by seconds to the first piece"), ("prompt_tokens", "by tokens of the prompt"),
     ("written_tokens", "by tokens written"), ("retry", "by retries"),
 )  # fmt: skip
-"""Sort orders of the list: names of figures (largest first) and their labels."""
+"""Sort orders of the list: the statistic to sort by (largest value first), and the label."""
 
 
 def page(data: JsonObject) -> str:
-    """Render a page for ``data`` from `adapter.recording.view.page_data`."""
+    """Render a page. ``data``: data from `adapter.recording.view.page_data`."""
     return _render(data, page_asset("view.js"))
 
 
 def live_page(name: str) -> str:
-    """Render the page that loads its data from its own server. ``name``: its heading."""
+    """Render a page that loads its data from its own server. ``name``: heading of the page."""
     data = PageData(name, "live").data | {"live": True, "formats": sorted(FORMATS), "policies": sorted(POLICIES)}
     return _render(data, page_asset("view.js") + page_asset("live.js"), connects=True)
 

@@ -10,7 +10,7 @@
                     "readings": [{"name", "spans": [{"kind", "text", "call", "fixes", "error", "rejected"}]}],
                     "results": [{"name", "ok", "text", "diffs"}]}]}
 
-A part (a message, a tool's definition) of several exchanges is stored once. Hidden characters are escaped
+A part (a message or a tool definition) that several exchanges use is stored once. Hidden characters are escaped
 (`adapter.core.text.display_escaping`).
 """
 
@@ -65,7 +65,8 @@ from adapter.tools.tool import ToolSet
 
 @dataclass(frozen=True, slots=True)
 class ReparseOptions:
-    """Options for parsing responses again. ``format``: None for any. Raises UsageError for an unknown policy."""
+    """Options for parsing responses again. ``format``: None for all formats. Raises UsageError for an unknown
+    policy."""
 
     format: Format | None = None
     policy: str | None = None
@@ -76,7 +77,7 @@ class ReparseOptions:
 
     @classmethod
     def from_names(cls, format: str | None, policy: str | None) -> ReparseOptions | None:
-        """Build the options; None if neither is given. ``format``: a name, or auto."""
+        """Build the options; None if both names are None. ``format``: a format name, or "auto"."""
         if format is None and policy is None:
             return None
         return cls(None if format in (None, "auto") else get_format(str(format)), policy)
@@ -88,8 +89,11 @@ class ReparseOptions:
 
 
 class PageData:
-    """Collects the data of a page. ``prompt``: heading of an exchange's messages. ``goes_on``: True if parts repeated
-    from the previous exchange are less interesting."""
+    """Collects the data of a page.
+
+    ``prompt``: heading of the messages of an exchange. ``goes_on``: exchanges continue one another, so that parts
+    repeated from the previous exchange are less interesting.
+    """
 
     def __init__(
         self, name: str, kind: str, prompt: str = "Messages sent to the model", *, goes_on: bool = True
@@ -102,7 +106,7 @@ class PageData:
         self._exchanges: list[JsonObject] = []
 
     def part(self, role: str, text: str) -> int:
-        """Return the index of this text among the parts."""
+        """Return the index of a part. Add the part if it is new."""
         if (role, text) not in self._part_indices:
             self._part_indices[role, text] = len(self._parts)
             self._parts.append({"role": escape_for_display(role), "text": truncate_for_page(text)})
@@ -134,7 +138,7 @@ class PageData:
 
 
 def message_text(message: JsonObject) -> str:
-    """Return the text of a chat message with its calls; for images and the like, their size."""
+    """Return the text of a chat message, including its calls. Other content, such as images, is shown by its size."""
     content = message.get("content")
     parts = [each if isinstance(each, str) else _part_text(each) for each in _as_list(content)]
     for call in _as_list(message.get("tool_calls")):
@@ -147,7 +151,7 @@ def message_text(message: JsonObject) -> str:
 
 
 def view_exchanges(exchanges: Sequence[RecordedExchange], name: str, again: ReparseOptions | None = None) -> PageData:
-    """Build the page of exchanges recorded by a server or a wrapped client."""
+    """Build the page for exchanges that a server or a wrapped client recorded."""
     view = PageData(name, "recording")
     for exchange in exchanges:
         turn, changed = reparse(exchange)
@@ -178,13 +182,13 @@ def exchange_stats(exchange: RecordedExchange) -> ExchangeStats:
 
 
 def retry_badges(exchange: RecordedExchange) -> list[str]:
-    """Return the badges of a retried exchange, and of a retry."""
+    """Return the badges of an exchange that was retried, or that is a retry."""
     asked = f"{ASKED_AGAIN}: {exchange.guardrail}" if exchange.guardrail else ASKED_AGAIN
     return [*([asked] if exchange.asked_again else []), *(["retry"] if exchange.retry else [])]
 
 
 def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | None = None) -> PageData:
-    """Build the page of a transcript, with an exchange for each response."""
+    """Build the page of a transcript. Each response is an exchange."""
     view, header, edit_diffs = PageData(name, "transcript"), transcript.header, EditDiffs(transcript.header.files)
     try:
         offered = dialect_of(header).tools
@@ -232,7 +236,7 @@ def view_transcript(transcript: Transcript, name: str, again: ReparseOptions | N
 
 
 def _response_stats(request: RequestLine, chunks: Sequence[ChunkLine]) -> ExchangeStats:
-    """Return the statistics of one response from all its chunks."""
+    """Return the statistics of a response. ``chunks``: all its chunks."""
     counted = next((line for line in reversed(chunks) if line.prompt_tokens), ChunkLine())
     ends = [chunk.at_s for chunk in chunks if chunk.at_s is not None]
     first_s, duration_s = (
@@ -242,7 +246,7 @@ def _response_stats(request: RequestLine, chunks: Sequence[ChunkLine]) -> Exchan
 
 
 def _add_seconds(time: str, seconds: float | None) -> str:
-    """Add seconds to an ISO 8601 time; "" if it is unknown."""
+    """Add seconds to a time in ISO 8601 format; "" if the time is unknown."""
     try:
         return (datetime.fromisoformat(time) + timedelta(seconds=seconds or 0.0)).isoformat() if time else ""
     except (ValueError, OverflowError):
@@ -250,7 +254,7 @@ def _add_seconds(time: str, seconds: float | None) -> str:
 
 
 def _describe_changed_calls(recorded_calls: Iterable[CallLine], turn: Turn, lines: Iterable[Line]) -> str:
-    """Describe the recorded calls if the current parser reads other ones."""
+    """Describe the recorded calls if the current parser returns different calls; otherwise return ""."""
     recorded = [(call.name, call.arguments) for call in recorded_calls]
     if recorded == [(call.name, call.arguments) for call in turn.calls]:
         return ""
@@ -260,7 +264,7 @@ def _describe_changed_calls(recorded_calls: Iterable[CallLine], turn: Turn, line
 
 
 def _readings(turns: Sequence[Turn], reasoning: str, again: ReparseOptions | None) -> list[JsonObject]:
-    """Return the parsed spans of a response. ``reasoning``: text that the server had removed from it."""
+    """Return the parsed spans of a response. ``reasoning``: text that the server had separated from it."""
     apart = [span("reasoning", reasoning)] if reasoning else []
     names = ["The parsed answer"] if again is None else ["As recorded", again.name]
     return [{"name": name, "spans": apart + spans_of(turn)} for name, turn in zip(names, turns, strict=True)]

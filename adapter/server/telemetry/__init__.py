@@ -1,3 +1,3 @@
-"""The server's observability: metrics, traces, logs and request ids."""
+"""Metrics, traces, logs and request ids of the server."""
 
 __all__ = ["logs", "metrics", "middleware", "request_info", "setup"]

@@ -1,4 +1,4 @@
-"""Logging to standard error: plain text, or JSON lines with one line per request."""
+"""Log to standard error, either as plain text or as JSON lines with one line per request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _as_json = False
 
 
 def log_message(note: str) -> None:
-    """Log a message for the user."""
+    """Log a message for the user of `adapter serve`."""
     if _as_json:
         _write("info", {"message": note})
     else:
@@ -23,14 +23,14 @@ def log_message(note: str) -> None:
 
 
 def use_json_logs() -> None:
-    """Log everything as JSON from now on, including the messages of libraries."""
+    """Write all log messages as JSON from now on, including messages of libraries."""
     global _as_json
     _as_json = True
     logging.basicConfig(handlers=[_LogHandler()], level=logging.WARNING, force=True)
 
 
 class RequestLogger:
-    """An observer that logs a line for each request."""
+    """An observer that logs one line for each request."""
 
     def on_start(self, _request: RequestInfo, _headers: Mapping[str, str]) -> None:
         pass
@@ -71,7 +71,7 @@ class _LogHandler(logging.Handler):
 
 
 def _write(level: str, fields: Mapping[str, Json]) -> None:
-    """Write one line at once, as several workers share the stream."""
+    """Write a line with a single call, because several workers share the stream."""
     head: dict[str, Json] = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level}
     if request := current_request().id:
         head["request_id"] = request

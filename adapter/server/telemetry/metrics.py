@@ -1,8 +1,8 @@
 """Prometheus metrics of requests and their durations.
 
-Labels have few values: routes are the server's patterns, and only the first hundred names made up by clients or models
-are kept, the others counting as ``other``. Each of several workers writes to a file of its own in the directory named
-by ``PROMETHEUS_MULTIPROC_DIR``, and any of them answers a scrape for all.
+The number of label values is limited. Routes are the server's patterns. Of the names that clients or models make up,
+only the first hundred are used, and later ones are replaced by ``other``. If there are several workers, each writes a
+file in the directory named by ``PROMETHEUS_MULTIPROC_DIR``, and any worker can answer a scrape for all of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from adapter.protocols.dropped_fields import header_safe
 from adapter.server.telemetry.request_info import RequestInfo
 
 MAX_NAMES = 100
-"""Maximum number of values of a label with names from clients or models."""
+"""Maximum number of values of a label whose values come from clients or models."""
 
 _FIRST = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _WHOLE = (0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
@@ -36,7 +36,10 @@ _SPEED = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 250, 500)
 
 
 class BoundedLabels:
-    """Keep the first `MAX_NAMES` different names, made safe for terminals; replace later ones by ``other``."""
+    """Returns label values for names.
+
+    The first `MAX_NAMES` names are used, without characters that are unsafe in terminals. Later names become ``other``.
+    """
 
     def __init__(self) -> None:
         self._known: set[str] = set()
@@ -51,7 +54,7 @@ class BoundedLabels:
 
 
 class Metrics:
-    """An observer of requests. ``folder``: of the workers' files, if there are several workers."""
+    """An observer that counts requests. ``folder``: directory of the workers' files, if there are several workers."""
 
     content_type = CONTENT_TYPE_LATEST
 
@@ -60,7 +63,7 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # creation times would double the size of a scrape
         self._registry = registry = CollectorRegistry()
         self._models, self._dropped_names = BoundedLabels(), BoundedLabels()
-        if folder is None:  # has no meaning for several processes together
+        if folder is None:  # meaningless for several processes
             ProcessCollector(registry=registry)
 
         def counter(name: str, help: str, *labels: str) -> Counter:
@@ -112,7 +115,7 @@ class Metrics:
         self._count_answer(request)
 
     def set_queue(self, running: int, waiting: int) -> None:
-        """Set the numbers of running and queued requests."""
+        """Set the number of running requests and the number of queued requests."""
         self._running.set(running)
         self._waiting.set(waiting)
 
@@ -151,7 +154,7 @@ class Metrics:
 
 
 def _drop_dead_workers(folder: Path) -> None:
-    """Drop the gauges of workers that have exited."""
+    """Remove the gauges of workers that have exited."""
     for file in folder.glob("gauge_live*_*.db"):
         number = file.stem.rpartition("_")[2]
         try:

@@ -1,4 +1,4 @@
-"""ASGI middleware that gives each request an id and calls observers at its start and end."""
+"""ASGI middleware that assigns each request an id and calls the observers when it starts and ends."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from adapter.server.telemetry.request_info import RequestInfo, RequestObserver, 
 
 REQUEST_ID = "x-request-id"
 CLIENT_DISCONNECTED = 499
-"""nginx's status for a response that never began because the client disconnected."""
+"""Status for a client that disconnected before its response began, as in nginx."""
 
 _ID = re.compile(r"[\w.:/+=@-]{1,128}", re.ASCII)
 
 
 class TelemetryMiddleware:
-    """``routes``: the pattern of each endpoint. A client's own ``X-Request-Id`` is used if it is a plain word."""
+    """Assigns request ids and calls observers.
+
+    ``routes``: the route pattern for each endpoint. A client's ``X-Request-Id`` is used if it is a plain word.
+    """
 
     def __init__(self, app: ASGIApp, routes: Mapping[Any, str], observers: Sequence[RequestObserver]) -> None:
         self._app, self._routes, self._observers = app, routes, observers

@@ -1,4 +1,4 @@
-"""Data about one request for logs, metrics and traces, available during the request from `current_request`."""
+"""Data about a request for logs, metrics and traces. `current_request` returns it while the request is processed."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ _PATHS = {
     "embeddings": "/v1/embeddings /embeddings /api/embed /api/embeddings",
 }
 OPERATIONS = {path: operation for operation, paths in _PATHS.items() for path in paths.split()}
-"""OpenTelemetry's ``gen_ai.operation.name`` by path."""
+"""OpenTelemetry's ``gen_ai.operation.name`` for each path."""
 
 
 @dataclass(slots=True)
 class RequestInfo:
-    """``id``: shared by the client, the log and the model server. ``route``: the route's pattern, or "none".
-    ``status``: 0 until the response begins. Times are in seconds since ``began``.
+    """Data about one request.
 
-    ``model``: as the client names it. ``error``: a type, also for an error within a 200 response. ``is_whole``: the
-    response was sent to its end. ``upstream_headers``: headers for the model server. ``is_observed``: there are
-    observers.
+    ``id``: the request id, which the client, the log and the model server share. ``route``: pattern of the route, or
+    "none". ``status``: HTTP status; 0 until the response begins. ``first_s`` and ``seconds``: seconds since ``began``.
+    ``model``: the model name in the request. ``error``: type of an error, including errors within a response with
+    status 200. ``is_whole``: the response was sent completely. ``upstream_headers``: additional headers for the model
+    server. ``is_observed``: True if there are observers.
     """
 
     id: str = ""
@@ -54,11 +55,11 @@ class RequestInfo:
 
     @property
     def operation(self) -> str:
-        """The operation, or "" if the request does not make the model work."""
+        """The name of the operation; "" if the request does not use a model."""
         return OPERATIONS.get(self.path, "") if self.method == "POST" else ""
 
     def mark_first_piece(self) -> None:
-        """Record the time of the first piece of the response. Keepalives do not count."""
+        """Record the time of the first data in the response, not counting keepalives."""
         if self.first_s is None:
             self.first_s = time.monotonic() - self.began
 
@@ -66,21 +67,21 @@ class RequestInfo:
         self.model = str(body.get("model") or "")[:MAX_NAME]
 
     def set_translation(self, request: TranslatedRequest) -> None:
-        """Take the statistics and the format from the translated request."""
+        """Use the statistics and the format of the translated request."""
         self.sent, self.format, self.stats = request.body, request.parsing.format, request.stats
 
     def record_error(self, error: Json) -> None:
-        """Record an error in OpenAI's shape."""
+        """Record the type of an error in OpenAI's format."""
         self.error = error_type(error)[:MAX_NAME]
 
 
 class RequestObserver(Protocol):
     def on_start(self, request: RequestInfo, headers: Mapping[str, str], /) -> None:
-        """Called when a request has arrived; only its ``headers`` are known."""
+        """Called when a request has arrived. Only its ``headers`` are known at this time."""
         ...
 
     def on_end(self, request: RequestInfo) -> None:
-        """Called when the request is complete."""
+        """Called when a request has ended."""
         ...
 
 
@@ -88,10 +89,10 @@ _CURRENT: ContextVar[RequestInfo | None] = ContextVar("request", default=None)
 
 
 def current_request() -> RequestInfo:
-    """Return the request being served, or an unobserved one outside of requests."""
+    """Return the request that is being processed; outside of requests, return an unobserved one."""
     return _CURRENT.get() or RequestInfo()
 
 
 def set_current_request(request: RequestInfo) -> None:
-    """Make ``request`` the current one, in this task and those that it starts."""
+    """Set the current request for this task and for tasks that it starts."""
     _CURRENT.set(request)

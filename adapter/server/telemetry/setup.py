@@ -1,4 +1,4 @@
-"""Create the metrics and the trace exporter that the user enabled, and import their packages only then."""
+"""Create the metrics and the trace exporter if the user enabled them. Their packages are imported only then."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from adapter.server.telemetry.traces import TraceExporter
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-"""Variables that configure an endpoint for traces."""
+"""Environment variables that set the endpoint for traces."""
 
 _EXPORTER = "opentelemetry.exporter.otlp.proto.http"
 WORKERS_DIR = "PROMETHEUS_MULTIPROC_DIR"
-"""Variable with the directory of the workers' metrics; prometheus_client reads it on import."""
+"""Environment variable with the directory of the workers' metrics. prometheus_client reads it when it is imported."""
 
 
 def make_metrics(is_enabled: bool) -> Metrics | None:
@@ -40,7 +40,7 @@ def make_traces(is_enabled: bool, upstream: str) -> TraceExporter | None:
 
 
 def require_packages(metrics: bool, traces: bool) -> None:
-    """Raise UsageError if a package is missing."""
+    """Raise UsageError if a package for metrics or traces is missing."""
     for package, is_enabled, extra in (
         ("prometheus_client", metrics, "metrics"),
         (_EXPORTER, traces, "otel"),
@@ -50,7 +50,10 @@ def require_packages(metrics: bool, traces: bool) -> None:
 
 
 def traces_enabled(requested: bool | None, environment: Mapping[str, str]) -> bool:
-    """Return the user's choice; by default traces are on if an endpoint is configured and the package is installed."""
+    """Return whether traces are enabled.
+
+    By default, they are enabled if an endpoint is configured and the package is installed.
+    """
     if requested is not None:
         return requested
     return any(environment.get(name) for name in ENDPOINTS) and _is_installed(_EXPORTER)

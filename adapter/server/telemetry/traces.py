@@ -1,8 +1,8 @@
 """OpenTelemetry spans for requests to the model, named by the semantic conventions for generative AI.
 
 Source: github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai/gen-ai-spans.md, "Inference" (of November
-2026, status: development); other names begin with ``adapter.``. A span continues the client's ``traceparent`` and is
-passed on to the model server. It never contains prompts or answers: ``--record`` stores those.
+2026, status: development). Names outside of the conventions begin with ``adapter.``. A span continues the client's
+``traceparent`` and is passed on to the model server. Spans never contain prompts or answers; ``--record`` stores those.
 """
 
 from __future__ import annotations
@@ -30,11 +30,14 @@ _REQUEST_ATTRIBUTES = {
     "max_tokens": ("max_tokens", int),
     "max_completion_tokens": ("max_tokens", int),
 }
-"""The attribute ``gen_ai.request.*`` and its type by request field."""
+"""Name, without the prefix ``gen_ai.request.``, and type of the attribute for each request field."""
 
 
 class TraceExporter:
-    """An observer that creates spans with ``provider``. ``upstream``: base URL of the model server."""
+    """An observer that creates a span for each request to a model.
+
+    ``provider``: creates and exports the spans. ``upstream``: base URL of the model server.
+    """
 
     def __init__(self, provider: TracerProvider, upstream: str) -> None:
         self._provider = provider
@@ -72,7 +75,7 @@ class TraceExporter:
         span.end()
 
     def close(self) -> None:
-        """Send pending spans."""
+        """Export all pending spans."""
         self._provider.shutdown()
 
     def _attributes(self, request: RequestInfo) -> dict[str, Any]:
@@ -117,7 +120,7 @@ def _request_attributes(request: RequestInfo) -> dict[str, Any]:
 
 
 def _error_of(request: RequestInfo) -> str:
-    """Return the ``error.type``: of the error sent to the client, otherwise the status."""
+    """Return the ``error.type`` of a request: the type of the error that the client got, otherwise the HTTP status."""
     if request.error:
         return request.error
     if request.status >= 400:
@@ -126,7 +129,7 @@ def _error_of(request: RequestInfo) -> str:
 
 
 def build_trace_exporter(upstream: str, environment: Mapping[str, str]) -> TraceExporter:
-    """Build an exporter configured by the ``OTEL_*`` variables."""
+    """Build the exporter that the ``OTEL_*`` variables configure. ``upstream``: base URL of the model server."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
