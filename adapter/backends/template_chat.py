@@ -1,7 +1,7 @@
 """Prepare requests whose prompt is rendered by the model's own chat template.
 
-Their messages hold structured calls and results (`Session` with ``shows_calls``); the answer is text as from any chat.
-"""
+Their messages contain structured calls and results (`Session` with ``shows_calls``). The answer is text, as from any
+chat."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TemplateChat:
     def request(
         self, messages: Sequence[Message], fields: Mapping[str, Json] | None = None
     ) -> tuple[Sequence[Message], JsonObject]:
-        """Return the messages and the ``extra`` fields for `ChatClient.stream`, with ``fields`` among them."""
+        """Return the messages, and the ``extra`` fields for `ChatClient.stream`, which include ``fields``."""
         written = {index: str(message["written"]) for index, message in enumerate(messages) if message.get("written")}
         plain = [{key: value for key, value in message.items() if key != "written"} for message in messages]
         prompt = template_messages(plain, self.own.traits, self._format, self._tools, written=written, is_escaped=True)
