@@ -1,7 +1,8 @@
 """A `ChatClient` for asyncio: it sends the same requests and handles errors alike, without blocking the event loop.
 
 Cancelling a stream closes its connection, which stops the server even while it processes the prompt. Each request opens
-a new connection, so that an agent can be used in several event loops in turn."""
+a new connection, so that an agent can be used in several event loops in turn.
+"""
 
 from __future__ import annotations
 

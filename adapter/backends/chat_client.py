@@ -5,7 +5,8 @@ text (`adapter.protocols.template_prompt`). Half of all servers drop tools silen
 rules. `adapter.backends.constraint_fields` can enforce a grammar.
 
 Failures before the first chunk are retried, depending on their cause (`adapter.protocols.upstream_failures`). Every
-failure becomes a TransportError that states the request, the answer and the next step."""
+failure becomes a TransportError that states the request, the answer and the next step.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +138,8 @@ class ChatClient:
         """Stream the answer. Closing the generator closes the connection, which stops the server.
 
         ``extra``: additional fields of the request, such as `constraint_fields`. Raises TransportError, at the first
-        ``next`` or later."""
+        ``next`` or later.
+        """
         check_types(
             "ChatClient.stream",
             messages=(messages, Iterable),

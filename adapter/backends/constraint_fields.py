@@ -35,7 +35,8 @@ def constraint_fields(
     The result is empty for servers that cannot constrain output. The options are those of `build_gbnf` and
     `build_json_schema`. With GBNF the call is written in ``format``. With a JSON Schema it is a single bare call, with
     its arguments under ``parameters``. ``waits``: build a lazy grammar, which applies only once the model begins a
-    call. It requires llama.cpp, and a format whose calls have an opening marker."""
+    call. It requires llama.cpp, and a format whose calls have an opening marker.
+    """
     if waits:
         return _waiting_fields(kind, tools, choices, format, max_string, max_text)
     if kind in _TAKES_GBNF:

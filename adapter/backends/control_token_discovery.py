@@ -2,7 +2,8 @@
 
 llama.cpp lists some control tokens in ``/props``. More occur in the chat template: each string in brackets is sent to
 ``/tokenize`` twice, with and without ``parse_special``. It is a control token if only ``parse_special`` makes it a
-single token. Other servers report no control tokens, but a template file from the user may list them."""
+single token. Other servers report no control tokens, but a template file from the user may list them.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ def format_with_control_tokens(chat: object, format: str) -> Format:
 def discover_control_tokens(endpoint: Endpoint, process: TemplateWorker | None, props: Json = None) -> tuple[str, ...]:
     """Query the server for the control tokens of its model.
 
-    ``process``: renders the user's template. ``props``: the answer of ``/props``, if it was already requested."""
+    ``process``: renders the user's template. ``props``: the answer of ``/props``, if it was already requested.
+    """
     template = process.template if process is not None else None
     tokens = [*template.tokens.values(), *template.control_tokens] if template is not None else []
     if endpoint.kind == "llama.cpp":

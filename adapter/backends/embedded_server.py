@@ -1,7 +1,8 @@
 """Run llama.cpp inside this process, so that the user need not install or start a server.
 
 The extra ``xllamacpp`` (100 MB) is llama.cpp's HTTP server as a Python wheel. It listens on a free port of 127.0.0.1,
-and clients use it like any server. `adapter.backends.builtin_model` provides the default weights."""
+and clients use it like any server. `adapter.backends.builtin_model` provides the default weights.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ class EmbeddedServer:
     ``context_size``: in tokens. ``max_tokens``: maximum length of an answer; None for no limit. ``threads``: one is
     fastest on a busy machine, where several threads wait for each other. ``chat_template``: a Jinja template that
     replaces the model's own. Entering raises UsageError if the file is not GGUF, and TransportError if llama.cpp is
-    missing or cannot load it."""
+    missing or cannot load it.
+    """
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
 """Find a model server and detect its kind.
 
 The URL comes from the argument, ``OPENAI_BASE_URL`` or ``OLLAMA_HOST``, with or without scheme and ``/v1``. Without a
-URL, the default local ports are probed. Each kind of server is detected by a path that no other kind serves."""
+URL, the default local ports are probed. Each kind of server is detected by a path that no other kind serves.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +95,8 @@ def find_endpoint(
     """Return the server at ``base_url``, else the one at the URL in the environment, else the first on a default local
     port.
 
-    Raises UsageError for an invalid URL, TransportError if nothing answers."""
+    Raises UsageError for an invalid URL, TransportError if nothing answers.
+    """
     requested = base_url or environ.get("OPENAI_BASE_URL")
     if requested:
         url = api_url(requested)
@@ -148,7 +150,8 @@ def ollama_url(host: str) -> str:
     """Parse ``OLLAMA_HOST`` like Ollama's envconfig, and return the server's address.
 
     ``host``: a host, a port (``:11434``), both, a bare IPv6 address, or a URL. A URL without a port has its scheme's
-    default port. A server that listens on ``0.0.0.0`` is reached at 127.0.0.1."""
+    default port. A server that listens on ``0.0.0.0`` is reached at 127.0.0.1.
+    """
     scheme, separator, rest = host.strip(" \"'").rpartition("://")
     scheme = scheme if separator else "http"
     rest = rest.partition("/")[0]
@@ -198,7 +201,8 @@ def detect_server_kind(base_url: str, timeout_s: float = 1.0) -> Kind | None:
 def get_json(url: str, timeout_s: float, body: Json = None) -> HttpAnswer | None:
     """Send one GET request, or a POST request with ``body``. Ignores proxies and redirects. Returns None on a timeout.
 
-    The user's key is sent, unless the server is on this machine."""
+    The user's key is sent, unless the server is on this machine.
+    """
     parts, key = urlsplit(url), api_key_for(Endpoint(url))
     headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection

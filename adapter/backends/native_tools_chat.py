@@ -1,7 +1,8 @@
 """Use a server's native tool calling through the interface of a text-only chat.
 
 The request contains the tools. Calls that the server parsed are converted back to text in the model's format, so that
-our parser finds them together with any calls that the server missed. The history contains only text."""
+our parser finds them together with any calls that the server missed. The history contains only text.
+"""
 
 from __future__ import annotations
 

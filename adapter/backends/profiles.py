@@ -1,6 +1,7 @@
 """Profiles: the best calling setup that `adapter probe` found for a model, as a TOML file.
 
-Each model has a file in ``$XDG_CONFIG_HOME/toolcall-adapter/profiles/`` (default: ``~/.config``). Users may edit it."""
+Each model has a file in ``$XDG_CONFIG_HOME/toolcall-adapter/profiles/`` (default: ``~/.config``). Users may edit it.
+"""
 
 from __future__ import annotations
 
@@ -210,7 +211,8 @@ def active_profile(choice: str, model: Model) -> tuple[Profile | None, list[str]
     """Return the profile for ``model``, or None, and notes for the user.
 
     ``auto`` selects the profile made for this model, unless another model now has its name. ``none`` selects no
-    profile. A name or path selects a profile even if it is stale. Raises UsageError for an unknown name."""
+    profile. A name or path selects a profile even if it is stale. Raises UsageError for an unknown name.
+    """
     if choice == "none":
         return None, []
     if choice != "auto":
@@ -237,7 +239,8 @@ def setup_lookup(choice: str, endpoint: Endpoint) -> tuple[Callable[[str], Calli
     """Return a function that maps a request's model name to its setup, for all models of ``endpoint``, and notes for
     the user.
 
-    llama.cpp has one model and ignores the name in requests. A profile selected by the user applies to all requests."""
+    llama.cpp has one model and ignores the name in requests. A profile selected by the user applies to all requests.
+    """
     if choice == "none":
         return None, []
     names = model_ids(endpoint)

@@ -1,7 +1,8 @@
 """Discover whether and how a server renders a model's own chat template.
 
 A few short conversations are rendered as a test (`adapter.prompting.template_capabilities`), by the server if it can.
-vLLM does not show the prompt, but its token count reveals whether the prompt contains the tools."""
+vLLM does not show the prompt, but its token count reveals whether the prompt contains the tools.
+"""
 
 from __future__ import annotations
 
@@ -218,7 +219,8 @@ def probe_capabilities(fill: Fill) -> TemplateCapabilities | None:
 def render_system_prompt(process: TemplateWorker, system: str, ask: str, tools: ToolSet) -> tuple[str, str]:
     """Render the prompt of a first question twice: with ``tools``, and without tools.
 
-    Raises ChatTemplateError if the template rejects or does not support them."""
+    Raises ChatTemplateError if the template rejects or does not support them.
+    """
     found = _by_template(Endpoint(""), process)
     if found.own is None:
         raise ChatTemplateError(found.explanation.removeprefix("in words: "))

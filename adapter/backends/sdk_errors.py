@@ -1,6 +1,7 @@
 """Classify errors of the openai SDK, and extract their status and reason.
 
-The SDK is imported on first use, because the import takes most of a second."""
+The SDK is imported on first use, because the import takes most of a second.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Detect models that are too small to choose tools. They get the assistance of `adapter.prompting.intent.assist`.
 
 llama.cpp reports the number of parameters in ``/v1/models``, and Ollama in ``/api/show``. Other servers do not report
-it."""
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Prepare requests whose prompt is rendered by the model's own chat template.
 
 Their messages contain structured calls and results (`Session` with ``shows_calls``). The answer is text, as from any
-chat."""
+chat.
+"""
 
 from __future__ import annotations
 
