@@ -195,7 +195,8 @@ def _skippable(text: str, turns: TurnLayout) -> str:
 
 
 def _suffix(tail: str, after: str, ends: set[str], *, is_cut: bool) -> str:
-    """Return the part of ``tail`` after the calls. It begins at the first of ``ends``, or where ``tail`` ends like ``after``."""
+    """Return the part of ``tail`` after the calls. It begins at the first of ``ends``, or where ``tail`` and ``after``
+    become equal."""
     shared = "" if is_cut else shared_end(tail, after)
     end = len(tail) - len(shared)
     size = 0
