@@ -1,4 +1,4 @@
-"""`adapter.agent.agent` for asyncio, with the same session and settings."""
+"""`adapter.agent.agent` for asyncio. The session and the settings are the same."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
 
     @cached_property
     def _unreported(self) -> deque[AgentEvent]:
-        """Events that an async observer has not received yet."""
+        """Events that the async observer has not received yet."""
         return deque()
 
     @cached_property
@@ -126,7 +126,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         except TransportError as error:
             await self._report(Finished("failed", str(error)))
             raise
-        except Exception:  # from a function of the program: `send` can continue from here
+        except Exception:  # raised by a function of the program: `send` can continue from here
             self._session.on_interrupt(results)
             self._unreported.clear()
             raise
@@ -136,7 +136,8 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return step
 
     async def _report(self, *events: AgentEvent) -> None:
-        """Report events to the observer, and unreported ones to an async observer."""
+        """Report ``events`` to the observer. An async observer also receives the events that were not reported
+        before."""
         for event in events:
             self._observe(event)
         while self._unreported and self._async_observer is not None:
@@ -146,7 +147,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         results.append(self._run_call(call))
 
     async def _ask(self, query: AskModel) -> ResponseReader:
-        """Query the model once."""
+        """Query the model once, and return its parsed answer."""
         answer = self._new_answer(query)
         async with aclosing(self._stream(query)) as chunks:  # type: ignore[type-var]
             async for chunk in chunks:
@@ -162,7 +163,8 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return chunks
 
     async def _run_to_completion(self, work: Callable[[], object]) -> None:
-        """Run ``work`` in a thread. Cancelling refuses an open approval; the thread can only be awaited."""
+        """Run ``work`` in a thread. Cancelling refuses an open approval, and waits for the thread, which cannot be
+        stopped."""
         running = asyncio.ensure_future(asyncio.to_thread(work))
         cancelled: asyncio.CancelledError | None = None
         while not running.done():
@@ -172,6 +174,6 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
                 cancelled = error
                 self._callbacks.cancel()
         if cancelled is not None:
-            running.exception()  # retrieved, but the cancellation counts
+            running.exception()  # the exception is retrieved, but CancelledError is raised
             raise cancelled
         running.result()

@@ -31,7 +31,7 @@ class ToolError(AdapterError):
     """A tool call failed. ``str(error)`` is written for the model."""
 
     sandbox: str = ""
-    """Confinement of the failed operation, as in `ToolResult.sandbox`; empty if nothing was run."""
+    """Description of the sandbox of the failed operation, as in `ToolResult.sandbox`; "" if nothing was run."""
 
 
 class EditError(ToolError):

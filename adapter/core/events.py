@@ -173,19 +173,20 @@ class ToolResult:
     error: str | None = None
     call_id: str = ""
     data: Json = None
-    """The documented result fields as JSON, if the tool has any."""
+    """The result fields as JSON, if the tool documents any; otherwise None."""
     diff: str = ""
     """Unified diff of the tool's changes."""
     notes: tuple[str, ...] = ()
-    """Tolerated or corrected details of the call, one sentence each."""
+    """Details of the call that were tolerated or corrected, one sentence each."""
     user_message: str = ""
-    """New user message to send after the results: a skill's instructions."""
+    """A user message to send after the results, such as a skill's instructions."""
     images: tuple[str, ...] = ()
     """Data URLs of images to show the model after the results."""
     ends: bool = False
-    """The model asked to end the run."""
+    """Whether the model asked to end the run."""
     sandbox: str = ""
-    """Confinement of a program, a user's function or an MCP tool; it also states if there was none.
-    A batch has one line for each different value; a sub-agent has none, because its own results carry it."""
+    """Description of the sandbox in which a program, a user's function or an MCP tool ran, or the statement that there
+    was none. A batch has one line for each distinct description. A sub-agent has none, because the results of its own
+    calls contain theirs."""
     denied: bool = False
-    """A rule, the approve mode or the user denied the call."""
+    """Whether a rule, the approve mode or the user denied the call."""
