@@ -192,7 +192,7 @@ def _unwrap_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None])
 
 
 def _decode_object(text: str, tool: Tool, fixes: dict[str, None]) -> Json:
-    """Decode ``text`` if it is a JSON object whose keys are all parameters of ``tool``. Otherwise return ``text``."""
+    """Decode ``text`` if it is a JSON object whose keys are all parameters of ``tool``. Otherwise return None."""
     if not text.lstrip().startswith("{"):
         return None
     try:
