@@ -69,7 +69,7 @@ def exit_status(done: Finished, tally: CallTally) -> tuple[int, str]:
     code, hint, counts = EXIT_CODES.get(done.reason, 1), HINTS.get(done.reason), _format_counts(tally)
     if done.reason == "answered":
         return code, f"the model is done: {counts}" if tally.calls else f"{REASONS[done.reason]}: {NO_CALL_HINT}"
-    if tally.calls and done.reason not in ("finished", "unsuccessful"):  # batches and sub-agents with exactly one call
+    if tally.calls and done.reason not in ("finished", "unsuccessful"):  # these two reasons imply exactly one call
         return code, f"{REASONS[done.reason]}, after {counts}" + (f": {hint}" if hint else "")
     return code, REASONS[done.reason] + (f": {hint}" if hint else "")
 

@@ -35,7 +35,7 @@ KINDS = (
 
 
 class ToolRefusal(Exception):
-    """An environment refuses a call. The message is for the model."""
+    """The world of a scenario refuses a call. The message is for the model."""
 
 
 @dataclass(frozen=True, slots=True)
