@@ -397,8 +397,8 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
     def run(self, task: str) -> Finished:
         """Work on ``task`` in a new conversation, until the model answers without a call, or a limit is reached.
 
-        Raises TransportError when the server fails, after informing the observer.
-        KeyboardInterrupt stops the model and ends the conversation as ``interrupted``.
+        Raises TransportError when the server fails, after informing the observer. KeyboardInterrupt stops the model and
+        ends the conversation as ``interrupted``.
         """
         return self._work(self._start(task))
 

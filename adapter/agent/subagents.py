@@ -200,9 +200,7 @@ class _NestedRunner(SubagentRunner):
     def __init__(self, parent: SubagentRunner) -> None:
         self.__dict__.update(parent.__dict__)
         self._depth = parent._depth + 1
-        self._slots = threading.BoundedSemaphore(
-            MAX_AT_ONCE
-        )  # a sub-agent keeps its slot while it waits for a nested one
+        self._slots = threading.BoundedSemaphore(MAX_AT_ONCE)  # kept while waiting for a nested sub-agent
         self._parent = parent
 
     def _count(self) -> int:

@@ -66,9 +66,7 @@ model's."""
 def _query_ollama(endpoint: Endpoint, model: str | None, load: bool, timeout_s: float) -> ContextSize:
     tokens = _loaded_size(endpoint, model, timeout_s)
     if tokens is None and load and model:
-        get_json(
-            f"{endpoint.root}/api/generate", LOADING_S, {"model": model}
-        )  # without a prompt this request only loads the model
+        get_json(f"{endpoint.root}/api/generate", LOADING_S, {"model": model})  # no prompt: only load it
         tokens = _loaded_size(endpoint, model, timeout_s)
     info = get_object(f"{endpoint.root}/api/show", timeout_s, {"model": model}).get("model_info") if model else None
     lengths = (

@@ -100,13 +100,13 @@ class ChatSession:
         return self._bundle.agent.run(message) if self._bundle.is_guided else self._bundle.agent.send(message)
 
     def undo(self) -> UndoResult:
-        """Undo the newest change, and notify the model. Raise ToolError if it cannot be undone."""
+        """Undo the newest change, and notify the model. Raises ToolError if it cannot be undone."""
         undone = self.workspace.undo()
         self._notify(f"[The user undid a change: {undone.change.summary}.", undone)
         return undone
 
     def redo(self) -> UndoResult:
-        """Redo the last undone change, and notify the model. Raise ToolError if it cannot be redone."""
+        """Redo the last undone change, and notify the model. Raises ToolError if it cannot be redone."""
         redone = self.workspace.redo()
         self._notify(f"[The user redid a change: {redone.change.summary}.", redone)
         return redone

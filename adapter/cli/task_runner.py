@@ -46,9 +46,7 @@ def run_task(task: str, settings: RunSettings) -> int:
     console = Console()
     with ExitStack() as stack:
         # Check the settings before the model is loaded, which may take long.
-        host = replace(
-            build_host(settings.config), editor=None
-        )  # a terminal has no open editor, and editor tools cost tokens
+        host = replace(build_host(settings.config), editor=None)  # a terminal has no editor; tools cost tokens
         extra_tools = mcp_tools(stack, settings, console)
         base = stack.enter_context(open_workspace(settings, extra_tools, host))
         observers = ObserverGroup(console, CallTally(base.known_tools), _open_recording(stack, settings, base))

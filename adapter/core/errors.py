@@ -10,8 +10,8 @@
     ├── TransportError    the user: a server is down, refuses, or does not have the model
     └── UsageError        the developer: wrong use of the API or the command line
 
-A message names the actual value, the expected one, the nearest valid one and the next step.
-Errors for the model never reach a user as a traceback: they become results.
+A message names the actual value, the expected one, the nearest valid one and the next step. Errors for the model never
+reach a user as a traceback: they become results.
 """
 
 from __future__ import annotations

@@ -92,8 +92,7 @@ class ToolCallDelta:
     """A piece of a call's arguments as JSON text, for parsers that stream them. Join the pieces by ``id``.
 
     The `ToolCall` with that ``id`` completes the call; without it, discard the pieces. It carries no ``raw``: the
-    call's
-    own event will.
+    call's own event will.
     """
 
     id: str

@@ -233,9 +233,7 @@ class ToolSet(Mapping[str, Tool]):
         return f"unknown tool {name!r}; this session has: {names}{more}{hint}. Nothing was run."
 
 
-_SPECIAL_TOKEN = re.compile(
-    r"^(?:<\|[^<>|]*\|>)+|<\|.*", re.DOTALL
-)  # `<|channel|>` of harmony, directly after the name
+_SPECIAL_TOKEN = re.compile(r"^(?:<\|[^<>|]*\|>)+|<\|.*", re.DOTALL)  # harmony's `<|channel|>` after a name
 _NAMESPACE = re.compile(r"^.*[.:/]")  # functions.read_file, tool:read_file, repo_browser/read_file
 _SUFFIX = re.compile(r"[_-]?tool$", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s_\-.]+")

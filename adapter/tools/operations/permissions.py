@@ -164,8 +164,7 @@ class PermissionRule:
 
     ``tool`` is a name in the dialect or ``*``. ``pattern`` None matches every call. Otherwise it is, for commands, the
     words that the command begins with (a final ``*`` also admits options); for files, a ``.gitignore`` pattern; for
-    skills
-    and hosts, a title or a name with ``*`` as a wildcard. Raises UsageError for a pattern that can never match.
+    skills and hosts, a title or a name with ``*`` as a wildcard. Raises UsageError for a pattern that can never match.
     """
 
     verdict: PermissionVerdict
