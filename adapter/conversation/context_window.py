@@ -46,9 +46,9 @@ class HistoryEntry:
     results: tuple[Result, ...] = ()
     about: tuple[str, ...] = ()
     is_protected: bool = False
-    """Whether the entry must not be dropped, because it is the user's last message."""
+    """True if the entry must not be dropped, because it is the user's last message."""
     is_temporary: bool = False
-    """Whether the entry is a rejected answer or its retry message. Both are dropped once an answer is accepted."""
+    """True if the entry is a rejected answer or its retry message. Both are dropped once an answer is accepted."""
     parts: JsonObject | None = None
     tokens: int = field(init=False)
     """Estimated number of tokens."""

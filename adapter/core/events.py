@@ -182,10 +182,10 @@ class ToolResult:
     images: tuple[str, ...] = ()
     """Data URLs of images to show the model after the results."""
     ends: bool = False
-    """Whether the model asked to end the run."""
+    """True if the model asked to end the run."""
     sandbox: str = ""
     """Description of the sandbox in which a program, a user's function or an MCP tool ran, or the statement that there
     was none. A batch has one line for each distinct description. A sub-agent has none, because the results of its own
     calls contain theirs."""
     denied: bool = False
-    """Whether a rule, the approve mode or the user denied the call."""
+    """True if a rule, the approve mode or the user denied the call."""

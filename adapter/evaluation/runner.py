@@ -95,7 +95,7 @@ class SdkHarness:
     model: str | Callable[[Scenario, int], str]
     sampling: Sampling = Sampling()
     streams: bool = False
-    """Whether to request streams instead of whole completions."""
+    """True to request streams instead of whole completions."""
     max_turns: int = MAX_TURNS
     extra: Callable[[Scenario], JsonObject] = lambda _scenario: {}
     """Returns additional request fields that OpenAI's API does not define."""

@@ -76,7 +76,7 @@ class Tool:
     label: str = ""
     """Name of the argument in which the model states the purpose of a call. It is shown to the approver."""
     polls: bool = False
-    """Whether repeated identical calls are expected. Loop detection ignores them."""
+    """True if repeated identical calls are expected. Loop detection ignores them."""
     failure: FailureRenderer | None = None
     """Renders a failed call as JSON, if the dialect documents it."""
 

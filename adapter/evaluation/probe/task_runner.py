@@ -45,7 +45,7 @@ class TaskOutcome:
     seconds: float
     named: bool = False
     needless: bool = False
-    """Whether a call was made although the task needs none."""
+    """True if a call was made although the task needs none."""
 
 
 class TaskRunner:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed", "cancelled"]
 TodoPriority: TypeAlias = Literal["high", "medium", "low"]
 Delivery: TypeAlias = Literal["result", "message"]
-"""How a skill is delivered to the model: as the tool's result, or as a new user message."""
+"""Delivery of a skill to the model: as the tool's result, or as a new user message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,9 +66,9 @@ class Hunk(Patch):
     If ``start_line`` is set, they are the heading that a diff tool found, and only select one of several matches.
     """
     at_end: bool = False
-    """Whether the hunk's last line is the last line of the file."""
+    """True if the hunk's last line is the last line of the file."""
     final_newline: bool | None = None
-    """Whether the changed file ends with a line end; None if the notation does not specify it."""
+    """True if the changed file ends with a line end; None if the notation does not specify it."""
     others: tuple[Hunk, ...] = ()
     """Alternative interpretations of the same text. The one that matches the file is used."""
 
@@ -94,7 +94,7 @@ PatchBasis: TypeAlias = Literal["original", "sequence"]
 """Text in which a patch is matched: the original text, or the result of the previous patches."""
 
 Edits: TypeAlias = Literal["exact", "tolerant"]
-"""How old text is matched: verbatim, or tolerating unambiguous mistakes."""
+"""Matching of old text: verbatim, or tolerant of unambiguous mistakes."""
 
 EmptyOldText: TypeAlias = Literal["refuse", "create", "insert"]
 """Effect of a patch without old text: ``refuse`` raises an error, ``create`` fills a new or empty file, and ``insert``

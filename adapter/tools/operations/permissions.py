@@ -79,7 +79,7 @@ class ApprovalRequest:
     """Description of the sandbox in which a program, a user's function or an MCP tool will run, or the statement that
     there is none."""
     is_git: bool = False
-    """Whether the call changes git's own data. Such a change needs approval in every mode
+    """True if the call changes git's own data. Such a change needs approval in every mode
     (`adapter.workspace.paths.git_detection`)."""
     draft: FileDraft | None = None
     """Current and proposed text, if the call changes one text file. An `ApprovalDecision` may replace ``after``."""
