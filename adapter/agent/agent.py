@@ -372,24 +372,26 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
             print(agent.send("Rename greeting() to hello()").content)
             print(agent.send("Also rename it in the tests").content)
 
-    ``workspace``: a `Workspace`, or a folder, with the ``dialect``, ``approve``, ``tools`` and ``host`` of a
-    `Workspace`. ``chat``: a model; None for that of ``base_url`` and ``model``, by default the first one on a default
-    local port. The agent closes its own resources: use it in a ``with`` block, or `close` it.
+    ``workspace``: a `Workspace`; or a folder, for which a `Workspace` with ``dialect``, ``approve``, ``tools`` and
+    ``host`` is created. ``chat``: a model. None selects the model ``model`` on the server at ``base_url``; by default,
+    the first model on a default local port. The agent closes the resources that it opened: use it in a ``with`` block,
+    or call `close`.
 
-    ``format``: the format of the prompt and the history, None to detect it; answers are parsed in any format.
-    ``system``: the system prompt, None to generate it from dialect, format and ``style``. ``prompt``: ``own`` to have
-    the model's chat template describe the tools, ``words`` for a text prompt, or ``auto`` (see
-    `adapter.protocols.template_prompt`): ``own`` if a `ChatClient` supports it and neither ``style`` nor ``system`` is
-    set. ``observe`` is called with every event; an exception in it ends the run, and `run` raises it.
-    ``constraint``: constrained decoding of calls (see `adapter.grammars.constraint_mode`); requires a `ChatClient`.
-    ``guide``: assistance for very small models, ``auto`` (if the server reports one), ``on`` or ``off`` (see
-    `adapter.prompting.intent.assist`); such a model makes one call for each message, and always one with
-    ``constraint="required"`` and ``guide="on"``.
-    ``guardrails``: the faults that trigger a retry, ``on``, ``off``, ``all`` or names (docs/reliability.md), at most
-    ``retries`` in a row; ``steps``: the steps of the task, as `Steps` or a mapping. ``max_tools``: maximum number of
-    tools in the prompt, those nearest to the first message, and one that searches the others.
-    Raises UsageError for an unknown name, conflicting settings, a constraint on another chat, and async functions,
-    which require `AsyncAgent`; TransportError if no model is found.
+    ``format``: format of the prompt and the history; None detects it. Answers are parsed in any format. ``system``: the
+    system prompt; None generates it from dialect, format and ``style``. ``prompt``: ``own`` to describe the tools with
+    the model's chat template, ``words`` for a text prompt, or ``auto`` (see `adapter.protocols.template_prompt`).
+    ``auto`` selects ``own`` if a `ChatClient` supports it and neither ``style`` nor ``system`` is set. ``observe``:
+    called with every event. If it raises an exception, the run ends, and `run` raises the exception. ``constraint``:
+    constrained decoding of calls (see `adapter.grammars.constraint_mode`), which requires a `ChatClient`. ``guide``:
+    assistance for very small models (see `adapter.prompting.intent.assist`): ``auto`` (if the server reports a small
+    model), ``on`` or ``off``. An assisted model makes at most one call for each message. With ``constraint="required"``
+    and ``guide="on"`` it always makes one.
+
+    ``guardrails``: the faults that trigger a retry: ``on``, ``off``, ``all`` or names (docs/reliability.md).
+    ``retries``: maximum number of consecutive retries. ``steps``: the steps of the task, as `Steps` or a mapping.
+    ``max_tools``: maximum number of tools in the prompt. They are the tools nearest to the first message, and a tool
+    that searches the rest. Raises UsageError for unknown names, conflicting settings, a constraint with a chat that is
+    not a `ChatClient`, and async functions, which require `AsyncAgent`. Raises TransportError if no model is found.
     """
 
     _connects_at_once = True
@@ -403,11 +405,11 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
         return self._work(self._start(task))
 
     def send(self, message: str) -> Finished:
-        """Continue the conversation like `run`, regardless of its last result; the first message starts one."""
+        """Continue the conversation like `run`, regardless of how it ended. The first message starts a conversation."""
         return self._work(self._continue(message))
 
     def close(self) -> None:
-        """Close the agent's own resources: a folder's workspace, the connection to a server."""
+        """Close the resources that the agent opened: the workspace of a folder, the connection to a server."""
         self._resources.close()
 
     def __enter__(self) -> Self:

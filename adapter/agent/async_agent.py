@@ -39,12 +39,12 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         async with AsyncAgent("my-project", base_url="http://127.0.0.1:8080", approve="auto-edit") as agent:
             done = await agent.send("Rename greeting() to hello()")
 
-    ``chat`` is a `ChatClient` or an `AsyncChatModel`. The agent connects to the server when the ``async with`` block is
+    ``chat``: a `ChatClient` or an `AsyncChatModel`. The agent connects to the server when the ``async with`` block is
     entered, or with the first message. ``approve``, ``observe``, and the methods and ``events`` of ``host`` may be
-    async: they are awaited in the agent's event loop. Tools, plain approvers and hosts run in a thread, one call after
-    the other, and async tools in the workspace's own loop; an observer is called in the agent's loop. Cancelling stops
-    the model and refuses an open approval; a running tool is awaited, so that it cannot change files afterwards, and
-    `send` can continue from there. Send one message at a time.
+    async: they are awaited in the agent's event loop. Tools, plain approvers and hosts run in a thread, one call at a
+    time. Async tools run in the workspace's own event loop, and observers in the agent's event loop. Cancelling stops
+    the model and refuses an open approval. It waits for a running tool, so that the tool cannot change files
+    afterwards, and `send` can then continue the conversation. Send one message at a time.
     """
 
     _connects_at_once = False
@@ -81,12 +81,12 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return await self._work(self._start(task))
 
     async def send(self, message: str) -> Finished:
-        """Continue the conversation like `run`, regardless of its last result; the first message starts one."""
+        """Continue the conversation like `run`, regardless of how it ended. The first message starts a conversation."""
         await self._ensure_connected()
         return await self._work(self._continue(message))
 
     async def close(self) -> None:
-        """Close the agent's own resources: a folder's workspace, the connection to a server."""
+        """Close the resources that the agent opened: the workspace of a folder, the connection to a server."""
         await asyncio.to_thread(self._resources.close)
 
     async def __aenter__(self) -> Self:

@@ -36,9 +36,10 @@ _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 def derive(template: str | Path | ChatTemplate) -> Format:
     """Derive the format that a chat template writes, for `adapter.Parser` and other uses of formats.
 
-    ``template``: its text, or the path of a file as for ``--template``. The format is checked to read back the
-    template's output, hostile values included; `adapter derive FILE` shows the details. Raises UsageError with the
-    reason if no format can be derived; a `Parser` without a format then detects all known ones.
+    ``template``: text of the template, or the path of a file as for ``--template``. The result was checked: it reads
+    back the template's output, including values that often break parsers. `adapter derive FILE` shows the details. If
+    no format can be derived, raises UsageError with the reason. A `Parser` without a format then detects all known
+    formats.
     """
     if isinstance(template, Path):
         template = load_chat_template(template)

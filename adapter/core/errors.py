@@ -37,8 +37,8 @@ class ToolError(AdapterError):
 class EditError(ToolError):
     """Patches do not match the file. Nothing was written.
 
-    ``failures`` holds one sentence per failing patch, ``kinds`` its category: "not found", "ambiguous",
-    "already applied", "no change", "overlapping", "dependent", "breaks syntax", "invalid".
+    ``failures``: one sentence per failed patch. ``kinds``: its category: "not found", "ambiguous", "already applied",
+    "no change", "overlapping", "dependent", "breaks syntax", "invalid".
     """
 
     def __init__(self, message: str, failures: Sequence[str] = (), kinds: Sequence[str] = ()) -> None:

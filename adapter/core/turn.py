@@ -56,7 +56,7 @@ class Turn:
 
     @classmethod
     def from_events(cls, events: Iterable[Event]) -> Turn:
-        """Fold a stream of events; adjacent deltas of one kind become one."""
+        """Build a turn from a stream of events. Adjacent deltas of the same kind are joined."""
         check_types("Turn.from_events", events=(events, Iterable))
         events = tuple(events)
         merged = merge_deltas(events)

@@ -73,9 +73,9 @@ def tool(
 ) -> Tool | Callable[[Function], Tool]:
     """Make a tool from a function. Also a decorator, with or without parentheses; see the module for all forms.
 
-    ``effect``: the kind of effect that the function has. The default, ``"execute"``, needs approval like a command;
-    ``"read"`` runs without approval. ``name`` overrides the name of the function, model or definition.
-    Raises UsageError if the parameters cannot be described.
+    ``effect``: kind of effect of the function. The default ``"execute"`` needs approval like a command, and ``"read"``
+    runs without approval. ``name``: replaces the name of the function, model or definition. Raises UsageError if the
+    parameters cannot be described.
     """
     check_types("tool", name=(name, str))
     if not name.isprintable():

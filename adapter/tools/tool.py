@@ -47,9 +47,9 @@ error."""
 class Tool:
     """A tool: its name, description and JSON Schema, and the functions that validate and run it.
 
-    ``parameters`` is a JSON Schema of type object. ``argument_aliases`` maps a parameter to its other accepted names.
-    ``validate`` raises pydantic's ValidationError; None for tools that only a client can run.
-    ``needs``: the host capability without which the tool is not offered.
+    ``parameters``: a JSON Schema of type object. ``argument_aliases``: additional names that each parameter accepts.
+    ``validate``: raises pydantic's ValidationError; None for tools that only a client can run. ``needs``: the host
+    capability that the tool requires; the tool is not offered without it.
     """
 
     name: str

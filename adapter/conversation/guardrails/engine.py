@@ -61,8 +61,10 @@ class Accept:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Verdict of `Guardrails`: retry with a message to the model. ``held_to``: the tools to constrain the retry to,
-    if the server can; empty for no constraint."""
+    """Verdict of `Guardrails`: retry with a message to the model.
+
+    ``held_to``: the tools to which to constrain the retry, if the server can; empty for no constraint.
+    """
 
     guardrail: str
     message: str
@@ -95,10 +97,9 @@ class Violation:
 class Guardrails:
     """Check each answer of a model, and decide to accept, retry or stop: one for each loop.
 
-    ``on``: names of `GUARDRAILS`. ``encode``: writes example calls.
-
-    ``retries``: maximum number of consecutive retries. Raises UsageError for an unknown guardrail, invalid steps,
-    negative retries, and an ``encode`` that is async or does not return a string.
+    ``on``: names of `GUARDRAILS`. ``encode``: writes example calls. ``retries``: maximum number of consecutive retries.
+    Raises UsageError for an unknown guardrail, invalid steps, negative retries, and an ``encode`` that is async or does
+    not return a string.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class Guardrails:
     def check(self, messages: Json, turn: Turn, finish_reason: str | None = "stop") -> Verdict:
         """Check an answer. ``messages``: the conversation before it, in OpenAI's format. ``turn``: the answer.
 
-        ``finish_reason``: an answer truncated by ``length`` is accepted.
+        ``finish_reason``: the server's finish reason; an answer that was truncated by ``length`` is accepted.
         """
         check_types("Guardrails.check", turn=(turn, Turn))
         verdict = self.check_response(call_history_of(messages), CandidateAnswer.from_turn(turn), finish_reason)

@@ -22,10 +22,10 @@ StepsInput: TypeAlias = "Steps | Mapping[str, Json]"
 class Steps:
     """The required and ordered tool calls of a task, by tool names. A step is done once its call succeeded.
 
-    ``required``: tools to call for each message of the user, before an answer without a call counts as the end.
-    ``before``: prerequisites of a tool, at any time in the conversation: ``{"delete": ["read"]}``; ``"read(path)"``
-    requires the same value of that argument. ``ends_with``: tools of which one must succeed, after the required ones,
-    to end the task.
+    ``required``: tools that must be called for each message of the user, before an answer without a call ends the task.
+    ``before``: prerequisites of a tool. ``{"delete": ["read"]}`` requires a call of ``read`` earlier in the
+    conversation; ``"read(path)"`` requires that the calls have the same value of ``path``. ``ends_with``: tools of
+    which one must succeed, after the required tools, to end the task.
     """
 
     required: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""Compile regular expressions from models within limits; errors give the position of the mistake."""
+"""Compile regular expressions from models within limits. Error messages contain the position of the mistake."""
 
 from __future__ import annotations
 

@@ -59,9 +59,9 @@ class FileDraft:
 class ApprovalRequest:
     """A request to approve one tool call, with the exact operation that will run.
 
-    ``summary`` is one line, for a command the whole command line, with hidden characters escaped. ``diff`` is the
-    exact change of a write. Rules match against ``paths`` (relative to the root, links resolved), ``command`` (as it
-    will run in ``cwd``) and ``subject`` (a skill's title or the host of a web address).
+    ``summary``: one line with hidden characters escaped; for a command, the whole command line. ``diff``: the exact
+    change of a write. Rules are matched against ``paths`` (relative to the root, with links resolved), ``command`` (as
+    it will run in ``cwd``) and ``subject`` (a skill's title or the host of a web address).
     """
 
     tool: str
@@ -113,8 +113,8 @@ class ApprovalRequest:
 class ApprovalDecision:
     """An approver's decision on one request.
 
-    ``remember``: apply it to the same tool and object until the session ends. ``reason``: text for the model.
-    ``content``: new content of the file in place of ``ApprovalRequest.draft.after``; the model is informed.
+    ``remember``: apply the decision to the same tool and object until the session ends. ``reason``: text for the model.
+    ``content``: new content of the file that replaces ``ApprovalRequest.draft.after``. The model is informed of it.
     """
 
     allowed: bool
@@ -162,9 +162,10 @@ class PermissionRule:
     """A permission rule that allows, asks about or denies calls of a tool: ``Bash(git status)``, ``Edit(src/**)``,
     ``Read``.
 
-    ``tool`` is a name in the dialect or ``*``. ``pattern`` None matches every call. Otherwise it is, for commands, the
-    words that the command begins with (a final ``*`` also admits options); for files, a ``.gitignore`` pattern; for
-    skills and hosts, a title or a name with ``*`` as a wildcard. Raises UsageError for a pattern that can never match.
+    ``tool``: a name in the dialect, or ``*``. ``pattern``: None matches every call. For commands, it is the words with
+    which the command begins; a final ``*`` also allows options. For files, it is a ``.gitignore`` pattern. For skills
+    and hosts, it is a title or a name, with ``*`` as a wildcard. Raises UsageError for a pattern that can never
+    match.
     """
 
     verdict: PermissionVerdict
