@@ -24,7 +24,7 @@ from adapter.core.arguments import reason
 from adapter.core.errors import TransportError, UsageError
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called repeatedly with the bytes received and the bytes expected."""
+"""A function that is called repeatedly with the number of bytes received and the number expected."""
 
 
 @dataclass(frozen=True, slots=True)

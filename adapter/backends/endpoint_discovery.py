@@ -78,7 +78,7 @@ def api_key_for(endpoint: Endpoint) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """A server's answer. ``body`` is None unless it is JSON."""
+    """A server's answer. ``body``: the decoded JSON; None if the answer is not JSON."""
 
     status: int
     server: str

@@ -124,4 +124,4 @@ def _examine(source: str, tokens: tuple[tuple[str, str], ...]) -> DerivationResu
 
 
 class _TooLongError(Exception):
-    """The template exceeds `TIME_LIMIT_S` or `MAX_PROMPT`."""
+    """Rendering the template exceeds `TIME_LIMIT_S` or `MAX_PROMPT`."""

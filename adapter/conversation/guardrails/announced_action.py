@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 
 MAX_TAIL = 400
-"""Number of characters searched, from the end of an answer."""
+"""Number of characters at the end of an answer that are searched."""
 
 _FLAGS = re.IGNORECASE | re.VERBOSE
 

@@ -46,7 +46,7 @@ from adapter.tools.schema_errors import schema_errors
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 
 BEGINNING = 400
-"""Number of characters of a malformed call searched for the name of its tool."""
+"""Number of characters at the start of a malformed call in which the name of its tool is searched."""
 
 NO_STEPS = Steps()
 
@@ -139,7 +139,7 @@ class Guardrails:
         self._tries.clear()
 
     def check_response(self, past: CallHistory, answer: CandidateAnswer, finish_reason: str | None = "stop") -> Verdict:
-        """Check an answer like `check`, with a parsed conversation."""
+        """Check an answer like `check`, but with a conversation that is already parsed."""
         fault = None if finish_reason == "length" else next(self.faults(past, answer), None)
         return ACCEPT if fault is None else self.verdict(fault)
 

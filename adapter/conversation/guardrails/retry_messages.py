@@ -16,7 +16,7 @@ from adapter.tools.example_calls import example_call
 from adapter.tools.tool import Tool, ToolSet
 
 Encode: TypeAlias = Callable[[list[tuple[str, JsonObject]]], str]
-"""Write calls in the model's format, like `Format.encode_calls`."""
+"""A function that writes calls in the model's format, like `Format.encode_calls`."""
 
 Wordings: TypeAlias = tuple[str, ...]
 """The wordings of a message: for the first retry, and for later ones."""

@@ -46,7 +46,7 @@ class DetectedFormat:
 
 
 def match_known_format(found: DerivationResult, source: str, model: str | None) -> DetectedFormat:
-    """Detect the format. ``found``: the derivation from the template ``source``."""
+    """Detect the format of the template ``source``. ``found``: the result of deriving a format from it."""
     detected = _detect(found, source, model)
     return replace(detected, derived=found.format.name) if found.format is not None else detected
 

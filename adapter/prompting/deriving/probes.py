@@ -106,7 +106,7 @@ class RenderedConversations:
         self._fill, self.way = fill, way
 
     def talk(self, *messages: JsonObject, opened: bool = False) -> str | None:
-        """Render messages. ``opened``: with the generation prompt."""
+        """Render messages. ``opened``: add the generation prompt."""
         prompt = self._fill([USER, *messages], TOOLS if self.way.with_tools else [], opened)
         if prompt is None or ASKED not in prompt:
             return None
@@ -114,7 +114,7 @@ class RenderedConversations:
         return text if len(text) <= MAX_TALK else None
 
     def calls(self, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None) -> str | None:
-        """Render an answer with calls, up to the first result if results must follow."""
+        """Render an answer with calls. If results must follow, return the text up to the first result."""
         messages = [self.way.answer(calls, content, reasoning)]
         if self.way.with_results:
             messages += [self.way.result(name, number) for number, (name, _) in enumerate(calls)]

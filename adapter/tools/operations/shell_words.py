@@ -54,7 +54,7 @@ def possible_commands(line: str) -> Iterator[Words]:
 
 
 def is_dynamic(line: str) -> bool:
-    """Return whether a shell could run other commands than `possible_commands` yields."""
+    """Return whether a shell could run commands that `possible_commands` does not yield."""
     return _EXPANSION.search(line) is not None or any(len(part.split()) > MAX_WORDS for part in _BREAKS.split(line))
 
 

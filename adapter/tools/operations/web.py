@@ -30,7 +30,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class SearchWeb:
-    """Search the web. A domain includes its subdomains; blocked ones take precedence."""
+    """Search the web. A domain includes its subdomains. Blocked domains take precedence over allowed ones."""
 
     query: str
     limit: int = 8
