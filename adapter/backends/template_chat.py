@@ -18,7 +18,7 @@ from adapter.tools.tool import ToolSet
 
 
 class TemplateChat:
-    """A chat that uses the chat template. ``own``: how the template is rendered. ``format``: format of the model's calls."""
+    """A chat with the model's chat template. ``own``: how it is rendered. ``format``: format of the model's calls."""
 
     def __init__(self, tools: ToolSet, format: str | Format, own: TemplatePrompt) -> None:
         self.own = own

@@ -14,8 +14,7 @@ from adapter.core.events import Json, JsonObject
 _NEED = re.compile(r"([^()\s]+)\s*(?:\(\s*([^()\s]+)\s*\))?")
 
 StepsInput: TypeAlias = "Steps | Mapping[str, Json]"
-"""Input of `parse_steps` in a configuration or request: ``{"required": [...], "before": {...}, "ends_with":
-[...]}``."""
+"""Input of `parse_steps`: ``{"required": [...], "before": {...}, "ends_with": [...]}``."""
 
 
 @dataclass(frozen=True, slots=True)
