@@ -125,8 +125,10 @@ class ToolDescription:
 
     @cached_property
     def arguments(self) -> str:
-        """The arguments as JSON, with types in place of values: ``{"path": "string", "start_line": "integer, default
-        1"}``."""
+        """The arguments as JSON, with types in place of values.
+
+        For example: ``{"path": "string", "start_line": "integer, default 1"}``.
+        """
         return json.dumps(_typed(self._tool.properties, self._tool.required), ensure_ascii=False)
 
     @cached_property

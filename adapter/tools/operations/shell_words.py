@@ -67,8 +67,8 @@ def _precedes_command(word: str) -> bool:
 def rule_covers_command(rule: Words, command: Words) -> bool:
     """Return whether ``command`` begins with the words of the rule.
 
-    Only a rule that ends in ``*`` covers additional words that are options (``-x``): ``git log`` covers ``git log
-    src``, but not ``git log --output=f``.
+    Only a rule that ends in ``*`` covers additional words that are options (``-x``): ``git log`` covers
+    ``git log src``, but not ``git log --output=f``.
     """
     is_open = rule[-1:] == ("*",)
     prefix = rule[:-1] if is_open else rule
