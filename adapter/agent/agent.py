@@ -1,6 +1,7 @@
 """The agent loop: query the model and run its calls until the session is finished.
 
-`BaseAgent` is the common part; `Agent` is the loop, and `adapter.agent.async_agent` the same for asyncio.
+`BaseAgent` is the common base class. `Agent` is the synchronous loop, `adapter.agent.async_agent` the asyncio
+version.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ MAX_CALL_TOKENS = 900
 """Maximum length of a very small model's call: enough for a string of 400 characters, each an escape of two tokens."""
 
 AGENT_RETRIES = 3
-"""Maximum number of consecutive retries: one more than in a server, because giving up ends the task."""
+"""Maximum number of consecutive retries. It is one higher than in a server, because giving up ends the task."""
 
 ChatT = TypeVar("ChatT")
 ApproverT = TypeVar("ApproverT", bound=Callable[[ApprovalRequest], object])
@@ -67,7 +68,7 @@ ObserverT = TypeVar("ObserverT", bound=Callable[[AgentEvent], object])
 
 
 class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
-    """The settings of an agent, and the parts of its loop without I/O."""
+    """The settings of an agent, and the methods of its loop that do no I/O."""
 
     _connects_at_once: ClassVar[bool]
 
@@ -169,11 +170,11 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._observe = wrap_observer(observer, "the observer")
 
     def _approver(self, approve: ApproverT) -> Approver:
-        """Return the approver for the workspace."""
+        """Return ``approve`` as an approver for the workspace."""
         return approve  # type: ignore[return-value]  # a `Workspace` refuses an async one
 
     def _host(self, host: Host) -> Host:
-        """Return the host for the workspace."""
+        """Return ``host`` as a host for the workspace."""
         return host
 
     @property
@@ -182,18 +183,18 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return self._session.messages if self._session is not None else ()
 
     def add_note(self, text: str) -> None:
-        """Add a note to the next message of a conversation that has begun."""
+        """Add a note to the next message. Does nothing before the conversation begins."""
         if self._session is not None:
             self._session.add_note(text)
 
     def resume(self, message: str, answers: Sequence[tuple[Turn, Sequence[ToolResult]]]) -> None:
-        """Add a message and its answers to the conversation, without querying or running anything."""
+        """Add a message and its answers to the conversation, without querying the model or running calls."""
         if self._session is None:
             self._session = self._new_session(message)
         self._session.resume(message, answers)
 
     def _connect(self) -> None:
-        """Find the model server, unless a chat was passed, and query it about the model. Raises TransportError."""
+        """Find a model server unless a chat was passed, and query the server about the model. Raises TransportError."""
         if self._chat_argument is not None:
             self._configure(self._chat_argument, format_from_template(self._chat_argument, self._prompt))
             return
@@ -219,7 +220,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if self._client is not None and not (self._own or style or system):
             self._assist = assist_for(self._client, self._guide, self._constraint)
             self._constraint = self._constraint if self._assist is None else None
-        # An assisted model can neither discuss a result nor decide if the task is done.
+        # An assisted model can neither discuss a result nor decide whether the task is done.
         self.limits = limits or SessionLimits(context_tokens=context_tokens, tool_turns=1 if self._assist else None)
         style = style or ("native" if self._own else prompt_style_for(self._constraint))
         self.system = system or system_prompt(
@@ -232,7 +233,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._is_connected = True
 
     def _shorten_tools(self, task: str) -> None:
-        """Describe at most `max_tools` tools, those nearest to ``task``."""
+        """Limit the prompt to the ``max_tools`` tools that are nearest to ``task``."""
         tools = self.workspace.tools
         self._shortlist = None if self._max_tools is None else shortlist_tools(tools, task, self._max_tools)
         if self._shortlist is None:
@@ -264,7 +265,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     @property
     def guardrails(self) -> Guardrails:
-        """The guardrails of a new conversation. Constrained and assisted models get only those for steps and loops."""
+        """The guardrails of a new conversation. Constrained and assisted models get only the guardrails for steps and
+        loops."""
         is_free = self._constraint not in ("prefer", "required") and self._assist is None
         on = self._guardrails if is_free else self._guardrails & (BY_STEPS | {"repeated_call", "cycle"})
         return Guardrails(self._tools, on=on, steps=self._steps, retries=self._retries, encode=self.format.encode_calls)
@@ -287,7 +289,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         )
 
     def _generation_prompt(self) -> str | None:
-        """Return the end of the prompt, which may have opened reasoning; empty if a call is enforced."""
+        """Return the end of the prompt, which may open reasoning. Return "" if a call is enforced, None if the prompt
+        is unknown."""
         if self._assisted_request is not None:
             return self._assisted_request.parsing.generation_prompt
         if self._own is None:
@@ -304,7 +307,8 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         return step
 
     def _constrains_next(self, turn: Turn, step: AskModel | RunTools | Finished) -> bool:
-        """Return whether to constrain the next answer to a call: after a failed one, if the server can enforce it."""
+        """Return whether to constrain the next answer to a call. This is so after a failed call, if the server supports
+        it."""
         if self._constraint == "arguments":
             is_tried = bool(turn.calls or turn.invalid)
             return is_tried and not any(is_valid(call, self.workspace.tools) for call in turn.calls)
@@ -315,12 +319,12 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         tools = ToolSet([self._tools[name] for name in step.held_to if name in self._tools])
         self._constraint_fields = {}
         if tools:
-            with suppress(UsageError):  # the grammar is too large or empty: no constraint
+            with suppress(UsageError):  # the grammar is too large or empty, so do not constrain
                 self._constraint_fields = constraint_fields(self._client.endpoint.kind, tools, format=self.format.name)
         return bool(self._constraint_fields)
 
     def request(self, query: AskModel) -> tuple[Sequence[Message], JsonObject]:
-        """Return the messages and further fields of the request; fields only for a `ChatClient`."""
+        """Return the messages and the additional fields of the request. Only a `ChatClient` supports fields."""
         if self._assisted_request is not None:
             body = dict(self._assisted_request.body)
             body.pop("stop", None)
@@ -358,7 +362,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
 
 def _ignore(_event: AgentEvent) -> None:
-    """Observe nothing."""
+    """An observer that ignores all events."""
 
 
 class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
@@ -368,24 +372,26 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
             print(agent.send("Rename greeting() to hello()").content)
             print(agent.send("Also rename it in the tests").content)
 
-    ``workspace``: a `Workspace`, or a folder, with the ``dialect``, ``approve``, ``tools`` and ``host`` of a
-    `Workspace`. ``chat``: a model; None for that of ``base_url`` and ``model``, by default the first one on a default
-    local port. The agent closes its own resources: use it in a ``with`` block, or `close` it.
+    ``workspace``: a `Workspace`; or a folder, for which a `Workspace` with ``dialect``, ``approve``, ``tools`` and
+    ``host`` is created. ``chat``: a model. None selects the model ``model`` on the server at ``base_url``; by default,
+    the first model on a default local port. The agent closes the resources that it opened: use it in a ``with`` block,
+    or call `close`.
 
-    ``format``: the format of the prompt and the history, None to detect it; answers are parsed in any format.
-    ``system``: the system prompt, None to generate it from dialect, format and ``style``. ``prompt``: ``own`` to have
-    the model's chat template describe the tools, ``words`` for a text prompt, or ``auto`` (see
-    `adapter.protocols.template_prompt`): ``own`` if a `ChatClient` supports it and neither ``style`` nor ``system`` is
-    set. ``observe`` is called with every event; an exception in it ends the run, and `run` raises it.
-    ``constraint``: constrained decoding of calls (see `adapter.grammars.constraint_mode`); requires a `ChatClient`.
-    ``guide``: assistance for very small models, ``auto`` (if the server reports one), ``on`` or ``off`` (see
-    `adapter.prompting.intent.assist`); such a model makes one call for each message, and always one with
-    ``constraint="required"`` and ``guide="on"``.
-    ``guardrails``: the faults that trigger a retry, ``on``, ``off``, ``all`` or names (docs/reliability.md), at most
-    ``retries`` in a row; ``steps``: the steps of the task, as `Steps` or a mapping. ``max_tools``: maximum number of
-    tools in the prompt, those nearest to the first message, and one that searches the others.
-    Raises UsageError for an unknown name, conflicting settings, a constraint on another chat, and async functions,
-    which require `AsyncAgent`; TransportError if no model is found.
+    ``format``: format of the prompt and the history; None detects it. Answers are parsed in any format. ``system``: the
+    system prompt; None generates it from dialect, format and ``style``. ``prompt``: ``own`` to describe the tools with
+    the model's chat template, ``words`` for a text prompt, or ``auto`` (see `adapter.protocols.template_prompt`).
+    ``auto`` selects ``own`` if a `ChatClient` supports it and neither ``style`` nor ``system`` is set. ``observe``:
+    called with every event. If it raises an exception, the run ends, and `run` raises the exception. ``constraint``:
+    constrained decoding of calls (see `adapter.grammars.constraint_mode`), which requires a `ChatClient`. ``guide``:
+    assistance for very small models (see `adapter.prompting.intent.assist`): ``auto`` (if the server reports a small
+    model), ``on`` or ``off``. An assisted model makes at most one call for each message. With ``constraint="required"``
+    and ``guide="on"`` it always makes one.
+
+    ``guardrails``: the faults that trigger a retry: ``on``, ``off``, ``all`` or names (docs/reliability.md).
+    ``retries``: maximum number of consecutive retries. ``steps``: the steps of the task, as `Steps` or a mapping.
+    ``max_tools``: maximum number of tools in the prompt. They are the tools nearest to the first message, and a tool
+    that searches the rest. Raises UsageError for unknown names, conflicting settings, a constraint with a chat that is
+    not a `ChatClient`, and async functions, which require `AsyncAgent`. Raises TransportError if no model is found.
     """
 
     _connects_at_once = True
@@ -393,17 +399,17 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
     def run(self, task: str) -> Finished:
         """Work on ``task`` in a new conversation, until the model answers without a call, or a limit is reached.
 
-        Raises TransportError when the server fails, after informing the observer.
-        KeyboardInterrupt stops the model and ends the conversation as ``interrupted``.
+        Raises TransportError when the server fails, after informing the observer. KeyboardInterrupt stops the model and
+        ends the conversation as ``interrupted``.
         """
         return self._work(self._start(task))
 
     def send(self, message: str) -> Finished:
-        """Continue the conversation like `run`, regardless of its last result; the first message starts one."""
+        """Continue the conversation like `run`, regardless of how it ended. The first message starts a conversation."""
         return self._work(self._continue(message))
 
     def close(self) -> None:
-        """Close the agent's own resources: a folder's workspace, the connection to a server."""
+        """Close the resources that the agent opened: the workspace of a folder, the connection to a server."""
         self._resources.close()
 
     def __enter__(self) -> Self:
@@ -432,7 +438,7 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
         except TransportError as error:
             self._observe(Finished("failed", str(error)))
             raise
-        except Exception:  # from a function of the program: `send` can continue from here
+        except Exception:  # raised by a function of the program: `send` can continue from here
             self._session.on_interrupt(results)
             raise
         self._observe(step)
@@ -442,7 +448,7 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
         return None if self._answer is None else self._answer.partial_turn()
 
     def _ask(self, query: AskModel) -> ResponseReader:
-        """Query the model once."""
+        """Query the model once, and return its parsed answer."""
         self._answer = answer = self._new_answer(query)
         with closing(self._stream(query)) as chunks:  # type: ignore[type-var]
             for chunk in chunks:

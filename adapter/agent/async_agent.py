@@ -1,4 +1,4 @@
-"""`adapter.agent.agent` for asyncio, with the same session and settings."""
+"""`adapter.agent.agent` for asyncio. The session and the settings are the same."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         async with AsyncAgent("my-project", base_url="http://127.0.0.1:8080", approve="auto-edit") as agent:
             done = await agent.send("Rename greeting() to hello()")
 
-    ``chat`` is a `ChatClient` or an `AsyncChatModel`. The agent connects to the server when the ``async with`` block is
+    ``chat``: a `ChatClient` or an `AsyncChatModel`. The agent connects to the server when the ``async with`` block is
     entered, or with the first message. ``approve``, ``observe``, and the methods and ``events`` of ``host`` may be
-    async: they are awaited in the agent's event loop. Tools, plain approvers and hosts run in a thread, one call after
-    the other, and async tools in the workspace's own loop; an observer is called in the agent's loop. Cancelling stops
-    the model and refuses an open approval; a running tool is awaited, so that it cannot change files afterwards, and
-    `send` can continue from there. Send one message at a time.
+    async: they are awaited in the agent's event loop. Tools, plain approvers and hosts run in a thread, one call at a
+    time. Async tools run in the workspace's own event loop, and observers in the agent's event loop. Cancelling stops
+    the model and refuses an open approval. It waits for a running tool, so that the tool cannot change files
+    afterwards, and `send` can then continue the conversation. Send one message at a time.
     """
 
     _connects_at_once = False
@@ -53,7 +53,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
 
     @cached_property
     def _unreported(self) -> deque[AgentEvent]:
-        """Events that an async observer has not received yet."""
+        """Events that the async observer has not received yet."""
         return deque()
 
     @cached_property
@@ -81,12 +81,12 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return await self._work(self._start(task))
 
     async def send(self, message: str) -> Finished:
-        """Continue the conversation like `run`, regardless of its last result; the first message starts one."""
+        """Continue the conversation like `run`, regardless of how it ended. The first message starts a conversation."""
         await self._ensure_connected()
         return await self._work(self._continue(message))
 
     async def close(self) -> None:
-        """Close the agent's own resources: a folder's workspace, the connection to a server."""
+        """Close the resources that the agent opened: the workspace of a folder, the connection to a server."""
         await asyncio.to_thread(self._resources.close)
 
     async def __aenter__(self) -> Self:
@@ -126,7 +126,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         except TransportError as error:
             await self._report(Finished("failed", str(error)))
             raise
-        except Exception:  # from a function of the program: `send` can continue from here
+        except Exception:  # raised by a function of the program: `send` can continue from here
             self._session.on_interrupt(results)
             self._unreported.clear()
             raise
@@ -136,7 +136,8 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return step
 
     async def _report(self, *events: AgentEvent) -> None:
-        """Report events to the observer, and unreported ones to an async observer."""
+        """Report ``events`` to the observer. An async observer also receives the events that were not reported
+        before."""
         for event in events:
             self._observe(event)
         while self._unreported and self._async_observer is not None:
@@ -146,7 +147,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         results.append(self._run_call(call))
 
     async def _ask(self, query: AskModel) -> ResponseReader:
-        """Query the model once."""
+        """Query the model once, and return its parsed answer."""
         answer = self._new_answer(query)
         async with aclosing(self._stream(query)) as chunks:  # type: ignore[type-var]
             async for chunk in chunks:
@@ -162,7 +163,8 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         return chunks
 
     async def _run_to_completion(self, work: Callable[[], object]) -> None:
-        """Run ``work`` in a thread. Cancelling refuses an open approval; the thread can only be awaited."""
+        """Run ``work`` in a thread. Cancelling refuses an open approval, and waits for the thread, which cannot be
+        stopped."""
         running = asyncio.ensure_future(asyncio.to_thread(work))
         cancelled: asyncio.CancelledError | None = None
         while not running.done():
@@ -172,6 +174,6 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
                 cancelled = error
                 self._callbacks.cancel()
         if cancelled is not None:
-            running.exception()  # retrieved, but the cancellation counts
+            running.exception()  # the exception is retrieved, but CancelledError is raised
             raise cancelled
         running.result()

@@ -1,7 +1,7 @@
 """Await the program's async functions in its event loop, for a tool call that runs in a thread.
 
-The thread waits for the answer. Cancelling the agent cancels an open approval, and later answers no longer count,
-neither of coroutines nor of plain functions.
+The thread waits for the result. Cancelling the agent cancels an open approval. Results that arrive later are ignored,
+whether the function is async or plain.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class AsyncCallbacks:
-    """The async functions of one agent, as plain functions for its workspace."""
+    """Wrap the async functions of an agent as plain functions for its workspace."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -32,22 +32,22 @@ class AsyncCallbacks:
         self._is_cancelled = False
 
     def begin(self) -> None:
-        """Await in the loop that is running now, until `end`."""
+        """Await functions in the event loop that is running now, until `end`."""
         self._loop, self._is_cancelled = asyncio.get_running_loop(), False
 
     def end(self) -> None:
-        """Stop awaiting. Plain approvers still work."""
+        """Stop awaiting functions. Plain approvers still work."""
         self._loop, self._is_cancelled = None, False
 
     def cancel(self) -> None:
-        """Cancel pending calls, and ignore further answers until `end`."""
+        """Cancel pending calls, and ignore their results until `end`."""
         with self._lock:
             self._is_cancelled = True
             for future in self._open:
                 future.cancel()
 
     def approver(self, approve: Approver | AsyncApprover) -> Approver:
-        """Return an approver for a thread. Its answers count only until the agent is cancelled."""
+        """Return an approver that can be called in a thread. Its answers are ignored after the agent is cancelled."""
         if not is_async(approve):
             require_sync(approve, "the approver")
         ask = self._plain(approve, "the approver")
@@ -61,7 +61,7 @@ class AsyncCallbacks:
         return set_wrapped(approve, ask_unless_cancelled)
 
     def host(self, host: Host) -> Host:
-        """Return ``host`` with plain functions in place of the async ones."""
+        """Return ``host`` with its async functions replaced by plain ones."""
         changes: dict[str, Any] = {
             name: _PlainMethods(self._plain, getattr(host, name), f"Host.{name}")
             for name, methods in METHODS.items()
@@ -72,7 +72,8 @@ class AsyncCallbacks:
         return replace(host, **changes) if changes else host
 
     def _plain(self, callback: Callable[..., Any], role: str, *, is_cancelled: bool = True) -> Callable[..., Any]:
-        """Return a plain function for ``callback``. ``is_cancelled``: cancel it with the agent; not for observers."""
+        """Return a plain function that calls ``callback``. ``is_cancelled``: whether it is cancelled with the agent, as
+        all functions except observers are."""
         if not is_async(callback):
             return callback
 
@@ -102,7 +103,7 @@ class AsyncCallbacks:
 
 
 class _PlainMethods:
-    """A capability of the host with plain methods."""
+    """A capability of the host whose methods are wrapped as plain functions."""
 
     def __init__(self, plain: Callable[[Any, str], Any], capability: object, role: str) -> None:
         self._plain, self._capability, self._role = plain, capability, role
@@ -113,7 +114,7 @@ class _PlainMethods:
 
 
 async def awaited(call: Callable[[], Awaitable[T] | None], role: str) -> T:
-    """Await the answer. Raises UsageError for an async generator, which has none."""
+    """Call ``call``, and return its awaited result. Raises UsageError for an async generator, which has no result."""
     answer = call()
     if not isinstance(answer, Awaitable):
         raise result_error(call, role, answer, "a coroutine")

@@ -1,4 +1,5 @@
-"""Choose how an agent's model gets its tools: chat template or text prompt, style, assistance and constraint."""
+"""Choose how the tools are described to an agent's model: by chat template or text prompt, style, assistance and
+constraint."""
 
 from __future__ import annotations
 
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
     from adapter.backends.chat_client import ChatClient
 
 MAX_KNOWN_FILES = 2_000
-"""Maximum number of the workspace's paths looked up for a very small model."""
+"""Maximum number of paths in the workspace that are listed for a very small model."""
 
 
 def prompt_style_for(constraint: Constraint | None) -> Style:
-    """Return the style of the prompt: no example for enforced calls, as small models copy its values."""
+    """Return the style of the prompt. For enforced calls it contains no example, because small models copy its
+    values."""
     return "bare" if constraint in ("prefer", "required") else "compact"
 
 
@@ -38,14 +40,15 @@ def validate_prompt_mode(prompt: str) -> None:
 
 
 def format_from_template(chat: object, prompt: str) -> str | None:
-    """Return the format derived from the chat template of the model behind ``chat``, if no known format fits."""
+    """Return the format derived from the model's chat template if no known format fits. Otherwise return None."""
     client = as_chat_client(chat)
     detected = client.own_prompt().recognised if client is not None and prompt != "words" else None
     return detected.format if detected is not None and detected.by == "template" else None
 
 
 def make_template_chat(chat: object, tools: ToolSet, format: str | Format, prompt: str) -> TemplateChat | None:
-    """Return the use of the model's own chat template, or None for a text prompt. ``prompt``: one of `PROMPT_MODES`.
+    """Return the chat that uses the model's own chat template, or None for a text prompt. ``prompt``: one of
+    `PROMPT_MODES`.
 
     Raises UsageError for ``own`` if the template cannot be used.
     """
@@ -59,7 +62,7 @@ def make_template_chat(chat: object, tools: ToolSet, format: str | Format, promp
 
 
 def known_files(workspace: Workspace) -> Sequence[str]:
-    """Return the files of a workspace, for requests that name them."""
+    """Return the paths of a workspace's files. The assistance searches requests for them."""
     with suppress(ToolError):
         found = workspace.read(Glob("**/*", limit=MAX_KNOWN_FILES))
         return found.paths if isinstance(found, PathList) else ()
@@ -67,8 +70,10 @@ def known_files(workspace: Workspace) -> Sequence[str]:
 
 
 def assist_for(client: ChatClient, guide: str, constraint: Constraint | None) -> AssistSettings | None:
-    """Return the assistance for the model of ``client``, if it needs any. With a constraint, it requires "required" and
-    a ``guide`` of "on"."""
+    """Return the assistance for the model of ``client``, or None if it needs none.
+
+    With a constraint, assistance requires the constraint "required" and a ``guide`` of "on".
+    """
     from adapter.backends.small_model_check import SmallModelCheck
 
     if constraint is not None:
@@ -79,7 +84,7 @@ def assist_for(client: ChatClient, guide: str, constraint: Constraint | None) ->
 def constraint_fields_for(
     chat: object, constraint: Constraint | None, tools: ToolSet, format: str, reply: Tool | None
 ) -> tuple[JsonObject, JsonObject]:
-    """Return the request fields of a free answer, and of one constrained to a call."""
+    """Return the request fields of two kinds of answers: unconstrained, and constrained to a call."""
     if constraint in (None, "off"):
         return {}, {}
     if (client := as_chat_client(chat)) is None:
@@ -90,6 +95,6 @@ def constraint_fields_for(
     constrained = constraint_fields(kind, tools, format=format, reply=reply)
     free: JsonObject = {}
     if constraint == "arguments":
-        with suppress(UsageError):  # the grammar is too large or empty: no constraint
+        with suppress(UsageError):  # the grammar is too large or empty, so do not constrain
             free = constraint_fields(kind, tools, format=format, waits=True)
     return free, constrained

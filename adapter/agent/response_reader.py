@@ -1,4 +1,4 @@
-"""Parse one streamed answer of a model, and report its chunks and events to an observer."""
+"""Parse a model's streamed answer, and report its chunks and events to an observer."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from adapter.backends.chat_client import Usage
 
 AgentEvent: TypeAlias = "AskModel | Chunk | Event | Turn | RunTools | ToolResult | Finished"
-"""An event for an observer, in order of occurrence."""
+"""An event that is reported to an observer, in order of occurrence."""
 
 
 class ChatModel(Protocol):
-    """A model that streams its answers: `adapter.backends.chat_client.ChatClient`, or a recording."""
+    """A model that streams its answers: an `adapter.backends.chat_client.ChatClient`, or a recording."""
 
     def stream(self, messages: Sequence[Message], *, stop: Sequence[str] = ()) -> Iterator[Chunk]: ...
 
 
 class ResponseReader:
-    """Parse one answer of the model. ``observe`` is called with each chunk and event."""
+    """Parse an answer of the model. ``observe`` is called with each chunk and event."""
 
     def __init__(self, parser: Parser | ReplyParser, observe: Callable[[AgentEvent], None]) -> None:
         self._parser, self._observe = parser, observe
@@ -49,16 +49,16 @@ class ResponseReader:
 
     @property
     def finish_reason(self) -> str | None:
-        """The server's finish reason; None if it reports none."""
+        """The server's finish reason, or None if it does not report one."""
         return self._finish_reason
 
     def finish(self) -> tuple[Turn, Usage | None]:
-        """Return the whole answer, and the server's token counts."""
+        """Return the complete answer, and the server's token counts or None."""
         self._add(self._parser.close(self._finish_reason or "incomplete"))
         return Turn.from_events(self._events), self._usage
 
     def partial_turn(self) -> Turn:
-        """Return the part of an answer that was stopped, without informing the observer."""
+        """Return the received part of an answer that was stopped, without reporting it to the observer."""
         return Turn.from_events([*self._events, *self._parser.close("incomplete")])
 
     def _add(self, events: list[Event]) -> None:
@@ -68,7 +68,8 @@ class ResponseReader:
 
 
 def chunks_of(stream: Callable[..., Any], messages: Sequence[Message], stop: Sequence[str], method: str) -> Any:
-    """Return the model's chunks. ``method``: ``__iter__`` or ``__aiter__``. Raises UsageError for any other answer."""
+    """Return an iterator of the model's chunks. ``method``: ``__iter__`` or ``__aiter__``. Raises UsageError if the
+    model's answer does not have this method."""
     chunks = stream(messages, stop=stop)
     if not hasattr(type(chunks), method) or isinstance(chunks, str):
         expected = "an iterator of Chunk" if method == "__iter__" else "an async iterator of Chunk"

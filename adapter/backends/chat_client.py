@@ -1,11 +1,11 @@
-"""A client for model servers: text in, text out, streamed in chunks.
+"""A client for model servers: it sends text, and receives text in streamed chunks.
 
-Tools are not handled here: ``tools`` are sent only for the model's own chat template, and the answer is text
-(`adapter.protocols.template_prompt`). Half of all servers drop tools silently, others parse calls by their own rules.
-A grammar can be enforced with `adapter.backends.constraint_fields`.
+This module does not handle tool calls. It sends ``tools`` only for the model's own chat template, and the answer is
+text (`adapter.protocols.template_prompt`). Half of all servers drop tools silently, and some parse calls by their own
+rules. `adapter.backends.constraint_fields` can enforce a grammar.
 
-Retries depend on the failure (`adapter.protocols.upstream_failures`), and end with the first chunk. Every failure
-becomes a TransportError that states the request, the answer and the next step.
+Failures before the first chunk are retried, depending on their cause (`adapter.protocols.upstream_failures`). Every
+failure becomes a TransportError that states the request, the answer and the next step.
 """
 
 from __future__ import annotations
@@ -49,17 +49,16 @@ _T = TypeVar("_T")
 
 
 REFUSED_PATIENCE_S = 3.0
-"""Time to retry a refused connection, in seconds: a server may be starting, but mostly there is none."""
+"""Time to retry a refused connection, in seconds. A server may be starting, but usually no server is there."""
 
 
 class ChatClient:
     """A connection to one model on one server.
 
-    ``model``: None selects the server's first model that is not an embedding model.
-    ``api_key``: None selects ``OPENAI_API_KEY``, which is never sent to a local server.
-    ``timeout_s``: maximum time without output; processing a long prompt takes a slow machine minutes.
-    ``patience_s``: time to keep retrying a loading or busy server.
-    ``template``: renders the user's chat template, if the server renders none.
+    ``model``: name of the model; None selects the server's first model that is not an embedding model. ``api_key``:
+    None selects ``OPENAI_API_KEY``, which is never sent to a local server. ``timeout_s``: maximum time without output.
+    A slow machine needs minutes to process a long prompt. ``patience_s``: time to keep retrying a loading or busy
+    server. ``template``: renders the user's chat template, if the server cannot render one.
     """
 
     def __init__(
@@ -108,15 +107,15 @@ class ChatClient:
         return self._with_retries(lambda: [model.id for model in self._client().models.list()])
 
     def context(self) -> ContextSize:
-        """Return the size of the server's context. Makes Ollama load the model, which otherwise reports nothing."""
+        """Return the size of the server's context. Makes Ollama load the model, because it reports no size before."""
         return query_context_size(self.endpoint, self.model, load=True)
 
     def own_prompt(self) -> PromptDiscovery:
-        """Return how to use the model's own chat template. Queries the server the first time."""
+        """Return how to use the model's own chat template. Queries the server on the first call."""
         return self._own.discover(self.model)
 
     def control_tokens(self) -> tuple[str, ...]:
-        """Return the model's control tokens. Queries the server the first time."""
+        """Return the model's control tokens. Queries the server on the first call."""
         if self._control_tokens is None:
             self._control_tokens = discover_control_tokens(self.endpoint, self.template)
         return self._control_tokens
@@ -137,8 +136,8 @@ class ChatClient:
     ) -> Generator[Chunk, None, None]:
         """Stream the answer. Closing the generator closes the connection, which stops the server.
 
-        ``extra``: further fields of the request, such as `constraint_fields`.
-        Raises TransportError, at the first ``next`` or later.
+        ``extra``: additional fields of the request, such as `constraint_fields`. Raises TransportError, at the first
+        ``next`` or later.
         """
         check_types(
             "ChatClient.stream",
@@ -163,7 +162,8 @@ class ChatClient:
             response.close()
 
     def body(self, messages: Sequence[Message], fields: JsonObject) -> JsonObject:
-        """Return the body of a request. Queries the server for its model once if none was given."""
+        """Return the body of a request. Queries the server for its first model once if the client was created without a
+        name."""
         return {
             "model": self.model,
             "messages": [dict(message) for message in messages],
@@ -173,7 +173,7 @@ class ChatClient:
         }
 
     def request(self, body: JsonObject) -> tuple[str, JsonObject]:
-        """Return the URL and body of a streaming request. May have the server render the chat template first."""
+        """Return the URL and body of a streaming request. May query the server to render the chat template first."""
         steps = prompt_steps(_CHAT, body)
         try:
             step = next(steps)
@@ -208,13 +208,13 @@ class ChatClient:
         from openai import DefaultHttpxClient, OpenAI
 
         if self._open_client is None:
-            # HTTP_PROXY is not meant for this machine.
+            # HTTP_PROXY does not apply to servers on this machine.
             http = DefaultHttpxClient(trust_env=not self.endpoint.is_local)
             self._open_client = OpenAI(**self.sdk_settings(), http_client=http)
         return self._open_client
 
     def sdk_settings(self) -> dict[str, Any]:
-        """Return the arguments for a client of the SDK, without its HTTP client."""
+        """Return the arguments for a client of the openai SDK, except its HTTP client."""
         from openai import Timeout
 
         # The SDK requires a key; a local server needs none and must not learn the user's.
@@ -223,12 +223,13 @@ class ChatClient:
         return {"base_url": self.endpoint.base_url, "api_key": key, "max_retries": 0, "timeout": timeout}
 
     def _open(self, body: JsonObject) -> tuple[_Events, Json]:
-        """Return a stream and its first event, or None: failures before that are retried."""
+        """Return a stream and its first event, or None if it has no event. Failures before the first event are
+        retried."""
         from openai import Stream
         from openai.types.chat import ChatCompletionChunk
 
         url, sent = self.request(body)
-        kind = Stream[ChatCompletionChunk]  # `parse_chunk` also takes other events
+        kind = Stream[ChatCompletionChunk]  # `parse_chunk` also takes events of other types
         stream = self._client().post(url, body=sent, cast_to=ChatCompletionChunk, stream=True, stream_cls=kind)
         response: _Events = _ResponseLines(stream) if streams_lines(body) else stream
         try:
@@ -238,7 +239,8 @@ class ChatClient:
             raise
 
     def _perform(self, step: HttpPost | RenderTemplate) -> Json:
-        """Return the result of a step before the request, or the server's refusal as an ``error``."""
+        """Run a step that precedes the request, and return its result. A refusal by the server is returned as an
+        ``error``."""
         if isinstance(step, RenderTemplate):
             if self.template is None:
                 raise TemplatePromptError("no template was named")
@@ -265,13 +267,14 @@ class ChatClient:
             yield Chunk("", finish_reason=INCOMPLETE)
 
     def check_first_event(self, first: Json, headers: Mapping[str, str]) -> None:
-        """Raise TransportError if the answer is not a stream. ``first``: the first event, if any."""
+        """Raise TransportError if the answer is not a stream. ``first``: the first event, or None."""
         sent_as = headers.get("content-type", "")
         if first is None and "event-stream" not in sent_as and "ndjson" not in sent_as:
             raise TransportError(f"{self.endpoint.display_url} answered {sent_as or 'nothing'}. {UNKNOWN.advice}")
 
     def _next_event(self, response: _Events) -> Json:
-        """Return the next event, or None at the end and on a dropped connection: the answer so far is still useful."""
+        """Return the next event. Return None at the end and on a dropped connection: the partial answer is still
+        useful."""
         try:
             return next(response, None)
         except sdk_errors() as error:
@@ -290,7 +293,7 @@ class ChatClient:
             raise self.to_transport_error(error) from error
 
     def retry_settings(self) -> dict[str, Any]:
-        """Return settings for tenacity: retry temporary failures."""
+        """Return settings for tenacity, which retry temporary failures."""
         from tenacity import retry_if_exception
 
         is_temporary = retry_if_exception(lambda error: self._failure(error).retry != "never")
@@ -312,7 +315,7 @@ class ChatClient:
         return UNKNOWN
 
     def to_transport_error(self, error: BaseException) -> TransportError:
-        """Explain an error of the SDK, with keys redacted. May query the server for its models."""
+        """Convert an error of the SDK, and redact keys in its message. May query the server for its models."""
         return TransportError(Redactor(os.environ, [self._api_key]).redact(self._explain(error)))
 
     def _explain(self, error: BaseException) -> str:
@@ -337,7 +340,7 @@ class ChatClient:
 
 
 class _ResponseLines:
-    """The events of a stream of JSON lines, as in Ollama's own API."""
+    """An iterator of the events in a stream of JSON lines, as in Ollama's own API."""
 
     def __init__(self, stream: Stream[ChatCompletionChunk]) -> None:
         self.response = stream.response

@@ -1,4 +1,4 @@
-"""Request fields that make a server constrain its output to tool calls, by kind of server."""
+"""Build the request fields that make a server constrain its output to tool calls. They depend on the kind of server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TAKES_GBNF: dict[Kind, str] = {"llama.cpp": "grammar", "koboldcpp": "grammar", 
 _TAKES_JSON_SCHEMA: frozenset[Kind] = frozenset({"ollama", "lmstudio", "vllm", "sglang"})
 
 MAX_VALUE = 200
-"""Maximum length of a short string, in characters. A small model that writes more is lost."""
+"""Maximum length of a short string, in characters. A small model that exceeds it will rarely end the string."""
 
 
 def constraint_fields(
@@ -32,10 +32,10 @@ def constraint_fields(
 ) -> JsonObject:
     """Return the request fields that constrain a server to write only calls of ``tools``.
 
-    The result is empty for servers that cannot. The options are those of `build_gbnf` and `build_json_schema`. With
-    GBNF the call is written in ``format``; with a JSON Schema it is a single bare call, with its arguments under
-    ``parameters``. ``waits``: a lazy grammar, which leaves the model free until it begins a call; only for llama.cpp,
-    and formats whose calls have an opening marker.
+    The result is empty for servers that cannot constrain output. The options are those of `build_gbnf` and
+    `build_json_schema`. With GBNF the call is written in ``format``. With a JSON Schema it is a single bare call, with
+    its arguments under ``parameters``. ``waits``: build a lazy grammar, which applies only once the model begins a
+    call. It requires llama.cpp, and a format whose calls have an opening marker.
     """
     if waits:
         return _waiting_fields(kind, tools, choices, format, max_string, max_text)

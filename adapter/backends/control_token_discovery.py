@@ -1,8 +1,8 @@
 """Discover a model's control tokens, for `adapter.prompting.escaping.with_control_tokens`.
 
-llama.cpp names some in ``/props``. Others occur in the chat template: each text in brackets is sent to ``/tokenize``
-twice, and is a control token if it is one token only with ``parse_special``. Other servers report none; a template
-named by the user has its own.
+llama.cpp lists some control tokens in ``/props``. More occur in the chat template: each string in brackets is sent to
+``/tokenize`` twice, with and without ``parse_special``. It is a control token if only ``parse_special`` makes it a
+single token. Other servers report no control tokens, but a template file from the user may list them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 TIMEOUT_S = 2.0
 """Timeout of each of the three requests, in seconds."""
 MAX_LOOKUPS = 200
-"""Maximum number of texts in brackets that are looked up."""
+"""Maximum number of bracketed strings that are looked up."""
 _PROPS = ("bos_token", "eos_token", "media_marker")
-"""Control tokens in ``/props``, as of b11549; the last one stands for an image."""
+"""Keys of control tokens in ``/props``, as of llama.cpp b11549. ``media_marker`` is the placeholder for an image."""
 
 _BRACKETED = re.compile(r"<[^<>\s'\"{}%]{2,98}>|\[[^\[\]\s'\"{}%]{2,98}\]")
 
@@ -44,7 +44,7 @@ def format_with_control_tokens(chat: object, format: str) -> Format:
 def discover_control_tokens(endpoint: Endpoint, process: TemplateWorker | None, props: Json = None) -> tuple[str, ...]:
     """Query the server for the control tokens of its model.
 
-    ``process``: fills the template that the user named. ``props``: the answer of ``/props``, if known.
+    ``process``: renders the user's template. ``props``: the answer of ``/props``, if it was already requested.
     """
     template = process.template if process is not None else None
     tokens = [*template.tokens.values(), *template.control_tokens] if template is not None else []
@@ -68,7 +68,7 @@ def _select_control_tokens(texts: list[str], endpoint: Endpoint) -> list[str]:
 
 
 def _tokenize(text: str, endpoint: Endpoint, *, parse_special: bool) -> frozenset[str]:
-    """Return the texts of the tokens of ``text``; an empty set if the server does not report them."""
+    """Return the tokens of ``text`` as strings, or an empty set if the server does not report them."""
     from adapter.backends.endpoint_discovery import get_object
 
     query = {"content": text, "with_pieces": True, "parse_special": parse_special}

@@ -1,7 +1,7 @@
-"""Run llama.cpp inside this process, so that no server has to be installed or started first.
+"""Run llama.cpp inside this process, so that the user need not install or start a server.
 
-The extra ``xllamacpp`` (100 MB) is llama.cpp's HTTP server as a Python wheel. It listens on a free port of 127.0.0.1
-and is used like any other server. `adapter.backends.builtin_model` provides the default weights.
+The extra ``xllamacpp`` (100 MB) is llama.cpp's HTTP server as a Python wheel. It listens on a free port of 127.0.0.1,
+and clients use it like any server. `adapter.backends.builtin_model` provides the default weights.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ def is_available() -> bool:
 
 
 def is_gguf(name: str) -> bool:
-    """Return whether a model's name is a GGUF file for the embedded engine, not a model of a server."""
+    """Return whether ``name`` is the name of a GGUF file for the embedded engine, rather than a model of a server."""
     return name.lower().endswith(".gguf")
 
 
 class EmbeddedServer:
     """A llama.cpp server for one GGUF file, running inside the ``with`` block.
 
-    ``context_size``: in tokens. ``max_tokens``: maximum length of an answer; None for no limit.
-    ``threads``: one is fastest on a busy machine, where more wait for each other.
-    ``chat_template``: in Jinja, instead of the model's own.
-    Entering raises UsageError for files that are not GGUF, TransportError if llama.cpp is missing or cannot load it.
+    ``context_size``: in tokens. ``max_tokens``: maximum length of an answer; None for no limit. ``threads``: one is
+    fastest on a busy machine, where several threads wait for each other. ``chat_template``: a Jinja template that
+    replaces the model's own. Entering raises UsageError if the file is not GGUF, and TransportError if llama.cpp is
+    missing or cannot load it.
     """
 
     def __init__(

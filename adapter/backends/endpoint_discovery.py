@@ -1,7 +1,7 @@
 """Find a model server and detect its kind.
 
-Its URL comes from the argument, ``OPENAI_BASE_URL`` or ``OLLAMA_HOST``, with or without scheme and ``/v1``; otherwise
-the usual local ports are probed. Each kind of server is detected by a path that only it serves.
+The URL comes from the argument, ``OPENAI_BASE_URL`` or ``OLLAMA_HOST``, with or without scheme and ``/v1``. Without a
+URL, the default local ports are probed. Each kind of server is detected by a path that no other kind serves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.protocols.sse import read_json
 
 Kind: TypeAlias = Literal["llama.cpp", "ollama", "lmstudio", "vllm", "sglang", "koboldcpp", "textgen", "openai"]
-"""``openai`` is any server with only an OpenAI-compatible API."""
+"""Kind of a server. ``openai``: a server that has only an OpenAI-compatible API."""
 
 LOCAL_PORTS: dict[int, str] = {
     8080: "llama.cpp",
@@ -33,19 +33,20 @@ LOCAL_PORTS: dict[int, str] = {
     5001: "KoboldCpp",
     5000: "text-generation-webui",
 }
-"""The default ports of these servers."""
+"""Default ports, and the names of the servers that use them."""
 
 START_ONE = "Start one (`llama-server -m MODEL.gguf --port 8080`, or `ollama serve`)"
 
 MAX_MODELS = 256
-"""Maximum number of model names in a cache, since clients choose the names. The cache is cleared when it is full."""
+"""Maximum number of model names in a cache, which is cleared when it is full. Clients choose the names, so it needs a
+limit."""
 MAX_RESPONSE_BYTES = 8_000_000
-"""Maximum size of a server's description of itself and its models."""
+"""Maximum size of a response that describes the server or its models."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """``base_url``: of the OpenAI-compatible API, without a trailing slash."""
+    """A model server. ``base_url``: URL of its OpenAI-compatible API, without a trailing slash."""
 
     base_url: str
     kind: Kind = "openai"
@@ -57,7 +58,7 @@ class Endpoint:
 
     @property
     def display_url(self) -> str:
-        """The base URL for messages, without its password."""
+        """The base URL without its password, for messages."""
         return without_password(self.base_url)
 
     @property
@@ -77,7 +78,7 @@ def api_key_for(endpoint: Endpoint) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """A server's answer. ``body`` is None unless it is JSON."""
+    """A server's answer. ``body``: the decoded JSON; None if the answer is not JSON."""
 
     status: int
     server: str
@@ -91,7 +92,8 @@ def find_endpoint(
     ports: Mapping[int, str] = LOCAL_PORTS,
     timeout_s: float = 1.0,
 ) -> Endpoint:
-    """Return the server at ``base_url``, else at the environment's URL, else the first on a default local port.
+    """Return the server at ``base_url``, else the one at the URL in the environment, else the first on a default local
+    port.
 
     Raises UsageError for an invalid URL, TransportError if nothing answers.
     """
@@ -102,13 +104,13 @@ def find_endpoint(
             return Endpoint(url, kind)
         source = "" if base_url else " (from OPENAI_BASE_URL)"
         name = requested.strip()
-        if re.fullmatch(r"[\w-]+", name) and name != "localhost":  # perhaps a host name
+        if re.fullmatch(r"[\w-]+", name) and name != "localhost":  # may be a host name
             raise UsageError(
                 f"{name!r}{source} is not a URL, and no server answers at {url}; expected a URL like "
                 "http://127.0.0.1:8080/v1"
             )
         raise TransportError(f"Nothing answers at {without_password(url)}{source}. {START_ONE}, or give another URL.")
-    # OLLAMA_HOST is often set only for the server: a hint, not an order.
+    # OLLAMA_HOST is often set only for the server, so it is tried but not required.
     hosts = [f"http://127.0.0.1:{port}" for port in ports]
     if "OLLAMA_HOST" in environ:
         hosts.insert(0, ollama_url(environ["OLLAMA_HOST"]))
@@ -125,7 +127,7 @@ _HOST = re.compile(r"[\w.:%-]+")
 
 
 def api_url(url: str) -> str:
-    """Return the base URL of the OpenAI-compatible API, from a URL as people write it."""
+    """Normalize a URL entered by a user to the base URL of the OpenAI-compatible API."""
     url = url.strip().strip("\"'")
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
@@ -135,7 +137,7 @@ def api_url(url: str) -> str:
         is_address = False
     if not is_address:
         raise UsageError(f"invalid server URL {without_password(url)!r}; expected a URL like http://127.0.0.1:8080/v1")
-    # Accept a pasted request URL, and that of Ollama's own API.
+    # Accept the URL of a request, and the URL of Ollama's own API.
     path = re.sub(r"/(chat/completions|completions|models|api(/chat)?)$", "", parts.path.rstrip("/"))
     return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
 
@@ -145,10 +147,10 @@ def without_password(url: str) -> str:
 
 
 def ollama_url(host: str) -> str:
-    """Return the server's address from ``OLLAMA_HOST``, parsed like Ollama's envconfig.
+    """Parse ``OLLAMA_HOST`` like Ollama's envconfig, and return the server's address.
 
-    It may be a host, a port (``:11434``), both, a bare IPv6 address, or a URL with its scheme's default port. A server
-    that listens on ``0.0.0.0`` is reached at 127.0.0.1.
+    ``host``: a host, a port (``:11434``), both, a bare IPv6 address, or a URL. A URL without a port has its scheme's
+    default port. A server that listens on ``0.0.0.0`` is reached at 127.0.0.1.
     """
     scheme, separator, rest = host.strip(" \"'").rpartition("://")
     scheme = scheme if separator else "http"
@@ -183,7 +185,8 @@ _SIGNS: tuple[tuple[Kind, str, _Test], ...] = (
 
 
 def detect_server_kind(base_url: str, timeout_s: float = 1.0) -> Kind | None:
-    """Return the kind of the server, or None if no HTTP server answers. Sends a few GETs, each within ``timeout_s``."""
+    """Return the kind of the server, or None if no HTTP server answers. Sends several GET requests, each with
+    ``timeout_s``."""
     root = Endpoint(base_url).root
     for kind, path, is_sign in _SIGNS:
         answer = get_json(root + path, timeout_s)
@@ -196,9 +199,9 @@ def detect_server_kind(base_url: str, timeout_s: float = 1.0) -> Kind | None:
 
 
 def get_json(url: str, timeout_s: float, body: Json = None) -> HttpAnswer | None:
-    """Send one GET, or POST of ``body``, without proxies or redirects. Returns None without an answer in ``timeout_s``.
+    """Send one GET request, or a POST request with ``body``. Ignores proxies and redirects. Returns None on a timeout.
 
-    The user's key is sent, as with every request, unless the server is on this machine.
+    The user's key is sent, unless the server is on this machine.
     """
     parts, key = urlsplit(url), api_key_for(Endpoint(url))
     headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
@@ -221,12 +224,12 @@ def get_json(url: str, timeout_s: float, body: Json = None) -> HttpAnswer | None
 
 
 def json_object(answer: HttpAnswer | None) -> JsonObject:
-    """Return the JSON object of a successful answer, or an empty one."""
+    """Return the JSON object of a successful answer, or an empty object."""
     return answer.body if answer is not None and answer.status == 200 and isinstance(answer.body, dict) else {}
 
 
 def get_object(url: str, timeout_s: float, body: Json = None) -> JsonObject:
-    """Return the JSON object that `get_json` gets with status 200, or an empty one."""
+    """Send a request like `get_json`. Return the JSON object of an answer with status 200, or an empty object."""
     return json_object(get_json(url, timeout_s, body))
 
 
@@ -246,7 +249,7 @@ def first_model(endpoint: Endpoint, timeout_s: float = 2.0) -> str:
 
 
 def count_tokens(text: str, endpoint: Endpoint) -> int:
-    """Count tokens with the tokenizer of the model that a llama.cpp server at ``endpoint`` has loaded."""
+    """Count the tokens of ``text`` with the tokenizer of the model that llama.cpp has loaded at ``endpoint``."""
     with closing(http.client.HTTPConnection(urlsplit(endpoint.base_url).netloc, timeout=60)) as connection:
         connection.request("POST", "/tokenize", json.dumps({"content": text}), {"Content-Type": "application/json"})
         return len(json.load(connection.getresponse())["tokens"])

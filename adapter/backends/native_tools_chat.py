@@ -1,7 +1,7 @@
-"""A server's native tool calling behind the interface of a text-only chat.
+"""Use a server's native tool calling through the interface of a text-only chat.
 
-The tools are sent with the request. Calls that the server parsed are written back into the text in the model's format,
-where the parser finds them, together with those that the server missed. The history stays text.
+The request contains the tools. Calls that the server parsed are converted back to text in the model's format, so that
+our parser finds them together with any calls that the server missed. The history contains only text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from adapter.tools.tool import ToolSet
 
 
 class NativeToolsChat:
-    """``format``: the format to write calls in. Raises TransportError for a server that refuses tools."""
+    """A chat with native tool calling. ``format``: format in which calls are converted back to text. Streaming raises
+    TransportError if the server refuses tools."""
 
     def __init__(self, chat: ChatClient, tools: ToolSet, format: str) -> None:
         self._chat, self._format = chat, get_format(format)
@@ -45,7 +46,7 @@ class NativeToolsChat:
                 yield chunk
 
     def _encode_call(self, name: str, arguments: str) -> str:
-        """Write a call as text. Truncated or malformed arguments stay so, for the parser to report."""
+        """Write a call as text. Truncated or malformed arguments are unchanged, so that the parser reports them."""
         try:
             value = json.loads(arguments or "{}")
         except ValueError:

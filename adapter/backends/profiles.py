@@ -1,6 +1,6 @@
 """Profiles: the best calling setup that `adapter probe` found for a model, as a TOML file.
 
-Each model has a file in ``$XDG_CONFIG_HOME/toolcall-adapter/profiles/`` (default: ``~/.config``), which may be edited.
+Each model has a file in ``$XDG_CONFIG_HOME/toolcall-adapter/profiles/`` (default: ``~/.config``). Users may edit it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class _ProfileTable(BaseModel):
 
 
 class Model(_ProfileTable):
-    """A model as described by its server. ``file`` and ``digest`` distinguish models of the same name, ``template`` is
-    a hash of the chat template; empty if the server does not report them."""
+    """A model as described by its server. ``file`` and ``digest`` distinguish models of the same name. ``template``:
+    hash of the chat template. All three are empty if the server does not report them."""
 
     name: str
     server: str = "openai"
@@ -44,8 +44,8 @@ class Model(_ProfileTable):
 
 
 class ProfileScore(_ProfileTable):
-    """The numbers of ``tasks``, of answers with only valid calls, of right answers and of needless calls. Tokens and
-    seconds are totals."""
+    """``tasks``: number of tasks. The other counts are answers with only valid calls, right answers and needless calls.
+    Tokens and seconds are totals."""
 
     tasks: int = 0
     valid: int = 0
@@ -57,7 +57,7 @@ class ProfileScore(_ProfileTable):
 
 
 class ProfileSetup(_ProfileTable):
-    """The setup to use; see `CallingSetup`."""
+    """The `CallingSetup` stored in a profile."""
 
     format: str = "hermes"
     style: Style = "trained"
@@ -67,8 +67,8 @@ class ProfileSetup(_ProfileTable):
 
 
 class Profile(_ProfileTable):
-    """``before``: the score of the server's own tool calling, ``after``: of the setup in ``use``. ``is_whole``: all
-    tasks were tried."""
+    """``before``: score of the server's own tool calling. ``after``: score of the setup in ``use``. ``is_whole``:
+    whether all tasks were tried."""
 
     version: str = __version__
     made: str = ""
@@ -88,7 +88,7 @@ class Profile(_ProfileTable):
         return f"profile of {self.model.name}: {self.setup.name} ({score})"
 
     def staleness(self, model: Model) -> tuple[str, ...]:
-        """Return reasons why the profile may not apply to ``model``, which is served now."""
+        """Return the reasons why the profile may not apply to ``model``, the model that the server runs now."""
         reasons = []
         if self.model.file and model.file and self.model.file != model.file:
             reasons.append(f"it was made for the file {self.model.file}, but {model.file} is served")
@@ -114,7 +114,7 @@ def path_of(model: str) -> Path:
 
 
 def save(profile: Profile, path: Path) -> None:
-    """Write ``profile``, and replace an old file atomically. Raises UsageError if that fails."""
+    """Write ``profile``, and replace an existing file atomically. Raises UsageError if that fails."""
     lines = ["# Made by `adapter probe`; ignore it with --profile none.", *_tables(profile.model_dump())]
     new = path.with_name(f".{path.name}.new")
     try:
@@ -126,7 +126,8 @@ def save(profile: Profile, path: Path) -> None:
 
 
 def _tables(values: Mapping[str, Json]) -> Iterator[str]:
-    """Yield lines of TOML: values first, then tables. JSON's strings (except DEL), numbers and booleans are TOML."""
+    """Yield lines of TOML: first plain values, then tables. Strings (except DEL), numbers and booleans are written as
+    JSON."""
     for key, value in values.items():
         if not isinstance(value, dict):
             text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -137,7 +138,7 @@ def _tables(values: Mapping[str, Json]) -> Iterator[str]:
 
 
 def load(path: Path) -> Profile:
-    """Read a profile. Raises UsageError for an invalid one."""
+    """Read a profile. Raises UsageError if the file is invalid."""
     try:
         return Profile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
@@ -149,10 +150,11 @@ def load(path: Path) -> Profile:
 
 
 def profile_path(name: str) -> Profile:
-    """Read the profile at the path ``name``, or of the model ``name``. Raises UsageError with the existing names."""
+    """Read the profile at the path ``name``, or of the model ``name``. Otherwise raises UsageError, which lists the
+    existing profiles."""
     check_types("profile", name=(name, str))
     for path in (Path(name), path_of(name)):
-        with suppress(OSError):  # a name that is too long for a file
+        with suppress(OSError):  # the name is too long for a file
             if path.is_file():
                 return load(path)
     present = ", ".join(sorted(path.stem for path in folder().glob("*.toml"))) or "none"
@@ -160,7 +162,7 @@ def profile_path(name: str) -> Profile:
 
 
 def model_of(endpoint: Endpoint, name: str, timeout_s: float = 2.0) -> Model:
-    """Query the server about the model ``name``. llama.cpp has only one."""
+    """Query the server about the model ``name``. llama.cpp ignores the name, as it has only one model."""
     model = Model(name=name, server=endpoint.kind, base_url=endpoint.display_url)
     if endpoint.kind == "llama.cpp":
         props = get_object(f"{endpoint.root}/props", timeout_s)
@@ -176,7 +178,7 @@ def model_of(endpoint: Endpoint, name: str, timeout_s: float = 2.0) -> Model:
 
 
 def template_of(endpoint: Endpoint, timeout_s: float = 2.0) -> str | None:
-    """Return the model's chat template, if its server shows one in Jinja."""
+    """Return the model's chat template in Jinja, or None if the server does not report it."""
     template = _llama_cpp_props(endpoint, timeout_s).get("chat_template")
     return template if isinstance(template, str) else None
 
@@ -206,10 +208,10 @@ def validate_profile_name(choice: str) -> None:
 
 
 def active_profile(choice: str, model: Model) -> tuple[Profile | None, list[str]]:
-    """Return the profile for ``model`` and notes for the user.
+    """Return the profile for ``model``, or None, and notes for the user.
 
-    ``auto`` selects the profile made for this model, unless another model now has its name; ``none`` selects none; a
-    name or path selects a profile even if it is stale. Raises UsageError for an unknown name.
+    ``auto`` selects the profile made for this model, unless another model now has its name. ``none`` selects no
+    profile. A name or path selects a profile even if it is stale. Raises UsageError for an unknown name.
     """
     if choice == "none":
         return None, []
@@ -234,9 +236,10 @@ def _staleness_notes(profile: Profile, model: Model) -> list[str]:
 
 
 def setup_lookup(choice: str, endpoint: Endpoint) -> tuple[Callable[[str], CallingSetup | None] | None, list[str]]:
-    """Return a lookup of the setup by a request's model name, for all models of ``endpoint``, and notes for the user.
+    """Return a function that maps a request's model name to its setup, for all models of ``endpoint``, and notes for
+    the user.
 
-    llama.cpp ignores the name in requests, as it has one model; a profile named by the user applies to all requests.
+    llama.cpp has one model and ignores the name in requests. A profile selected by the user applies to all requests.
     """
     if choice == "none":
         return None, []

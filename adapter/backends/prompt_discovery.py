@@ -1,7 +1,7 @@
 """Discover whether and how a server renders a model's own chat template.
 
-This is tested, not assumed: a few short conversations are rendered (`adapter.prompting.template_capabilities`), by the
-server if it can. vLLM shows no prompt, so its token count reveals whether tools are part of it.
+A few short conversations are rendered as a test (`adapter.prompting.template_capabilities`), by the server if it can.
+vLLM does not show the prompt, but its token count reveals whether the prompt contains the tools.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from adapter.tools.tool import ToolSet
 PROBE_TIMEOUT_S = 30.0
 """Timeout of one probe, in seconds: the server may be busy with another request."""
 OLLAMA_VERSION = [0, 32]
-"""Oldest Ollama known to show prompts. Others might load the model and answer instead."""
+"""Oldest version of Ollama known to show prompts. Older versions may load the model and answer instead."""
 
 NO_TOOLS = "in words: the model's chat template does not support tools"
 
 
 @dataclass(frozen=True, slots=True)
 class PromptDiscovery:
-    """``own``: how to use the chat template, None for a text prompt. ``explanation``: the choice and its reason, for
-    people. ``template``: the template's text, if known. ``is_final``: another query would not change the result.
-    ``recognised``: the format that fits the template, if any."""
+    """``own``: how to use the chat template; None for a text prompt. ``explanation``: the choice and its reason, for
+    the user. ``template``: text of the template; None if unknown. ``is_final``: whether another query would return the
+    same result. ``recognised``: the format that fits the template, or None."""
 
     own: TemplatePrompt | None
     explanation: str
@@ -46,16 +46,17 @@ class PromptDiscovery:
     recognised: DetectedFormat | None = None
 
     def format_of(self, model: str) -> str | None:
-        """Return the name of the format, by the template or else by the model's name."""
+        """Return the name of the format that fits the template, or else the model's name."""
         return self.recognised.format if self.recognised is not None else guess_format(model)
 
 
 Fill: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json]], str | None]
-"""Render a prompt of messages and tools; None if the template rejects them."""
+"""Render a prompt from messages and tools. Returns None if the template rejects them."""
 
 
 class PromptDiscoverer:
-    """Discover the prompts of the models of ``endpoint``. ``template``: the user's, for all of them."""
+    """Discover the prompts of the models of ``endpoint``. ``template``: the user's chat template, which applies to all
+    models."""
 
     def __init__(self, endpoint: Endpoint, template: TemplateWorker | None = None) -> None:
         self.endpoint, self.template = endpoint, template
@@ -63,7 +64,7 @@ class PromptDiscoverer:
         self._lock = threading.Lock()
 
     def discover(self, model: str) -> PromptDiscovery:
-        """Return the discovery for ``model``. Queries the server the first time."""
+        """Return the discovery for ``model``. Queries the server on the first call."""
         name = "" if self.endpoint.kind == "llama.cpp" else model
         with self._lock:
             found = self._found.get(name)
@@ -79,7 +80,7 @@ class PromptDiscoverer:
             return found
 
     def forget(self) -> None:
-        """Clear the cache: the server may have another model."""
+        """Clear the cache, because the server may have loaded another model."""
         with self._lock:
             self._found.clear()
 
@@ -116,7 +117,7 @@ def _by_template(endpoint: Endpoint, process: TemplateWorker) -> PromptDiscovery
 
 
 def _why_not(process: TemplateWorker) -> str:
-    """Explain why a template that the user named cannot be used."""
+    """Explain why the user's template cannot be used."""
     try:
         process.render([{"role": "user", "content": "Hello"}], TOOLS)
     except ChatTemplateError as fault:
@@ -162,7 +163,7 @@ def _by_ollama(endpoint: Endpoint, model: str) -> PromptDiscovery:
     def fill(messages: Sequence[JsonObject], tools: Sequence[Json]) -> str | None:
         nonlocal shows_prompts, is_final
         request = render_request({"model": model, "messages": list(messages), "tools": list(tools)})
-        # An older Ollama would answer the request: limit that to one token.
+        # An older Ollama would answer the request, so limit the answer to one token.
         answer = get_json(f"{endpoint.root}/api/chat", LOADING_S, {**request, "options": {"num_predict": 1}})
         is_final = is_final and answer is not None and answer.status in (200, 400)
         info = json_object(answer).get("_debug_info")
@@ -204,7 +205,7 @@ def _by_vllm(endpoint: Endpoint, model: str) -> PromptDiscovery:
 
 
 def probe_capabilities(fill: Fill) -> TemplateCapabilities | None:
-    """Return the capabilities of the template that ``fill`` renders, or None if it does not support tools."""
+    """Return the capabilities of the template that ``fill`` renders. Return None if it does not support tools."""
     trials = probe_template()
     try:
         trial = next(trials)
@@ -216,7 +217,7 @@ def probe_capabilities(fill: Fill) -> TemplateCapabilities | None:
 
 
 def render_system_prompt(process: TemplateWorker, system: str, ask: str, tools: ToolSet) -> tuple[str, str]:
-    """Render the prompt of a first question, with ``tools`` and without.
+    """Render the prompt of a first question twice: with ``tools``, and without tools.
 
     Raises ChatTemplateError if the template rejects or does not support them.
     """

@@ -1,4 +1,4 @@
-"""The retry policy for model servers: growing random pauses, within a time limit that depends on the failure."""
+"""The retry policy for model servers: pauses grow and vary randomly. The failure determines the total time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def retry_policy(
     max_wait_s: float = 5.0,
     wait_s: Callable[[RetryCallState], float | None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Settings for tenacity. ``wait_s``: the pause that the server requested, if any."""
+    """Return settings for tenacity. ``wait_s``: returns the pause that the server requested, or None."""
     from tenacity import wait_random_exponential
 
     growing = wait_random_exponential(multiplier=0.25, max=max_wait_s)

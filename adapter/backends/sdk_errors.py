@@ -1,6 +1,6 @@
-"""Classify errors of the openai SDK, and read their status and reason.
+"""Classify errors of the openai SDK, and extract their status and reason.
 
-The SDK is imported on first use: it takes most of a second.
+The SDK is imported on first use, because the import takes most of a second.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from functools import cache
 
 @cache
 def sdk_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions of a request through the SDK. While streaming it also raises its HTTP library's errors."""
+    """Return the types of exceptions that a request through the SDK can raise. While streaming, the SDK also raises
+    exceptions of its HTTP library."""
     import openai
 
     # openai 3 uses httpx2, openai 2 httpx; the SDK has imported it by now.
@@ -38,7 +39,8 @@ def is_unreached(error: BaseException) -> bool:
 
 
 def _class_names(error: BaseException | None) -> set[str]:
-    """Return names, because the SDK uses one of two HTTP libraries."""
+    """Return the names of the error's classes. The SDK uses one of two HTTP libraries, so the classes cannot be
+    imported."""
     return {kind.__name__ for kind in type(error).__mro__}
 
 
@@ -52,7 +54,7 @@ def status_of(error: BaseException) -> int | None:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the server's message, or else the deepest cause, without a final full stop."""
+    """Return the server's message, or else that of the deepest cause, without a final full stop."""
     body = getattr(error, "body", None)
     message = body.get("message") if isinstance(body, dict) else None
     while error.__cause__ is not None:

@@ -1,6 +1,7 @@
-"""Detect models too small to choose tools, which get the assistance of `adapter.prompting.intent.assist`.
+"""Detect models that are too small to choose tools. They get the assistance of `adapter.prompting.intent.assist`.
 
-llama.cpp reports the number of parameters in ``/v1/models``, Ollama in ``/api/show``; other servers do not.
+llama.cpp reports the number of parameters in ``/v1/models``, and Ollama in ``/api/show``. Other servers do not report
+it.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from adapter.core.events import Json
 from adapter.prompting.intent.assist import AssistSettings
 
 SMALL = 400_000_000
-"""Maximum number of parameters. Assistance was measured with 135 million; models of 500 million do better without."""
+"""Maximum number of parameters of a small model. Assistance was measured with 135 million; models of 500 million do
+better without it."""
 
 
 class SmallModelCheck:
-    """Check the models of ``endpoint``. ``mode``: one of `GUIDE_MODES`; auto decides by size."""
+    """Check the models of ``endpoint``. ``mode``: one of `GUIDE_MODES`; ``auto`` decides by the model's size."""
 
     def __init__(self, endpoint: Endpoint, mode: str) -> None:
         self._endpoint, self._mode = endpoint, mode
@@ -25,7 +27,7 @@ class SmallModelCheck:
         self._lock = threading.Lock()
 
     def assists_for(self, model: str) -> AssistSettings | None:
-        """Return the assistance for ``model``, or None if it needs none. Queries the server the first time."""
+        """Return the assistance for ``model``, or None if it needs none. Queries the server on the first call."""
         if self._mode != "auto":
             return AssistSettings() if self._mode == "on" else None
         with self._lock:
@@ -37,7 +39,7 @@ class SmallModelCheck:
             return self._known[model]
 
     def explanation(self, model: str) -> str:
-        """Explain the assistance to people."""
+        """Return an explanation of the assistance for the user."""
         why = "requested" if self._mode == "on" else f"the server reports that {model or 'its model'} is small"
         return f"guided: {why}, so the request's words select the call (--guide off leaves that to the model)"
 
@@ -46,7 +48,7 @@ def parameter_count(endpoint: Endpoint, model: str, timeout_s: float = 2.0) -> i
     """Return the number of parameters of ``model``, or None if its server does not report it."""
     count: Json = None
     with suppress(KeyError, IndexError, TypeError):
-        if endpoint.kind == "llama.cpp":  # it has one model
+        if endpoint.kind == "llama.cpp":  # llama.cpp has one model
             count = get_object(f"{endpoint.root}/v1/models", timeout_s)["data"][0]["meta"]["n_params"]
         elif endpoint.kind == "ollama" and model:
             details = get_object(f"{endpoint.root}/api/show", timeout_s, {"model": model})

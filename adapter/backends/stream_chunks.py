@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk
 
 INCOMPLETE = "incomplete"
-"""The finish reason of a stream that ended early: a call in it counts as truncated."""
+"""The finish reason of a stream that ended early: a call at its end counts as truncated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of an answer. The last ones have the ``finish_reason`` and, if the server reports it, the ``usage``.
-    ``raw``: the server's event. ``reading``: prompt tokens processed so far, and their total (llama.cpp only)."""
+    """One chunk of an answer. The last chunks contain the ``finish_reason`` and, if the server reports it, the
+    ``usage``. ``raw``: the server's event. ``reading``: number of prompt tokens processed so far and in total
+    (llama.cpp only)."""
 
     text: str
     reasoning: str = ""
@@ -47,7 +48,7 @@ def parse_chunk(event: ChatCompletionChunk | JsonObject) -> Chunk:
 
 
 def _reading(raw: JsonObject) -> tuple[int, int] | None:
-    """Read llama.cpp's ``prompt_progress``, in which cached tokens count as processed."""
+    """Return the processed and total tokens of llama.cpp's ``prompt_progress``. Cached tokens count as processed."""
     progress = raw.get("prompt_progress")
     done, total = (progress.get("processed"), progress.get("total")) if isinstance(progress, dict) else (None, None)
     return (done, total) if isinstance(done, int) and isinstance(total, int) else None

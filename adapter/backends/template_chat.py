@@ -1,6 +1,7 @@
 """Prepare requests whose prompt is rendered by the model's own chat template.
 
-Their messages hold structured calls and results (`Session` with ``shows_calls``); the answer is text as from any chat.
+Their messages contain structured calls and results (`Session` with ``shows_calls``). The answer is text, as from any
+chat.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from adapter.tools.tool import ToolSet
 
 
 class TemplateChat:
-    """``own``: how the template is rendered; ``format``: how the model writes calls."""
+    """A chat with the model's chat template. ``own``: how it is rendered. ``format``: format of the model's calls."""
 
     def __init__(self, tools: ToolSet, format: str | Format, own: TemplatePrompt) -> None:
         self.own = own
@@ -27,7 +28,7 @@ class TemplateChat:
     def request(
         self, messages: Sequence[Message], fields: Mapping[str, Json] | None = None
     ) -> tuple[Sequence[Message], JsonObject]:
-        """Return the messages and the ``extra`` fields for `ChatClient.stream`, with ``fields`` among them."""
+        """Return the messages, and the ``extra`` fields for `ChatClient.stream`, which include ``fields``."""
         written = {index: str(message["written"]) for index, message in enumerate(messages) if message.get("written")}
         plain = [{key: value for key, value in message.items() if key != "written"} for message in messages]
         prompt = template_messages(plain, self.own.traits, self._format, self._tools, written=written, is_escaped=True)

@@ -1,4 +1,4 @@
-"""Derive the format of a chat template in a worker process, within a time limit, and cache the result."""
+"""Derive the format of a chat template in a worker process with a time limit, and cache the result."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from adapter.prompting.deriving.probes import BOS, EOS, TOOLS
 from adapter.prompting.deriving.result import DerivationResult, derive_format, derived_format_name
 
 TIME_LIMIT_S = 5.0
-"""Total processor time, in seconds; a typical template takes a tenth of a second."""
+"""Total processor time, in seconds. A typical template takes a tenth of a second."""
 MAX_PROMPT = 300_000
-"""Maximum length of a rendered prompt, in characters; real ones have a few thousand."""
+"""Maximum length of a rendered prompt, in characters. Real prompts have a few thousand."""
 MAX_VARIABLES = 4
-"""Maximum number of a template's own variables. Templates may concatenate them with text, so each is set to the tools
-as JSON."""
+"""Maximum number of variables that are specific to a template. Each is set to the tools as JSON, which templates may
+concatenate with text."""
 MAX_CACHED = 64
 """Number of templates in the cache."""
 _UNDEFINED = re.compile(r"'(\w+)' is undefined")
@@ -36,9 +36,10 @@ _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 def derive(template: str | Path | ChatTemplate) -> Format:
     """Derive the format that a chat template writes, for `adapter.Parser` and other uses of formats.
 
-    ``template``: its text, or the path of a file as for ``--template``. The format is checked to read back the
-    template's output, hostile values included; `adapter derive FILE` shows the details. Raises UsageError with the
-    reason if no format can be derived; a `Parser` without a format then detects all known ones.
+    ``template``: text of the template, or the path of a file as for ``--template``. The result was checked: it reads
+    back the template's output, including values that often break parsers. `adapter derive FILE` shows the details. If
+    no format can be derived, raises UsageError with the reason. A `Parser` without a format then detects all known
+    formats.
     """
     if isinstance(template, Path):
         template = load_chat_template(template)
@@ -53,7 +54,7 @@ def derive(template: str | Path | ChatTemplate) -> Format:
 
 
 def examine_template(template: ChatTemplate) -> DerivationResult:
-    """Derive the format of a template, with the reasons, and register it. The result is cached."""
+    """Derive the format of a template and register it. The result contains the reasons, and is cached."""
     found = _examine(template.source, tuple(sorted(template.tokens.items())))
     if found.format is not None:
         register_format(found.format)
@@ -66,7 +67,8 @@ def template_digest(template: ChatTemplate) -> str:
 
 
 def detect_format(template: str | ChatTemplate, model: str | None = None) -> DetectedFormat:
-    """Detect the format that a model with this template writes; `get_format` then knows a derived one by its name."""
+    """Detect the format in which a model with this template writes calls. `get_format` then returns a derived format by
+    its name."""
     if isinstance(template, str):
         template = ChatTemplate(template)
     examine_template(template)
@@ -122,4 +124,4 @@ def _examine(source: str, tokens: tuple[tuple[str, str], ...]) -> DerivationResu
 
 
 class _TooLongError(Exception):
-    """The template exceeds `TIME_LIMIT_S` or `MAX_PROMPT`."""
+    """Rendering the template exceeds `TIME_LIMIT_S` or `MAX_PROMPT`."""

@@ -25,19 +25,20 @@ from adapter.prompting import chat_template
 from adapter.prompting.chat_template import ChatTemplate, ChatTemplateError
 
 TIME_LIMIT_S = 5.0
-"""Processor time for one prompt, in seconds; a hundred tools take some milliseconds."""
+"""Processor time for one prompt, in seconds. A prompt with a hundred tools takes some milliseconds."""
 WALL_CLOCK_FACTOR = 1 if sys.platform == "win32" else 12
-"""Wall-clock limit relative to processor time, for busy machines. Windows has only the former."""
+"""Wall-clock limit as a multiple of the processor time, for busy machines. Windows can limit only the wall-clock
+time."""
 MAX_MEMORY_MB = 1_000
-"""Memory limit of the worker; Python and Jinja take thirty."""
+"""Memory limit of the worker. Python and Jinja need thirty megabytes."""
 MAX_FILE_BYTES = 64_000_000
-"""Maximum size of a template or a tokenizer's settings."""
+"""Maximum size of a file with a template or a tokenizer's settings."""
 
 JINJA, SETTINGS = "chat_template.jinja", "tokenizer_config.json"
 
 
 def load_chat_template(path: Path) -> ChatTemplate:
-    """Load the template at ``path``. Raises UsageError, with the accepted files, if it has none."""
+    """Load the template at ``path``. If there is none, raises UsageError, which lists the accepted files."""
     path = path.expanduser()
     try:
         if path.is_dir():
@@ -72,7 +73,7 @@ def _load_folder(folder: Path) -> ChatTemplate:
 def _load_settings(path: Path) -> ChatTemplate:
     settings = json.loads(_read_text(path))
     source = settings.get("chat_template") if isinstance(settings, dict) else None
-    if isinstance(source, list):  # several by name: use the one for tools, like transformers
+    if isinstance(source, list):  # several templates by name: select the one for tools, like transformers
         named = {each["name"]: each["template"] for each in source}
         source = named.get("tool_use") or named.get("default")
     if not isinstance(source, str):
@@ -81,7 +82,8 @@ def _load_settings(path: Path) -> ChatTemplate:
 
 
 def _tokens(settings: JsonObject) -> dict[str, str]:
-    """Return ``bos_token`` and the like: each is a string, or an object with the string as its content."""
+    """Return ``bos_token`` and similar tokens. Each setting is a string, or an object with the string in
+    ``content``."""
     found = {}
     for name, value in settings.items():
         text = value.get("content") if isinstance(value, dict) else value
@@ -91,7 +93,8 @@ def _tokens(settings: JsonObject) -> dict[str, str]:
 
 
 def _control_tokens(settings: JsonObject) -> tuple[str, ...]:
-    """Return the ``special`` tokens of ``added_tokens_decoder``, which the tokenizer splits a prompt at."""
+    """Return the ``special`` tokens of ``added_tokens_decoder``. The tokenizer splits a prompt at these tokens
+    first."""
     added = settings.get("added_tokens_decoder")
     entries = [each for each in added.values() if isinstance(each, dict)] if isinstance(added, dict) else []
     return tuple(
@@ -113,7 +116,7 @@ _STRING, _ARRAY = 8, 9
 _KINDS = {"bos_token": "tokenizer.ggml.bos_token_id", "eos_token": "tokenizer.ggml.eos_token_id"}
 _WORDS, _TYPES = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
 _CONTROL, _USER_DEFINED = 3, 4
-"""Types of tokens at which llama.cpp splits a text first: ``llama_token_type`` in its llama.h."""
+"""Types of tokens at which llama.cpp splits text first: ``llama_token_type`` in its llama.h."""
 _MAX_ITEMS = 2_000_000
 
 
@@ -168,7 +171,8 @@ def _unpack(file: IO[bytes], kind: str) -> Any:
 
 
 class TemplateWorker:
-    """Render ``template`` in a process that starts with the first prompt, and ends with `close` or with this object."""
+    """Render ``template`` in a worker process. It starts with the first prompt, and ends on `close` or when this object
+    is deleted."""
 
     def __init__(self, template: ChatTemplate, time_limit_s: float = TIME_LIMIT_S) -> None:
         self.template = template
@@ -269,7 +273,7 @@ _NEEDED = {name: value for name, value in os.environ.items() if name == "SYSTEMR
 
 
 def _start_process(time_limit_s: float) -> subprocess.Popen[str]:
-    """Start a process without this one's environment, which may hold keys, and without its open files."""
+    """Start a process without this process's open files and environment, which may contain keys."""
     assert chat_template.__file__ is not None
     return subprocess.Popen(
         [sys.executable, "-P", chat_template.__file__, str(MAX_MEMORY_MB), str(time_limit_s)],
@@ -279,5 +283,5 @@ def _start_process(time_limit_s: float) -> subprocess.Popen[str]:
         text=True,
         encoding="utf-8",
         env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUTF8": "1"} | _NEEDED,
-        start_new_session=True,  # Ctrl-C at the terminal is for us
+        start_new_session=True,  # Ctrl-C at the terminal must reach only this process
     )

@@ -44,7 +44,7 @@ from adapter.workspace.capabilities.host import Host
 class AgentBundle:
     """An agent with its model and workspace.
 
-    ``is_guided``: the tool is chosen by the words of each request, so the model sees no earlier messages.
+    ``is_guided``: the words of each request determine the tool, so the model does not see earlier messages.
     """
 
     agent: Agent
@@ -63,8 +63,8 @@ def build_agent(
 ) -> AgentBundle:
     """Build the agent for ``task``, or for a chat. Closing ``stack`` closes it.
 
-    ``open_with_host`` opens the workspace again with the capabilities of the model and the terminal.
-    Raise TransportError and UsageError with the next step.
+    ``open_with_host``: opens the workspace again with the capabilities of the model and the terminal. Raises
+    TransportError and UsageError, which state the next step.
     """
     console = observers.console
     template = stack.enter_context(TemplateWorker(load_chat_template(settings.template))) if settings.template else None
@@ -78,7 +78,7 @@ def build_agent(
 
 
 def validate_settings(settings: RunSettings) -> None:
-    """Raise UsageError for any invalid option, before a model is loaded."""
+    """Raise UsageError if an option is invalid, before a model is loaded."""
     _ = settings.config, settings.toolset, settings.rules, settings.edit_mode, settings.sandbox_settings
     parse_constraint_mode(unless_auto(settings.constraint))
     validate_prompt_mode(settings.prompt)
@@ -116,7 +116,7 @@ def open_workspace(
 
 
 def mcp_tools(stack: ExitStack, settings: RunSettings, console: Console) -> tuple[Tool, ...]:
-    """Connect to the user's MCP servers until ``stack`` is closed, and return their tools."""
+    """Connect to the user's MCP servers, and return their tools. Closing ``stack`` closes the connections."""
     if not (settings.mcp or settings.mcp_trusted):
         return ()
     if find_spec("mcp") is None:
@@ -148,7 +148,7 @@ def _extend_host(
     limits: SessionLimits,
     observers: ObserverGroup,
 ) -> Host:
-    """Add the capabilities of the model and the terminal: questions, sub-agents and images."""
+    """Return ``base`` with the capabilities of the model and the terminal: questions, sub-agents and images."""
     subagent_limits = SessionLimits(context_tokens=limits.context_tokens)
     return replace(
         base,

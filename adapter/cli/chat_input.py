@@ -1,7 +1,7 @@
 """Reads chat messages, with prompt_toolkit if it is installed, otherwise line by line.
 
-Enter sends the message. A backslash at the end of a line continues it on the next one. With prompt_toolkit, Esc and
-then Enter also starts a new line, pasted text stays together, and the arrow keys recall earlier lines.
+Enter sends the message. A backslash at the end of a line continues the message on the next line. With prompt_toolkit,
+Esc and then Enter also starts a new line, pasted text is not split, and the arrow keys recall earlier lines.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 PROMPT, CONTINUATION = "> ", ". "
 MAX_HISTORY_BYTES = 256 * 1024
-"""Maximum size of the history file; above it, the older half is dropped."""
+"""Maximum size of the history file, in bytes. If it is exceeded, the older half is dropped."""
 
 
 def make_line_reader(console: Console, history: Path, commands: Sequence[str]) -> Callable[[], str]:
-    """Return a function that reads a message, and raises EOFError for Ctrl-D and KeyboardInterrupt for Ctrl-C.
+    """Return a function that reads a message. It raises EOFError for Ctrl-D and KeyboardInterrupt for Ctrl-C.
 
-    ``history``: file for the lines, readable by its owner only. ``commands``: words that Tab completes.
+    ``history``: file for the lines, which only its owner can read. ``commands``: words that Tab completes.
     """
     if find_spec("prompt_toolkit") is None or os.environ.get("TERM") in ("dumb", "unknown"):
         return lambda: _read_plain(console)
@@ -62,7 +62,7 @@ def _prompt_toolkit_reader(history: Path, commands: Sequence[str]) -> Callable[[
 
 
 def _trim(history: Path) -> None:
-    """Limit the size of the file. Create a missing file, readable by its owner only."""
+    """Limit the size of the history file. If it is missing, create it so that only its owner can read it."""
     os.close(os.open(history, os.O_CREAT | os.O_RDWR, 0o600))
     content = history.read_bytes()
     if len(content) > MAX_HISTORY_BYTES:

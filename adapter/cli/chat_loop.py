@@ -24,9 +24,10 @@ from adapter.workspace import Workspace
 
 
 def start_chat(settings: RunSettings, resume: str | None, *, is_continued: bool) -> int:
-    """Chat until the user ends it, and return the exit code. Raise TransportError and UsageError with the next step.
+    """Chat until the user ends it, and return the exit code. Raises TransportError and UsageError, which state the next
+    step.
 
-    ``resume``: id of a saved chat to continue. ``is_continued``: continue the last one.
+    ``resume``: id of a saved chat to continue. ``is_continued``: continue the last saved chat.
     """
     validate_settings(settings)
     if resume is not None and is_continued:
@@ -118,7 +119,7 @@ _APPROVALS = {
 
 
 def _respond(conversation: ChatSession, text: str) -> bool:
-    """Run a command or answer a message; return False to end the chat. Errors are shown and do not end it."""
+    """Run a command or answer a message. Return False to end the chat. Errors are shown and do not end it."""
     console = conversation.console
     try:
         if is_slash_command(text):
@@ -133,7 +134,7 @@ def _respond(conversation: ChatSession, text: str) -> bool:
 
 
 def _show_ending(done: Finished, console: Console) -> None:
-    """Show why the model stopped, unless it answered."""
+    """Show why the model stopped, unless it answered the message."""
     if done.reason == "interrupted":
         note = "; its partial answer is kept" if done.content.strip() else ""
         console.end(f"the model was stopped{note}", is_interrupted=True)

@@ -1,4 +1,4 @@
-"""A chat with its current agent, its saved messages, and the user's undo, redo and model changes."""
+"""A chat with its current agent and saved messages. The user can undo and redo changes, and switch the model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from adapter.workspace import Workspace
 from adapter.workspace.changes.history import UndoResult
 
 MAX_TOLD = 4_000
-"""Maximum number of characters of a diff in the note to the model after an undo or redo."""
+"""Maximum number of characters of the diff in a note to the model after an undo or redo."""
 
 
 def open_chat_store(workspace: Workspace) -> ChatStore:
@@ -38,7 +38,8 @@ def open_chat_store(workspace: Workspace) -> ChatStore:
 
 @dataclass(slots=True)
 class InterruptedAnswer:
-    """An answer to the last message, complete or not. ``query`` holds the reason if it is a retry."""
+    """An answer to the last message, complete or not. ``query``: the query for it, which contains the reason if it is a
+    retry."""
 
     query: AskModel
     events: list[Event]
@@ -51,14 +52,14 @@ class InterruptedAnswer:
 class ChatSession:
     """A chat with a model in a workspace, until ``stack`` is closed.
 
-    Raise TransportError or UsageError if either cannot be opened.
+    Raises TransportError or UsageError if the model or the workspace cannot be opened.
     """
 
     def __init__(self, stack: ExitStack, settings: RunSettings, console: Console) -> None:
         self.settings, self.console = settings, console
         self.answers: list[InterruptedAnswer] = []
         extra_tools = mcp_tools(stack, settings, console)
-        # A terminal has no open editor, and each tool costs tokens.
+        # A terminal has no open editor, and editor tools cost tokens.
         host = replace(build_host(settings.config), editor=None)
         self._observers = ObserverGroup(console, CallTally(ToolSet()))
         self.workspace = stack.enter_context(
@@ -81,7 +82,7 @@ class ChatSession:
 
     @property
     def id(self) -> str | None:
-        """Id to continue the chat by; None before the first message."""
+        """Id to continue the chat with; None before the first message."""
         return self._chat.id if self._chat is not None else None
 
     @property
@@ -90,7 +91,7 @@ class ChatSession:
         return self._chat.path if self._chat is not None else None
 
     def send(self, message: str) -> Finished:
-        """Send ``message``. Raise TransportError if the model cannot answer; it can then be sent again."""
+        """Send ``message``. Raises TransportError if the model cannot answer; the message can then be sent again."""
         self.answers = []
         if self._observers.recording is None:
             self._record(self._file_stack.enter_context(self._store.begin()), message)
@@ -99,21 +100,21 @@ class ChatSession:
         return self._bundle.agent.run(message) if self._bundle.is_guided else self._bundle.agent.send(message)
 
     def undo(self) -> UndoResult:
-        """Undo the newest change, and notify the model. Raise ToolError if it cannot be undone."""
+        """Undo the newest change, and notify the model. Raises ToolError if it cannot be undone."""
         undone = self.workspace.undo()
         self._notify(f"[The user undid a change: {undone.change.summary}.", undone)
         return undone
 
     def redo(self) -> UndoResult:
-        """Redo the last undone change, and notify the model. Raise ToolError if it cannot be redone."""
+        """Redo the last undone change, and notify the model. Raises ToolError if it cannot be redone."""
         redone = self.workspace.redo()
         self._notify(f"[The user redid a change: {redone.change.summary}.", redone)
         return redone
 
     def switch(self, **changes: str) -> None:
-        """Continue with another ``model`` or ``format``, which gets the whole conversation.
+        """Continue with a different ``model`` or ``format``. The new model gets the whole conversation.
 
-        Raise TransportError or UsageError if it is unavailable; the chat then keeps the old one.
+        Raises TransportError or UsageError if the model is unavailable. The chat then continues with the old one.
         """
         settings = replace(self.settings, **changes)  # type: ignore[arg-type]
         stack = ExitStack()
@@ -129,12 +130,12 @@ class ChatSession:
             self._restore(self._chat)
 
     def clear(self) -> None:
-        """Start a new chat; the one so far stays saved."""
+        """Start a new chat. The current chat remains saved."""
         self.answers, self._chat, self._observers.recording = [], None, None
         self._file_stack.close()
 
     def resume(self, saved: SavedChat) -> None:
-        """Continue a saved chat. Raise UsageError if it cannot be read, or is open elsewhere."""
+        """Continue a saved chat. Raises UsageError if it cannot be read, or another process has it open."""
         self._restore(self._file_stack.enter_context(OpenChat(saved.path)))
 
     def render_prompt(self) -> str | list[tuple[str, str]]:
@@ -166,7 +167,7 @@ class ChatSession:
         self._record(chat, transcript.header.task)
 
     def _record(self, chat: OpenChat, task: str) -> None:
-        """Record the events from now on in ``chat``, with the current model."""
+        """Record all subsequent events in ``chat``, with the current model."""
         secrets, client = Redactor(os.environ, api_keys_of(self.workspace.host)), self._bundle.chat
         recorder = TranscriptWriter(chat.writer(self.console.warn), secrets)
         recording = SessionRecorder(recorder, Path(self.workspace.root), is_chat=True)

@@ -67,7 +67,7 @@ class _ConfigTable(BaseModel):
 
 
 class SearchTable(_ConfigTable):
-    """A known search service by name, or any other by address."""
+    """A search service: a known one by name, or any service by URL."""
 
     service: str | None = None
     url: str | None = None
@@ -89,7 +89,7 @@ class SearchTable(_ConfigTable):
         return self
 
     def provider(self) -> HttpSearch:
-        """Build the provider. Raise UsageError for an unknown service or an invalid address."""
+        """Build the provider. Raises UsageError for an unknown service or an invalid URL."""
         if self.service is not None:
             return search_service(self.service, self.url, self.key_variable)
         return HttpSearch(
@@ -132,7 +132,7 @@ class StepsTable(_ConfigTable):
 
 
 class Config(_ConfigTable):
-    """The whole file. A missing table is None or empty."""
+    """The whole configuration file. A missing table is None or empty."""
 
     search: SearchTable | None = None
     docs: DocsTable | None = None
@@ -154,7 +154,7 @@ def config_directory() -> Path:
 def read_config(workspace: Path, file: Path | None = None) -> Config:
     """Read ``file``, by default the user's configuration, which may be missing.
 
-    Raise UsageError for an invalid file, or one inside ``workspace``, where a model could write it.
+    Raises UsageError if the file is invalid, or inside ``workspace``, where a model could write it.
     """
     path = file or config_directory() / FILE_NAME
     if file is None and not path.exists():
@@ -168,7 +168,7 @@ def read_config(workspace: Path, file: Path | None = None) -> Config:
 
 
 def read_toml(path: Path, settings: type[Settings]) -> Settings:
-    """Read a TOML file as ``settings``. Raise UsageError with each wrong key and the nearest valid one."""
+    """Read a TOML file as ``settings``. Raises UsageError, which lists each wrong key and the nearest valid key."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -199,7 +199,7 @@ def _describe_problem(settings: type[BaseModel], path: list[str], kind: str, mes
 
 
 def _table_at(settings: type[BaseModel], path: list[str]) -> type[BaseModel]:
-    """Return the table that holds a key. User-chosen names, e.g. of models, are skipped."""
+    """Return the table that contains a key. Keys that the user chooses, such as names of models, are skipped."""
     for part in path:
         field = settings.model_fields.get(part)
         if field is None:

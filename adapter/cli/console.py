@@ -1,7 +1,7 @@
 """Shows a conversation to the user: the model's answer on stdout, everything else on stderr.
 
-Control sequences written by a model or a file are made visible, never sent to the terminal. Colours and the status
-line appear only on a terminal.
+Control sequences in text from a model or a file are made visible, so that the terminal does not interpret them. Colours
+and the status line appear only on a terminal.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from adapter.tools.operations import Question
 from adapter.tools.operations.permissions import NO_SANDBOX, ApprovalDecision, ApprovalRequest, FileDraft
 
 MAX_SHOWN_LINES = 12
-"""Maximum number of lines shown of a result; the model gets all of it."""
+"""Maximum number of lines of a result that are shown. The model gets the whole result."""
 LONG_COMMAND = 1_000
-"""Length in characters above which the end of a command is repeated below it."""
+"""Length of a command, in characters, above which its end is repeated below it."""
 TAIL_SHOWN = 60
-"""Number of characters shown of the end of a call that is being written."""
+"""Number of characters shown from the end of a call while the model writes it."""
 END_SHOWN = 200
-"""Number of characters repeated of the end of a long command."""
+"""Number of characters repeated from the end of a long command."""
 
 
 class Console:
@@ -92,7 +92,7 @@ class Console:
                 pass
 
     def ask(self, approval: ApprovalRequest) -> ApprovalDecision:
-        """Ask the user. Refuse without a terminal."""
+        """Ask the user for approval. Without a terminal, the request is refused."""
         self._screen.discard_typed()
         self._screen.note(f"?? {collapse_blanks(escape_for_display(approval.summary, keep=chr(10)))}", "bold")
         if len(approval.summary) > LONG_COMMAND and approval.command is not None:
@@ -115,7 +115,7 @@ class Console:
         return decision
 
     def _read_decision(self, approval: ApprovalRequest) -> ApprovalDecision:
-        """Read the answer to the question on the screen. The user may edit the draft before it."""
+        """Read the user's answer to the question on the screen. The user may edit the draft before answering."""
         scope = "this exact command" if approval.command is not None else "this tool and file"
         can_edit = approval.draft is not None
         content: str | None = None
@@ -140,7 +140,7 @@ class Console:
                     self.note(f"   unknown answer: type {letters}; only n can be followed by a reason")
 
     def _edit_draft(self, draft: FileDraft, content: str | None) -> str | None:
-        """Let the user edit the draft, and show the result; None if it equals the model's version."""
+        """Let the user edit the draft, and show the result. Return None if it equals the model's version."""
         current = draft.after if content is None else content
         try:
             edited = edit_in_external_editor(current, draft.path)
@@ -160,7 +160,7 @@ class Console:
         return None if edited == draft.after else edited
 
     def confirm(self, subject: str, question: str) -> bool:
-        """Return whether the user answers yes. Without a terminal it is False."""
+        """Ask the user, and return whether the answer is yes. Return False without a terminal."""
         self._screen.discard_typed()
         self._screen.note(f"?? {collapse_blanks(escape_for_display(subject, keep=chr(10)))}", "bold")
         if not self._screen.can_ask:
@@ -171,7 +171,7 @@ class Console:
             return False
 
     def ask_question(self, question: Question) -> tuple[str, ...]:
-        """Return the chosen labels, or the user's own text. Raise ToolError without an answer."""
+        """Return the chosen labels, or the text that the user entered. Raises ToolError if the user does not answer."""
         self._screen.note(f"?? {question.text}", "bold")
         for number, option in enumerate(question.options, start=1):
             about = f": {option.description}" if option.description else ""
@@ -193,7 +193,7 @@ class Console:
         self._screen.note(text, style)
 
     def fresh_line(self) -> None:
-        """Start a new line, even after a key that the terminal may have echoed."""
+        """Start a new line, even after a key whose echo may be on the terminal."""
         self._screen.fresh_line()
 
     def warn(self, text: str) -> None:
@@ -205,15 +205,15 @@ class Console:
         self._screen.show(text)
 
     def read_line(self, prompt: str) -> str:
-        """Read a line. Raise EOFError for Ctrl-D."""
+        """Read a line. Raises EOFError for Ctrl-D."""
         return self._screen.ask(prompt)
 
     def note_sandbox(self, text: str) -> None:
-        """Show the sandbox of commands, prominently if it is missing."""
+        """Show which sandbox commands run in. A missing sandbox is shown prominently."""
         self._screen.note(text, "bold red" if NO_SANDBOX in text else "dim")
 
     def busy(self, text: str) -> AbstractContextManager[None]:
-        """Show ``text`` as the status while the body runs."""
+        """Show ``text`` as the status while the ``with`` block runs."""
         return self._screen.busy(text)
 
     def end(self, text: str, *, is_interrupted: bool = False) -> None:
@@ -238,7 +238,7 @@ class Console:
             self.show_diff(result.diff)
 
     def show_diff(self, diff: str) -> None:
-        """Show a diff in colour, indented like everything that belongs to a call."""
+        """Show a diff in colour, indented like all output of a call."""
         diff = collapse_blanks(escape_for_display(diff, keep="\n\t"))
         styles = {"+": "green", "-": "red", "@": "cyan"}
         for line in diff.rstrip("\n").split("\n") if diff else []:
@@ -246,9 +246,10 @@ class Console:
 
 
 def parse_approval_answer(typed: str, *, can_edit: bool) -> tuple[str, str]:
-    """Return the letter of an approval answer, and the reason after a no. The letter is empty for an unknown answer.
+    """Return the letter of an approval answer, and the reason that follows a no. The letter is "" for an unknown
+    answer.
 
-    A yes followed by words is unknown: they may be a condition.
+    A yes followed by words is unknown, because the words may be a condition.
     """
     word, _, rest = typed.strip().partition(" ")
     letter = _LETTERS.get(word.rstrip(",.:;").lower(), "")
@@ -261,7 +262,7 @@ _LETTERS = {word: word[0] for name in ("yes", "no", "always", "edit") for word i
 
 
 class ConsoleQuestions:
-    """Ask questions at the terminal, one after the other."""
+    """Ask questions at the terminal, one at a time."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -278,7 +279,7 @@ def _describe_answers(question: Question) -> str:
 
 
 def _parse_choice(question: Question, answer: str) -> tuple[str, ...]:
-    """Return the labels or the text that ``answer`` selects; empty if it does not answer the question."""
+    """Return the labels or the text that ``answer`` selects. The result is empty if it does not answer the question."""
     parts = [part.strip() for part in answer.split(",")]
     labels = [option.label for option in question.options]
     exact = next((label for label in labels if label.casefold() == answer.casefold()), None)
@@ -292,7 +293,7 @@ def _parse_choice(question: Question, answer: str) -> tuple[str, ...]:
 
 
 def progress_bar(*columns: ProgressColumn, transient: bool = False) -> Progress:
-    """Return a progress bar on stderr, disabled if that is not a terminal."""
+    """Return a progress bar on stderr. It is disabled if stderr is not a terminal."""
     stderr = Rich(stderr=True)
     return Progress(*columns, console=stderr, disable=not stderr.is_terminal, transient=transient)
 
@@ -305,7 +306,7 @@ def task_progress() -> Progress:
 
 
 def _describe_end(command: str) -> str:
-    """Describe the length and the end of a command, whose beginning may have scrolled off the screen."""
+    """Describe the length and the end of a command. Its beginning may have scrolled off the screen."""
     lines = command.count("\n") + 1
     size = f"{len(command):,} characters" + (f" in {lines:,} lines" if lines > 1 else "")
     return f"{size}, ending in: ...{collapse_blanks(escape_for_display(command[-END_SHOWN:]))}"

@@ -36,14 +36,14 @@ EXTRAS = {
     "batch": "Parquet and datasets for `adapter read`",
     "pytest": "recorded model responses in tests",
 }
-"""The extras for users, and their features."""
+"""The extras that users may install, and the features that need them."""
 _REQUIREMENT = re.compile(r"([\w.-]+).*?extra\s*==\s*['\"]([\w-]+)['\"]")
 LEVELS: tuple[Level, ...] = ("bwrap", "landlock")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of the report. ``advice`` is shown if it is not ``ok``; ``data`` is its machine-readable form."""
+    """One line of the report. ``advice``: shown unless ``ok`` is set. ``data``: the result in machine-readable form."""
 
     name: str
     ok: bool
@@ -53,7 +53,7 @@ class CheckResult:
 
 
 def run_checks(workspace: str, sandbox: SandboxSettings, timeout_s: float = 0.5) -> tuple[CheckResult, ...]:
-    """Run all checks. Queries the default ports of this machine, and tries each sandbox once."""
+    """Run all checks. They query the default ports of this machine, and try each sandbox once."""
     return (
         _check_program(),
         *(_check_extra(name) for name in EXTRAS),
@@ -163,7 +163,7 @@ def _check_server(port: int, name: str, timeout_s: float) -> CheckResult:
 
 
 def _describe_prompt(endpoint: Endpoint) -> str:
-    """Describe how tools are described to the server's model, without making the server load it."""
+    """Return how a server's model gets the descriptions of tools. The server does not load the model for this."""
     if endpoint.kind == "ollama":
         return "the model's own template, if this version of Ollama shows its prompts"
     return PromptDiscoverer(endpoint).discover(first_model(endpoint)).explanation

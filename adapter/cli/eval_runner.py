@@ -1,4 +1,5 @@
-"""Run the scenarios of `adapter eval` in several ways, with progress, and write the runs, a table and a report page."""
+"""Run the scenarios of `adapter eval` in several ways, show the progress, and write the runs, a table and a report
+page."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode
 
 WAYS = ("bare", "ours", "agent")
 PROGRESS_LINES = 10
-"""Number of progress lines of an evaluation without a terminal, which has no progress bar."""
+"""Number of progress lines of an evaluation without a terminal."""
 STOPPED = "it was stopped"
 SAME_RUNS = "at temperature 0, the runs of a scenario are mostly identical: raise --temperature for independent runs"
 
@@ -63,7 +64,10 @@ def list_scenarios(settings: EvalSettings) -> int:
 
 
 def run_eval(settings: EvalSettings) -> int:
-    """Return the exit code: 0, or 130 after Ctrl-C. Raise TransportError and UsageError with the next step."""
+    """Run the evaluation, and return the exit code: 0, or 130 after Ctrl-C.
+
+    Raises TransportError and UsageError, which state the next step.
+    """
     scenarios = _scenarios(settings)
     constraint = parse_constraint_mode(unless_auto(settings.constraint))
     parse_guardrails(settings.guardrails)
@@ -129,7 +133,7 @@ def _sampling(settings: EvalSettings) -> Sampling:
 
 
 def _parse_ways(settings: EvalSettings) -> tuple[list[str], dict[str, str]]:
-    """Return the names of our own ways, and the addresses of the proxies by name."""
+    """Return the names of the built-in ways, and the URLs of the proxies by name."""
     names = list(dict.fromkeys(settings.ways or WAYS[:2]))
     if unknown := [name for name in names if name not in WAYS]:
         raise UsageError(f"unknown way {unknown[0]!r}; expected {', '.join(WAYS)}, or --also NAME=URL for a proxy")
@@ -173,7 +177,7 @@ def _make_harnesses(
 def _run_planned(
     planned: Sequence[tuple[Scenario, Harness, int]], log: RunLog, time_limit_s: float, console: Console
 ) -> str:
-    """Run everything that is not in the log yet. Return why it ended early; empty if it did not."""
+    """Run all scenarios that are not in the log yet. Return why the evaluation ended early, or "" if it did not."""
     until = time.monotonic() + time_limit_s
 
     def check_time() -> None:
@@ -244,7 +248,7 @@ COSTS: dict[str, Callable[..., str]] = {
 
 
 class _EvalProgress:
-    """A progress bar on a terminal, elsewhere a line now and then; on standard error."""
+    """Show the progress on stderr: a progress bar on a terminal, otherwise a line at intervals."""
 
     def __init__(self, total: int, known: Sequence[EvalRun]) -> None:
         self._bar = task_progress()

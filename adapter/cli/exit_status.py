@@ -1,4 +1,4 @@
-"""The exit code and the last line of a run, by its end reason and the results of its calls."""
+"""The exit code and the last line of a run. Both depend on why the run ended, and on the results of its calls."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ EXIT_CODES: dict[Reason, int] = {"answered": 0, "exited": 0, "finished": 0, "int
 """Exit codes by end reason; 1 for all others."""
 
 ACTING = frozenset({"write", "delete", "execute"})
-"""Effects of tools that change something. A run whose only such calls failed is a failure."""
+"""Effects of tools that change something. A run fails if all calls with such an effect failed."""
 
 
 @dataclass(slots=True)
 class CallTally:
-    """Counts the results of all calls of a run, including calls in batches and sub-agents."""
+    """Count the results of all calls of a run, including calls in batches and sub-agents."""
 
     tools: ToolSet
     calls: int = 0
@@ -69,13 +69,13 @@ def exit_status(done: Finished, tally: CallTally) -> tuple[int, str]:
     code, hint, counts = EXIT_CODES.get(done.reason, 1), HINTS.get(done.reason), _format_counts(tally)
     if done.reason == "answered":
         return code, f"the model is done: {counts}" if tally.calls else f"{REASONS[done.reason]}: {NO_CALL_HINT}"
-    if tally.calls and done.reason not in ("finished", "unsuccessful"):  # these two have exactly one call
+    if tally.calls and done.reason not in ("finished", "unsuccessful"):  # these two reasons imply exactly one call
         return code, f"{REASONS[done.reason]}, after {counts}" + (f": {hint}" if hint else "")
     return code, REASONS[done.reason] + (f": {hint}" if hint else "")
 
 
 def _explain_inaction(tally: CallTally) -> str:
-    """Explain why the run changed nothing; empty if it did, or only had to read."""
+    """Explain why the run changed nothing. Return "" if it changed something, or only had to read."""
     if tally.acted:
         return ""
     if tally.unreadable and not tally.calls:

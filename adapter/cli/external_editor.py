@@ -17,9 +17,9 @@ NO_EDITOR = "no editor found: set $EDITOR (EDITOR=nano, EDITOR='code --wait')"
 
 
 def edit_in_external_editor(text: str, name: str) -> str:
-    """Return the edited text. ``name`` is its file name, from whose suffix editors detect the language.
+    """Return the edited text. ``name``: its file name, whose suffix tells editors the language.
 
-    Raise UsageError if no editor is found, it fails, or its result is not UTF-8.
+    Raises UsageError if no editor is found, the editor fails, or its result is not UTF-8.
     """
     words = _editor_command()
     with tempfile.TemporaryDirectory(prefix="adapter-edit-") as folder:

@@ -1,4 +1,5 @@
-"""Parses the common arguments of `adapter parse` without Typer, which takes twice as long to import as the parser."""
+"""Parses the common arguments of `adapter parse` without Typer. Importing Typer takes twice as long as importing the
+parser."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ OPTIONS = {"--format": "format", "--dialect": "dialect", "--finish-reason": "fin
 
 
 def parse_fast_arguments(words: Sequence[str]) -> dict[str, str | bool] | None:
-    """Return the arguments of `print_parse_result` for the words after ``adapter parse``; None if Typer is needed."""
+    """Return the arguments of `print_parse_result` for the words after ``adapter parse``. Return None if Typer must
+    parse them."""
     arguments: dict[str, str | bool] = {}
     rest = iter(words)
     for word in rest:

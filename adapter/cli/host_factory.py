@@ -19,7 +19,7 @@ from adapter.workspace.capabilities.http_providers import HttpDocs, HttpSearch
 
 
 def build_host(config: Config) -> Host:
-    """Build the capabilities that the configuration defines. Raise UsageError for an invalid address."""
+    """Build the capabilities that the configuration defines. Raises UsageError for an invalid URL."""
     search, docs = config.search, config.docs
     return Host(
         search=search.provider() if search else None,
@@ -47,7 +47,7 @@ def build_subagent_runner(
 ) -> SubagentRunner:
     """Return a runner of sub-agents on ``chat`` and on the configured models, which are connected on first use.
 
-    ``is_own``: the session uses the model's chat template.
+    ``is_own``: whether the session uses the model's chat template.
     """
     models = {name: stack.enter_context(_LazyChat(one, chat)) for name, one in config.models.items()}
     formats = {name: one.format or guess_format(one.model or "") or format for name, one in config.models.items()}
@@ -63,7 +63,8 @@ def build_subagent_runner(
 
 
 class _LazyChat:
-    """A configured model, connected on first use: only the sub-agent that needs it fails if its server is down."""
+    """A configured model that is connected on first use. If its server is down, only the sub-agents that use the model
+    fail."""
 
     def __init__(self, model: ModelTable, session: ChatClient) -> None:
         self._model, self._session = model, session

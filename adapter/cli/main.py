@@ -1,8 +1,8 @@
-"""Entry point of the command line: runs a command and turns errors into messages and exit codes.
+"""Entry point of the command line: runs a command, and converts errors to messages and exit codes.
 
 Data goes to stdout in UTF-8, everything for the user to stderr. Exit codes: 0 success, 1 failure (no call found, a
 difference, a model that gave up), 2 wrong use, 3 no model server, 130 stopped with Ctrl-C. Only the requested command
-is imported. Control characters of models and files are printed visibly; ``--json`` output contains every character,
+is imported. Control characters of models and files are printed visibly. ``--json`` output contains every character,
 escaped.
 """
 
@@ -23,7 +23,7 @@ from adapter.core.errors import AdapterError, TransportError, UsageError
 
 
 def main() -> None:
-    """Run the command line. Report an `AdapterError` or `OSError` as one message and an exit code."""
+    """Run the command line. An `AdapterError` or `OSError` is reported as one message and an exit code."""
     _reopen_closed_streams()
     _configure_encodings()
     try:
@@ -38,7 +38,7 @@ def main() -> None:
     except AdapterError as error:
         _fail(error, 1)
     except BrokenPipeError as error:
-        sys.stderr.close()  # the reader of our output closed it, which is not an error
+        sys.stderr.close()  # the reader of our output closed the pipe, which is not an error
         exiting = error.__context__
         raise SystemExit(exiting.code if isinstance(exiting, SystemExit) else 0) from None
     except OSError as error:
@@ -56,7 +56,7 @@ def main() -> None:
 def _run(arguments: list[str]) -> None:
     fast = parse_fast_arguments(arguments[2:]) if arguments[1:2] == ["parse"] else None
     if fast is not None:
-        gc.disable()  # a parse leaves next to no cycles, and collections would take 5 % of its time
+        gc.disable()  # parsing creates almost no reference cycles, and collections would take 5 % of its time
         from adapter.cli import parse_output
 
         parse_output.print_parse_result(**fast)  # type: ignore[arg-type]  # a test compares them with Typer's
@@ -67,14 +67,16 @@ def _run(arguments: list[str]) -> None:
 
 
 def _reopen_closed_streams() -> None:
-    """Open streams that the shell closed (``>&-``), or the next opened file would get their number."""
+    """Open streams that the shell closed (``>&-``). Otherwise the next opened file would get the number of such a
+    stream."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  # open until exit
 
 
 def _configure_encodings() -> None:
-    """Write UTF-8 in any locale, except to a terminal with another encoding, where other characters are escaped."""
+    """Write UTF-8 in any locale. A terminal with a different encoding keeps it, and characters that it lacks are
+    escaped."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and (encoding := codecs.lookup(stream.encoding).name) != "utf-8":
             keeps_encoding = stream.isatty() and encoding != "ascii"
@@ -84,7 +86,7 @@ def _configure_encodings() -> None:
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _INVALID_PATH = (errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP)
-"""Errors of a wrong path, which are wrong use; other errors are failures of the machine."""
+"""Error numbers of invalid paths, which are wrong use. All other errors are failures of the machine."""
 _PERMISSION = (errno.EACCES, errno.EPERM, errno.EROFS)
 _PERMISSION_ADVICE = (
     "Choose a path that you may use. Set HOME, or XDG_STATE_HOME, XDG_CACHE_HOME and XDG_CONFIG_HOME, to move the "

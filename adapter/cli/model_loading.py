@@ -1,4 +1,4 @@
-"""Loads the model of a command: one on a server, a GGUF file in this process, or the built-in model."""
+"""Loads the model of a command: a model on a server, a GGUF file in this process, or the built-in model."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from adapter.core.errors import TransportError, UsageError
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A model and a client for it. ``is_small``: its calls must be constrained."""
+    """A model and a client for it. ``is_small``: whether its calls must be constrained."""
 
     chat: ChatClient
     is_small: bool
 
 
 def require_model_choice(command: str, base_url: str | None, model: str | None, time_limit_s: float) -> None:
-    """Raise UsageError if no model is named: ``command`` keeps it busy for minutes, so it must be chosen explicitly."""
+    """Raise UsageError if no model is named. The command uses the model for minutes, so the user must choose it
+    explicitly."""
     if base_url is None and model is None and not os.environ.get("OPENAI_BASE_URL"):
         raise UsageError(
             f"`adapter {command}` keeps a model busy for up to {time_limit_s / 60:g} minutes, so it needs an explicit "
@@ -39,9 +40,9 @@ def require_model_choice(command: str, base_url: str | None, model: str | None, 
 def load_model(
     base_url: str | None, model: str | None, console: Console, template: TemplateWorker | None = None
 ) -> Iterator[LoadedModel]:
-    """Load the model that the arguments name, or the built-in one if they name none and no server answers.
+    """Load the model that the arguments name. If they name none and no server answers, load the built-in model.
 
-    Raise TransportError with the next step if no model is available.
+    Raises TransportError, which states the next step, if no model is available.
     """
     if base_url is None and model is not None and is_gguf(model):
         with _embedded(model, console, is_small=False, template=template) as loaded:
@@ -55,7 +56,7 @@ def load_model(
             raise
         if model is not None:
             if "/" in model:
-                gguf_path(model)  # raises for a file or a repository, and explains how to serve it
+                gguf_path(model)  # for a file or a repository, this raises an error that explains how to serve it
             raise
         console.note("no model server found on this machine: starting llama.cpp with SmolLM2-135M")
         with _embedded(ensure_builtin_model(console), console, is_small=True) as loaded:
@@ -79,7 +80,7 @@ def _embedded(
 
 
 def ensure_builtin_model(console: Console) -> Path:
-    """Return the weights of the built-in model. Download and verify them the first time."""
+    """Return the path of the built-in model's weights. The first call downloads and verifies them."""
     if not is_available():
         raise TransportError(
             "no model server answers, and the built-in model is not installed. Start a server "

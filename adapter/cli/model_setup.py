@@ -1,4 +1,4 @@
-"""Resolves the tool-calling setup of a model from options, its profile, its chat template and its name."""
+"""Resolves the tool-calling setup of a model from the options, its profile, its chat template and its name."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from adapter.prompting.calling_setup import CallingSetup
 
 @dataclass(frozen=True, slots=True)
 class ModelSetup:
-    """The setup by which a model learns to call tools.
+    """The setup for a model's tool calls.
 
-    ``is_native``: the server calls tools itself. ``is_guided``: the words of each request choose its tool.
+    ``is_native``: the server's own tool calling is used. ``is_guided``: the words of each request determine the tool.
     ``is_own``: the model's chat template describes the tools.
     """
 
@@ -36,7 +36,8 @@ class ModelSetup:
 
 
 def resolve_model_setup(task: str | None, settings: RunSettings, loaded: LoadedModel, console: Console) -> ModelSetup:
-    """Prefer the options, then the model's profile, then its template and name. ``task`` is None in a chat."""
+    """Return the setup of the model: from the options, else its profile, else its template and name. ``task``: None in
+    a chat."""
     constraint, profile = parse_constraint_mode(unless_auto(settings.constraint)), _profile(settings, loaded, console)
     if profile is not None and profile.constraint != "off":
         constraint = constraint or profile.constraint
@@ -70,7 +71,7 @@ def resolve_model_setup(task: str | None, settings: RunSettings, loaded: LoadedM
 def _detect_format(
     settings: RunSettings, loaded: LoadedModel, prompt: PromptDiscovery | None, console: Console
 ) -> str | None:
-    """Detect the format by the model's template, else by its name, and report an inferred one."""
+    """Detect the format by the model's template, else by its name. Report a format that was derived."""
     is_inferred = settings.format == FROM_TEMPLATE
     if prompt is None and is_inferred:
         prompt = loaded.chat.own_prompt()
@@ -86,10 +87,10 @@ def _detect_format(
 
 
 def _is_small(settings: RunSettings, loaded: LoadedModel) -> bool:
-    """Return whether the tool is chosen for the model.
+    """Return whether the words of a request determine the tool, instead of the model.
 
-    It is for the built-in model, and for a model that its server reports as small if no template or style describes
-    the tools.
+    They do for the built-in model. They also do for a model that its server reports as small, if no template or style
+    describes the tools.
     """
     if settings.guide != "auto" or loaded.is_small:
         return settings.guide != "off"
@@ -103,9 +104,9 @@ def _is_small(settings: RunSettings, loaded: LoadedModel) -> bool:
 def _discover_prompt(
     settings: RunSettings, loaded: LoadedModel, profile: CallingSetup | None, console: Console, sees_images: bool
 ) -> PromptDiscovery | None:
-    """Find out whether the model's chat template can describe the tools; None where a text prompt is used.
+    """Discover whether the model's chat template can describe the tools. Return None if a text prompt is used.
 
-    Raise UsageError if the options require the template and it cannot be used.
+    Raises UsageError if the options require the template and it cannot be used.
     """
     needs_text = bool(
         settings.prompt == "words"
@@ -128,7 +129,8 @@ def _discover_prompt(
 
 
 def _profile(settings: RunSettings, loaded: LoadedModel, console: Console) -> CallingSetup | None:
-    """Return the setup in the model's profile. The built-in model, which is always assisted, needs a named one."""
+    """Return the setup in the model's profile, or None. For the built-in model, which is always assisted, only a
+    profile named by the user applies."""
     if settings.profile == "none" or (loaded.is_small and settings.profile == "auto"):
         return None
     model = profiles.model_of(loaded.chat.endpoint, loaded.chat.model)

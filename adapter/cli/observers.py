@@ -14,7 +14,7 @@ from adapter.workspace.capabilities.host import HostEvent, NestedCall
 
 @dataclass(slots=True)
 class ObserverGroup:
-    """The observers of a run: the console, the tally, and the recording if there is one."""
+    """The observers of a run: the console, the tally and, if requested, the recording."""
 
     console: Console
     tally: CallTally

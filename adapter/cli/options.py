@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def option_group(title: str | None = None, *, is_advanced: bool = False) -> Callable[..., Any]:
-    """Return a function that defines an option below ``title``. Only `--help-all` shows advanced options.
+    """Return a function that defines an option in the group ``title``. Only `--help-all` shows advanced options.
 
     The metavar of a flag is an empty string.
     """
@@ -103,7 +103,8 @@ HelpAll = Annotated[
 
 
 def takes_settings(settings: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace the command's first parameter, an instance of ``settings``, by one option for each annotated field."""
+    """Return a decorator that replaces the command's first parameter, an instance of ``settings``, by one option for
+    each annotated field."""
     hints = get_type_hints(settings, include_extras=True)
     options = [
         Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name])
@@ -116,7 +117,7 @@ def takes_settings(settings: type[Any]) -> Callable[[Callable[..., None]], Calla
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def run_command(**values: Any) -> None:
-            values.pop("help_all", None)  # its callback prints the help
+            values.pop("help_all", None)  # its callback prints the help text
             command(settings(**{option.name: values.pop(option.name) for option in options}), **values)
 
         _, *own = signature(command, eval_str=True).parameters.values()
@@ -138,14 +139,15 @@ def unless_auto(value: str) -> str | None:
 
 
 def parse_edit_mode(name: str) -> Edits | None:
-    """Raise UsageError for an unknown name."""
+    """Return the edit mode. Raises UsageError for an unknown name."""
     from adapter.workspace.files.edit_strictness import resolve_edit_mode
 
     return None if name == "auto" else resolve_edit_mode(name)
 
 
 def resolve_dialect(name: str, tools: str | None, include: list[str] | None, exclude: list[str] | None) -> Dialect:
-    """Return the dialect ``name``. The other options select the tools of `promptly`, and of no other dialect."""
+    """Return the dialect ``name``. The other arguments select the tools of `promptly`, and are invalid for all other
+    dialects."""
     if name == "promptly":
         from adapter.dialects.promptly.tool_files import DEFAULT_BASENAME, ToolSelection, load_dialect
 

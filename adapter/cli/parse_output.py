@@ -1,4 +1,4 @@
-"""Prints the result of `adapter parse`: content, calls and repairs of a text or a recorded exchange."""
+"""Prints the result of `adapter parse`: content, calls and repairs of the text of a file or recorded exchange."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def print_parse_result(
     explain: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Parse ``file`` and print the result; the arguments are those of the command. Exit with 1 without a call."""
+    """Parse ``file`` and print the result. The arguments are those of the command. Exits with 1 if no call is found."""
     from adapter.parsing.parser import parse
 
     if exchange is not None:

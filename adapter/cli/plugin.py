@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 PLUGINS = {"vllm": "adapter_vllm_plugin.py", "sglang": "sglang.py"}
-"""File in adapter/integrations/engines/ by engine."""
+"""Name of the plugin file in adapter/integrations/engines/, by engine."""
 
 
 def plugin(engine: Annotated[str, typer.Argument(help="Inference engine: vllm or sglang.", metavar="ENGINE")]) -> None:

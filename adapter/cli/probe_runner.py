@@ -1,4 +1,4 @@
-"""Try tool-calling setups for `adapter probe`, with progress, and write a profile and a report page."""
+"""Try tool-calling setups for `adapter probe`, show the progress, and write a profile and a report page."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from adapter.tools.tool import ToolSet
 
 
 def run_probe(settings: ProbeSettings) -> int:
-    """Return the exit code: 0, 1 without a profile, or 130 after Ctrl-C.
+    """Run the probe, and return the exit code: 0, 1 without a profile, or 130 after Ctrl-C.
 
-    Raise TransportError and UsageError with the next step.
+    Raises TransportError and UsageError, which state the next step.
     """
     require_model_choice("probe", settings.base_url, settings.model, settings.time_limit)
     console = Console()
@@ -145,7 +145,7 @@ def _format_duration(seconds: float) -> str:
 
 
 class _ProbeProgress:
-    """A progress bar on a terminal, elsewhere a line for each round of a setup; on standard error."""
+    """Show the progress on stderr: a progress bar on a terminal, otherwise a line for each round of a setup."""
 
     def __init__(self, setups: int) -> None:
         self._bar = task_progress()

@@ -54,7 +54,7 @@ def prompt(
 
 
 def _print_template_prompt(path: Path, dialect: Dialect, ask: str) -> str:
-    """Render a dialect's tools with a chat template, and print and return the prompt."""
+    """Render a dialect's tools with a chat template. Print and return the prompt."""
     from adapter.backends.prompt_discovery import render_system_prompt
     from adapter.backends.template_files import TemplateWorker, load_chat_template
     from adapter.prompting.chat_template import ChatTemplateError

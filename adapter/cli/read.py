@@ -118,7 +118,7 @@ def _count_cores() -> int:
 
 @contextmanager
 def _show_progress(sources: list[Source]) -> Iterator[ProgressCallback]:
-    """Show the progress on standard error if that is a terminal."""
+    """Show the progress on stderr, if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -38,7 +38,8 @@ def replay(
 def _command_policy(
     is_enabled: bool, approve: str, allow: list[str] | None, ask: list[str] | None, deny: list[str] | None
 ) -> CommandReplayPolicy | None:
-    """Raise UsageError without a sandbox for the commands, or for rules without --run-commands."""
+    """Return the policy for commands, or None. Raises UsageError if there is no sandbox, or for rules without
+    --run-commands."""
     if not is_enabled:
         if approve != "ask" or allow or ask or deny:
             raise UsageError("--approve, --allow, --ask and --deny need --run-commands")

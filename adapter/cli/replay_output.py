@@ -1,4 +1,4 @@
-"""Prints the results of `adapter replay`: whether each recorded conversation still gives the same results."""
+"""Prints the results of `adapter replay`: whether each recorded conversation still has the same results."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def print_replay_results(
     update: bool = False,
     commands: CommandReplayPolicy | None = None,
 ) -> None:
-    """Replay the recordings in ``paths``; ``commands`` allows running their programs.
+    """Replay the recordings in ``paths`` and print the results. ``commands``: policy for running their commands; None
+    to run none.
 
-    Exit with 1 if any result differs, and with 2 if a file is not a recording.
+    Exits with 1 if any result differs, and with 2 if a file is not a recording.
     """
     from adapter.core import package_data
     from adapter.recording.replay_files import replay_file, transcripts_in

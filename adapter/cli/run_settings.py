@@ -1,4 +1,4 @@
-"""Settings of `adapter run` and `adapter chat`: one field for each option, and the values they stand for."""
+"""Settings of `adapter run` and `adapter chat`: one field for each option, and objects created from the options."""
 
 from __future__ import annotations
 
@@ -90,13 +90,13 @@ class RunSettings:
     ] = None
 
     record: Path | None = None
-    """Transcript to write."""
+    """File to write the transcript to."""
     state: Path | None = None
-    """Folder for the change journal, instead of the one that `adapter undo` reads."""
+    """Folder of the change journal. By default it is the one that `adapter undo` reads."""
 
     @cached_property
     def toolset(self) -> Dialect:
-        """The dialect with its selected tools. Ask before using a tools file in the current folder."""
+        """The dialect with its selected tools. The user is asked before a tools file in the current folder is used."""
         if self.dialect == "promptly":
             from adapter.cli.trust import confirm_tools_file
 
@@ -105,7 +105,7 @@ class RunSettings:
 
     @cached_property
     def config(self) -> Config:
-        """The user's configuration, with the options that override or extend it."""
+        """The user's configuration. Options override or extend it."""
         from adapter.cli.config import GuardrailsTable, ModelTable, SearchTable, SkillsTable, read_config
 
         config = read_config(self.workspace, self.config_file)

@@ -24,7 +24,7 @@ from adapter.workspace.changes.history import UndoResult
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """A command. ``run`` gets the text after its name, and returns False to end the chat."""
+    """A command of the chat. ``run``: called with the text after the command's name; returns False to end the chat."""
 
     summary: str
     run: Callable[[ChatSession, str], bool | None]
@@ -32,13 +32,13 @@ class SlashCommand:
 
 
 def is_slash_command(text: str) -> bool:
-    """Return whether ``text`` is a command, and not a path or a message after a space."""
+    """Return whether ``text`` is a command. A path, or a message that begins with a space, is not."""
     word = text.split(maxsplit=1)[0] if text.strip() else ""
     return text.startswith("/") and "/" not in word[1:]
 
 
 def run_slash_command(conversation: ChatSession, text: str) -> bool:
-    """Run a command, and return False to end the chat. Raise AdapterError if it fails."""
+    """Run a command. Return False to end the chat. Raises AdapterError if the command fails."""
     name, _, rest = text[1:].strip().partition(" ")
     if name not in COMMANDS:
         near = process.extractOne(name, list(COMMANDS), score_cutoff=50) if name else None

@@ -27,7 +27,8 @@ from adapter.workspace.capabilities.host import Host
 
 
 def read_task() -> str:
-    """Read the task from standard input, then reconnect it to the terminal, if any, for approvals."""
+    """Read the task from stdin. Then connect stdin to the terminal, if there is one, so that the user can approve
+    calls."""
     if sys.stdin.isatty():
         print("type the task, then press Enter and Ctrl-D", file=sys.stderr)
     task = read_text("-")
@@ -38,14 +39,14 @@ def read_task() -> str:
 
 
 def run_task(task: str, settings: RunSettings) -> int:
-    """Run ``task`` and return the exit code. Raise TransportError and UsageError with the next step."""
+    """Run ``task`` and return the exit code. Raises TransportError and UsageError, which state the next step."""
     if not task.strip():
         raise UsageError("the task is empty; describe it in plain language, or give - to read it from standard input")
     validate_settings(settings)
     console = Console()
     with ExitStack() as stack:
-        # Errors in the settings come before the model is loaded, which may take long.
-        host = replace(build_host(settings.config), editor=None)  # a terminal has no open editor; tools cost tokens
+        # Check the settings before the model is loaded, which may take long.
+        host = replace(build_host(settings.config), editor=None)  # a terminal has no editor; tools cost tokens
         extra_tools = mcp_tools(stack, settings, console)
         base = stack.enter_context(open_workspace(settings, extra_tools, host))
         observers = ObserverGroup(console, CallTally(base.known_tools), _open_recording(stack, settings, base))
@@ -72,7 +73,7 @@ def run_task(task: str, settings: RunSettings) -> int:
 
 
 def _open_recording(stack: ExitStack, settings: RunSettings, workspace: Workspace) -> SessionRecorder | None:
-    """Open the requested transcript until ``stack`` is closed."""
+    """Open the requested transcript, or return None. Closing ``stack`` closes it."""
     if settings.record is None:
         return None
     file = stack.enter_context(_open_transcript(settings.record))

@@ -1,8 +1,9 @@
 """Writes standard output and standard error to one terminal without mixing their lines.
 
-Every writer needs to know where the previous one stopped. A *flow* is text that arrives in chunks and may stop in the
-middle of a line; a *note* is a line of its own; the *status* is a line that is erased before anything else is written,
-drawn only at the start of a line and never longer than one. Control characters of models and files are made visible.
+Every writer needs to know where the previous text ended. A *flow* is text that arrives in chunks and may end in the
+middle of a line. A *note* consists of complete lines. The *status* is a line that is erased before anything else is
+written. It is drawn only at the start of a line, and is never wider than the terminal. Control characters of models and
+files are made visible.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ if sys.platform != "win32":
     import termios
 
 DRAW_S = 0.1
-"""Minimum time between two drawings of a status that changes with every chunk."""
+"""Minimum time between two drawings of a status that changes with every chunk, in seconds."""
 TICK_S = 0.5
-"""Time between two drawings of a status that does not change, to update its seconds."""
+"""Time between two drawings of an unchanged status, in seconds. Each drawing updates the elapsed time."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextFlowStyle:
-    """Style of one kind of flow. ``first`` precedes it, ``indent`` each further line."""
+    """Style of a kind of flow. ``first``: text before the flow. ``indent``: text before each line except the first."""
 
     to_stdout: bool = False
     style: str = ""
@@ -42,7 +43,7 @@ ANSWER = TextFlowStyle(to_stdout=True)
 REASONING = TextFlowStyle(style="dim", first=".. ", indent="   ")
 OUTPUT = TextFlowStyle()
 _TYPING = TextFlowStyle()
-"""Style of a question and its answer."""
+"""Style of a question and the user's answer."""
 
 
 class Terminal:
@@ -52,7 +53,7 @@ class Terminal:
         self._stderr = Rich(stderr=True, highlight=False, soft_wrap=True)
         self._lock = threading.RLock()
         self._flow: TextFlowStyle | None = None
-        self._blank = ""  # line ends of the flow, written once text follows them
+        self._blank = ""  # line ends of the flow, which are written once text follows them
         self._status = ""
         self._since_s = self._drawn_s = 0.0
         self._is_drawn = False
@@ -60,7 +61,7 @@ class Terminal:
 
     @property
     def is_terminal(self) -> bool:
-        """True if a user sees the notes at once."""
+        """True if the notes go to a terminal, where a user sees them at once."""
         return self._stderr.is_terminal
 
     @property
@@ -69,7 +70,7 @@ class Terminal:
         return self.is_terminal and sys.stdin.isatty()
 
     def flow(self, kind: TextFlowStyle, text: str) -> None:
-        """Write a chunk of text. Blank lines at the start and the end of the flow are left out."""
+        """Write a chunk of text. Blank lines at the start and the end of the flow are omitted."""
         with self._lock:
             if self._flow is not kind:
                 self.end_line()
@@ -90,7 +91,7 @@ class Terminal:
                 self._stderr.print(Text(shown, style=kind.style), end="")
 
     def note(self, text: str, style: str = "dim", aside: str = "") -> None:
-        """Write lines of their own to standard error."""
+        """Write complete lines to stderr."""
         with self._lock:
             self.end_line()
             self._wipe()
@@ -99,14 +100,14 @@ class Terminal:
             )
 
     def show(self, text: Text) -> None:
-        """Write lines in several styles, whose control characters the caller has escaped."""
+        """Write lines in several styles. The caller must have escaped their control characters."""
         with self._lock:
             self.end_line()
             self._wipe()
             self._stderr.print(text, end="" if text.plain.endswith("\n") else "\n")
 
     def status(self, text: str) -> None:
-        """Show a status with its age in seconds until something else is written. Does nothing without a terminal."""
+        """Show a status and its age in seconds until other text is written. Does nothing without a terminal."""
         with self._lock:
             if not self._stderr.is_terminal or self._stderr.is_dumb_terminal:
                 return
@@ -124,7 +125,7 @@ class Terminal:
 
     @contextmanager
     def busy(self, text: str) -> Iterator[None]:
-        """Show a status while the body runs."""
+        """Show a status while the ``with`` block runs."""
         self.status(text)
         try:
             yield
@@ -133,13 +134,13 @@ class Terminal:
                 self._wipe()
 
     def discard_typed(self) -> None:
-        """Discard input typed before the question was shown."""
+        """Discard input that was typed before the question was shown."""
         if sys.platform != "win32":
             with suppress(termios.error, ValueError, OSError):
                 termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
     def ask(self, prompt: str) -> str:
-        """Read a line. Raise EOFError for Ctrl-D."""
+        """Read a line. Raises EOFError for Ctrl-D."""
         with self._lock:
             self.end_line()
             self._wipe()
@@ -150,7 +151,7 @@ class Terminal:
         except UnicodeDecodeError:
             answer = ""
         with self._lock:
-            self._flow = None  # Enter ended the line; Ctrl-D and Ctrl-C do not
+            self._flow = None  # Enter ended the line, but Ctrl-D and Ctrl-C do not
         return answer
 
     def end_line(self) -> None:
@@ -163,7 +164,7 @@ class Terminal:
                 stream.flush()
 
     def fresh_line(self) -> None:
-        """End the line, and erase an echo of the terminal itself, such as ``^C`` for Ctrl-C."""
+        """End the line, and erase an echo of a key by the terminal, such as ``^C`` for Ctrl-C."""
         with self._lock:
             self.end_line()
             self._is_drawn = self._is_drawn or (self._stderr.is_terminal and not self._stderr.is_dumb_terminal)
@@ -180,7 +181,7 @@ class Terminal:
         self._drawn_s = time.monotonic()
         seconds = int(self._drawn_s - self._since_s)
         line, clock = Text(f"   {escape_for_display(self._status)}", style="dim"), f", {seconds} s" * bool(seconds)
-        line.truncate(max(self._stderr.width - len("^C") - 1 - len(clock), 1))  # two lines could not be wiped
+        line.truncate(max(self._stderr.width - len("^C") - 1 - len(clock), 1))  # two lines could not be erased
         line.append(clock)
         self._stderr.file.write("\r")
         self._stderr.print(line, end="")
@@ -195,5 +196,5 @@ class Terminal:
                 if not self._status:
                     self._ticker = None
                     return
-                with suppress(OSError):  # the terminal is gone; the next write reports it
+                with suppress(OSError):  # the terminal is closed; the next write reports it
                     self._draw()

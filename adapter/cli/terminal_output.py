@@ -11,7 +11,7 @@ from adapter.core.text.display_escaping import escape_for_display
 
 
 def print_escaped(text: str, *, end: str = "\n", to_stderr: bool = False) -> None:
-    """Print text with its control characters visible: they could move the cursor or hide other text."""
+    """Print text with its control characters visible, because they could move the cursor or hide other text."""
     print(escape_for_display(text, keep="\n\t"), end=end, file=sys.stderr if to_stderr else sys.stdout)
 
 
@@ -38,7 +38,7 @@ def _common_prefix_length(first: str, second: str) -> int:
 
 
 def read_text(file: str) -> str:
-    """Read a file, or standard input for ``-``, without its byte order mark. Raise UsageError if it cannot be read."""
+    """Read a file, or stdin for ``-``. A byte order mark is removed. Raises UsageError if the file cannot be read."""
     try:
         if file == "-":
             raw = sys.stdin.buffer.read()
@@ -53,9 +53,9 @@ def read_text(file: str) -> str:
 
 _ENCODING_BY_MARK = {
     codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark is a prefix of this one
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark is a prefix of that of UTF-32
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""Byte order marks, which the shells of Windows write."""
+"""Encodings by byte order mark. The shells of Windows write such marks."""

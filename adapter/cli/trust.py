@@ -1,4 +1,5 @@
-"""Asks the user before using a tools file in the current folder, once for each content: its tools run programs."""
+"""Asks the user before a tools file in the current folder is used, because its tools run programs. The user is asked
+once for each content of the file."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ MAX_SHOWN = 20
 def confirm_tools_file(basename: str | None, *, is_trusted: bool) -> None:
     """Raise UsageError if the current folder has a tools file that the user has not approved.
 
-    ``is_trusted``: --trust-tools was given. Approval is remembered by content, in any folder.
+    ``is_trusted``: whether --trust-tools was given. An approval applies to the content of the file, in any folder.
     """
     file = local_file(basename or DEFAULT_BASENAME)
     if not file.is_file():

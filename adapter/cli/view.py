@@ -49,7 +49,7 @@ def view(
 
 
 def _serve(text: str) -> None:
-    """Serve the page on the loopback interface until Ctrl-C."""
+    """Serve the page on the loopback interface until the user presses Ctrl-C."""
     from adapter.recording.view.page_server import PageServer
 
     with PageServer(text) as server, suppress(KeyboardInterrupt):

@@ -1,3 +1,3 @@
-"""One conversation, without I/O: its next step, the history shown to the model, and the context limit."""
+"""The state machine of a conversation, the history shown to the model, and the context limit. No I/O."""
 
 __all__ = ["message_content", "message_rendering", "session", "token_estimate", "verbatim_history"]

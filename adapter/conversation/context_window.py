@@ -1,7 +1,7 @@
 """Fit a conversation into the model's context: shorten old results, then drop the oldest turns.
 
-Both invalidate the server's prompt cache. So a conversation that is too long is cut to well below the limit, and its
-cuts are permanent.
+Both changes invalidate the server's prompt cache. So a conversation that is too long is cut to well below the limit,
+and all cuts are permanent.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.text.plurals import pluralize
 
 Result: TypeAlias = tuple[str, str, str]
-"""(tool, content, call id)."""
+"""A result as (tool, content, call id)."""
 
 ANSWER_SHARE = 0.25
 """Share of the context reserved for the answer, up to `MAX_ANSWER` tokens."""
 MAX_ANSWER = 4_096
 """Maximum number of tokens reserved for the answer."""
 CUT_TO = 0.6
-"""Share of the usable tokens left by a cut: the next dozen turns then fit without another one."""
+"""Share of the usable tokens that remain after a cut, so that the next dozen turns fit without another cut."""
 PER_MESSAGE = 6
 """Tokens that a template adds to a message."""
 PER_IMAGE = 1_000
 """Tokens of an image: models use hundreds to thousands."""
 SHORT = 240
-"""Length of a shortened result, in characters from its start and its end; shorter results are unchanged."""
+"""Number of characters that remain of a shortened result, from its start and its end. Shorter results are unchanged."""
 TAIL, COMMANDS_TAIL = 1 / 3, 2 / 3
-"""Share of these characters from the end, where a command reports its outcome."""
+"""Share of the ``SHORT`` characters that comes from the end of the result. Commands report their outcome there."""
 _COMMANDS = re.compile(r"(?i)run|exec|bash|shell|command|terminal|test|build|output")
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One message. ``results``: the results encoded in ``content``, which may be shortened; ``about``: short forms of
+    """One message. ``results``: the results encoded in ``content``, which may be shortened. ``about``: summaries of
     their calls. ``parts``: the fields of an answer with calls, for a chat template."""
 
     role: str
@@ -46,9 +46,9 @@ class HistoryEntry:
     results: tuple[Result, ...] = ()
     about: tuple[str, ...] = ()
     is_protected: bool = False
-    """Never drop the entry: the last message of the user."""
+    """True if the entry must not be dropped, because it is the user's last message."""
     is_temporary: bool = False
-    """A rejected answer or its retry message, dropped once a better answer has come."""
+    """True if the entry is a rejected answer or its retry message. Both are dropped once an answer is accepted."""
     parts: JsonObject | None = None
     tokens: int = field(init=False)
     """Estimated number of tokens."""
@@ -59,7 +59,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class TrimmedHistory:
-    """The entries to show, and the numbers of shortened results and dropped turns."""
+    """The entries to show, the number of shortened results and the number of dropped turns."""
 
     entries: list[HistoryEntry]
     shortened: int = 0
@@ -76,8 +76,8 @@ def trim_to_context(
 ) -> TrimmedHistory:
     """Trim ``entries`` to ``limit`` tokens, as far as possible.
 
-    The ``first`` entries (system prompt and task) stay whole. The last turn stays, and its results are shortened last.
-    ``encode`` writes a result like `Format.encode_result`.
+    The ``first`` entries (system prompt and task) are unchanged. The last turn is not dropped, and its results are
+    shortened last. ``encode`` writes a result like `Format.encode_result`.
     """
     if _size(entries) <= limit:
         return TrimmedHistory(entries)
@@ -102,7 +102,8 @@ def trim_to_context(
 def _shorten_last(
     entries: list[HistoryEntry], excess: float, encode: Callable[[str, str, str], str]
 ) -> tuple[list[HistoryEntry], int]:
-    """Shorten the results of the last turn, each by its share of the excess."""
+    """Shorten the results of the last turn in proportion to ``excess``, in tokens. Return the entries and the number of
+    shortened results."""
     trimmed, total_count = [], 0
     total = sum(entry.tokens for entry in entries if entry.results)
     for entry in entries:
@@ -116,7 +117,7 @@ def _shorten_last(
 
 
 def _shorten(entry: HistoryEntry, size: int, encode: Callable[[str, str, str], str]) -> tuple[HistoryEntry, int]:
-    """Shorten each result, with a note that names its call."""
+    """Shorten each result, and add a note that names its call. Return the entry and the number of shortened results."""
     about = entry.about or tuple(name for name, _, _ in entry.results)
     cut = tuple(
         (name, _cut(text, size, call or name or "the tool", COMMANDS_TAIL if _COMMANDS.search(name) else TAIL), call_id)
@@ -127,7 +128,7 @@ def _shorten(entry: HistoryEntry, size: int, encode: Callable[[str, str, str], s
 
 
 def _cut(content: str, size: int, call: str, tail_share: float) -> str:
-    """Return the first and last lines, or characters if the lines are too long."""
+    """Return the first and last lines of ``content``, or its first and last characters if the lines are too long."""
     tail = int(size * tail_share)
     first, last = content[: size - tail], content[len(content) - tail :]
     first, last = first[: first.rfind("\n") if "\n" in first else None], last[last.find("\n") + 1 :]

@@ -1,4 +1,4 @@
-"""The content of a message in OpenAI's format: text, or a list of parts such as text and images."""
+"""The content of a message in OpenAI's format: a string, or a list of parts such as text and images."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ Content: TypeAlias = str | list[Json]
 
 
 def concat_content(first: Content, second: Content, between: str) -> Content:
-    """Concatenate two contents; two texts give a text."""
+    """Concatenate two contents. The result is a string if both are strings."""
     if isinstance(first, str) and isinstance(second, str):
         return between.join(text for text in (first, second) if text)
     return [*_parts(first), *_parts(second)]
 
 
 def image_part(url: str) -> Json:
-    """Return the part for an image; ``url`` may be a data URL."""
+    """Return a message part for an image. ``url`` may be a data URL."""
     return {"type": "image_url", "image_url": {"url": url}}
 
 
 def image_url(part: Json) -> str | None:
-    """Return the URL of an image part; None for other parts. Some clients send it without the object around it."""
+    """Return the URL of an image part, or None for other parts. Some clients send the URL without an enclosing
+    object."""
     image = part.get("image_url") if isinstance(part, dict) else None
     url = image.get("url") if isinstance(image, dict) else image
     return url if isinstance(url, str) else None

@@ -1,4 +1,5 @@
-"""Render a conversation for its model: its own answers verbatim, other text with control tokens escaped."""
+"""Render a conversation for its model. The model's answers are verbatim, and control tokens in all other text are
+escaped."""
 
 from __future__ import annotations
 
@@ -20,16 +21,16 @@ from adapter.prompting.escaping import escape_control_tokens, map_strings, unesc
 from adapter.tools.tool import ToolSet
 
 Message: TypeAlias = Mapping[str, Json]
-"""``{"role": "system" | "user" | "assistant", "content": text}``, which any text-only server understands. With images
-the content is a list of parts, as in OpenAI's API."""
+"""A message ``{"role": "system" | "user" | "assistant", "content": text}``, which any text-only server understands. If
+the message has images, its content is a list of parts, as in OpenAI's API."""
 
 STOPPED = "tool_error: the user stopped the run before there was a result; check if it took effect"
-"""The result of a call that was stopped."""
+"""The result of a call that the user stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageRenderer:
-    """Render for a model that writes in ``format`` and has ``tools``; ``shows_calls``: see `Session`."""
+    """Render messages for a model that writes in ``format`` and has ``tools``. ``shows_calls``: see `Session`."""
 
     format: Format
     tools: ToolSet
@@ -39,14 +40,15 @@ class MessageRenderer:
         return escape_control_tokens(replace_lone_surrogates(text), self.format, self.tools)
 
     def answer(self, turn: Turn, *, reencode: bool = False) -> HistoryEntry:
-        """Render an answer. ``reencode``: not verbatim, as another model may have written it in another format."""
+        """Render an answer. ``reencode``: encode it in ``format``, because another model may have written it in a
+        different one."""
         content = replace_lone_surrogates(self._render_turn(turn, reencode=reencode))
         return HistoryEntry("assistant", content, parts=self._parts(turn))
 
     def results(
         self, calls: Sequence[ToolCall], invalid: Sequence[InvalidToolCall], contents: Mapping[str, str]
     ) -> HistoryEntry:
-        """Render the results of ``calls``: ``contents`` by id; calls without content were stopped."""
+        """Render the results of ``calls``. ``contents``: results by call id. Calls without a result were stopped."""
         results = [(call.name, self.escape(contents.get(call.id, STOPPED)), call.id) for call in calls]
         results += [("", f"tool_error: {each.error}", "") for each in invalid]
         content = "\n".join(self.format.encode_result(*each) for each in results)
@@ -54,7 +56,7 @@ class MessageRenderer:
         return HistoryEntry("user", content, tuple(results), about)
 
     def after(self, results: Sequence[ToolResult]) -> Iterator[HistoryEntry]:
-        """Yield the user's messages and images that follow the results."""
+        """Yield the user's messages and the images that follow the results."""
         for result in results:
             if result.user_message:
                 yield HistoryEntry("user", self.escape(result.user_message))
@@ -67,7 +69,7 @@ class MessageRenderer:
         return tuple({"role": entry.role, "content": entry.content} for entry in entries)
 
     def _render_turn(self, turn: Turn, *, reencode: bool) -> str:
-        """Return the turn verbatim, or re-encoded with escapes if it contains control tokens."""
+        """Return the turn as text: verbatim, or re-encoded and escaped if it contains control tokens."""
         content = self._escape_own(turn.content)
         arguments = [map_strings(self._escape_own, call.arguments) for call in turn.calls]
         if not reencode and content == turn.content and arguments == [call.arguments for call in turn.calls]:
@@ -77,7 +79,8 @@ class MessageRenderer:
         return "\n".join(part for part in (content.strip(), calls, invalid) if part)
 
     def _parts(self, turn: Turn) -> JsonObject | None:
-        """Return the fields of OpenAI's message for a turn with calls or reasoning, for a chat template."""
+        """Return the turn's calls and reasoning as fields of an OpenAI message, for a chat template. Return None if the
+        turn has neither."""
         if not self.shows_calls or not (turn.calls or turn.reasoning):
             return None
         parts: JsonObject = {"content": replace_lone_surrogates(self._escape_own(turn.content).strip())}
@@ -92,7 +95,8 @@ class MessageRenderer:
         return parts
 
     def _structured(self, entry: HistoryEntry) -> Iterator[Message]:
-        """Yield the messages of an entry for a chat template; ``written`` is the verbatim text of one with calls."""
+        """Yield the messages of an entry for a chat template. Their field ``written`` contains the verbatim text of an
+        answer with calls."""
         if entry.role == "assistant" and entry.parts is not None:
             written = {"written": entry.content} if entry.parts.get("tool_calls") else {}
             yield {"role": "assistant", **entry.parts, **written}
@@ -106,7 +110,7 @@ class MessageRenderer:
             yield {"role": entry.role, "content": entry.content}
 
     def _escape_own(self, text: str) -> str:
-        """Escape the model's own text, of which parts may be escaped already."""
+        """Escape the model's own text, parts of which may already be escaped."""
         return self.escape(unescape_control_tokens(text))
 
 
@@ -119,6 +123,6 @@ def merge_consecutive_roles(messages: Sequence[Message]) -> Iterator[Message]:
 
 
 def _summarize(call: ToolCall) -> str:
-    """Return a call in one line: ``read_file(path="a.py", line=3)``."""
+    """Summarize a call in one line: ``read_file(path="a.py", line=3)``."""
     pairs = ((name, json.dumps(value, ensure_ascii=False)) for name, value in call.arguments.items())
     return f"{call.name}({', '.join(f'{name}={text[:60]}' for name, text in pairs)})"

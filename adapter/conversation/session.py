@@ -48,7 +48,7 @@ Reason: TypeAlias = Literal[
     "broken_off",
     "failed",
 ]
-"""The reason for the end of a conversation; see `REASONS`."""
+"""The reason why a conversation ended; see `REASONS`."""
 
 REASONS: dict[str, str] = {
     "answered": "the model answered without calling a tool",
@@ -66,35 +66,36 @@ REASONS: dict[str, str] = {
 }
 
 _UNFINISHED: dict[str | None, Reason] = {"length": "cut_off", "incomplete": "broken_off"}
-"""The reason for an unfinished answer in words, by the server's finish reason."""
+"""The reason for an incomplete answer without calls, by the server's finish reason."""
 
 STOPPED_ANSWER = "[The user stopped your last answer before its end.]"
 
 
 @dataclass(frozen=True, slots=True)
 class SessionLimits:
-    """Limits of a conversation. Counts start again with each message of the user."""
+    """Limits of a conversation. Counts restart with each message of the user."""
 
     turns: int = 25
-    """Maximum number of answers; a small task needs under ten."""
+    """Maximum number of answers. A small task needs fewer than ten."""
     repetitions: int = 2
-    """Maximum number of times that a call is repeated with no change in between, before it is refused."""
+    """Maximum number of times that a call may be repeated with no change in between. Later repetitions are refused."""
     refusals: int = 2
-    """Number of turns with only refused repetitions that end the conversation."""
+    """Number of turns after which the conversation ends, if all calls in them were refused as repetitions."""
     unreadable: int = 3
-    """Number of consecutive turns with only invalid calls that end the conversation."""
+    """Number of consecutive turns after which the conversation ends, if all calls in them were invalid."""
     calls: int = 128
-    """Maximum number of calls in one answer; the others are not run."""
+    """Maximum number of calls that are run in one answer."""
     tool_turns: int | None = None
-    """Number of turns with calls that end the conversation: one for models that cannot decide if a task is done."""
+    """Number of turns with calls after which the conversation ends. It is one for models that cannot decide if a task
+    is done."""
     context_tokens: int | None = None
-    """Size of the server's context; None for no trimming."""
+    """Size of the server's context, in tokens. None disables trimming."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskModel:
-    """Query the model. ``number`` counts from 1; ``note`` informs the user of cuts to fit the context.
-    ``again``: the guardrail that triggered a retry; ``held_to``: as in `Retry`."""
+    """Query the model. ``number``: number of the query, from 1. ``note``: informs the user of cuts to fit the context.
+    ``again``: the guardrail that triggered a retry. ``held_to``: as in `Retry`."""
 
     messages: tuple[Message, ...]
     number: int
@@ -105,7 +106,7 @@ class AskModel:
 
 @dataclass(frozen=True, slots=True)
 class RunTools:
-    """Run these calls in order, and return one result each."""
+    """Run these calls in order, and return one result for each call."""
 
     calls: tuple[ToolCall, ...]
 
@@ -122,8 +123,9 @@ Step: TypeAlias = AskModel | RunTools | Finished
 
 @dataclass(slots=True)
 class Session:
-    """A conversation. ``system``: the system prompt; ``format``: the format of the history. ``shows_calls``: keep calls
-    and results structured in the messages, for the model's own template. ``guardrails``: None for the default ones."""
+    """A conversation. ``system``: the system prompt. ``format``: format of the history. ``shows_calls``: keep calls and
+    results structured in the messages, for the model's own template. ``guardrails``: None for the default
+    guardrails."""
 
     system: str
     format: Format
@@ -133,13 +135,13 @@ class Session:
     guardrails: Guardrails | None = None
     _entries: list[HistoryEntry] = field(default_factory=list)
     _dropped: int = 0  # turns
-    _tokens: int = 0  # estimate for the last query
-    _token_ratio: float = 1.0  # counted by the server / estimated
+    _tokens: int = 0  # estimated size of the last query
+    _token_ratio: float = 1.0  # ratio of the server's count to the estimate
     _queries: int = 0
-    _calls: list[ToolCall] = field(default_factory=list)  # of this turn
+    _calls: list[ToolCall] = field(default_factory=list)  # calls of this turn
     _refused: dict[str, ToolResult] = field(default_factory=dict)  # results of calls that were not run, by id
     _invalid: tuple[InvalidToolCall, ...] = ()
-    _notes: list[str] = field(default_factory=list)  # for the user's next message
+    _notes: list[str] = field(default_factory=list)  # notes for the user's next message
     _task: str = ""
     _past: CallHistory = field(default_factory=CallHistory)
     # Since the user's last message:
@@ -162,11 +164,11 @@ class Session:
         return self._query()
 
     def add_note(self, text: str) -> None:
-        """Add a note on outside events to the user's next message."""
+        """Add a note about events outside the conversation to the user's next message."""
         self._notes.append(text)
 
     def resume(self, message: str, answers: Sequence[tuple[Turn, Sequence[ToolResult]]]) -> None:
-        """Add a message and its answers to the history, without checking or running anything."""
+        """Add a message and its answers to the history, without checking the answers or running their calls."""
         self._add_message(message)
         for turn, results in answers:
             self._add_answer(turn, reencode=True)
@@ -174,8 +176,11 @@ class Session:
             self._show_results(results)
 
     def on_interrupt(self, results: Sequence[ToolResult] = (), turn: Turn | None = None) -> Finished:
-        """Handle an interrupt by the user. ``results``: of the finished calls of the last `RunTools`; ``turn``: the
-        partial answer, whose calls are not run."""
+        """Handle an interrupt by the user.
+
+        ``results``: results of the calls of the last `RunTools` that finished. ``turn``: the partial answer, whose
+        calls are not run.
+        """
         self._show_results(results)
         if turn is None or not (turn.content.strip() or turn.calls):
             return Finished("interrupted", "")
@@ -184,8 +189,11 @@ class Session:
         return Finished("interrupted", turn.content)
 
     def on_answer(self, turn: Turn, prompt_tokens: int | None = None, finish_reason: str | None = "stop") -> Step:
-        """Handle the model's answer. ``prompt_tokens``: the server's count for the query. ``finish_reason``: the
-        server's, such as ``length`` at the token limit, or ``incomplete`` after a disconnect."""
+        """Handle the model's answer. ``prompt_tokens``: size of the prompt, as counted by the server.
+
+        ``finish_reason``: the server's finish reason, such as ``length`` at the token limit, or ``incomplete`` after a
+        disconnect.
+        """
         turn = self._limit_calls(self._active_guardrails.enabled_faults(self._past, turn))
         if prompt_tokens and self._tokens:
             self._token_ratio = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
@@ -229,7 +237,7 @@ class Session:
         return replace(turn, calls=turn.calls[:limit], invalid=(*turn.invalid[:limit], InvalidToolCall("", error)))
 
     def on_tool_results(self, results: Sequence[ToolResult]) -> Step:
-        """Handle the results of the last `RunTools`, in its order."""
+        """Handle the results of the last `RunTools`, in the order of its calls."""
         self._remember(results)
         self._show_results(results)
         if any(result.ends for result in results) or self._active_guardrails.steps.has_ended(self._past):
@@ -246,7 +254,8 @@ class Session:
         return self.guardrails
 
     def _retry(self, answer: HistoryEntry, retry: Retry) -> AskModel:
-        """Query for a better answer than ``answer``, which is removed once that has come."""
+        """Query the model for a better answer than ``answer``. The rejected answer is removed once a better one is
+        accepted."""
         is_broken = retry.guardrail in BROKEN_CALLS
         message = self.format.encode_result("", f"tool_error: {retry.message}", "") if is_broken else retry.message
         rejected = [replace(answer, parts=None, is_temporary=True)] if answer.content else []
@@ -278,7 +287,7 @@ class Session:
         return MessageRenderer(self.format, self.tools, self.shows_calls)
 
     def _add_message(self, message: str) -> None:
-        """Add a message of the user, with the notes."""
+        """Add a message of the user, preceded by the pending notes."""
         self._show_results([])
         text, self._notes = self._renderer.escape("\n\n".join([*self._notes, message])), []
         content: Content = text
@@ -287,7 +296,7 @@ class Session:
             self._entries = [HistoryEntry("system", self.system), HistoryEntry("user", text)]
             return
         entries = [replace(entry, is_protected=False) for entry in self._lasting_entries()]
-        if entries[-1].role == "user" and not entries[-1].results:  # it was never answered
+        if entries[-1].role == "user" and not entries[-1].results:  # the last message was never answered
             self._task += f"\n\n{text}" if len(entries) == 2 else ""
             content = concat_content(entries.pop().content, text, "\n\n")
         self._entries = [*entries, HistoryEntry("user", content, is_protected=True)]
@@ -297,12 +306,12 @@ class Session:
         self._unreadable_turns = self._refused_turns = self._call_turns = 0
 
     def _add_answer(self, turn: Turn, *, reencode: bool = False) -> None:
-        """Add an answer, whose results follow."""
+        """Add an answer to the history. Its results are added later."""
         self._entries = [*self._lasting_entries(), self._renderer.answer(turn, reencode=reencode)]
         self._calls, self._refused, self._invalid = list(turn.calls), {}, turn.invalid
 
     def _show_results(self, results: Sequence[ToolResult]) -> None:
-        """Add the results of this turn's calls; those without a result were stopped."""
+        """Add the results of this turn's calls. A call without a result was stopped."""
         if not self._calls and not self._invalid:
             return
         contents = {result.call_id: result.content for result in (*results, *self._refused.values())}
@@ -319,7 +328,7 @@ class Session:
         return AskModel(tuple(messages), self._queries, note)
 
     def _fit(self) -> str:
-        """Trim the conversation to the context. Returns a note for the user."""
+        """Trim the conversation to the context. Return a note for the user, or ""."""
         context = self.limits.context_tokens or 0
         fitted = trim_to_context(self._entries, usable_tokens(context) / self._token_ratio, self.format.encode_result)
         self._entries = fitted.entries
@@ -339,7 +348,7 @@ class Session:
         return f"the tools and the task alone take about {tokens:,} tokens of {context:,}"
 
     def _refuse_calls(self) -> dict[str, ToolResult]:
-        """Return the results of calls that must not be run now, by id."""
+        """Return the results of the calls that must not be run now, by call id."""
         refused: dict[str, ToolResult] = {}
         earlier: list[PastCall] = []
         for call in self._calls:
@@ -353,6 +362,7 @@ class Session:
         return refused
 
     def _is_refused(self, fault: Violation) -> bool:
-        """Return whether to refuse a call: after all wordings were used, only if its guardrail stops the loop."""
+        """Return whether to refuse a call. After all wordings were used, a call is refused only if its guardrail stops
+        the loop."""
         has_wording = GUARDRAILS[fault.guardrail].stops or self._refused_turns < len(fault.wordings)
         return fault.guardrail in self._active_guardrails.on and has_wording

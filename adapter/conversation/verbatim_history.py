@@ -1,7 +1,7 @@
-"""Show a model its own earlier answers byte for byte, for the sake of the server's prompt cache.
+"""Show a model its own earlier answers byte for byte, so that the server can reuse its prompt cache.
 
-The cache is reused as far as the next prompt begins with the same bytes. A re-encoded call (other spacing, a repair, a
-corrected name) ends that.
+The server reuses the cache up to the first byte that differs from the previous prompt. A re-encoded call may differ in
+spacing, by a repair, or by a corrected name.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def verbatim_text(events: Iterable[Event]) -> str:
 class VerbatimText:
     """Collect the verbatim text of an answer from its events.
 
-    It omits reasoning, as templates do, the tokens that end a turn, which templates add, and anything that the model
-    wrote after its turn.
+    The result omits reasoning, as templates do. It also omits the tokens that end a turn, which templates add, and
+    anything that the model wrote after its turn.
     """
 
     def __init__(self) -> None:
         self._text = StringBuilder()
-        self._pending: list[str] = []  # markup that counts only if more of the answer follows
+        self._pending: list[str] = []  # markup that is kept only if the answer continues
         self._after_reasoning = False
         self._reasoning = StringBuilder()
 
@@ -67,7 +67,7 @@ class VerbatimText:
                 case MarkupDelta(raw=raw) if not self._after_reasoning:
                     self._pending.append(raw)
                 case _:
-                    pass  # progress of a call, which has an event of its own
+                    pass  # a call's progress, which the event of the call supersedes
 
     def add(self, raw: str) -> None:
         """Add text that is neither reasoning nor markup."""
@@ -82,20 +82,20 @@ class VerbatimText:
 
 
 def _closing_markup(markup: str) -> str:
-    """Return the part of the markup after the last call that closes it, before the turn's end or the next turn."""
+    """Return the part of ``markup`` that closes the last call, up to the end of the turn or the next turn."""
     lowered = markup.lower()
     return markup[: min((at for marker in _turn_markers() if (at := lowered.find(marker)) >= 0), default=len(markup))]
 
 
 @cache
 def _turn_markers() -> frozenset[str]:
-    """Return the markers that end a turn or begin another part of one. No call ends with these."""
+    """Return the markers that end a turn or begin a new section of it. No call ends with them."""
     tables = build_marker_tables(FORMATS.all, ())
     return frozenset({*tables.end_tokens, *tables.other_role_markers, *tables.result_markers, *tables.reasoning})
 
 
 def is_safe_to_replay(arguments: JsonObject, format: Format, tools: ToolSet) -> bool:
-    """Return whether a call can be shown verbatim, because its arguments hold no unescaped control tokens."""
+    """Return whether a call can be shown verbatim, because its arguments contain no unescaped control tokens."""
     return bool(
         map_strings(lambda text: escape_control_tokens(unescape_control_tokens(text), format, tools), arguments)
         == arguments

@@ -1,4 +1,5 @@
-"""Values that every layer shares: events, turns, errors, JSON decoding, and the codes of repairs and rejections."""
+"""Types and functions that every layer uses: events, turns, errors, JSON decoding, and the codes of repairs and
+rejections."""
 
 __all__ = [
     "arguments",

@@ -31,11 +31,12 @@ _TYPE_NAMES: Mapping[type, str] = {
     NONE: "None",
 }
 MAX_SHOWN = 60
-"""Maximum number of characters of a value in a message."""
+"""Maximum number of characters of a value that a message quotes."""
 
 
 def check_types(function: str, /, **arguments: tuple[object, *tuple[Any, ...]]) -> None:
-    """Raise UsageError for the first argument whose value is not an instance of the types given for it."""
+    """Raise UsageError for the first argument that is not an instance of its types. ``arguments``: (value, type, ...)
+    by parameter name."""
     for name, (value, *types) in arguments.items():
         if not any(_is_instance(value, each) for each in types):
             expected = " or ".join(_TYPE_NAMES.get(each, each.__name__) for each in types)
@@ -45,7 +46,7 @@ def check_types(function: str, /, **arguments: tuple[object, *tuple[Any, ...]]) 
 
 
 def format_value(value: object) -> str:
-    """Format a wrong value with its type for a message: ``3 (int)``."""
+    """Format a wrong value and its type for a message: ``3 (int)``."""
     if value is None:
         return "None"
     text = repr(value)
@@ -64,7 +65,7 @@ def _is_instance(value: object, expected: type) -> bool:
 
 
 def reason(error: Exception) -> str:
-    """Describe why a file could not be read, in the user's terms."""
+    """Explain to the user why a file could not be read."""
     match error:
         case OSError(strerror=str(message)):
             return message

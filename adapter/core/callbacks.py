@@ -1,7 +1,7 @@
-"""Check the callbacks that a program passes in: whether they are async, and the values that they return.
+"""Check the callbacks that a program passes in: whether they are async, and which values they return.
 
-A callback that decides something must return its documented type; an observer may return anything except an
-unfinished coroutine or generator. Otherwise UsageError names the function and its return value.
+A callback that makes a decision must return its documented type. An observer may return anything except an unfinished
+coroutine or generator. Otherwise UsageError names the function and its return value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def name_of(callback: object) -> str:
 
 
 def is_async(callback: object) -> bool:
-    """Detect coroutine functions and async generators, also bound, partial, or as the ``__call__`` of an object."""
+    """Return whether ``callback`` is a coroutine function or an async generator. Bound methods, partials and
+    ``__call__`` methods of objects are recognized."""
     from inspect import isasyncgenfunction, iscoroutinefunction
 
     while (inner := _inside_partial(callback)) is not None:
@@ -37,7 +38,7 @@ def is_async(callback: object) -> bool:
 
 
 def require_sync(callback: object, role: str) -> None:
-    """Raise UsageError unless ``callback`` is a plain function. ``role`` names the callback in the message."""
+    """Raise UsageError if ``callback`` is async. ``role``: name of the callback in the message."""
     if not callable(callback):
         raise UsageError(f"{role} must be a function, got {_format_result(callback)}")
     if is_async(callback):
@@ -47,7 +48,7 @@ def require_sync(callback: object, role: str) -> None:
 
 
 def result_error(callback: object, role: str, result: object, expected: str) -> UsageError:
-    """Build the error for a return value of the wrong type. A coroutine is closed, so that Python does not warn about
+    """Return an error for a return value of the wrong type. A coroutine is closed, so that Python does not warn about
     it."""
     return UsageError(f"{role} {name_of(callback)} returned {_format_result(result)}; expected {expected}")
 
@@ -83,7 +84,7 @@ def require_finished(callback: object, role: str, result: object) -> None:
 
 
 def wrap_observer(callback: Callable[..., object], role: str) -> Callable[..., None]:
-    """Wrap ``callback`` so that its result is checked by `require_finished`. Its exceptions pass through."""
+    """Wrap ``callback`` so that `require_finished` checks its result. Its exceptions are not caught."""
     require_sync(callback, role)
 
     def observe(*event: object) -> None:
@@ -117,7 +118,7 @@ def set_wrapped(callback: object, function: Callable[P, T]) -> Callable[P, T]:
 
 
 def callback_error(callback: object, role: str, error: Exception, consequence: str) -> UsageError:
-    """Build the error for an exception raised by ``callback``; raise it ``from`` that exception."""
+    """Return an error for the exception ``error`` of ``callback``. Raise the new error ``from`` that exception."""
     return UsageError(f"{role} {name_of(callback)} raised {type(error).__name__}: {error}. {consequence}")
 
 

@@ -10,8 +10,8 @@
     ├── TransportError    the user: a server is down, refuses, or does not have the model
     └── UsageError        the developer: wrong use of the API or the command line
 
-A message names the actual value, the expected one, the nearest valid one and the next step.
-Errors for the model never reach a user as a traceback: they become results.
+A message names the actual value, the expected one, the nearest valid one and the next step. Errors for the model never
+reach a user as a traceback: they become results.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class ToolError(AdapterError):
     """A tool call failed. ``str(error)`` is written for the model."""
 
     sandbox: str = ""
-    """Confinement of the failed operation, as in `ToolResult.sandbox`; empty if nothing was run."""
+    """Description of the sandbox of the failed operation, as in `ToolResult.sandbox`; "" if nothing was run."""
 
 
 class EditError(ToolError):
     """Patches do not match the file. Nothing was written.
 
-    ``failures`` holds one sentence per failing patch, ``kinds`` its category: "not found", "ambiguous",
-    "already applied", "no change", "overlapping", "dependent", "breaks syntax", "invalid".
+    ``failures``: one sentence per failed patch. ``kinds``: its category: "not found", "ambiguous", "already applied",
+    "no change", "overlapping", "dependent", "breaks syntax", "invalid".
     """
 
     def __init__(self, message: str, failures: Sequence[str] = (), kinds: Sequence[str] = ()) -> None:

@@ -1,6 +1,7 @@
 """Events that a parser emits, and the results of tool calls.
 
-Every event carries ``raw``, the exact piece of the model's text that it covers: joined, they restore the text.
+The field ``raw`` of an event is the exact part of the model's text that it covers. Joined, these parts are the whole
+text.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class MarkupDelta:
 class ContentReclassified:
     """Reclassify all text so far as reasoning: the prompt held its opening marker, and the closing one follows now.
 
-    A display may move the text that it has shown; `Turn` does.
+    A display may move the text that it has shown, as `Turn` does.
     """
 
     raw: str
@@ -62,7 +63,7 @@ class ContentReclassified:
 class ReasoningReclassified:
     """Reclassify all reasoning so far as content: the format assumes reasoning at the start, but it was never closed.
 
-    It carries no text. A display may move the text that it has shown; `Turn` does.
+    The event has no text. A display may move the text that it has shown, as `Turn` does.
     """
 
     @property
@@ -74,8 +75,9 @@ class ReasoningReclassified:
 class ToolCallProgress:
     """Progress of a call that is still being written. For displays only: it is never executable.
 
-    ``text``: the characters that this chunk added to the call. ``size``: its characters so far. ``name``: the tool's
-    name, None until it is known. It carries no ``raw``: the call's own event will.
+    ``text``: the characters that this chunk added to the call. ``size``: number of characters of the call so far.
+    ``name``: name of the tool; None until it is known. The event has no ``raw``, because the event of the call will
+    contain it.
     """
 
     text: str
@@ -91,9 +93,8 @@ class ToolCallProgress:
 class ToolCallDelta:
     """A piece of a call's arguments as JSON text, for parsers that stream them. Join the pieces by ``id``.
 
-    The `ToolCall` with that ``id`` completes the call; without it, discard the pieces. It carries no ``raw``: the
-    call's
-    own event will.
+    The `ToolCall` with the same ``id`` completes the call. If it never arrives, discard the pieces. The event has no
+    ``raw``, because the event of the call will contain it.
     """
 
     id: str
@@ -109,8 +110,8 @@ class ToolCallDelta:
 class RejectedCall:
     """Text that looks like a call but was not accepted as one: characters ``start`` to ``end`` of the model's text.
 
-    ``reason`` is a key of `adapter.core.rejection_codes.REJECTION_REASONS`. It carries no ``raw``: the text has its
-    own event.
+    ``reason``: a key of `adapter.core.rejection_codes.REJECTION_REASONS`. The event has no ``raw``, because the event
+    of the text contains it.
     """
 
     start: int
@@ -126,7 +127,7 @@ class RejectedCall:
 class ToolCall:
     """A complete, decoded tool call. It has not been validated against a tool yet.
 
-    ``fixes`` names each repair that decoding needed; it is empty if the text was valid as written.
+    ``fixes``: the name of each repair that decoding needed; empty if the text was valid.
     """
 
     id: str
@@ -163,8 +164,8 @@ Event: TypeAlias = (
 class ToolResult:
     """The result of one tool call.
 
-    ``content`` is the text for the model, already truncated; if ``ok`` is false it states the error and the next step.
-    ``error`` is the bare message.
+    ``content``: text for the model, already truncated. If ``ok`` is false, it states the error and the next step.
+    ``error``: only the error message.
     """
 
     name: str
@@ -173,19 +174,20 @@ class ToolResult:
     error: str | None = None
     call_id: str = ""
     data: Json = None
-    """The documented result fields as JSON, if the tool has any."""
+    """The result fields as JSON, if the tool documents any; otherwise None."""
     diff: str = ""
     """Unified diff of the tool's changes."""
     notes: tuple[str, ...] = ()
-    """Tolerated or corrected details of the call, one sentence each."""
+    """Details of the call that were tolerated or corrected, one sentence each."""
     user_message: str = ""
-    """New user message to send after the results: a skill's instructions."""
+    """A user message to send after the results, such as a skill's instructions."""
     images: tuple[str, ...] = ()
     """Data URLs of images to show the model after the results."""
     ends: bool = False
-    """The model asked to end the run."""
+    """True if the model asked to end the run."""
     sandbox: str = ""
-    """Confinement of a program, a user's function or an MCP tool; it also states if there was none.
-    A batch has one line for each different value; a sub-agent has none, because its own results carry it."""
+    """Description of the sandbox in which a program, a user's function or an MCP tool ran, or the statement that there
+    was none. A batch has one line for each distinct description. A sub-agent has none, because the results of its own
+    calls contain theirs."""
     denied: bool = False
-    """A rule, the approve mode or the user denied the call."""
+    """True if a rule, the approve mode or the user denied the call."""

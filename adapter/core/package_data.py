@@ -1,6 +1,6 @@
-"""Locate the files that ship with the program: `prompts/` and `fixtures/`.
+"""Locate the folders `prompts/` and `fixtures/`, which are installed with the program.
 
-They are at the top of a checkout and, in a wheel, below `adapter/_data/`.
+In a checkout they are in the top folder, and in a wheel in `adapter/_data/`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,6 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def data_folder(name: str) -> Path:
-    """Return the folder ``prompts`` or ``fixtures``, from the wheel or the checkout."""
+    """Return the path of the folder ``prompts`` or ``fixtures``."""
     packaged = _PACKAGE / "_data" / name
     return packaged if packaged.is_dir() else _PACKAGE.parent / name

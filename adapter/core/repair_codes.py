@@ -1,4 +1,4 @@
-"""The code of each repair, as listed in `ToolCall.fixes`, and its description.
+"""The codes of repairs in `ToolCall.fixes`, and their descriptions.
 
 A code that is not in this table is a bug (tests/parsing/test_parser.py).
 """

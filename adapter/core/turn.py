@@ -1,4 +1,4 @@
-"""A model's response as a `Turn`, built from events, and the classification of each piece of its text."""
+"""A model's response as a `Turn`, built from events, and the classification of its text."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Kind: TypeAlias = Literal["content", "reasoning", "markup", "call", "invalid"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Characters ``start`` to ``end`` of the model's text and their classification.
+    """A span of the model's text, from ``start`` to ``end``, and its classification.
 
-    ``call`` is set for a call, ``error`` for an invalid one; ``rejected`` lists the rejected calls that begin in the
-    span.
+    ``call``: the call, if the span is one. ``error``: the error of an invalid call. ``rejected``: the rejected calls
+    that begin in the span.
     """
 
     kind: Kind
@@ -56,7 +56,7 @@ class Turn:
 
     @classmethod
     def from_events(cls, events: Iterable[Event]) -> Turn:
-        """Fold a stream of events; adjacent deltas of one kind become one."""
+        """Build a turn from a stream of events. Adjacent deltas of the same kind are joined."""
         check_types("Turn.from_events", events=(events, Iterable))
         events = tuple(events)
         merged = merge_deltas(events)
@@ -87,7 +87,7 @@ class Turn:
 
 
 class HasCalls(Protocol):
-    """A turn, or a part of one, whose calls can be run."""
+    """A turn or a part of a turn whose calls can be run."""
 
     @property
     def calls(self) -> Sequence[ToolCall]: ...
@@ -98,7 +98,8 @@ _WITHOUT_TEXT = frozenset({ToolCallProgress, ToolCallDelta, RejectedCall})
 
 
 def merge_deltas(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Drop events without text and join adjacent deltas, so that the result is the same however the text was split."""
+    """Drop events without text and join adjacent deltas, so that the result does not depend on how the text was
+    split."""
     merged: list[Event] = []
     run: list[TextDelta] | list[ReasoningDelta] | list[MarkupDelta] = []
     for event in events:
@@ -131,13 +132,13 @@ def _join_run(run: Sequence[TextDelta] | Sequence[ReasoningDelta] | Sequence[Mar
     if isinstance(run[0], MarkupDelta):
         return [MarkupDelta(raw)]
     texts = [event.text for event in run]  # type: ignore[union-attr]
-    # Text and raw text are usually the same objects: for a long response that saves a copy.
+    # Text and raw text are usually the same objects. Reusing them saves a copy of a long response.
     text = raw if all(map(is_, texts, raws)) else "".join(texts)
     return [TextDelta(text, raw) if isinstance(run[0], TextDelta) else ReasoningDelta(text, raw)]
 
 
 def explain(turn: Turn) -> tuple[Span, ...]:
-    """Return the spans of ``turn``'s text, in order; joined, their texts are the model's output."""
+    """Return the spans of the turn's text, in order. Their joined texts are the model's output."""
     unopened = next((at for at, event in enumerate(turn.events) if isinstance(event, ContentReclassified)), -1)
     was_content = any(isinstance(event, ReasoningReclassified) for event in turn.events)
     waiting = deque(turn.rejected)

@@ -18,11 +18,11 @@ _REPLACEMENTS = (
     (r"\ba integer", "an integer"),
     (r", unable to parse.*$", ""),
 )
-"""Regular expressions for pydantic's wording, and the replacements."""
+"""Regular expressions that match pydantic's wording, with their replacements."""
 
 
 def explain(error: ValidationError) -> str:
-    """Describe the first problem: ``'tools.0.name' is missing``."""
+    """Describe the first problem of ``error``: ``'tools.0.name' is missing``."""
     return explain_detail(error.errors(include_url=False)[0])
 
 
@@ -47,7 +47,7 @@ def explain_detail(detail: ErrorDetails) -> str:
 
 
 def plain_message(message: str) -> str:
-    """Rewrite a pydantic message as the end of a sentence."""
+    """Rewrite a pydantic message so that it can end a sentence."""
     for pattern, plain in _REPLACEMENTS:
         message = re.sub(pattern, plain, message)
     return message[:1].lower() + message[1:]

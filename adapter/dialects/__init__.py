@@ -1,4 +1,4 @@
-"""Dialects: the tool sets of five agents, from which one is offered to a model."""
+"""Dialects: the tool sets of five agents. A model is offered the tools of one dialect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MODULES = {
     "promptly": "adapter.dialects.promptly",
     "proto": "adapter.dialects.proto",
 }
-"""Modules by dialect, imported on first use; each defines ``DIALECT``."""
+"""Module of each dialect, imported on first use. Each module defines ``DIALECT``."""
 
 _ALIASES = {
     "zaguan": "blade",
@@ -45,7 +45,7 @@ def dialect_names() -> list[str]:
 
 
 def get_dialect(name: str | Dialect) -> Dialect:
-    """Return the dialect ``name``. Raises UsageError that suggests the nearest name."""
+    """Return the dialect ``name``. For an unknown name, raises UsageError, which suggests the nearest name."""
     if isinstance(name, Dialect):
         return name
     dialect: Dialect = import_module(_MODULES[_resolve_name(name)]).DIALECT
@@ -53,9 +53,9 @@ def get_dialect(name: str | Dialect) -> Dialect:
 
 
 def tools_for_parsing(name: str) -> ToolSet:
-    """Return the tools of the dialect ``name`` for matching calls, without loading their classes if possible.
+    """Return the tools of the dialect ``name`` for matching calls. Their classes are not loaded if that can be avoided.
 
-    Raises UsageError that suggests the nearest name.
+    For an unknown name, raises UsageError, which suggests the nearest name.
     """
     resolved = _resolve_name(name)
     return load_tools(resolved) or get_dialect(resolved).tools

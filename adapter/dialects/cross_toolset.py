@@ -1,8 +1,8 @@
 """Translate calls of another dialect's tools to the session's own tools.
 
-A model that knows another program calls ``Edit`` in a session that has ``apply_edit``. The call is translated if the
-session has a tool with the same operation and effect that expresses the whole call. It then is a call of that tool,
-with its rules and approvals. Otherwise the tool stays unknown.
+A model that knows another program may call ``Edit`` in a session that has ``apply_edit``. The call is translated if one
+of the session's tools has the same operation and effect, and can express the whole call. The rules and approvals of the
+session's tool apply to the translated call. Otherwise the called tool is unknown.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from adapter.tools.tool import Tool, ToolSet
 def translate_call(
     name: str, arguments: Mapping[str, Json] | str, tools: ToolSet, active: Dialect | None = None
 ) -> ResolvedCall | None:
-    """Return the call of one of ``tools`` that a foreign call means; None if there is no unambiguous one."""
+    """Translate a call of a foreign tool to a call of one of ``tools``. Return None if there is no unambiguous
+    translation."""
     translations = list(_find_translations(name, arguments, tools, active))
     operations = [call and _comparable_operation(call) for call in translations]
     is_unambiguous = None not in operations and all(each == operations[0] for each in operations)
@@ -45,7 +46,8 @@ def translate_call(
 def _find_translations(
     name: str, arguments: Mapping[str, Json] | str, tools: ToolSet, active: Dialect | None
 ) -> Iterator[ResolvedCall | None]:
-    """Yield the translation of the call for every dialect that has it, or None if the session cannot express it."""
+    """Yield the translation of the call for each dialect that has the tool. Yield None if the session cannot express
+    the call."""
     for dialect, tool in _find_foreign_tools(name, active):
         call = _resolve_exactly(tool, arguments)
         if call is None:
@@ -67,9 +69,9 @@ def _find_translations(
 
 
 def tools_for_effect(edit: FileEdit, tools: ToolSet, called: str) -> list[Tool]:
-    """Return the session's tools that together perform one file's edit of a patch, preferring ``called``.
+    """Return the session's tools that together can perform one file's edit in a patch. ``called`` is preferred.
 
-    Raises ToolError if one is missing.
+    Raises ToolError if a necessary tool is missing.
     """
     by_call = sorted(tools.values(), key=lambda tool: tool.name != called)
     needed: list[tuple[type, str]] = [(Move, "moves")] if edit.moved_to else []
@@ -92,16 +94,15 @@ _ACTIONS: dict[FileAction, tuple[type, str]] = {
 
 
 def _example_operation(tool: Tool) -> Operation | None:
-    """Return the operation of the tool's example."""
+    """Return the operation of the tool's example, or None."""
     return tool.validate(tool.example).operation() if tool.validate is not None and tool.example else None
 
 
 def extract_apply_patch(arguments: Mapping[str, Json] | str) -> str | None:
-    """Return the patch in a command for ``apply_patch``, a program that only codex has; None for other commands.
+    """Return the patch in a command for ``apply_patch``, a program of codex. Return None for all other commands.
 
-    Models trained with codex write ``["apply_patch", PATCH]``, ``["bash", "-lc", LINE]`` or only LINE, with the patch
-    as a
-    here-document.
+    Models trained with codex write ``["apply_patch", PATCH]``, ``["bash", "-lc", LINE]`` or only LINE. A LINE contains
+    the patch as a here-document.
     """
     try:
         given, _ = parse_arguments(arguments if isinstance(arguments, str | dict) else dict(arguments))
@@ -122,7 +123,8 @@ _HERE_DOCUMENT = re.compile(
 
 
 def _find_foreign_tools(name: str, active: Dialect | None) -> list[tuple[Dialect, Tool]]:
-    """Return the other dialects with that tool: by its documented name, or else by an alias."""
+    """Return the foreign tools called ``name``, with their dialects. Aliases are matched only if no documented name
+    does."""
     others = [dialect for dialect in map(get_dialect, dialect_names()) if active is None or dialect.name != active.name]
     found = [
         (dialect, tool)
@@ -133,7 +135,7 @@ def _find_foreign_tools(name: str, active: Dialect | None) -> list[tuple[Dialect
 
 
 def _resolve_exactly(tool: Tool, arguments: Mapping[str, Json] | str) -> ResolvedCall | None:
-    """Resolve a call of ``tool`` if it accepts every argument."""
+    """Resolve a call of ``tool``. Return None unless the tool accepts every argument."""
     try:
         given, _ = parse_arguments(arguments if isinstance(arguments, str | dict) else dict(arguments))
         _, named, _ = normalize_call(tool.name, given, ToolSet([tool]))
@@ -145,7 +147,7 @@ def _resolve_exactly(tool: Tool, arguments: Mapping[str, Json] | str) -> Resolve
 
 
 def _translate_to(call: ResolvedCall, own: Tool) -> ResolvedCall | None:
-    """Translate the foreign call to ``own``, if the operation stays the same."""
+    """Translate the foreign call to ``own``. Return None unless the operation stays the same."""
     wanted = _operation(call)
     significant = {key: value for key, value in call.arguments.items() if _operation_without(call, key) != wanted}
     named: JsonObject = {}
@@ -153,7 +155,7 @@ def _translate_to(call: ResolvedCall, own: Tool) -> ResolvedCall | None:
     for key, value in significant.items():
         parameter = _match_parameter(key, call.tool, own)
         if parameter is None:
-            unmatched.append(key)  # this tool may do so by default
+            unmatched.append(key)  # this may be the default behaviour of the tool
             continue
         if parameter in named:
             return None
@@ -170,7 +172,8 @@ def _translate_to(call: ResolvedCall, own: Tool) -> ResolvedCall | None:
 
 
 def _match_parameter(key: str, foreign: Tool, own: Tool) -> str | None:
-    """Return the name in ``own`` of the foreign parameter ``key``, by the names that either tool accepts."""
+    """Return the parameter of ``own`` for the foreign parameter ``key``, matched by the names that either tool
+    accepts."""
     known = (*own.properties, *own.unlisted)
     if key in known:
         return key
@@ -180,15 +183,16 @@ def _match_parameter(key: str, foreign: Tool, own: Tool) -> str | None:
 
 
 def _is_same_operation(own: Operation | None, wanted: Operation | None, minimal: Operation | None) -> bool:
-    """Return whether the operations differ only in defaults of fields that the call did not set."""
+    """Return whether two operations differ only in fields that the call did not set and that have their default
+    values."""
     if own is None or wanted is None or type(own) is not type(wanted):
         return False
     if isinstance(wanted, Delete):
-        minimal = None  # a deletion must never exceed the request
+        minimal = None  # a deletion must not exceed the request
     if isinstance(own, PatchText) and isinstance(wanted, PatchText):
         if len(own.patches) > 1 and own.basis != wanted.basis:
             return False
-        # Exact matching may differ between the tools; only old and new text must be the same.
+        # The tools may differ in exact matching, but old and new text must be the same.
         own, wanted = _as_tolerant(own), _as_tolerant(wanted)
         minimal = _as_tolerant(minimal) if isinstance(minimal, PatchText) else minimal
     for field in fields(own):
@@ -202,7 +206,7 @@ def _is_same_operation(own: Operation | None, wanted: Operation | None, minimal:
 
 
 def _distance(one: ResolvedCall, other: ResolvedCall) -> int:
-    """Count the fields in which two calls of one operation differ."""
+    """Return the number of fields in which two calls of the same operation differ."""
     own, wanted = _comparable_operation(one), _comparable_operation(other)
     return sum(getattr(own, field.name) != getattr(wanted, field.name) for field in fields(own))
 
@@ -221,7 +225,7 @@ def _operation(call: ResolvedCall) -> Operation | None:
 
 
 def _operation_without(call: ResolvedCall, *omitted: str) -> Operation | None:
-    """Return the operation of the call without these arguments; None if it would be invalid."""
+    """Return the operation of the call without the arguments ``omitted``. Return None if it would be invalid."""
     given = {key: value for key, value in call.arguments.items() if key not in omitted}
     try:
         return _operation(resolve_call(call.tool.name, given, ToolSet([call.tool])))
@@ -230,5 +234,5 @@ def _operation_without(call: ResolvedCall, *omitted: str) -> Operation | None:
 
 
 def _minimal_operation(call: ResolvedCall) -> Operation | None:
-    """Return the operation of the call with only its required arguments."""
+    """Return the operation of the call with only its required arguments. Return None if it would be invalid."""
     return _operation_without(call, *(key for key in call.arguments if key not in call.tool.required))

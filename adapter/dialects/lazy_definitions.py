@@ -1,7 +1,7 @@
 """Load the names and parameters of a dialect's tools without importing their classes.
 
-`definitions.json` is generated from the classes (``python -m tests.generate``): building them
-takes longer than parsing a megabyte of text.
+`definitions.json` is generated from the classes (``python -m tests.generate``), because importing them takes longer
+than parsing a megabyte of text.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ FIELDS = ("name", "description", "parameters", "unlisted", "aliases", "argument_
 
 
 def load_tools(dialect: str) -> ToolSet | None:
-    """Return the tools of ``dialect`` for matching, without validation; None if it has no definitions."""
+    """Return the tools of ``dialect`` for matching calls, without validation. Return None if the dialect is not in
+    `definitions.json`."""
     rows: dict[str, list[JsonObject]] = json.loads(get_data(__package__, "definitions.json") or b"{}")
     return ToolSet(Tool(**row) for row in rows[dialect]) if dialect in rows else None

@@ -1,7 +1,7 @@
 """The file system tools of proto CLI, from its "File System Tools" documentation page.
 
-Paths are documented as absolute; relative ones start at the project root, and results use relative paths.
-``read_file`` counts lines from 0.
+The document requires absolute paths. Relative paths are also accepted and start at the project root, and results
+contain relative paths. ``read_file`` counts lines from 0.
 """
 
 from __future__ import annotations
@@ -37,15 +37,16 @@ from adapter.tools.operations import (
 MAX_READ_LINES = 1_000
 """Default number of lines of a page of `ProtoReadFile`."""
 MAX_READ_BYTES = 25_000
-"""Maximum size of a page of `ProtoReadFile`, in bytes: the program's limit, which its document does not state."""
+"""Maximum size of a page of `ProtoReadFile`, in bytes. This is the limit of the program; its document does not state
+one."""
 MAX_LINE_CHARACTERS = 2_000
-"""Maximum length of a line; the rest is omitted."""
+"""Maximum length of a line, in characters. The rest of the line is omitted."""
 MAX_PATHS = 100
-"""Maximum number of paths for a glob."""
+"""Maximum number of paths in the result of a glob."""
 MAX_ENTRIES = 1_000
-"""Maximum number of entries of a listing."""
+"""Maximum number of entries in a listing."""
 MAX_MATCHES = 500
-"""Maximum number of matches for a search."""
+"""Maximum number of matches in the result of a search."""
 
 
 class ProtoListDirectory(ToolClass):
@@ -64,7 +65,7 @@ class ProtoListDirectory(ToolClass):
         bool, Field(description="Respect .gitignore"), Aliases("respect_gitignore", "git_ignore")
     ] = True
     file_filtering_options: SkipJsonSchema[dict[str, bool] | None] = None
-    """Nested form of ``respect_git_ignore`` in the program, unlike its document."""
+    """Object that contains ``respect_git_ignore``. The program expects this form, its document does not."""
 
     def operation(self) -> Operation:
         respected = (self.file_filtering_options or {}).get("respect_git_ignore", self.respect_git_ignore)

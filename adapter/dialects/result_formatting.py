@@ -1,6 +1,7 @@
-"""Format tool results as text for the model, shared by the dialects: short lines, paths first, hints where needed.
+"""Format tool results as text for the model. The dialects share these functions.
 
-The notes of a result follow its text as ``(note: ...)`` lines.
+Lines are short and begin with the path, and hints are added where a model needs them. The notes of a result follow its
+text as ``(note: ...)`` lines.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ from adapter.tools.operations.agent_state import TodoStatus
 
 
 def format_file(file: FileText) -> str:
-    """Return the text, or a line for an empty file, because models take empty text for a failure."""
+    """Return the text. For an empty file return a line that states this, because models mistake empty text for a
+    failure."""
     return file.text or f"({file.path} is empty)"
 
 
@@ -47,7 +49,7 @@ def _number_lines(file: FileText) -> list[str]:
 
 
 def format_numbered_lines(file: FileText) -> str:
-    """Number the lines, below a header with the range and the total."""
+    """Return numbered lines, below a header with the range and the total."""
     if file.total_lines == 0:
         return format_file(file)
     total = "a large file" if file.total_lines is None else file.total_lines
@@ -56,7 +58,8 @@ def format_numbered_lines(file: FileText) -> str:
 
 
 def page_of(file: FileText, max_bytes: int) -> tuple[FileText, bool]:
-    """Return the lines that fit into ``max_bytes`` with their numbers, at least one, and whether more follow."""
+    """Return the lines that fit into ``max_bytes`` with their numbers, but at least one line, and whether more lines
+    follow."""
     lines = split_lines(file.text)
     size = 0
     for count, (number, line) in enumerate(enumerate(lines, file.start_line)):
@@ -68,7 +71,7 @@ def page_of(file: FileText, max_bytes: int) -> tuple[FileText, bool]:
 
 
 def format_numbered_page(file: FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
-    """Number the lines of a page; ``read_on`` formats the hint for the next line if more follow."""
+    """Return the numbered lines of a page. If more lines follow, a hint from ``read_on`` for the next line is added."""
     if not file.text:
         return format_file(file)
     page, has_more = page_of(file, max_bytes)
@@ -77,7 +80,7 @@ def format_numbered_page(file: FileText, max_bytes: int, read_on: Callable[[int]
 
 
 def format_plain_page(file: FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
-    """Return a page of the text, below the hint for the next line if more follow."""
+    """Return the text of a page. If more lines follow, a hint from ``read_on`` for the next line precedes it."""
     page, has_more = page_of(file, max_bytes)
     head = [f"Showing lines {_format_range(page)} ({read_on(page.end_line + 1)}).", "---"] if has_more else []
     return "\n".join([*_format_notes(file.notes), *head, format_file(page)])
@@ -94,7 +97,7 @@ def format_written(written: FileWritten) -> str:
 
 
 def format_patched(patched: FilePatched | FilesPatched) -> str:
-    """Summarize the edits; with the notes and the diff to check if anything was tolerated."""
+    """Summarize the edits. If a difference was tolerated, the summary includes the notes and the diff."""
     if isinstance(patched, FilePatched):
         text = f"Applied {pluralize(patched.count, 'patch', 'patches')} to {patched.path}."
     else:
@@ -124,10 +127,10 @@ def format_tree(listing: Listing) -> str:
 def format_listing(
     listing: Listing, offset: int = 1, limit: int | None = None, read_on: Callable[[int], str] | None = None
 ) -> str:
-    """Format one entry per line, size and time first if known, with ``/`` after directories.
+    """Format one entry per line, with ``/`` after directories. Size and time come first if known.
 
-    ``offset`` and ``limit`` select a page of entries. ``read_on`` formats the hint for the next entry; without it
-    only a narrower listing shows the rest.
+    ``offset`` and ``limit`` select a page of entries. ``read_on`` formats the hint for the next entry. Without it, the
+    hint suggests a narrower listing.
     """
     head = _format_folder(listing.path)
     total = len(listing.entries) + listing.omitted
@@ -165,7 +168,7 @@ def format_matches(found: GrepResult, pattern: str) -> str:
 
 
 def format_grouped_matches(found: GrepResult, pattern: str) -> str:
-    """Group the matches below their path, as ``  N: text``."""
+    """Group matches by file: the path, then each match as `` N: text``."""
     if not found.hits:
         return format_matches(found, pattern)
     groups = [
@@ -176,7 +179,7 @@ def format_grouped_matches(found: GrepResult, pattern: str) -> str:
 
 
 def format_omitted_matches(found: GrepResult) -> list[str]:
-    """Return a line about the matches beyond the limit, if there are any."""
+    """Return a line about the matches beyond the limit. The list is empty if there are none."""
     if found.total <= len(found.hits):
         return []
     files = pluralize(len(found.files), "file")
@@ -186,7 +189,7 @@ def format_omitted_matches(found: GrepResult) -> list[str]:
 
 
 def format_matches_with_context(found: GrepResult, pattern: str) -> str:
-    """Format each match with ``>`` and the numbered lines around it."""
+    """Format each match with ``>``, between the numbered lines around it."""
     if not found.hits:
         return format_matches(found, pattern)
     shown = f", showing the first {len(found.hits)}" if len(found.hits) < found.total else ""
@@ -203,7 +206,7 @@ def _format_block(hit: GrepMatch) -> Iterable[str]:
 
 
 def format_command(run: CommandOutput | ProgramOutput) -> str:
-    """Return the output of a command, below a line about its failure."""
+    """Return the output of a command. If it failed, a line about the failure precedes the output."""
     output = _join(run.output.strip("\n") or "(no output)", notes=run.notes)
     if run.timed_out:
         return f"Command timed out and was stopped. Its output until then:\n{output}"
@@ -215,7 +218,7 @@ def format_command(run: CommandOutput | ProgramOutput) -> str:
 
 
 def format_program(run: ProgramOutput) -> str:
-    """Format like `format_command`, with a note on a sliced output."""
+    """Format a result like `format_command`. If the output was sliced, add a note."""
     text = format_command(run)
     if not run.skipped_lines:
         return text
@@ -224,7 +227,7 @@ def format_program(run: ProgramOutput) -> str:
 
 
 def format_batch(batch: BatchResults) -> str:
-    """Format each result under its tool's name, in order, then the number of successes."""
+    """Format each result under the name of its tool, in order, then the number of successful calls."""
     sections = [f"## {result.name}\n{result.content}" for result in batch.results]
     good = sum(result.ok for result in batch.results)
     total = len(batch.results)
@@ -264,7 +267,7 @@ def format_todos(todos: TodoList) -> str:
 
 
 def format_memory(memory: MemoryList | MemoryNote | MemoryChanged) -> str:
-    """Format the names and sizes of notes, one note, or a change."""
+    """Format a list of notes with their sizes, a single note, or a change."""
     match memory:
         case MemoryNote(text=text, path=path):
             lines = [text or f"({path} is empty)"]
@@ -284,7 +287,7 @@ def format_page(page: Page) -> str:
 
 
 def format_search(found: SearchHits) -> str:
-    """Format title, address and content of each result, best first."""
+    """Format the title, the URL and the content of each result, best first."""
     if not found.hits:
         return _join(f"No results for {found.query!r}.", notes=found.notes)
     hits = (f"{number}. {hit.title}\n{hit.url}\n{hit.content}".strip() for number, hit in enumerate(found.hits, 1))

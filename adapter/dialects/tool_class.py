@@ -35,7 +35,7 @@ OutcomeT = TypeVar("OutcomeT")
 
 
 class Aliases:
-    """Aliases of an argument, for use in ``Annotated``; its own name may be among them."""
+    """Aliases of an argument, for use in ``Annotated``. The argument's own name may be among them."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
@@ -54,8 +54,8 @@ Unsigned = Annotated[int, AfterValidator(_require_unsigned)]
 class ToolMetadata:
     """The names and metadata of a tool.
 
-    ``second_names`` are documented, ``aliases`` are other names that models use. The rest is as in
-    `adapter.tools.tool.Tool`.
+    ``second_names``: additional names in the document. ``aliases``: undocumented names that models use. The other
+    fields are those of `adapter.tools.tool.Tool`.
     """
 
     name: str
@@ -65,7 +65,7 @@ class ToolMetadata:
     example: JsonObject = field(default_factory=dict)
     needs: Capability | None = None
     max_lines: int = MAX_LINES
-    """Maximum number of lines of a result; more for a tool that returns pages with a hint how to continue."""
+    """Maximum number of lines of a result. Tools that return pages with a hint how to continue set a higher maximum."""
     label: str = ""
     is_polling: bool = False
     failure: FailureRenderer | None = None
@@ -82,7 +82,7 @@ class ToolClass(BaseModel):
         raise NotImplementedError
 
     def render(self, outcome: Outcome, /) -> Rendered:
-        """Return the text for the model and, where documented, the result as JSON."""
+        """Return the text for the model and, if documented, the result as JSON."""
         raise NotImplementedError
 
     def notes(self) -> tuple[str, ...]:
@@ -92,8 +92,8 @@ class ToolClass(BaseModel):
     @classmethod
     @cache
     def tool(cls) -> Tool:
-        """Return the tool as plain data, for parsers, prompts and servers. Cached: building a schema takes
-        milliseconds."""
+        """Return the tool as a `Tool`, for parsers, prompts and servers. The result is cached, because building a
+        schema takes milliseconds."""
         parameters = simplify_schema(cls)
         return Tool(
             name=cls.naming.name,
@@ -116,8 +116,8 @@ class ToolClass(BaseModel):
 class NestedModel(BaseModel):
     """Base class of objects inside an argument.
 
-    It resolves its own ``Aliases``, ignoring separators and case, because call resolution renames only top-level
-    arguments.
+    It resolves the ``Aliases`` of its fields, ignoring separators and case, because call resolution renames only
+    top-level arguments.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -129,7 +129,7 @@ class NestedModel(BaseModel):
 
     @classmethod
     def rename_keys(cls, value: Json) -> Json:
-        """Rename the keys of an object to the field names; return any other value unchanged."""
+        """Rename the keys of an object to the field names. Return all other values unchanged."""
         if not isinstance(value, dict):
             return value
         rename_keys = dict(value)
@@ -142,7 +142,7 @@ class NestedModel(BaseModel):
 
 
 def _aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
-    """Return the aliases of an argument, without the names of other arguments of the model."""
+    """Return the aliases of an argument, except those that are names of other arguments of the model."""
     return tuple(
         alias
         for item in model.model_fields[name].metadata
@@ -153,7 +153,7 @@ def _aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
 
 
 def require_outcome(outcome: Outcome, kind: type[OutcomeT]) -> OutcomeT:
-    """Narrow ``outcome`` to the type that belongs to the tool's operation; any other is a bug."""
+    """Return ``outcome`` as an instance of ``kind``, the outcome of the tool's operation. Any other type is a bug."""
     if not isinstance(outcome, kind):
         raise TypeError(f"expected {kind.__name__}, got {type(outcome).__name__}")
     return outcome
@@ -162,7 +162,8 @@ def require_outcome(outcome: Outcome, kind: type[OutcomeT]) -> OutcomeT:
 def render_as(
     kind: type[OutcomeT], format_outcome: Callable[Concatenate[OutcomeT, ...], str], *arguments: str
 ) -> Callable[[Any, Outcome], Rendered]:
-    """Build the ``render`` method of a tool whose result is only text. ``arguments``: its fields to pass on."""
+    """Return a ``render`` method for a tool whose result is only text. ``arguments``: the tool's fields that are passed
+    to ``format_outcome``."""
 
     def render(self: Any, outcome: Outcome) -> Rendered:
         return format_outcome(require_outcome(outcome, kind), *(getattr(self, name) for name in arguments)), None

@@ -1,4 +1,4 @@
-"""Completion rates with their confidence intervals, and mean costs of a run."""
+"""Completion rates with their confidence intervals, and mean costs per run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Z = 1.959964
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """Return the 95 % score interval of a rate (Wilson 1927); it is 0 to 1 without trials."""
+    """Return the 95 % score interval of a rate (Wilson 1927). Without trials it is 0 to 1."""
     if trials == 0:
         return 0.0, 1.0
     share, z2 = successes / trials, Z * Z
@@ -25,7 +25,7 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Aggregate of several runs. Turns, calls, tokens and seconds are means per run."""
+    """The aggregate of several runs. Turns, calls, tokens and seconds are means per run."""
 
     runs: int
     done: int
@@ -67,7 +67,10 @@ def by_kind(runs: Sequence[EvalRun]) -> dict[str, list[EvalRun]]:
 
 
 def discordant_pairs(runs: Sequence[EvalRun], one: str, other: str) -> tuple[int, int]:
-    """Count the runs tried in both ways and completed only in ``one``, and those completed only in ``other``."""
+    """Count the runs that were tried in both ways and completed in only one of them.
+
+    Return the number completed only in ``one``, and the number completed only in ``other``.
+    """
     by_key = {(run.scenario, run.number, run.way): run.done for run in runs}
     pairs = [
         (done, by_key[scenario, number, other])

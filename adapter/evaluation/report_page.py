@@ -14,9 +14,9 @@ from adapter.recording.html import Bar, Table, render_page
 from adapter.recording.view.page_data import message_text
 
 MAX_TEXT = 1_500
-"""Maximum number of characters shown of a message."""
+"""Maximum number of characters of a message that are shown."""
 MAX_SHOWN = 60
-"""Maximum number of failed runs shown with their conversation; the results file has all of them."""
+"""Maximum number of failed runs whose conversation is shown. The results file contains all runs."""
 _COLUMNS = ("way", "runs", "completed", "responses", "calls", "prompt tokens", "output tokens", "seconds")
 
 
@@ -24,7 +24,7 @@ def page(
     model: str, server: str, settings: Mapping[str, Json], scenarios: Sequence[Scenario], runs: Sequence[EvalRun],
     ways: Sequence[str], ended: str,
 ) -> str:  # fmt: skip
-    """Render the report. Text of models, servers and suites is escaped."""
+    """Return the report as HTML. Text from models, servers and suites is escaped."""
     scores, failed = _scores(runs, ways), [run for run in runs if not run.done]
     pairs = [(way, *discordant_pairs(runs, ways[0], way)) for way in ways[1:]]
     options = [f"{name} {value}" for name, value in settings.items() if name not in ("model", "version")]
@@ -96,7 +96,7 @@ def _scenario_row(scenario: Scenario, runs: Sequence[EvalRun], ways: Sequence[st
 
 
 def _abbreviate(message: JsonObject) -> str:
-    """Return the text and calls of a message, with visible control characters and its middle left out if long."""
+    """Return the text and calls of a message, with visible control characters. If it is long, its middle is omitted."""
     text = escape_for_display(message_text(message), keep="\n\t")
     if len(text) > MAX_TEXT:
         text = f"{text[: MAX_TEXT // 2]}\n[... {len(text) - MAX_TEXT:,} characters ...]\n{text[-MAX_TEXT // 2 :]}"

@@ -23,20 +23,20 @@ if sys.platform != "win32":
 VERSION = 1
 BEGIN = b'{"eval"'
 Key: TypeAlias = tuple[str, str, int]
-"""Scenario name, way and number of a run."""
+"""Name of the scenario, name of the way, and number of the run."""
 
 
 def scenario_digest(scenario: Scenario) -> str:
-    """Return a digest of the scenario's messages and tools: everything that the model sees of it."""
+    """Return a digest of the scenario's messages and tools, which are all that the model sees of it."""
     visible = json.dumps([scenario.messages, list(scenario.tools)], sort_keys=True)
     return hashlib.sha256(visible.encode()).hexdigest()[:12]
 
 
 class RunLog:
-    """The runs of one model with one sampling, in a file whose first line is ``head``.
+    """The runs of one model with the same sampling parameters, in a file whose first line is ``head``.
 
-    A truncated last line, after a kill or on a full disk, is removed. Raise UsageError if the file is not a run log,
-    has another ``head``, or is being written by another process.
+    A truncated last line, after a kill or on a full disk, is removed. Raises UsageError if the file is not a run log,
+    has a different ``head``, or is being written by another process.
     """
 
     def __init__(self, path: Path, head: Mapping[str, Json]) -> None:
@@ -71,7 +71,7 @@ class RunLog:
             raise
 
     def get(self, scenario: Scenario, way: str, number: int) -> EvalRun | None:
-        """Return the recorded run, if any, of the scenario in its current version."""
+        """Return the recorded run of the scenario in its current version, or None."""
         return self.runs.get(((scenario.name, way, number), scenario_digest(scenario)))
 
     def add(self, run: EvalRun, scenario: Scenario) -> None:

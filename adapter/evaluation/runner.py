@@ -1,4 +1,4 @@
-"""Runs one scenario through an OpenAI client or our agent."""
+"""Runs a scenario through an OpenAI client or our agent."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 MAX_TURNS = 14
-"""Maximum number of responses in a run; the longest scenario needs eight."""
+"""Maximum number of responses in a run. The longest scenario needs eight."""
 NO_TOOLS = Dialect("none", "Only the tools of the scenario", ())
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Sampling parameters. ``seed`` is that of the first run; each further run adds 1."""
+    """Sampling parameters. ``seed``: seed of the first run; it increases by 1 with each run."""
 
     temperature: float = 0.0
     max_tokens: int = 512
@@ -47,8 +47,8 @@ class Sampling:
 class EvalRun:
     """The result of a run.
 
-    ``fault``: why it failed; empty if it did not. ``turns``: number of responses. ``first_s``: time to the first token
-    of the slowest streamed response. ``messages``: the conversation.
+    ``fault``: why the run failed; "" if it did not. ``turns``: number of responses. ``first_s``: time to the first
+    token of the slowest streamed response. ``messages``: the conversation.
     """
 
     scenario: str
@@ -76,29 +76,29 @@ class _NoAnswer(Exception):
 
 
 class Harness(Protocol):
-    """A way to run scenarios. Raises TransportError if the server is gone."""
+    """A way to run scenarios. Raises TransportError if the server is unreachable."""
 
     @property
     def name(self) -> str: ...
 
     def run(self, scenario: Scenario, number: int, check_time: Callable[[], None]) -> EvalRun:
-        """Run ``scenario`` once. ``check_time`` is called before each request, and raises if no time is left."""
+        """Run ``scenario`` once. ``check_time``: called before each request; raises an exception if no time is left."""
         ...
 
 
 @dataclass(frozen=True)
 class SdkHarness:
-    """The plain loop of an OpenAI client: request, run the calls, and repeat until none are left."""
+    """The plain loop of an OpenAI client: request an answer and run its calls, until an answer has none."""
 
     name: str
     client: OpenAI
     model: str | Callable[[Scenario, int], str]
     sampling: Sampling = Sampling()
     streams: bool = False
-    """Request streams instead of whole completions."""
+    """True to request streams instead of whole completions."""
     max_turns: int = MAX_TURNS
     extra: Callable[[Scenario], JsonObject] = lambda _scenario: {}
-    """Additional request fields that OpenAI's API does not define."""
+    """Returns additional request fields that OpenAI's API does not define."""
 
     def run(self, scenario: Scenario, number: int, check_time: Callable[[], None]) -> EvalRun:
         from openai import APIConnectionError, APIError, APIStatusError
@@ -138,7 +138,7 @@ class SdkHarness:
     def _next_message(
         self, scenario: Scenario, model: str, number: int, run: EvalRun, check_time: Callable[[], None]
     ) -> JsonObject | None:
-        """Request the next message; None after ``max_turns``."""
+        """Request the next message. Return None after ``max_turns``."""
         if run.turns >= self.max_turns:
             return None
         check_time()
@@ -193,7 +193,7 @@ def _add_usage(run: EvalRun, usage: Any) -> None:
 
 
 class _SampledChat(ChatClient):
-    """A client that adds the same sampling parameters to every request."""
+    """A client that adds the sampling parameters to every request."""
 
     def __init__(self, endpoint: Endpoint, model: str, fields: JsonObject, check_time: Callable[[], None]) -> None:
         super().__init__(endpoint, model)
@@ -214,7 +214,7 @@ class AgentHarness:
     sampling: Sampling = Sampling()
     max_turns: int = MAX_TURNS
     options: Callable[[Scenario], JsonObject] = lambda _scenario: {}
-    """Additional arguments of the `Agent`."""
+    """Returns additional arguments of the `Agent`."""
 
     def run(self, scenario: Scenario, number: int, check_time: Callable[[], None]) -> EvalRun:
         world, executed = scenario.world(), list[ExecutedCall]()
@@ -263,12 +263,12 @@ def _make_tool(definition: JsonObject, perform_one: Callable[..., str]) -> Tool:
 def score_run(
     run: EvalRun, scenario: Scenario, world: object, executed: Sequence[ExecutedCall], began: float
 ) -> EvalRun:
-    """Complete ``run`` with its time, counts and fault. ``began`` is a `time.monotonic` value."""
+    """Complete ``run`` with its time, counts and fault. ``began``: a `time.monotonic` value."""
     run.seconds = round(time.monotonic() - began, 4)
     run.calls, run.refused = len(executed), sum(not call.ok for call in executed)
     try:
         fault = run.fault or scenario.check(world, executed, run.answer)
-    except Exception as error:  # user code
+    except Exception as error:  # this is user code
         raise UsageError(f"the check of {scenario.name!r} failed: {error!r}") from error
     require_result(scenario.check, f"the check of {scenario.name!r}", fault, str, "a string, empty for success")
     run.fault = fault

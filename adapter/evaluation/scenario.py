@@ -35,12 +35,12 @@ KINDS = (
 
 
 class ToolRefusal(Exception):
-    """A world refuses a call, with a message for the model."""
+    """The world of a scenario refuses a call. The message is for the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedCall:
-    """A correct call."""
+    """A correct call of the oracle."""
 
     name: str
     arguments: JsonObject = field(default_factory=dict)
@@ -48,7 +48,7 @@ class ExpectedCall:
 
 @dataclass(frozen=True, slots=True)
 class ExecutedCall:
-    """A call and its result. ``ok`` is False if it was refused."""
+    """A call and its result. ``ok``: False if it was refused."""
 
     name: str
     arguments: JsonObject
@@ -58,16 +58,17 @@ class ExecutedCall:
 
 Oracle: TypeAlias = Generator[Sequence[ExpectedCall], Sequence[str], str]
 Check: TypeAlias = "Callable[[Json, Sequence[ExecutedCall], str], str]"
-"""Given the world, the calls and the final answer, returns the fault, or an empty string for success."""
+"""A function that returns the fault of a run, or "" for success. Its arguments are the world, the calls and the final
+answer."""
 
 
 @dataclass(frozen=True)
 class Scenario:
     """A task with its tools, world, oracle and check.
 
-    ``tools``: definitions in OpenAI's format. ``world``: makes the object that answers. ``easy``: suits very small
-    models. ``required``: tools that every correct solution calls, for harnesses that enforce steps; by default, those
-    of the oracle.
+    ``tools``: definitions in OpenAI's format. ``world``: creates the object that answers calls. ``easy``: the task
+    suits very small models. ``required``: tools that every correct solution calls, for harnesses that enforce steps; by
+    default, those of the oracle.
     """
 
     name: str
@@ -88,7 +89,7 @@ class Scenario:
 
     @cached_property
     def solution(self) -> tuple[tuple[ExecutedCall, ...], str]:
-        """The calls of the oracle in a new world with their results, and its answer."""
+        """The calls of the oracle and their results in a new world, and the oracle's final answer."""
         world, executed = self.world(), list[ExecutedCall]()
         while not isinstance(step := next_step(self, executed), str):
             executed += [perform(self, world, call.name, call.arguments) for call in step.calls]
@@ -103,14 +104,14 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """The correct calls of the next step. ``number``: number of earlier steps."""
+    """The correct calls of the next step. ``number``: number of preceding steps."""
 
     number: int
     calls: tuple[ExpectedCall, ...]
 
 
 def next_step(scenario: Scenario, executed: Sequence[ExecutedCall]) -> NextStep | str:
-    """Return the missing calls of the current step, or the final answer."""
+    """Return the missing calls of the current step. After the last step, return the final answer."""
     remaining = list(executed)
     oracle = scenario.oracle()
     require_result(scenario.oracle, f"the oracle of {scenario.name!r}", oracle, Generator, "a generator of calls")
@@ -128,7 +129,7 @@ def next_step(scenario: Scenario, executed: Sequence[ExecutedCall]) -> NextStep 
         answer: str = end.value
         require_result(scenario.oracle, f"the oracle of {scenario.name!r}", answer, str, "a string as its last value")
         return answer
-    except (LookupError, TypeError, ValueError):  # a result was modified, e.g. truncated
+    except (LookupError, TypeError, ValueError):  # the result was modified, for example truncated
         return NextStep(number, tuple(calls))
 
 
@@ -141,9 +142,9 @@ def _take_match(call: ExpectedCall, remaining: list[ExecutedCall]) -> ExecutedCa
 
 
 def perform(scenario: Scenario, world: object, name: str, arguments: Json) -> ExecutedCall:
-    """Execute a call, valid or not. ``arguments`` is a JSON value, or a string that should be JSON.
+    """Execute a call, valid or not. ``arguments``: a JSON value, or a string that should be JSON.
 
-    Model mistakes never raise; a failing world raises UsageError.
+    Mistakes of the model never raise an exception. If the world fails, UsageError is raised.
     """
     decoded: JsonObject = {}
     try:
@@ -158,7 +159,7 @@ def perform(scenario: Scenario, world: object, name: str, arguments: Json) -> Ex
         value = getattr(world, name)(**decoded)
     except ToolRefusal as refused:
         return ExecutedCall(name, decoded, f"error: {refused}", ok=False)
-    except Exception as error:  # user code
+    except Exception as error:  # this is user code
         raise UsageError(f"the world of {scenario.name!r} failed at {name}({decoded}): {error!r}") from error
     return ExecutedCall(name, decoded, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
@@ -195,9 +196,10 @@ def _schema(short: str | JsonObject) -> JsonObject:
 
 
 def missing_fact(answer: str, facts: Sequence[str]) -> str:
-    """Return a fault for the first of ``facts`` that is not in the answer, ignoring case and commas in numbers.
+    """Return a fault for the first of ``facts`` that is not in the answer. Letter case, and commas in numbers, are
+    ignored.
 
-    Facts match whole words and numbers only: 12 is not in 120.
+    Facts match only whole words and numbers: 12 is not in 120.
     """
     plain = _plain(answer)
     for fact in facts:

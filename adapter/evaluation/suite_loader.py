@@ -1,4 +1,4 @@
-"""Loads the built-in scenarios, and user files: TOML, or Python with a list called ``SCENARIOS``."""
+"""Loads the built-in scenarios, and files of the user: TOML, or Python with a list called ``SCENARIOS``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUILT_IN = "built-in"
 
 
 def load_built_in() -> list[Scenario]:
-    """Load the built-in scenarios, the easy ones first."""
+    """Load the built-in scenarios. Easy ones come first."""
     toml = read_scenarios(Path(__file__).with_name("tables.toml"))
     return sorted(
         toml + tool_selection.SCENARIOS + stateful.SCENARIOS + long_context.SCENARIOS, key=lambda each: not each.easy
@@ -26,7 +26,7 @@ def load_built_in() -> list[Scenario]:
 def load_suite(name: str = BUILT_IN) -> list[Scenario]:
     """Load a suite. A Python file is executed as the user's own program.
 
-    Raise UsageError if the file cannot be read or has no scenarios.
+    Raises UsageError if the file cannot be read or contains no scenarios.
     """
     if name == BUILT_IN:
         return load_built_in()
@@ -47,7 +47,7 @@ def _load_python(path: Path) -> list[Scenario]:
         found = runpy.run_path(str(path)).get("SCENARIOS")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except Exception as error:  # the user's program may raise anything
+    except Exception as error:  # the user's program may raise any exception
         raise UsageError(f"{path} failed: {type(error).__name__}: {error}") from error
     if not isinstance(found, Sequence) or not found or not all(isinstance(each, Scenario) for each in found):
         raise UsageError(f"{path} needs a list SCENARIOS of adapter.evaluation.scenario.Scenario")
@@ -57,7 +57,8 @@ def _load_python(path: Path) -> list[Scenario]:
 def select_scenarios(
     scenarios: Sequence[Scenario], kinds: Sequence[str], names: Sequence[str], *, easy: bool
 ) -> list[Scenario]:
-    """Return the scenarios of these kinds or names, or all if none are given. Raise UsageError for an unknown one."""
+    """Return the scenarios of the given kinds or names, or all scenarios if none are given. Raises UsageError for an
+    unknown name."""
     for requested, known in ((kinds, {each.kind for each in scenarios}), (names, {each.name for each in scenarios})):
         if unknown := [name for name in requested if name not in known]:
             raise UsageError(f"unknown scenario or kind {unknown[0]!r}; expected one of: {', '.join(sorted(known))}")

@@ -96,7 +96,7 @@ class SuiteData(_Data):
 
 
 def parse_scenarios(text: str, source: str) -> list[Scenario]:
-    """Parse the scenarios of a TOML text. Raise UsageError naming ``source`` and the invalid key."""
+    """Parse the scenarios in TOML text. Raises UsageError, which names ``source`` and the invalid key."""
     try:
         suite = SuiteData.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
@@ -108,7 +108,7 @@ def parse_scenarios(text: str, source: str) -> list[Scenario]:
 
 
 def read_scenarios(path: Path) -> list[Scenario]:
-    """Read the scenarios of a TOML file. Raise UsageError if it is invalid."""
+    """Read the scenarios in a TOML file. Raises UsageError if the file is invalid."""
     try:
         return parse_scenarios(path.read_text(encoding="utf-8"), str(path))
     except (OSError, UnicodeDecodeError) as error:
@@ -133,7 +133,7 @@ def _make_scenario(data: ScenarioData, tools: dict[str, JsonObject], source: str
 
 
 class _ScenarioTable:
-    """A world that looks up the result of each call."""
+    """A world that looks up the results of calls in the file's table."""
 
     def __init__(self, calls: Sequence[CallData], unknown: str) -> None:
         self._unknown = unknown
@@ -159,7 +159,7 @@ def _key(name: str, arguments: Json) -> str:
 
 
 def _normalize(value: Json) -> Json:
-    """Make 5 and 5.0 equal, and strip whitespace around strings."""
+    """Return a value for comparison. 5 and 5.0 become equal, and whitespace around strings is removed."""
     match value:
         case dict():
             return {key: _normalize(each) for key, each in value.items()}

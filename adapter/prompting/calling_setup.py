@@ -1,4 +1,4 @@
-"""A setup for tool calling: `adapter probe` compares setups, and profiles store the best."""
+"""A setup for tool calling. `adapter probe` compares setups, and a profile stores the best."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from adapter.prompting.system_prompt import Style
 
 @dataclass(frozen=True, slots=True)
 class CallingSetup:
-    """``native``: the server's own tool calling, which ignores the other fields; these are those of
-    `adapter.protocols.translation_options.TranslationOptions`. ``uses_template``: the model's chat template, which
-    ignores ``style``."""
+    """A setup for tool calling. ``native``: use the server's own tool calling, and ignore all other fields.
+    ``uses_template``: use the model's chat template, and ignore ``style``. The other fields are those of
+    `adapter.protocols.translation_options.TranslationOptions`."""
 
     format: str = "hermes"
     style: Style = "trained"

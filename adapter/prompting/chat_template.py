@@ -1,8 +1,8 @@
 """Render a chat template like Hugging Face's ``apply_chat_template``, in a sandbox.
 
-A template comes with a model, so it is untrusted code. It gets only JSON values, in Jinja's sandbox. Its time and
-memory are limited from outside: this file is also a program that answers each request, a line of JSON, with a line.
-`adapter.backends.template_files` runs it with limits of the operating system. So it imports no other module of ours.
+A template comes with a model, so it is untrusted code. It runs in Jinja's sandbox and gets only JSON values. The
+operating system limits its time and memory: this file is also a program that reads requests as lines of JSON, and
+`adapter.backends.template_files` runs it in a worker process. So it imports no other module of this package.
 
 Source: transformers 5.23, ``utils/chat_template_utils.py`` and ``tokenization_utils_base.py``.
 """
@@ -27,26 +27,26 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
-if sys.platform != "win32":  # where the clock alone ends a template
+if sys.platform != "win32":  # no such module on Windows: only the wall-clock limit ends a template
     import resource
 
 Json = Any
 
 REASONING_KEYS = ("reasoning_content", "thinking", "reasoning")
-"""Keys of a message's reasoning; templates read the first two."""
+"""Keys of a message's reasoning. Templates read only the first two."""
 
 MAX_CHARACTERS = 32_000_000
-"""Maximum length of a prompt; more fits no model."""
+"""Maximum length of a prompt, in characters. No model supports longer prompts."""
 
 
 class ChatTemplateError(Exception):
-    """The template's own error message, or the reason why it cannot be rendered."""
+    """The template raised this error, or cannot be rendered."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatTemplate:
-    """``tokens``: the template's variables ``bos_token``, ``eos_token`` and the like. ``control_tokens``: those of its
-    tokenizer."""
+    """A chat template. ``tokens``: values of its variables ``bos_token``, ``eos_token`` and similar.
+    ``control_tokens``: control tokens of its tokenizer."""
 
     source: str
     tokens: Mapping[str, str] = field(default_factory=dict)
@@ -61,7 +61,8 @@ def render_chat_template(
     add_generation_prompt: bool = True,
     variables: Mapping[str, Json] | None = None,
 ) -> str:
-    """Render a prompt. Raises ChatTemplateError for an invalid template, rejected messages, or a prompt too long."""
+    """Render a prompt. Raises ChatTemplateError if the template is invalid or rejects the messages, or the prompt is
+    too long."""
     context = {
         **template.tokens,
         **(variables or {}),
@@ -84,7 +85,7 @@ def render_chat_template(
     except RecursionError as error:
         raise ChatTemplateError("the template calls itself without end") from error
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
-        # Python's errors for a template that adds a string to an object, or the like.
+        # Errors raised by Python, for example because the template adds a string to an object.
         raise ChatTemplateError(f"{type(error).__name__}: {error}") from error
     return "".join(pieces)
 
@@ -119,7 +120,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 class _Generation(Extension):
-    """``{% generation %}`` marks the model's text for training: render only its content."""
+    """Support ``{% generation %}``, which marks the model's text for training. Only its content is rendered."""
 
     tags = {"generation"}  # noqa: RUF012  # like Jinja's own extensions
 
@@ -129,9 +130,10 @@ class _Generation(Extension):
 
 
 class _PlainNamespace(Namespace):
-    """Reject attributes that begin with an underscore, through which a template could reach Python's own."""
+    """A namespace that rejects attributes beginning with an underscore, through which a template could access Python's
+    internals."""
 
-    def __init__(*args: Any, **kwargs: Any) -> None:  # like Jinja's, so that `namespace(self=...)` works
+    def __init__(*args: Any, **kwargs: Any) -> None:  # same name as in Jinja, so that `namespace(self=...)` works
         self, values = args[0], dict(*args[1:], **kwargs)
         for name in values:
             _check_name(name)
@@ -148,7 +150,7 @@ def _check_name(name: object) -> None:
 
 
 class _PlainDict:
-    """``dict`` as a function, without the attributes of the class."""
+    """Replace ``dict`` by a function, so that templates cannot access the attributes of the class."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
         return dict(*args, **kwargs)
@@ -161,7 +163,8 @@ def _to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """Unlike Jinja's own, do not escape HTML, which no model was trained on."""
+    """Convert ``value`` to JSON. Unlike Jinja's filter, this does not escape HTML, because models were not trained on
+    it."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
@@ -177,9 +180,9 @@ def _now(format: str) -> str:
 
 
 def answer(line: str) -> str:
-    """Answer one request, both in JSON: ``{"prompt": ...}`` or ``{"fault": ...}``.
+    """Answer one request. Both are JSON; the answer is ``{"prompt": ...}`` or ``{"fault": ...}``.
 
-    ``spent_s`` is the processor time of the process so far, in seconds.
+    ``spent_s`` in the answer is the processor time of the process so far, in seconds.
     """
     return json.dumps({**_render(json.loads(line)), "spent_s": time.process_time()})
 
@@ -201,16 +204,17 @@ def _render(request: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def main() -> None:
-    """Read requests from standard input. Arguments: megabytes of memory, and seconds of processor time per prompt."""
+    """Read requests from standard input. Arguments: memory limit in megabytes, and processor time per prompt in
+    seconds."""
     if sys.platform != "win32":
         memory = int(sys.argv[1]) * 1_000_000
-        with suppress(ValueError, OSError):  # macOS refuses
+        with suppress(ValueError, OSError):  # macOS rejects this limit
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     for line in sys.stdin:
         if sys.platform != "win32":
             until_s = math.ceil(time.process_time() + float(sys.argv[2]))
-            with suppress(ValueError):  # the user's own limit is below
+            with suppress(ValueError):  # the user's limit is lower
                 resource.setrlimit(resource.RLIMIT_CPU, (until_s, resource.getrlimit(resource.RLIMIT_CPU)[1]))
         print(answer(line), flush=True)
 

@@ -1,12 +1,13 @@
 """Control tokens of model families, in addition to those of formats, each with its source.
 
-A tokenizer reads each of these texts as one token anywhere in a prompt, but only with this exact spelling. Look-alikes
-under NFKC (``＜s＞``) are left alone: tokenizers search the raw text before normalization (Hugging Face's special
-tokens are ``normalized: false``, llama.cpp splits the prompt at them first), and full-width brackets are common in
-Chinese and Japanese.
+A tokenizer reads each of these strings as one token anywhere in a prompt, but only with this exact spelling. Strings
+that only look alike after NFKC normalization (``＜s＞``) are not included: tokenizers search the raw text before
+normalization (Hugging Face's special tokens are ``normalized: false``, llama.cpp splits the prompt at them first).
+Full-width brackets are common in Chinese and Japanese.
 
-Not included: ``<|...|>``, ``<｜...｜>``, ``<SPECIAL_1>`` and the like, which `adapter.prompting.escaping` matches by
-shape; tokens that are ordinary text elsewhere (``<role>`` of Ling, ``<filename>`` of StarCoder, HTML tags of Gemma).
+Two groups of tokens are not included. `adapter.prompting.escaping` matches ``<|...|>``, ``<｜...｜>``, ``<SPECIAL_1>``
+and similar by pattern. Some tokens are ordinary text elsewhere (``<role>`` of Ling, ``<filename>`` of StarCoder, HTML
+tags of Gemma).
 """
 
 from __future__ import annotations
@@ -57,26 +58,28 @@ CONTROL_TOKENS: dict[str, tuple[str, ...]] = {
     "images of several families": ("<im_patch>",),
     "the place of a picture: llama.cpp, tools/mtmd/mtmd.cpp, mtmd_default_marker": ("<__media__>",),
 }
-"""By family and source."""
+"""Control tokens by model family and source."""
 
 CHAT_TOKENS: tuple[str, ...] = tuple(dict.fromkeys(chain.from_iterable(CONTROL_TOKENS.values())))
 
 MAX_ADDED = 250
-"""Maximum number of a model's control tokens outside the tables: published vocabularies have about ten."""
+"""Maximum number of control tokens that a model may add to the tables. Published vocabularies add about ten."""
 
 _LENGTHS = range(4, 101)
-"""In characters. ``<s>`` and the like are in the table."""
+"""Allowed lengths of an added token, in characters. Shorter tokens such as ``<s>`` are in the table."""
 
 _HTML = (
     " a b i u s p q br hr em li ol ul dl dt dd th td tr h1 h2 h3 h4 h5 h6 sub sup div pre img code span html head body "
     "table thead tbody tfoot title script style strong caption blockquote "
 )
-"""Elements that are single tokens of Gemma and others, each between spaces."""
+"""Names of HTML elements whose tags are single tokens in Gemma and other models, separated by spaces."""
 
 
 def is_distinctive_token(token: str) -> bool:
-    """Return whether a control token cannot be ordinary text: it begins and ends with a sign, has at least two letters
-    and no whitespace, and is not an HTML tag."""
+    """Return whether a control token cannot be ordinary text.
+
+    Such a token begins and ends with a sign, has at least two letters and no whitespace, and is not an HTML tag.
+    """
     return (
         len(token) in _LENGTHS
         and not (token[0].isalnum() or token[-1].isalnum())

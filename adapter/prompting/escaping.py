@@ -8,9 +8,9 @@ Tokenizers read ``<|im_end|>`` as a control token anywhere in a prompt, and mode
     [TOOL_CALLS]          [¤TOOL_CALLS]
     {"name": "read_file", "arguments": {}}   at the beginning of a line: {¤"name": ...
 
-All else is unchanged: code, HTML, Markdown, other JSON. A ``¤`` already in such a position is doubled, so that
-`unescape_control_tokens`, which removes one, restores every text exactly. That is for the arguments of calls, in which
-models repeat escaped text.
+All other text is unchanged: code, HTML, Markdown, and JSON that is not a call. A ``¤`` that is already in such a
+position is doubled. `unescape_control_tokens` removes one ``¤`` from each position, and so restores the original text
+exactly. It is used for the arguments of calls, in which models repeat escaped text.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _SHAPES = {
     "tool_name": (r":[ \t]*[\w.:/-]+\s*(?:begin_arg:|```)",),
     "assistantcommentary": (r" to=",),
 }  # fmt: skip
-"""By the text before the mark, patterns of the text after it, in any letter case."""
+"""Patterns of the text after the mark, by the text before it. They match in any letter case."""
 
 _ORDINARY = frozenset(
     {
@@ -69,7 +69,7 @@ _ORDINARY = frozenset(
         "<response>", "] result:\n",
     }
 )  # fmt: skip
-"""Tags of ordinary XML that are not tokens; those that open a call have a shape above."""
+"""Ordinary XML tags that are not control tokens. Tags that open a call are in the patterns above."""
 
 _BRACKETS = "<[]{>`✿｜"
 _WORDS = ("functools", "function call", "action", "observation", "tool_name", "assistantcommentary")
@@ -80,7 +80,7 @@ _MARKED = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _CHUNK = 100_000
-"""Maximum length of one search, in characters: it blocks other threads."""
+"""Maximum length of one search, in characters, because a search blocks all other threads."""
 _TAG = re.compile(r"<(?=/?([^\s<>/]+)(>|\s+[\w.-]+\s*=))")
 _CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
 
@@ -90,18 +90,20 @@ _BARE = re.compile(
     rf"(?P<json>(?:[\[{{][{re.escape(SPACE)}]*+){{1,{MAX_OPENING}}}+[\"'“](?P<key>[^\"'”]{{1,64}})[\"'”])"
     rf"|(?P<list>\[\s*+[^\W\d][\w.-]*+\s*+\())"
 )
-"""The start of a possible bare call, up to its first key or its first parenthesis."""
+"""Matches the start of a possible bare call, up to its first key or its first parenthesis."""
 
 _HEAD = re.compile(r"[ \t]*+([\w.:/-]++)\n\{")
-"""The start of a call after Functionary's ``>>>``, which may be the end of the prompt."""
+"""Matches the start of a call after Functionary's ``>>>``. The ``>>>`` itself may be at the end of the prompt."""
 
 _TOKENS = markers_for('"', "'", "{", "[", "}", "]")
 
 
 def escape_control_tokens(text: str, format: Format | None = None, tools: ToolSet = NO_TOOLS) -> str:
-    """Escape ``text`` for a prompt. Linear in its length; `unescape_control_tokens` is the inverse.
+    """Escape ``text`` for a prompt. The time is linear in its length. `unescape_control_tokens` is the inverse
+    function.
 
-    ``format``: of the enclosing result, whose end is also escaped. ``tools``: their names make more texts calls.
+    ``format``: format of the enclosing result, whose closing marker is also escaped. ``tools``: tools that the model
+    can call; text that calls one of them by name is also escaped.
     """
     if len(text) <= _CHUNK and _JOINT.search(text) is None:
         return text
@@ -120,8 +122,10 @@ def escape_control_tokens(text: str, format: Format | None = None, tools: ToolSe
 
 
 def added_control_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
-    """Select control tokens of a server or a file for `with_control_tokens`: those that are neither ordinary text nor
-    escaped anyway."""
+    """Select the control tokens of a server or file that need escaping, for `with_control_tokens`.
+
+    The result excludes tokens that may be ordinary text, and tokens that are escaped in every format.
+    """
     distinctive = (
         token
         for token in dict.fromkeys(tokens)
@@ -132,12 +136,12 @@ def added_control_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def with_control_tokens(format: Format, tokens: tuple[str, ...]) -> Format:
-    """Return the format of a model with its `added_control_tokens`, which are also escaped."""
+    """Return ``format`` with ``tokens``, the `added_control_tokens` of a model. They are also escaped."""
     return replace(format, control_tokens=tokens) if tokens else format
 
 
 def unescape_control_tokens(text: str) -> str:
-    """Restore a text, or a part of it, that `escape_control_tokens` changed."""
+    """Restore text that `escape_control_tokens` changed, or a part of such text."""
     return _MARKED.sub("", text) if MARK in text else text
 
 
@@ -155,7 +159,7 @@ def map_strings(change: Callable[[str], str], value: Json) -> Json:
 
 
 class StreamingUnescaper:
-    """Unescape a text that arrives in chunks."""
+    """Unescape text that arrives in chunks."""
 
     def __init__(self) -> None:
         self._before = ""
@@ -172,12 +176,12 @@ _LONGEST_JOINT = max(map(len, _WORDS)) + 1
 
 # ------------------------------------------------------------------- control tokens
 
-# A session's own tokens have a separate pattern: the common one takes 30 ms and 200 KB, so it is shared by all formats.
+# The tokens of a session have a separate pattern. All formats share the common one, which takes 30 ms and 200 KB.
 
 
 @cache
 def _common_pattern() -> re.Pattern[str]:
-    """Return a pattern for the text before each mark, independent of the format and the tools."""
+    """Return a pattern that matches the text before each mark. It is independent of the format and the tools."""
     spoken, exact = _literals()
     rules = {joint: [MARK] for joint in (*_BRACKETS, *_WORDS)}
     for joint, shapes in _SHAPES.items():
@@ -192,7 +196,7 @@ def _common_pattern() -> re.Pattern[str]:
 
 @lru_cache(maxsize=64)
 def _closing_pattern(format: Format) -> re.Pattern[str] | None:
-    """Return a pattern for the format's own control tokens, and the end of its results."""
+    """Return a pattern that matches the format's own control tokens and the closing marker of its results."""
     envelope = format.encode_result("tool", "\0", "call")
     closers = {closer.lower() for closer in _CLOSERS.findall(envelope.partition("\0")[2])} - _literals()[0]
     closers |= {marker for marker in _own_markers(format) if marker[0] in _BRACKETS} - _literals()[0] - _ORDINARY
@@ -203,7 +207,7 @@ def _closing_pattern(format: Format) -> re.Pattern[str] | None:
 
 
 def _token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
-    """Yield patterns for the first bracket of each token, with the text before and after it."""
+    """Yield patterns that match the first bracket of each token, given the text before and after it."""
     rests: dict[str, list[str]] = {}
     for token in tokens:
         found = _BRACKET.search(token)
@@ -215,7 +219,7 @@ def _token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
 
 
 def _own_markers(format: Format) -> set[str]:
-    """Return the markers of a derived format in lower case; `_literals` has those of all others."""
+    """Return the markers of a derived format in lower case. `_literals` contains the markers of all other formats."""
     if format.name in FORMATS:
         return set()
     markers = (*(opener.marker for opener in format.openers), *format.reasoning, *format.reasoning.values())
@@ -232,7 +236,7 @@ def _own_markers(format: Format) -> set[str]:
 
 
 def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions of marks in common control tokens, and in tags with the name of a tool."""
+    """Yield the positions at which to insert marks in common control tokens, and in tags with the name of a tool."""
     pattern, names = _common_pattern(), tools.lower_names
     for start in range(0, len(text), _CHUNK):
         end = start + _CHUNK
@@ -266,7 +270,7 @@ def _literals() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _find_bare_calls(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions of marks in bare calls: after their first bracket."""
+    """Yield the positions at which to insert marks in bare calls: after their first bracket."""
     if (head := _HEAD.match(text)) is not None and (not tools or head[1] in tools):
         yield head.end()
     budget = 4 * len(text) + 10_000
@@ -274,7 +278,7 @@ def _find_bare_calls(text: str, tools: ToolSet) -> Iterator[int]:
         start = found.start("json") if found["json"] else found.start("list")
         if found["json"] and found["key"] not in CALL_KEYS and found["key"] not in tools:
             continue
-        # Beyond the budget, escape everything that looks like a call: parsing it all could take quadratic time.
+        # Beyond the budget, escape everything that looks like a call: parsing all of it could take quadratic time.
         is_call, size = _is_call(text, start, tools) if budget > 0 else (True, 0)
         budget -= size
         if is_call:
@@ -292,7 +296,7 @@ def _match_lines(text: str) -> Iterator[re.Match[str]]:
 
 
 def _is_call(text: str, start: int, tools: ToolSet) -> tuple[bool, int]:
-    """Return whether a call begins at ``start``, and the number of characters parsed to find out."""
+    """Return whether a call begins at ``start``, and the number of characters that were parsed."""
     source, span = StreamBuffer(text, final=True), list[str]()
     source.position = start
     if _run(read_list(source, span, ReadContext(tools))).calls:
@@ -318,7 +322,7 @@ def _is_named(item: Json, tools: ToolSet) -> bool:
 
 
 def _run(reader: Reader[T]) -> T:
-    """Return the result of a reader of a complete text."""
+    """Run a reader on a complete text, and return its result."""
     try:
         next(reader)
     except StopIteration as stop:

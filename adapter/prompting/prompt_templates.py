@@ -1,4 +1,4 @@
-"""Render prompt templates: those in ``prompts/``, or a user's own with the same names."""
+"""Render prompt templates from ``prompts/``, or a user's templates of the same names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def render_prompt_template(name: str, values: Mapping[str, object], own_folder: 
 
 
 def check_folder(own_folder: str | None) -> None:
-    """Raise UsageError for a folder of templates that does not exist."""
+    """Raise UsageError if the folder of templates does not exist."""
     if own_folder and not Path(own_folder).is_dir():
         raise UsageError(f"no such folder of prompt templates: {own_folder!r}")
 

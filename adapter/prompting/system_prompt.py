@@ -1,7 +1,7 @@
 """Generate system prompts that describe a dialect's tools and the format of calls.
 
-The text comes from templates in `prompts/`, the descriptions from the tool definitions, and the example from the
-format's encoder, so that the prompt always agrees with the parser.
+The text comes from templates in `prompts/`, and the descriptions from the tool definitions. The format's encoder writes
+the example, so that the prompt always agrees with the parser.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ from adapter.tools.operations.capabilities import default_capabilities
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 
 Style = Literal["compact", "args", "full", "trained", "small", "bare", "native"]
-"""compact: one line per tool; args: one line per tool, its arguments as JSON with their types; full: all parameters
-explained; trained: definitions as JSON, like chat templates; small: only names and parameters, for models of a few
-hundred million parameters, which copy everything else; bare: definitions as JSON without an example, whose values small
-models copy, for enforced calls; native: no tools, for servers that describe them."""
+"""The style in which a system prompt describes tools.
+
+compact: one line per tool. args: one line per tool, with its arguments as JSON with their types. full: an explanation
+of every parameter. trained: definitions as JSON, like in chat templates. small: only names and parameters, for models
+of a few hundred million parameters, which copy all other text. bare: definitions as JSON without an example, because
+small models copy its values; for enforced calls. native: no tools, for servers that describe them.
+"""
 
 
 def system_prompt(
@@ -81,14 +84,14 @@ def default_tools(dialect: str | Dialect) -> ToolSet:
 
 
 def new_prompt_session() -> str:
-    """Return random letters for ``session`` of `system_prompt`."""
+    """Return random letters for the parameter ``session`` of `system_prompt`."""
     import secrets
 
     return secrets.token_hex(2)
 
 
 def _make_unique(session: str, value: Json) -> Json:
-    """Return a value whose strings name no real file, command or word."""
+    """Return a value in which no string names a real file, command or word."""
     if isinstance(value, dict):
         return {key: _make_unique(session, each) for key, each in value.items()}
     if isinstance(value, list):
@@ -102,7 +105,7 @@ def _make_unique(session: str, value: Json) -> Json:
 
 
 class ToolDescription:
-    """The description of a tool for templates, computed on access."""
+    """The description of a tool for templates. Its properties are computed on access."""
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
@@ -116,12 +119,16 @@ class ToolDescription:
 
     @cached_property
     def signature(self) -> str:
-        """``read_file_range(path, start_line = 1, end_line?: integer)``; parameters without a type are strings."""
+        """The tool's signature: ``read_file_range(path, start_line = 1, end_line?: integer)``. Parameters without a
+        type are strings."""
         return _signature(self._tool)
 
     @cached_property
     def arguments(self) -> str:
-        """JSON with types for values: ``{"path": "string", "start_line": "integer, default 1"}``."""
+        """The arguments as JSON, with types in place of values.
+
+        For example: ``{"path": "string", "start_line": "integer, default 1"}``.
+        """
         return json.dumps(_typed(self._tool.properties, self._tool.required), ensure_ascii=False)
 
     @cached_property
@@ -146,11 +153,11 @@ class ParameterDescription:
     required: bool
     description: str
     default: str
-    """As JSON; empty if there is none."""
+    """The default value as JSON, or "" if there is none."""
 
 
 def _escape(tool: Tool, format: Format, tools: ToolSet) -> Tool:
-    """Escape control tokens in a definition: like results, a server's definitions are untrusted."""
+    """Escape control tokens in a definition. Definitions from a server are untrusted, like results."""
 
     def escape(text: str) -> str:
         return escape_control_tokens(text, format, tools)
@@ -204,14 +211,14 @@ def _parameter(name: str, properties: Mapping[str, Json], required: tuple[str, .
     default = schema.get("default")
     optional = name not in required and default is None
     kind = _type(schema)
-    # Types do not replace values: small models would copy `"path": "string"`. A default implies its type.
+    # Types do not replace all values: small models would copy `"path": "string"`. A default implies its type.
     is_plain = kind == "string" or (default is not None and kind == type_name(default))
     text = name + ("?" if optional else "") + ("" if is_plain else f": {kind}")
     return text if default is None else f"{text} = {json.dumps(default, ensure_ascii=False)}"
 
 
 def _typed(properties: Mapping[str, Json], required: tuple[str, ...]) -> JsonObject:
-    """Return the arguments with types for values, including those inside lists and objects."""
+    """Return the arguments with types in place of values, also inside lists and objects."""
     return {name: _typed_value(schema, name in required) for name, schema in properties.items()}
 
 

@@ -1,8 +1,8 @@
 """Probe a chat template's capabilities by rendering short conversations.
 
-Templates reject unsupported input (a second system message, a call id that does not have nine characters), or drop it
-silently. None of this is documented. So `probe_template` requests a few prompts, and returns the form in which a
-conversation is rendered completely.
+A template may reject unsupported input (a second system message, a call id that does not have nine characters), or drop
+it silently. Neither is documented. So `probe_template` requests a few prompts, and returns the form in which the
+template renders a conversation completely.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 from adapter.core.events import Json, JsonObject
 
 MARK = "zq"
-"""The prefix of every word in the probes, which occurs in no template."""
+"""Prefix of every word in the probes. It occurs in no template."""
 
 _NAME, _OTHER, _KEY, _VALUE = "zqread", "zqlist", "zqkey", "zqvalue"
 _SYSTEM, _LATER, _REQUEST, _MORE, _REPLY, _TEXT = "zqsystem", "zqlater", "zqasked", "zqmore", "zqsaid", "zqtext"
@@ -46,13 +46,16 @@ System: TypeAlias = Literal["anywhere", "first", "none"]
 
 @dataclass(frozen=True, slots=True)
 class TemplateCapabilities:
-    """``arguments``: of past calls, as an object or as its JSON. ``empty_content``: the content of an answer with only
-    calls. ``ids``: any, of nine letters or digits, or ``functions.NAME:NUMBER``. ``parallel_calls``: several calls in
-    one answer. ``system``: the allowed position of system messages. ``users``: consecutive messages of the user are
-    allowed. ``between``: an answer required between a result and a message of the user; None if not required.
-    ``as_text``: past calls may also be the content of their answer; ``only_text``: they must be, because the template
-    drops calls (Granite 3, LFM2). ``closers``: the tags that end a result. ``generation_prompt``: the text between the
-    conversation and the model's answer."""
+    """The form in which a template renders conversations completely.
+
+    ``arguments``: format of the arguments of past calls: an object, or its JSON. ``empty_content``: content of an
+    answer with only calls. ``ids``: format of call ids: any, nine letters or digits, or ``functions.NAME:NUMBER``.
+    ``parallel_calls``: an answer may contain several calls. ``system``: allowed position of system messages. ``users``:
+    consecutive messages of the user are allowed. ``between``: answer required between a result and a message of the
+    user; None if not required. ``as_text``: past calls may be part of the answer's content. ``only_text``: they must
+    be, because the template drops calls (Granite 3, LFM2). ``closers``: tags that end a result. ``generation_prompt``:
+    text between the conversation and the model's answer.
+    """
 
     arguments: Arguments = "object"
     empty_content: Literal[""] | None = None
@@ -68,12 +71,12 @@ class TemplateCapabilities:
 
 
 CAREFUL = TemplateCapabilities(empty_content="", parallel_calls=True, system="first", users=False)
-"""For a template that cannot be probed: the form that all accept."""
+"""Capabilities of a template that cannot be probed: the form that all templates accept."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeConversation:
-    """A conversation to render. The answer is the prompt, or None if the template rejects it."""
+    """A conversation to render. The caller sends the prompt, or None if the template rejects the conversation."""
 
     messages: Sequence[JsonObject]
     tools: Sequence[Json] = ()
@@ -83,7 +86,7 @@ Trials: TypeAlias = Generator[ProbeConversation, str | None, TemplateCapabilitie
 
 
 def probe_template() -> Trials:
-    """Probe a template; the result is None if it does not support tools and their results."""
+    """Probe a template. The result is None if it does not support tools and their results."""
     prompt = yield ProbeConversation([_user(_REQUEST)], TOOLS)
     if prompt is None or not _contains(prompt, _OTHER, _KEY, "zqdescription"):
         return None
@@ -116,7 +119,7 @@ _CLOSERS = re.compile(r"</[^\s<>]+>|\[/[A-Z_]+\]")
 
 
 def _probe_calls() -> Generator[ProbeConversation, str | None, TemplateCapabilities | None]:
-    """Return the first form of a call and its result in which both are rendered."""
+    """Find the first form in which both a call and its result are rendered, and return its capabilities."""
     for ids, empty_content, arguments in product(("any", "nine"), (None, ""), ("object", "text")):
         form = TemplateCapabilities(arguments, empty_content, ids)  # type: ignore[arg-type]
         result = _result(form, 0)
@@ -124,8 +127,8 @@ def _probe_calls() -> Generator[ProbeConversation, str | None, TemplateCapabilit
         if not _contains(text, _KEY, _VALUE, _RESULTS[0]) or _is_mangled(text or ""):
             continue
         if _contains(text, f"functions.{_NAME}:0"):
-            return replace(form, ids="named")  # its results refer to the calls by such ids
-        if _contains(text, _id(form, 0)):  # Kimi K2 has the name only in the id
+            return replace(form, ids="named")  # results refer to calls by such ids
+        if _contains(text, _id(form, 0)):  # Kimi K2 reads the name only from the id
             del result["name"]
             nameless = _after_request((yield ProbeConversation([_user(_REQUEST), _answer(form, _NAME), result], TOOLS)))
             if nameless is not None and _NAME not in nameless:
@@ -136,12 +139,12 @@ def _probe_calls() -> Generator[ProbeConversation, str | None, TemplateCapabilit
 
 
 def _after_request(prompt: str | None) -> str | None:
-    """Return the text after the user's message, without the tools, which have the same keys."""
+    """Return the text after the user's message. The tools before it contain the same keys."""
     return prompt.partition(_REQUEST)[2] if prompt and _REQUEST in prompt else prompt
 
 
 def _is_mangled(text: str) -> bool:
-    """Return whether an object was rendered in Python's notation, or JSON was encoded twice."""
+    """Return whether an object was rendered in Python's notation, or encoded as JSON twice."""
     return f"'{_KEY}'" in text or f'\\"{_KEY}' in text
 
 

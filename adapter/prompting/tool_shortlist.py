@@ -1,7 +1,7 @@
-"""Shorten a long list of tools to those nearest to the request, and a tool that searches the others.
+"""Shorten a long list of tools to those nearest to the request, and a tool that searches the rest of the list.
 
-`adapter.prompting.intent.bm25` ranks them, without a model. The shortlist affects only the prompt: every tool can be
-called at any time.
+`adapter.prompting.intent.bm25` ranks the tools, without a model. The shortlist affects only the prompt: the model can
+call every tool at any time.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ LOOKUPS = 3
 
 @dataclass(frozen=True, slots=True)
 class ToolShortlist:
-    """``shown``: the tools in the prompt, with the ``finder``; ``all``: the tools that can be called, with it."""
+    """A list of likely tools. ``shown``: the tools in the prompt, with the ``finder``. ``all``: all tools that can be
+    called, with the ``finder``."""
 
     shown: ToolSet
     all: ToolSet
     finder: str
 
     def search(self, query: Json) -> str:
-        """Return the result of a call of the finder: the matching definitions, best first, one a line."""
+        """Return the result of a call of the finder: the matching definitions, best first, one per line."""
         rest = ToolSet(tool for name, tool in self.all.items() if name != self.finder)
         scores = ToolRanking(rest).scores(str(query or ""))
         names = [name for name, score in scores.items() if score > 0][:FOUND]
@@ -41,7 +42,8 @@ class ToolShortlist:
 
 
 def shortlist_tools(tools: ToolSet, request: str, most: int, used: Collection[str] = ()) -> ToolShortlist | None:
-    """Return at most ``most`` tools, but all that were ``used`` before; None if there are no more than ``most``."""
+    """Return at most ``most`` tools: all that were ``used`` before, even if they are more, and those nearest to the
+    request. Return None if ``tools`` has no more than ``most``."""
     if len(tools) <= most:
         return None
     name = FIND

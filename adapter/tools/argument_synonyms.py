@@ -1,7 +1,8 @@
-"""Names that models use for common arguments, one list for each meaning.
+"""Names that models use for common arguments, as one list per meaning.
 
-A dialect accepts a whole list as aliases of its own name; `adapter.tools.call_resolution` does so for any tool.
-Names with another meaning in other tools (``from`` is a path when moving) are added where a list is used.
+A dialect uses a whole list as aliases of its own name. `adapter.tools.call_resolution` does so for any tool. A name
+that means something else in some tools (``from`` is a path when moving) is not in a list, but added by the tools that
+use it.
 """
 
 from __future__ import annotations
@@ -19,5 +20,5 @@ COMMAND = ("command", "cmd", "command_line", "shell_command", "script")
 
 
 def normalize_key(name: str) -> str:
-    """Drop case and separators, in which spellings of the same name differ."""
+    """Return ``name`` in lower case without separators, in which spellings of the same name differ."""
     return name.replace("_", "").replace("-", "").lower()

@@ -41,10 +41,10 @@ COMMON_ARGUMENT_ALIASES: dict[str, tuple[str, ...]] = {
     )
     for name in known
 }
-"""Names that models use for common parameters of any tool. A tool's own aliases take precedence."""
+"""Names that models use for common parameters of any tool. The aliases of a tool take precedence."""
 
 MAX_CHOICES = 12
-"""Maximum number of choices listed in a message."""
+"""Maximum number of choices that a message lists."""
 
 _WRAPPERS = ("arguments", "parameters", "args", "input", "params", "kwargs", "properties")
 _ESCAPED_BY_ACCIDENT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
@@ -59,20 +59,19 @@ _CHANGING_ARGUMENTS = {
     "mode": ("w", "wt", "write", "overwrite", "create", "replace"),
 }
 _PARTIAL_ARGUMENTS = ("startline", "endline", "insertline", "line", "position", "offset")
-"""Unknown arguments whose omission would change the effect, without separators.
+"""Names, without separators, of unknown arguments that would change the effect of a call.
 
-The first table is for all tools that change something, with the values that make no difference; the second for tools
-that write a whole file.
+The first table applies to all tools that change something, and contains the values that make no difference. The second
+applies to tools that write a whole file.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedCall:
-    """A call of a tool of this session with valid arguments.
+    """A call of one of the session's tools, with valid arguments.
 
-    ``validated``: None for a tool without validation (a client's). ``notes``: corrections that were made.
-    ``left_out``:
-    ignored arguments, to be reported to the model.
+    ``validated``: the validated call; None for a tool without validation (a client's). ``notes``: corrections that were
+    made. ``left_out``: ignored arguments, which are reported to the model.
     """
 
     tool: Tool
@@ -83,7 +82,8 @@ class ResolvedCall:
 
 
 def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[str, JsonObject, tuple[str, ...]]:
-    """Normalize the tool's name, argument names and types where this is unambiguous; return them with the fixes."""
+    """Normalize the tool's name, argument names and types where this is unambiguous. Return the name, the arguments and
+    the fixes."""
     tool = tools.match(name)
     if tool is None:
         return name, arguments, ()
@@ -132,18 +132,19 @@ def is_valid(call: ToolCall, tools: ToolSet) -> bool:
     except (ValidationError, RecursionError):
         return False
     except (Unresolvable, re.error):
-        pass  # an invalid schema has no effect
+        pass  # an invalid schema is ignored
     return True
 
 
 def validator_of(tool: Tool) -> Draft202012Validator | None:
-    """Return a validator of the tool's parameters, or None if they are not a valid schema."""
+    """Return a validator of the tool's parameters, or None if their schema is invalid."""
     return _validator(json.dumps(tool.parameters))
 
 
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Draft202012Validator | None:
-    """Build a validator; None if ``schema`` is invalid. Checking a schema takes a hundred times as long as using it."""
+    """Return a validator, or None if ``schema`` is invalid. It is cached, because checking a schema takes a hundred
+    times as long as using it."""
     from jsonschema import Draft202012Validator, SchemaError
     from referencing.exceptions import Unresolvable
 
@@ -175,7 +176,8 @@ def _names_path(key: str) -> bool:
 
 
 def _unwrap_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonObject:
-    """Return the inner object of ``{"arguments": {...}}`` and of ``{"read_file": {...}}``, also as JSON in a string."""
+    """Return the inner object of ``{"arguments": {...}}`` and ``{"read_file": {...}}``. It may also be JSON in a
+    string."""
     if len(arguments) != 1:
         return arguments
     key, value = next(iter(arguments.items()))
@@ -190,7 +192,7 @@ def _unwrap_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None])
 
 
 def _decode_object(text: str, tool: Tool, fixes: dict[str, None]) -> Json:
-    """Decode ``text`` as JSON if it is an object whose keys are all parameters of ``tool``."""
+    """Decode ``text`` if it is a JSON object whose keys are all parameters of ``tool``. Otherwise return None."""
     if not text.lstrip().startswith("{"):
         return None
     try:
@@ -204,11 +206,10 @@ def _decode_object(text: str, tool: Tool, fixes: dict[str, None]) -> Json:
 
 
 def _rename_arguments(arguments: JsonObject, tool: Tool, fixes: dict[str, None]) -> JsonObject:
-    """Rename arguments to the tool's own names, in the model's order.
+    """Rename arguments to the tool's parameter names. Their order is unchanged.
 
-    The parameter's own name takes precedence over an alias unless its value is empty. An alias with a contradicting
-    value
-    is not renamed; `resolve_call` rejects it.
+    A parameter's own name takes precedence over an alias, unless its value is empty. An alias with a contradicting
+    value is not renamed, and `resolve_call` rejects it.
     """
     chosen = {key: value for key, value in arguments.items() if key in tool.properties and value not in (None, "")}
     renamed: JsonObject = {}
@@ -231,7 +232,7 @@ def _contradicts(first: Json, second: Json) -> bool:
 
 
 def match_parameter(key: str, tool: Tool) -> str | None:
-    """Return the parameter of ``tool`` that ``key`` is another name of; None unless there is exactly one."""
+    """Return the parameter of ``tool`` that ``key`` is a variant of. Return None if no parameter or several match."""
     spelt = normalize_key(key.rstrip(": "))  # Qwen3.6 writes "name:" for "name"
     same = [name for name in tool.properties if normalize_key(name) == spelt]
     if len(same) == 1:
@@ -258,7 +259,8 @@ def _reject_conflicts(arguments: JsonObject, tool: Tool) -> None:
 
 
 def _reject_changed_meaning(tool: Tool, unknown: JsonObject, tools: ToolSet) -> None:
-    """Reject unknown arguments that change the effect: `write_file(append=true)` must not overwrite the file."""
+    """Reject unknown arguments that change the effect. For example, `write_file(append=true)` must not overwrite the
+    file."""
     if tool.effect not in ("write", "delete"):
         return
     for key, value in unknown.items():
@@ -276,7 +278,7 @@ def _reject_changed_meaning(tool: Tool, unknown: JsonObject, tools: ToolSet) -> 
 
 
 def _drop_nulls(arguments: JsonObject, tool: Tool) -> JsonObject:
-    """Drop optional arguments that are null, or a word for null unless they may be text."""
+    """Drop optional arguments that are null. A word for null is also dropped, unless the argument may be text."""
 
     def is_absent(key: str, value: Json) -> bool:
         types = schema_types(tool.properties.get(key, {}))
@@ -289,7 +291,7 @@ def _drop_nulls(arguments: JsonObject, tool: Tool) -> JsonObject:
 
 
 def _is_open(tool: Tool) -> bool:
-    """Return whether the tool takes arguments that its schema does not name."""
+    """Return whether the tool accepts arguments that its schema does not name."""
     return tool.validate is None and not tool.properties
 
 
@@ -328,7 +330,7 @@ def _field_errors(error: ValidationError, tool: Tool) -> Iterator[str]:
 
 
 def _describe_field(detail: ErrorDetails, tool: Tool, is_top: bool) -> str:
-    """Describe the schema's type if the value does not match it, otherwise the violated rule."""
+    """Describe the expected type if the value does not match it. Otherwise describe the violated rule."""
     key, value = str(detail["loc"][0]) if detail["loc"] else "", detail["input"]
     if is_top and not has_schema_type(value, tool.properties.get(key, {})):
         return f"expected {_type(tool, key)}"
@@ -346,7 +348,7 @@ def _type(tool: Tool, key: str) -> str:
 
 
 def describe_expected(schema: Json) -> str:
-    """Describe the values that ``schema`` accepts, for a message."""
+    """Describe for a message the values that ``schema`` accepts."""
     if not isinstance(schema, Mapping):
         return "any value"
     if isinstance(values := schema.get("enum"), list):
@@ -365,6 +367,6 @@ def _describe_example(tool: Tool) -> str:
 
 
 def short_json(value: Json) -> str:
-    """Dump a value for a message, truncated to 60 characters."""
+    """Convert a value to JSON for a message, truncated to 60 characters."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,8 +1,8 @@
-"""Extract calls from decoded JSON, in all shapes that models use.
+"""Extract calls from decoded JSON, in all structures that models write.
 
 ::
 
-    {"name": N, "arguments": {...}}                      the common shape
+    {"name": N, "arguments": {...}}                      the common structure
     {"function": {"name": N, "arguments": "{...}"}}      OpenAI's format
     {"tool_calls": [...]}, [...]                         several calls
     {"tool": N, "path": ...}, {"N": {...}}               flat, or with the name as the key
@@ -18,7 +18,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
 
 Normalise: TypeAlias = Callable[[str, JsonObject], tuple[str, JsonObject, tuple[str, ...]]]
-"""Normalizes a name and arguments for the session's tools; returns them with the fixes."""
+"""Normalize a name and arguments for the session's tools. Returns the name, the arguments and the fixes."""
 
 NAME_KEYS = ("name", "tool_name", "tool", "function", "function_name", "action", "recipient_name", "call")
 ARGUMENT_KEYS = (
@@ -33,7 +33,7 @@ ABOUT_KEYS = ("id", "type", "index", "call_id", "tool_call_id")
 class DecodedCall(NamedTuple):
     """A decoded call that has not been matched to a tool yet.
 
-    ``end``: offset in the body's text just after the call, None if calls share a value.
+    ``end``: offset in the body's text just after the call. It is None if several calls are in one JSON value.
     """
 
     name: str
@@ -43,7 +43,7 @@ class DecodedCall(NamedTuple):
 
 
 def looks_like_call(value: Json) -> bool:
-    """Return whether ``value`` has both a name and arguments, under any of their usual keys."""
+    """Return whether ``value`` has a name and arguments, each under one of the usual keys."""
     if not isinstance(value, dict):
         return False
     if isinstance(value.get("tool_calls"), list) or isinstance(value.get("function"), dict):
@@ -57,9 +57,8 @@ def looks_like_call(value: Json) -> bool:
 def extract_calls(value: Json, arguments_key: str, known: Collection[str] = ()) -> list[DecodedCall]:
     """Return the calls in ``value``.
 
-    ``arguments_key``: the format's own key for arguments. ``known``: names of tools, which decide whether a lone key is
-    a
-    name. Raises FormatError that names the missing part.
+    ``arguments_key``: the format's key of the arguments. ``known``: names of tools; a single key is a name only if it
+    is one of them. Raises FormatError that names the missing part.
     """
     if isinstance(value, list):
         return [call for item in value for call in extract_calls(item, arguments_key, known)]
@@ -111,9 +110,10 @@ def _is_schema(value: Json) -> bool:
 
 
 def parse_arguments(value: Json) -> tuple[JsonObject, list[str]]:
-    """Decode ``value`` as arguments: unwrap JSON in a string, null and one-item lists. Return them and the fixes."""
+    """Decode ``value`` as arguments, also if it is JSON in a string, null or a list of one object. Return the arguments
+    and the fixes."""
     fixes: list[str] = []
-    for _ in range(2):  # models encode once; a template may encode again
+    for _ in range(2):  # models encode arguments once, and a template may encode them again
         if not isinstance(value, str):
             break
         if not value.strip():

@@ -25,7 +25,8 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def schema_types(schema: Json) -> frozenset[str]:
-    """Return the JSON types that a dereferenced ``schema`` admits; empty if it does not restrict them."""
+    """Return the JSON types that ``schema`` allows. Its references must be resolved. The result is empty if types are
+    not restricted."""
     if not isinstance(schema, Mapping):
         return frozenset()
     types: frozenset[str] = frozenset()
@@ -52,20 +53,21 @@ def _enum_types(schema: Mapping[str, Json]) -> frozenset[str]:
 
 
 def _branch_types(schema: Mapping[str, Json], keyword: str) -> frozenset[str]:
-    """Return the types of all branches; empty if one of them admits anything."""
+    """Return the types of all branches. The result is empty if a branch allows any type."""
     branches = schema.get(keyword)
     found = [schema_types(branch) for branch in branches if branch is not False] if isinstance(branches, list) else []
     return frozenset().union(*found) if all(found) else frozenset()
 
 
 def _intersect_types(types: frozenset[str], others: frozenset[str]) -> frozenset[str]:
-    """Intersect two sets of types; the first one if they are disjoint: ``{"type": "string", "enum": [1, 2]}``."""
+    """Return the types that are in both sets. If there are none, return the first set: ``{"type": "string", "enum": [1,
+    2]}``."""
     integers = {"integer"} & (types | others) if "number" in types | others else frozenset()
     return (types & others) | integers if types & others or integers else types
 
 
 def select_branch(schema: Json, name: str) -> Mapping[str, Json]:
-    """Return the part of ``schema`` for values of type ``name``: a branch of it, or the schema itself."""
+    """Return the branch of ``schema`` for values of type ``name``, or ``schema`` itself."""
     if not isinstance(schema, Mapping):
         return {}
     branches = [each for key in ("anyOf", "oneOf") for each in schema.get(key) or () if name in schema_types(each)]
@@ -99,7 +101,7 @@ def has_schema_type(value: Json, schema: Json) -> bool:
 
 
 def _is_same(value: Json, other: Json) -> bool:
-    """Compare as JSON: ``True`` is not 1, as it is in Python."""
+    """Compare JSON values. Unlike in Python, ``True`` does not equal 1."""
     return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)
 
 
@@ -130,11 +132,9 @@ def is_instance_of_types(value: Json, types: frozenset[str]) -> bool:
 def coerce_text(text: str, schema: Json) -> Json:
     """Convert a parameter that was written as bare text, as in XML formats.
 
-    Text for a parameter that may be a string stays unchanged, with three exceptions: ``null`` if it is allowed, a
-    choice,
-    and JSON that is exactly a list or object of the schema. Text that is not a value of a declared type also stays
-    text.
-    ``null``, or no text, becomes null if the default is null.
+    Text for a parameter that may be a string is unchanged, with three exceptions: ``null`` if it is allowed, an enum
+    value, and JSON that is exactly a list or object of the schema. Text that cannot be converted to a declared type is
+    also unchanged. ``null`` and empty text become null if the default is null.
     """
     if not isinstance(schema, Mapping):
         return text
@@ -161,7 +161,7 @@ _NULL_WORDS = ("null", "None")
 
 
 def _decode_container(bare: str, types: frozenset[str], schema: Mapping[str, Json], text: str) -> Json:
-    """Decode ``bare`` as a list or object of the schema; return ``text`` if it is not one."""
+    """Decode ``bare`` as a list or object of the schema. Return ``text`` if it is neither."""
     if not types & {"array", "object"} or bare[:1] not in ("{", "["):
         return text
     found = decode_strict(bare)
@@ -170,9 +170,9 @@ def _decode_container(bare: str, types: frozenset[str], schema: Mapping[str, Jso
 
 
 def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
-    """Convert ``value`` to the types of ``schema`` where nothing is lost; return it with the fixes.
+    """Convert ``value`` to the types of ``schema`` where no information is lost. Return the value and the fixes.
 
-    A value that matches is never changed.
+    A value that matches the schema is never changed.
     """
     if isinstance(value, str) and isinstance(schema, dict) and _accepts_any_text(schema):
         return value, ()
@@ -202,7 +202,7 @@ def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
 
 
 def _are_items(items: list[Json], schema: Mapping[str, Json]) -> bool:
-    """Return whether ``items`` have the types that a list of ``schema`` may hold."""
+    """Return whether ``items`` have the types that ``schema`` allows in a list."""
     types = map(schema_types, _item_schemas(schema, len(items)))
     return all(
         not admitted or is_instance_of_types(item, admitted) for item, admitted in zip(items, types, strict=True)
@@ -217,7 +217,8 @@ _RESTRICTIONS = frozenset({"enum", "const", "anyOf", "oneOf"})
 
 
 def _match_choice(text: str, schema: Mapping[str, Json]) -> str | None:
-    """Return the only choice that differs from ``text`` in letter case or surrounding whitespace."""
+    """Return the enum value that differs from ``text`` only in letter case or surrounding whitespace. Return None
+    unless exactly one does."""
     listed = [schema["const"]] if "const" in schema else schema.get("enum")
     if not isinstance(listed, list):
         return None
@@ -227,7 +228,8 @@ def _match_choice(text: str, schema: Mapping[str, Json]) -> str | None:
 
 
 def coerce_to_types(value: Json, types: frozenset[str]) -> tuple[Json, str | None]:
-    """Convert ``value`` to one of ``types`` without loss, and return it with the fix; otherwise return it unchanged."""
+    """Convert ``value`` to one of ``types`` without loss. Return the value and the fix, or the unchanged value and
+    None."""
     if not types or is_instance_of_types(value, types):
         return value, None
     if isinstance(value, str):
@@ -244,7 +246,8 @@ def coerce_to_types(value: Json, types: frozenset[str]) -> tuple[Json, str | Non
 
 
 def _is_echo(value: JsonObject, types: frozenset[str]) -> bool:
-    """Detect a copied schema with an added value, as small models write: ``{"type": "string", "value": "Paris"}``."""
+    """Return whether ``value`` is a copied schema with an added value, as small models write: ``{"type": "string",
+    "value": "Paris"}``."""
     return "value" in value and isinstance(value.get("type"), str) and is_instance_of_types(value["value"], types)
 
 

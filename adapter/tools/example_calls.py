@@ -1,4 +1,4 @@
-"""Build valid example calls of a tool for the model, from its schema and the valid arguments of an invalid call."""
+"""Build valid example calls of a tool, from its schema and the valid arguments of an invalid call."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ _BY_FORMAT: Mapping[str, Json] = {
     "duration": "PT1H",
     "uuid": "12345678-1234-4234-8234-123456789abc",
 }
-"""Strings of a fixed format; https://json-schema.org/draft/2020-12/json-schema-validation#section-7.3."""
+"""Example strings by the schema's ``format``; see
+https://json-schema.org/draft/2020-12/json-schema-validation#section-7.3."""
 MAX_DEPTH = 4
-"""Maximum nesting depth of an example; deeper objects are left empty."""
+"""Maximum nesting depth of an example. Objects below it are empty."""
 MAX_ITEMS = 8
-"""Maximum number of items of a list in an example, even if more are required."""
+"""Maximum number of items of a list in an example, even if the schema requires more."""
 MAX_BOUND = 1e15
-"""Maximum absolute value of a number in an example: up to here floats represent every integer."""
+"""Maximum absolute value of a number in an example. Up to this value, floats represent every integer."""
 
 
 def example_call(tool: Tool, given: Mapping[str, Json] | None = None) -> JsonObject:
-    """Return valid arguments for ``tool``: the required ones, and the valid ones of ``given``.
+    """Return valid arguments for ``tool``: the required arguments, and those of ``given`` that are valid.
 
-    A text that only the model can know is named after its parameter: ``"your path"``.
+    A string that only the model can know is a placeholder with the parameter's name: ``"your path"``.
     """
     valid = {key: value for key, value in (given or {}).items() if key in tool.properties}
     valid = {key: value for key, value in valid.items() if has_schema_type(value, tool.properties[key])}
@@ -65,7 +66,8 @@ def _value(name: str, schema: Json, depth: int) -> Json:
 
 
 def _within(default: Json, schema: Mapping[str, Json]) -> Json:
-    """Return ``default``, or a number at, next to or between the bounds of ``schema`` if it is out of range."""
+    """Return ``default`` if it is within the bounds of ``schema``. Otherwise return a number at, next to or between the
+    bounds."""
     bounds: dict[str, float] = {key: schema[key] for key in _BOUNDS if type(schema.get(key)) in (int, float)}
     bounds = {key: bound for key, bound in bounds.items() if abs(bound) <= MAX_BOUND}
     near = [bound + step for step in (0, 1, -1) for bound in bounds.values()]

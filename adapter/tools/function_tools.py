@@ -73,9 +73,9 @@ def tool(
 ) -> Tool | Callable[[Function], Tool]:
     """Make a tool from a function. Also a decorator, with or without parentheses; see the module for all forms.
 
-    ``effect``: the kind of effect that the function has. The default, ``"execute"``, needs approval like a command;
-    ``"read"`` runs without approval. ``name`` overrides the name of the function, model or definition.
-    Raises UsageError if the parameters cannot be described.
+    ``effect``: kind of effect of the function. The default ``"execute"`` needs approval like a command, and ``"read"``
+    runs without approval. ``name``: replaces the name of the function, model or definition. Raises UsageError if the
+    parameters cannot be described.
     """
     check_types("tool", name=(name, str))
     if not name.isprintable():
@@ -97,12 +97,13 @@ def tool(
 
 
 def with_runner(runner: str, built: Tool, notice: str = "") -> Tool:
-    """Mark ``built`` as run by ``runner``, such as ``the MCP server 'git'``. ``notice``: see `Tool`."""
+    """Return ``built`` with ``runner`` as its external runner, such as ``the MCP server 'git'``. ``notice``: see
+    `Tool`."""
     return _bind_operations(replace(built, runner=runner, notice=notice))
 
 
 def _bind_operations(built: Tool) -> Tool:
-    """Put the tool's name, effect and runner into the operations that it validates."""
+    """Return ``built`` with a validation that adds the tool's name, effect and runner to its operations."""
     validate, function = built.validate, built.function
     assert validate is not None
     assert function is not None
@@ -171,7 +172,7 @@ def _from_function(function: Function, name: str) -> Tool:
 
 
 _FIELD_PREFIX = "given_"
-"""Prefix of field names: pydantic reserves some that a parameter may have: ``model_config``, ``_any``."""
+"""Prefix of field names. Pydantic reserves some names that a parameter may have: ``model_config``, ``_any``."""
 
 
 def _parameter_name(field: str) -> str:
@@ -179,7 +180,8 @@ def _parameter_name(field: str) -> str:
 
 
 def _annotated_callable(function: Function) -> object:
-    """Return the object with the annotations of ``function``: itself, the target of a partial, or ``__call__``."""
+    """Return the object that has the annotations of ``function``: the function itself, the target of a partial, or
+    ``__call__``."""
     if isinstance(function, partial):
         return _annotated_callable(function.func)
     return function if inspect.isroutine(function) or isinstance(function, type) else type(function).__call__
@@ -220,7 +222,7 @@ def _from_definition(defined: Tool, function: Function) -> Tool:
 
 
 def _find_problem(value: Json, schema: Mapping[str, Json]) -> str:
-    """Describe how a value violates the schema's type or choices; "" if it does not."""
+    """Describe how a value violates the schema's types or choices. Return "" if it does not."""
     types = schema_types(schema)
     if types and not is_instance_of_types(value, types):
         return f"expected {' or '.join(sorted(types))}, got {value!r}"

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from jsonschema import ValidationError
 
 MAX_PROBLEMS = 4
-"""Maximum number of problems per call: a small model fixes one or two at a time."""
+"""Maximum number of problems reported per call. A small model fixes one or two at a time."""
 
 CHECKED_KEYWORDS = frozenset({"required", "type", "enum", "const", "anyOf", "oneOf", "additionalProperties"})
-"""Keywords that are checked. Lengths, patterns and bounds are left to the tool, as many schemas state them wrong."""
+"""Keywords that are checked. The tool checks lengths, patterns and bounds, which many schemas state wrongly."""
 
 
 def schema_errors(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
-    """Return the problems; empty for a valid call or an invalid schema."""
+    """Return the problems of a call. The result is empty if the call is valid or the schema is invalid."""
     from referencing.exceptions import Unresolvable
 
     validator = validator_of(tool)

@@ -1,7 +1,7 @@
 """Resolve ``$ref``, ``allOf`` and OpenAPI's ``nullable`` in a JSON Schema.
 
-Types, prompts and grammars all read schemas through this module, so that they agree. Only references within the
-schema are resolved; any other is treated as an empty schema.
+Types, prompts and grammars all read schemas through this module, so that they agree. Only references within the schema
+are resolved. An external reference is treated as an empty schema.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ from adapter.core.events import Json, JsonObject
 SCHEMAS_BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
 SCHEMA = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
-"""Keywords that contain schemas: by name, as a list, and a single one."""
+"""Keywords whose value is a schema, a list of schemas, or schemas by name."""
 
 MAX_STEPS = 16
 """Maximum number of references in a chain."""
 MAX_SCHEMAS = 2000
-"""Maximum number of subschemas in a resolved schema: references can make a short schema grow without end."""
+"""Maximum number of subschemas in a resolved schema. Without it, references could make a short schema grow without
+limit."""
 MAX_LEVELS = 32
-"""Maximum nesting depth of subschemas; deeper ones become ``{}``, which admits anything."""
+"""Maximum nesting depth of subschemas. Deeper subschemas become ``{}``, which allows any value."""
 
 
 def resolve_pointer(root: Mapping[str, Json], reference: str) -> Json:
-    """Return the value at the JSON pointer ``#/a/b`` in ``root``; ``{}`` (anything) if it does not exist."""
+    """Return the value at the JSON pointer ``#/a/b`` in ``root``. Return ``{}``, which allows any value, if it does not
+    exist."""
     node: Json = root
     if not reference.startswith("#"):
         return {}
@@ -41,7 +43,7 @@ def resolve_pointer(root: Mapping[str, Json], reference: str) -> Json:
 
 
 def follow_ref(root: Mapping[str, Json], schema: Json) -> Json:
-    """Replace the reference of ``schema`` by its target; keywords next to the reference take precedence."""
+    """Replace the reference in ``schema`` by its target. Keywords next to the reference take precedence."""
     for _ in range(MAX_STEPS):
         if not isinstance(schema, Mapping) or not isinstance(reference := schema.get("$ref"), str):
             break
@@ -52,10 +54,10 @@ def follow_ref(root: Mapping[str, Json], schema: Json) -> Json:
 
 
 def merge_all_of(schema: Mapping[str, Json], parts: Sequence[Json]) -> JsonObject:
-    """Merge ``parts`` and ``schema``, without its ``allOf``, into one schema that requires all of them.
+    """Merge ``parts`` and ``schema``, without its ``allOf``, into a schema that requires all of them.
 
-    Properties and requirements are united; types, choices and properties of the same name are narrowed; of any other
-    keyword, the last value is used.
+    Properties and requirements are united. Types, choices and properties of the same name are narrowed. For all other
+    keywords, the last value is used.
     """
     whole: JsonObject = {}
     rest = {key: value for key, value in schema.items() if key != "allOf"}
@@ -66,7 +68,7 @@ def merge_all_of(schema: Mapping[str, Json], parts: Sequence[Json]) -> JsonObjec
 
 
 def _combine_keywords(first: Mapping[str, Json], second: Mapping[str, Json]) -> JsonObject:
-    """Return the merged value of each keyword that both schemas have and that can be combined."""
+    """Return the merged values of the keywords that are in both schemas and can be combined."""
     found: JsonObject = {}
     for key in first.keys() & second.keys():
         left, right = first[key], second[key]
@@ -84,7 +86,7 @@ def _combine_keywords(first: Mapping[str, Json], second: Mapping[str, Json]) -> 
 
 
 def _intersect_types(left: Json, right: Json) -> Json:
-    """Intersect two ``type`` values; an integer is also a number."""
+    """Return the types that are in both ``type`` values. An integer is also a number."""
     left_types, right_types = (value if isinstance(value, list) else [value] for value in (left, right))
     both = [name for name in right_types if name in left_types or (name == "integer" and "number" in left_types)]
     both += [name for name in left_types if name == "integer" and "number" in right_types and name not in both]
@@ -92,15 +94,15 @@ def _intersect_types(left: Json, right: Json) -> Json:
 
 
 def dereference(schema: Mapping[str, Json]) -> JsonObject:
-    """Resolve ``schema`` completely: references replaced, ``allOf`` merged, ``nullable`` converted to a type.
+    """Resolve ``schema`` completely: replace references, merge ``allOf``, and convert ``nullable`` to a type.
 
-    Recursive references, and parts beyond the limits, become ``{}``.
+    Recursive references, and subschemas beyond the limits, become ``{}``.
     """
     return _Resolution(schema).resolve(schema, ())
 
 
 def resolve_references(schema: Mapping[str, Json]) -> JsonObject:
-    """Replace references only; nothing that `dereference` would merge is lost."""
+    """Replace references without merging any schemas."""
     return _Resolution(schema, merges=False).resolve(schema, ())
 
 
@@ -131,7 +133,7 @@ class _Resolution:
         return resolved
 
     def _resolve_keyword(self, key: str, value: Json, path: tuple[str, ...]) -> Json:
-        """Resolve the schemas in the value of a keyword."""
+        """Resolve the schemas in the value of the keyword ``key``."""
         deeper = (*path, key)
         if key in SCHEMAS_BY_NAME and isinstance(value, Mapping):
             return {name: self.resolve(each, deeper) for name, each in value.items()}

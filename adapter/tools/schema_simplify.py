@@ -2,7 +2,7 @@
 
 The grammars of llama.cpp and Ollama support neither ``$ref`` nor ``type`` lists, and little of ``anyOf`` (ollama:
 "cannot unmarshal array into ... type string"). So references are inlined, titles are dropped, and a nullable value
-becomes an optional one. A recursive model's inner occurrence is described only by its type.
+becomes an optional one. Where a model contains itself, the inner occurrence is described only by its type.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from pydantic import BaseModel
 from adapter.core.events import Json, JsonObject
 
 REQUIRED_KEY = "x-required"
-"""``Field(json_schema_extra={REQUIRED_KEY: True})``: documented as required, but tolerated when missing."""
+"""Key that marks a parameter as required in the schema, although it may be missing:
+``Field(json_schema_extra={REQUIRED_KEY: True})``."""
 
 _DROPPED = {"title", REQUIRED_KEY, "$defs"}
 
 
 def simplify_schema(model: type[BaseModel]) -> JsonObject:
-    """Return the schema of ``model`` as type object: inlined, without titles, Optional collapsed."""
+    """Return the schema of ``model`` as an object: inlined, without titles, and with Optional replaced by its type."""
     full = model.model_json_schema()
     schema: JsonObject = _simplify(full, full.get("$defs", {}))
     schema.pop("description", None)  # the tool has its own description
@@ -31,7 +32,7 @@ def _simplify(schema: Json, definitions: JsonObject) -> Json:
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
-        # A model's docstring is for developers; the property has its own description.
+        # A model's docstring is for developers. The property has its own description.
         name = schema["$ref"].rpartition("/")[2]
         target = definitions[name] | {"description": None}
         within = definitions | {name: {key: target[key] for key in ("type",) if key in target}}
@@ -56,7 +57,7 @@ def _is_required(name: str, schema: JsonObject) -> bool:
 
 
 def _simplify_properties(properties: JsonObject, definitions: JsonObject) -> JsonObject:
-    """Simplify properties by name: a property may be called ``title``, like a dropped keyword."""
+    """Simplify properties by name, because a property may have the name of a dropped keyword, such as ``title``."""
     return {
         name: {key: value for key, value in _simplify(schema, definitions).items() if key != "additionalProperties"}
         for name, schema in properties.items()

@@ -25,12 +25,12 @@ if TYPE_CHECKING:  # a parser needs tools, but not their operations
 
 
 class ValidatedCall(Protocol):
-    """A validated call: returns its operation and renders the result."""
+    """A validated call. It returns its operation and renders the result."""
 
     def operation(self) -> Operation: ...
 
     def render(self, outcome: Outcome, /) -> tuple[str, Json]:
-        """Return the text for the model and, where documented, the result's fields as JSON."""
+        """Return the text for the model and, if documented, the result's fields as JSON."""
         ...
 
     def notes(self) -> tuple[str, ...]:
@@ -39,16 +39,17 @@ class ValidatedCall(Protocol):
 
 
 FailureRenderer: TypeAlias = Callable[[JsonObject, ToolError], Json]
-"""Renders an error as JSON. Takes the call's arguments, which may be incomplete, and the error."""
+"""A function that renders an error as JSON. Its arguments are the call's arguments, which may be incomplete, and the
+error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
     """A tool: its name, description and JSON Schema, and the functions that validate and run it.
 
-    ``parameters`` is a JSON Schema of type object. ``argument_aliases`` maps a parameter to its other accepted names.
-    ``validate`` raises pydantic's ValidationError; None for tools that only a client can run.
-    ``needs``: the host capability without which the tool is not offered.
+    ``parameters``: a JSON Schema of type object. ``argument_aliases``: additional names that each parameter accepts.
+    ``validate``: raises pydantic's ValidationError; None for tools that only a client can run. ``needs``: the host
+    capability that the tool requires; the tool is not offered without it.
     """
 
     name: str
@@ -59,13 +60,13 @@ class Tool:
     effect: Effect = "read"
     example: JsonObject | None = None
     unlisted: tuple[str, ...] = ()
-    """Accepted arguments that ``parameters`` does not list."""
+    """Arguments that the tool accepts although ``parameters`` does not list them."""
     validate: Callable[[JsonObject], ValidatedCall] | None = None
     needs: Capability | None = None
     program: str = ""
-    """Program that the tool runs; the tool is offered only if it is installed."""
+    """Name of the program that the tool runs. The tool is offered only if the program is installed."""
     max_lines: int = MAX_LINES
-    """Maximum number of lines of a result; a longer one is truncated."""
+    """Maximum number of lines of a result. Longer results are truncated."""
     function: Callable[..., object] | None = None
     """Function of a custom tool; see `adapter.tools.function_tools`."""
     runner: str = ""
@@ -73,24 +74,24 @@ class Tool:
     notice: str = ""
     """Reason to request approval for a custom tool until it was allowed once, regardless of its effect."""
     label: str = ""
-    """Argument in which the model states the purpose of a call; it is shown to the approver."""
+    """Name of the argument in which the model states the purpose of a call. It is shown to the approver."""
     polls: bool = False
-    """True if repeated identical calls are expected; loop detection ignores them."""
+    """True if repeated identical calls are expected. Loop detection ignores them."""
     failure: FailureRenderer | None = None
-    """Renders a failed call as JSON, where that is documented."""
+    """Renders a failed call as JSON, if the dialect documents it."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise UsageError(f"Tool: name must be a string, got {format_value(self.name)}")
 
     def __call__(self, *args: object, **kwargs: object) -> object:
-        """Call the function itself, so that ``@tool`` leaves it usable."""
+        """Call the function directly, so that a function with ``@tool`` can still be called."""
         if self.function is None:
             raise UsageError(f"{self.name} has no function of its own; run it in a Workspace")
         return self.function(*args, **kwargs)
 
     def require_sync(self) -> None:
-        """Raise UsageError if ``validate`` or ``failure`` is async; ``function`` may be."""
+        """Raise UsageError if ``validate`` or ``failure`` is async. ``function`` may be async."""
         for name in ("validate", "failure"):
             if (callback := getattr(self, name)) is not None:
                 require_sync(callback, f"Tool.{name}")
@@ -100,7 +101,7 @@ class Tool:
 
     @property
     def properties(self) -> JsonObject:
-        """Parameters by name, each a JSON Schema with its references resolved."""
+        """The parameters by name. Each is a JSON Schema with its references resolved."""
         properties: JsonObject = self._schema().get("properties") or {}
         return properties
 
@@ -122,7 +123,8 @@ class Tool:
 
     @classmethod
     def from_definition(cls, definition: Tool | Mapping[str, Json]) -> Tool:
-        """Build a Tool from an OpenAI definition (nested or flat), an Anthropic or an MCP one; return a Tool unchanged.
+        """Build a Tool from an OpenAI definition (nested or flat), an Anthropic or an MCP definition. A Tool is
+        returned unchanged.
 
         Raises UsageError if the name is missing or the parameters are not a JSON object.
         """
@@ -154,9 +156,9 @@ class Tool:
 
 
 def _effect_by(hints: Mapping[str, Json]) -> Effect:
-    """Read the effect from MCP's annotations.
+    """Return the effect that MCP's annotations declare.
 
-    Without annotations a tool counts as "read": its client decides about permissions.
+    A tool without annotations counts as "read", because its client decides about permissions.
     """
     if hints.get("readOnlyHint") is not False:
         return "read"
@@ -164,7 +166,7 @@ def _effect_by(hints: Mapping[str, Json]) -> Effect:
 
 
 MAX_LISTED = 40
-"""Maximum number of tool names in a message; the nearest come first if there are more."""
+"""Maximum number of tool names in a message. If there are more, the nearest names are listed first."""
 
 ToolDefinitions: TypeAlias = "ToolSet | Iterable[Tool | Mapping[str, Json]]"
 
@@ -199,8 +201,11 @@ class ToolSet(Mapping[str, Tool]):
         return frozenset(name.lower() for name in self._tools)
 
     def match(self, name: str) -> Tool | None:
-        """Return the tool that ``name`` spells: exactly, by an alias, in another case, with other separators, with a
-        namespace in front or ``Tool`` at the end. Return None for merely similar names."""
+        """Return the tool that ``name`` refers to, or None.
+
+        The name may be an alias, have different letter case or separators, or have a namespace in front or ``Tool`` at
+        the end. A merely similar name does not match.
+        """
         if name in self._tools:
             return self._tools[name]
         bare = _SPECIAL_TOKEN.sub("", name).strip()
@@ -212,7 +217,7 @@ class ToolSet(Mapping[str, Tool]):
         return None
 
     def nearest(self, name: str, count: int = 3) -> list[str]:
-        """Return the names most similar to ``name``, for messages only."""
+        """Return the names most similar to ``name``. Use them only in messages."""
         from rapidfuzz import fuzz, process
 
         found = process.extract(name, list(self._tools), scorer=fuzz.WRatio, processor=_spelling, limit=count)
@@ -228,7 +233,7 @@ class ToolSet(Mapping[str, Tool]):
         return f"unknown tool {name!r}; this session has: {names}{more}{hint}. Nothing was run."
 
 
-_SPECIAL_TOKEN = re.compile(r"^(?:<\|[^<>|]*\|>)+|<\|.*", re.DOTALL)  # harmony's `<|channel|>` glued to a name
+_SPECIAL_TOKEN = re.compile(r"^(?:<\|[^<>|]*\|>)+|<\|.*", re.DOTALL)  # harmony's `<|channel|>` after a name
 _NAMESPACE = re.compile(r"^.*[.:/]")  # functions.read_file, tool:read_file, repo_browser/read_file
 _SUFFIX = re.compile(r"[_-]?tool$", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s_\-.]+")

@@ -1,8 +1,9 @@
 """Detect answers that end with an announced action ("Let me read the file:"), in several languages.
 
-Only the last sentence counts, if the model speaks of itself and of a tool's work. Offers, questions, conditions and
-requested texts ("write a mail that ...") announce nothing. A miss costs only the help, a false alarm a model call: so
-each list is short, and measured in tests/conversation/guardrails.
+Only the last sentence counts, and only if the model announces work that a tool can do. Offers, questions, conditions
+and text that the user requested ("write a mail that ...") are not announcements. A missed announcement only loses a
+retry, but a false alarm costs a model call. So each list of words is short, and tests/conversation/guardrails measures
+it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Iterable
 
 MAX_TAIL = 400
-"""Number of characters searched, from the end of an answer."""
+"""Number of characters at the end of an answer that are searched."""
 
 _FLAGS = re.IGNORECASE | re.VERBOSE
 
@@ -44,7 +45,7 @@ _UNDER_WAY = re.compile(
       |(?:please\s+)?(?:bear\s+with\s+me|hold\s+on|wait)\b[^.!?]{0,20}\bwhile\s+(?:i|we)\b)""",
     _FLAGS,
 )
-"""Actions that the model claims to be performing."""
+"""Matches actions that the model claims to be performing."""
 _GERMAN = r"""(?:(?:ich\s+(?:werde|will|muss)|(?:zuerst|jetzt|nun|als\s+nächstes|dann)\s+(?:werde|will|muss)\s+ich)\b|
     lass(?:en\s+sie)?\s+mich\b)[^.?!]*\b(?:abrufen|anschauen|ansehen|aufrufen|auflisten|ausführen|bearbeiten|durchsuchen|
     holen|laden|lesen|nachschauen|nachsehen|öffnen|prüfen|starten|suchen|überprüfen|ändern)\b"""
@@ -76,18 +77,18 @@ _WAIT = re.compile(
     |un\s+momento(?:,?\s+por\s+favor)?|请稍[等候]|少々お待ちください|잠시만\s*기다려\s*주세요)\W*""",
     _FLAGS,
 )
-"""A last sentence that asks the user to wait."""
+"""Matches a last sentence that asks the user to wait."""
 _NEXT = re.compile(
     r"\W*(?:(?:ok(?:ay)?|so|now|and)\W+)*(?:(?:the|my)\s+)?next(?:\s+(?:action|call|step|tool))?(?:\s+is)?\W+"
     r"(?:to\s+(?:call|use)\s+)?(?P<tool>\w[\w ]*?)\W*",
     re.IGNORECASE,
 )
-"""A last sentence that names a tool as the next step."""
+"""Matches a last sentence that names a tool as the next step."""
 _OPEN_END = re.compile(r"(?:[:：]|…|\.\.\.)\s*$")
 _HERE = re.compile(r"\W*(?:here(?:\s+is|\s+are|['’]s)|first,|now,|then,)\s", re.IGNORECASE)
-"""Announces something if a colon or dots end the sentence."""
+"""Matches a sentence that announces something if it ends with a colon or dots."""
 _CONTINUES = re.compile(r"[:：]\s+\S+\s+\S")
-"""The announced text follows within the sentence."""
+"""Matches a sentence in which the announced text follows the colon."""
 
 _NOT_NOW = re.compile(
     r"""\?|？|\b(?:if|once|when|after)\s+you\b|\bonce\s+(?:i|it|the|they|we|your)\b|\b(?:as\s+soon\s+as|whenever|until|unless|let\s+me\s+know|tomorrow|later|always)\b
@@ -104,7 +105,7 @@ _WRITING = re.compile(
     dialogue|sentence|note|text|post|tweet|script|scene)""",
     _FLAGS,
 )
-"""In a request for a text: the answer may be in another person's words."""
+"""Matches requests for writing. The answer may then be in another person's words."""
 _LETTER = re.compile(
     r"\W*(?:dear|hi|hello|hey|subject:|sehr\s+geehrte|liebe|hallo|cher|chère|bonjour|hola|estimad)\b[^.!?\n]{0,60}\n",
     re.IGNORECASE,
@@ -113,7 +114,8 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'“(*_`]*\w)|(?<=[。！？])|\n+")
 
 
 def announces_action(content: str, request: str = "", tools: Iterable[str] = ()) -> bool:
-    """Return whether ``content``, the answer to ``request``, ends by announcing an action. ``tools``: names."""
+    """Return whether ``content`` ends by announcing an action. ``request``: the user's request. ``tools``: names of the
+    tools."""
     text = content.rstrip("*_ \t\r\n")
     if not text or text[-1] in "\"”»'’`)]}|>" or _WRITING.search(request[-2_000:]) or _LETTER.match(text[:200]):
         return False

@@ -1,4 +1,4 @@
-"""The user's request and the calls of a conversation before the answer that is checked."""
+"""The history that guardrails check an answer against: the user's request and the calls so far."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _FAILED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """A call and its result. ``ok``: it succeeded. ``changes``: it may have changed the results of other calls."""
+    """A call and its result. ``ok``: whether it succeeded. ``changes``: whether it may have changed the results of
+    other calls."""
 
     name: str
     arguments: JsonObject
@@ -28,13 +29,14 @@ class PastCall:
 
     @property
     def key(self) -> str:
-        """Equal for equal calls."""
+        """A key that is equal for equal calls."""
         return call_key(self.name, self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class CallHistory:
-    """``request``: the user's last message. ``calls``: all calls, those after that message from ``turn_start``."""
+    """``request``: the user's last message. ``calls``: all calls of the conversation. ``turn_start``: index of the
+    first call after ``request``."""
 
     request: str = ""
     calls: tuple[PastCall, ...] = ()
@@ -51,7 +53,7 @@ def call_key(name: str, arguments: JsonObject) -> str:
 
 
 def call_history_of(messages: Json) -> CallHistory:
-    """Read the history from ``messages`` of OpenAI's chat API. Invalid messages are skipped."""
+    """Read the history from ``messages`` in the format of OpenAI's chat API. Invalid messages are skipped."""
     calls: list[tuple[str, str, JsonObject]] = []
     results: dict[str, str] = {}
     request, turn_start = "", 0
@@ -69,7 +71,7 @@ def call_history_of(messages: Json) -> CallHistory:
     for call_id, name, arguments in calls:
         result = results.get(call_id)
         is_ok = result is not None and not looks_like_error(result)
-        past_calls.append(PastCall(name, arguments, result or "", is_ok, changes=True))  # of a client's tool: unknown
+        past_calls.append(PastCall(name, arguments, result or "", is_ok, changes=True))  # unknown for a client's tool
     return CallHistory(request, tuple(past_calls), turn_start)
 
 

@@ -1,6 +1,6 @@
-"""Detect answers without content: refusals without a reason, and bare claims of success.
+"""Detect answers without content: refusals without a reason, and claims of success without an outcome.
 
-An answer is split into clauses, which must all match: a clause about anything else makes it a real answer.
+An answer is split into clauses. It has no content only if every clause matches a pattern.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 MAX_LENGTH = 240
-"""Maximum length of such an answer, in characters."""
+"""Maximum length of an answer without content, in characters."""
 
 _FLAGS = re.IGNORECASE | re.VERBOSE
 _CLAUSE = re.compile(
@@ -45,7 +45,7 @@ _HELPLESS = re.compile(
 _UNWILLING = re.compile(
     rf"{_FIRST}{_CANNOT}(?:assist|help)(?:\s+you)?(?:\s+(?:out|(?:out\s+)?with\s+{_IT}))?{_NOW}", _FLAGS
 )
-"""May be the right answer to a request that must be refused."""
+"""Matches refusals that may be right, because some requests must be refused."""
 _ELSEWHERE = re.compile(
     r"""please\s+(?:check|do|look|try|verify)(?:\s+(?:it|that|this))?(?:\s+up)?\s+(?:elsewhere|manually|yourself)
     |(?:is|was)\s+there\s+anything\s+else(?:\s+(?:i\s+can|you)\b.*)?|anything\s+else
@@ -71,26 +71,26 @@ _ASKS = re.compile(
     _FLAGS,
 )
 _ASKS_WHETHER = re.compile(r"\b(?:complete|done|finished|progress|ready|stat(?:e|us))\b", re.IGNORECASE)
-"""Questions that "It is done." answers."""
+"""Matches questions that "It is done." answers."""
 
 
 def is_unexplained_refusal(content: str) -> bool:
-    """Return whether the answer claims inability without naming the task or a reason."""
+    """Return whether the answer refuses without naming the task or a reason."""
     return _consists_of(content, _HELPLESS, _UNWILLING, _APOLOGY, _ELSEWHERE)
 
 
 def is_bare_refusal(content: str) -> bool:
-    """Return whether the answer only refuses."""
+    """Return whether the answer is a refusal and nothing else."""
     return _consists_of(content, _UNWILLING, _APOLOGY, _ELSEWHERE)
 
 
 def is_bare_success_claim(content: str) -> bool:
-    """Return whether the answer claims success without any outcome."""
+    """Return whether the answer claims success without stating an outcome."""
     return _consists_of(content, _DONE, _PRAISE, _ELSEWHERE)
 
 
 def expects_information(request: str) -> bool:
-    """Return whether ``request`` asks for information, so that "Done." does not answer it."""
+    """Return whether ``request`` asks for information. "Done." does not answer such a request."""
     return any(not _ASKS_WHETHER.search(question[0]) for question in _ASKS.finditer(request[-2_000:]))
 
 

@@ -46,12 +46,12 @@ from adapter.tools.schema_errors import schema_errors
 from adapter.tools.tool import Tool, ToolDefinitions, ToolSet
 
 BEGINNING = 400
-"""Number of characters of a malformed call searched for the name of its tool."""
+"""Number of characters at the start of a malformed call in which the name of its tool is searched."""
 
 NO_STEPS = Steps()
 
 RETRIES = 2
-"""Maximum number of consecutive retries, for any reasons."""
+"""Maximum number of consecutive retries, for any reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,10 @@ class Accept:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Verdict of `Guardrails`: retry with a message to the model. ``held_to``: the tools to constrain the retry to,
-    if the server can; empty for no constraint."""
+    """Verdict of `Guardrails`: retry with a message to the model.
+
+    ``held_to``: the tools to which to constrain the retry, if the server can; empty for no constraint.
+    """
 
     guardrail: str
     message: str
@@ -83,7 +85,8 @@ ACCEPT = Accept()
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A guardrail's finding. ``held_to``: as in `Retry`, but from the second retry on if ``is_free_first``."""
+    """A guardrail's finding. ``held_to``: as in `Retry`; applies only from the second retry on if ``is_free_first`` is
+    set."""
 
     guardrail: str
     wordings: Wordings
@@ -94,10 +97,9 @@ class Violation:
 class Guardrails:
     """Check each answer of a model, and decide to accept, retry or stop: one for each loop.
 
-    ``on``: names of `GUARDRAILS`. ``encode``: writes example calls.
-
-    ``retries``: maximum number of consecutive retries. Raises UsageError for an unknown guardrail, invalid steps,
-    negative retries, and an ``encode`` that is async or does not return a string.
+    ``on``: names of `GUARDRAILS`. ``encode``: writes example calls. ``retries``: maximum number of consecutive retries.
+    Raises UsageError for an unknown guardrail, invalid steps, negative retries, and an ``encode`` that is async or does
+    not return a string.
     """
 
     def __init__(
@@ -118,13 +120,13 @@ class Guardrails:
 
     @property
     def asked_again(self) -> tuple[str, ...]:
-        """The guardrails that triggered a retry since the last accepted answer, in order."""
+        """Names of the guardrails that triggered a retry since the last accepted answer, in order."""
         return tuple(self._tries.elements())
 
     def check(self, messages: Json, turn: Turn, finish_reason: str | None = "stop") -> Verdict:
         """Check an answer. ``messages``: the conversation before it, in OpenAI's format. ``turn``: the answer.
 
-        ``finish_reason``: an answer truncated by ``length`` is accepted.
+        ``finish_reason``: the server's finish reason; an answer that was truncated by ``length`` is accepted.
         """
         check_types("Guardrails.check", turn=(turn, Turn))
         verdict = self.check_response(call_history_of(messages), CandidateAnswer.from_turn(turn), finish_reason)
@@ -133,11 +135,11 @@ class Guardrails:
         return verdict
 
     def begin(self) -> None:
-        """Reset the count of retries: an answer was accepted."""
+        """Reset the count of retries after an accepted answer."""
         self._tries.clear()
 
     def check_response(self, past: CallHistory, answer: CandidateAnswer, finish_reason: str | None = "stop") -> Verdict:
-        """Check an answer like `check`, with a parsed conversation."""
+        """Check an answer like `check`, but with a conversation that is already parsed."""
         fault = None if finish_reason == "length" else next(self.faults(past, answer), None)
         return ACCEPT if fault is None else self.verdict(fault)
 
@@ -152,12 +154,14 @@ class Guardrails:
         return Retry(fault.guardrail, fault.wordings[tries], held_to)
 
     def answer_has_ended(self, past: CallHistory, content: str) -> bool:
-        """Return whether the answer ends within ``content``, where the model continues in the user's words. Calls after
-        that do not count; the answer before may be good, so that no retry is needed."""
+        """Return whether the answer ends within ``content``, because the model continues in the user's words.
+
+        Calls after that end do not count. The answer before it may be good, so that no retry is needed.
+        """
         return "invented_turn" in self.on and find_answer_end(content, past.request) < len(content)
 
     def enabled_faults(self, past: CallHistory, turn: Turn) -> Turn:
-        """Return ``turn`` up to the first call after its end (see `answer_has_ended`)."""
+        """Return ``turn`` without the calls after the answer's end (see `answer_has_ended`)."""
         if not turn.calls or not self.answer_has_ended(past, turn.content):
             return turn
         end, length, events = find_answer_end(turn.content, past.request), 0, list[Event]()
@@ -175,7 +179,7 @@ class Guardrails:
         return Turn.from_events(events)
 
     def faults(self, past: CallHistory, answer: CandidateAnswer) -> Iterator[Violation]:
-        """Yield the violations of active guardrails, the most severe first."""
+        """Yield the violations of the active guardrails, most severe first."""
         found = self._check_calls(past, answer) if answer.calls else self._check_content(past, answer)
         return (fault for fault in found if fault.guardrail in self.on)
 
@@ -200,7 +204,7 @@ class Guardrails:
     def check_call(
         self, past: CallHistory, call: ToolCall, earlier: Sequence[PastCall], repetitions: int = REPETITIONS
     ) -> Iterator[Violation]:
-        """Yield reasons not to make a valid call now. ``earlier``: other calls of the same answer."""
+        """Yield the reasons not to run a valid call now. ``earlier``: preceding calls in the same answer."""
         steps, current = self.steps, PastCall(call.name, call.arguments)
         if steps.has_ended(past):
             yield Violation("after_the_end", retry_messages.after_the_end(" or ".join(steps.ends_with)))
@@ -259,7 +263,7 @@ class Guardrails:
         return Violation("unreadable_call", retry_messages.unreadable_call_message(invalid.error, example), held_to)
 
     def _find_tool_name(self, raw: str) -> Tool | None:
-        """Return the tool whose name occurs first in a malformed call."""
+        """Return the tool whose name occurs first in a malformed call, or None."""
         beginning = raw[:BEGINNING]
         found = [
             (match.start(), -len(name), name)

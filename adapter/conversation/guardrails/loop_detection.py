@@ -12,10 +12,10 @@ REPETITIONS = 2
 """Maximum number of times that a call may repeat with the same result and no change in between."""
 
 LONGEST_CYCLE, ROUNDS = 4, 2
-"""Maximum number of calls in a cycle, and of its rounds."""
+"""Maximum length of a cycle in calls, and the number of rounds that are allowed."""
 
 _POLLS = re.compile(r"status|wait|poll|progress|sleep|ping|monitor|watch|next|advance|step|tick|retry|roll|random|flip")
-"""Names of polling tools, for tools that do not declare ``polls``."""
+"""Matches names of polling tools, for tools that do not declare ``polls``."""
 
 _REPEATS = re.compile(
     r"""\b(?:again|both|each|every|keep|per|poll|repeat\w*|retry|several|thrice|times|twice|until|wait|while|(?:two|three)\s+of)\b
@@ -23,19 +23,19 @@ _REPEATS = re.compile(
     |раз|пока|снова|дважды|[两兩二三]次|直到|再|回|まで|번|까지""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""In a request that may intend repeated calls."""
+"""Matches requests that may ask for repeated calls."""
 _NOT_YET = re.compile(
     r"""busy|in[ _-]progress|\bmore\b|\bnext|not[ ](?:ready|yet)|offset|\bpage|pending|processing|queued|retry|running
     |starting|try[ ]again|\bwait""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""In a result that may change later."""
+"""Matches results that may change later."""
 
 
 def repeat_count(past: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> int:
     """Count how often ``call`` failed or returned the same result since the last change.
 
-    ``earlier``: calls of the same answer, without results yet.
+    ``earlier``: preceding calls in the same answer, which have no results yet.
     """
     if is_polling_tool(call.name, tools):
         return 0
@@ -52,7 +52,7 @@ def repeat_count(past: CallHistory, call: PastCall, earlier: Sequence[PastCall],
 
 
 def is_immediate_repeat(past: CallHistory, call: PastCall, earlier: Sequence[PastCall]) -> bool:
-    """Return whether ``call`` equals the last one, which succeeded, and nothing suggests a repetition."""
+    """Return whether ``call`` equals the previous call, which succeeded, and the user did not ask for repetition."""
     last = past.recent[-1] if past.recent and not earlier else None
     if last is None or not last.ok or last.key != call.key:
         return False
@@ -61,7 +61,7 @@ def is_immediate_repeat(past: CallHistory, call: PastCall, earlier: Sequence[Pas
 
 
 def find_cycle(past: CallHistory, key: str, tools: ToolSet) -> tuple[PastCall, ...]:
-    """Return the cycle of calls that the call ``key`` would continue; empty if there is none."""
+    """Return the cycle that the call ``key`` would continue, as its calls. The result is empty if there is no cycle."""
     recent = past.recent
     for length in range(2, LONGEST_CYCLE + 1):
         rounds = [recent[len(recent) - length * back :][:length] for back in range(1, ROUNDS + 1)]

@@ -11,8 +11,8 @@ from adapter.core.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Guardrail:
-    """``recognises``: the answers it detects. ``stops``: end the loop when retries did not help, instead of accepting
-    the answer."""
+    """A guardrail. ``recognises``: description of the answers that it detects. ``stops``: end the loop when all retries
+    fail, instead of accepting the answer."""
 
     name: str
     recognises: str
@@ -51,8 +51,11 @@ BY_STEPS = frozenset({"missing_prerequisite", "missing_steps", "after_the_end"})
 
 
 def parse_guardrails(text: str) -> frozenset[str]:
-    """Parse ``on`` (the default guardrails), ``off`` or ``all``, then names to add, or to remove with ``-``:
-    ``on,-refusal,other_speaker``. Names alone add to the default ones. Raises UsageError for an unknown name.
+    """Parse the names of the active guardrails.
+
+    ``text`` begins with ``on`` (the default guardrails), ``off`` or ``all``. Names after it add guardrails, or remove
+    them with ``-``: ``on,-refusal,other_speaker``. Names without such a beginning add to the default guardrails. Raises
+    UsageError for an unknown name.
     """
     check_types("guardrails", names=(text, str))
     names: frozenset[str] = DEFAULT
@@ -71,7 +74,7 @@ def parse_guardrails(text: str) -> frozenset[str]:
 
 
 def validate_guardrails(names: Collection[str]) -> frozenset[str]:
-    """Return ``names``. Raises UsageError for an unknown guardrail."""
+    """Return ``names`` unchanged. Raises UsageError for an unknown guardrail."""
     check_types("Guardrails", on=(names, Iterable))
     for name in names:
         if not isinstance(name, str) or name not in GUARDRAILS:
@@ -80,7 +83,7 @@ def validate_guardrails(names: Collection[str]) -> frozenset[str]:
 
 
 def validate_retries(retries: int) -> int:
-    """Return ``retries``. Raises UsageError unless it is an integer of at least 0."""
+    """Return ``retries`` unchanged. Raises UsageError unless it is an integer of at least 0."""
     if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
         raise UsageError(f"retries must be at least 0, got {retries!r}")
     return retries

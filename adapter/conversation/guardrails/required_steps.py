@@ -14,17 +14,17 @@ from adapter.core.events import Json, JsonObject
 _NEED = re.compile(r"([^()\s]+)\s*(?:\(\s*([^()\s]+)\s*\))?")
 
 StepsInput: TypeAlias = "Steps | Mapping[str, Json]"
-"""``{"required": [...], "before": {...}, "ends_with": [...]}``, in a configuration or a request."""
+"""Input of `parse_steps`: ``{"required": [...], "before": {...}, "ends_with": [...]}``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
     """The required and ordered tool calls of a task, by tool names. A step is done once its call succeeded.
 
-    ``required``: tools to call for each message of the user, before an answer without a call counts as the end.
-    ``before``: prerequisites of a tool, at any time in the conversation: ``{"delete": ["read"]}``; ``"read(path)"``
-    requires the same value of that argument. ``ends_with``: tools of which one must succeed, after the required ones,
-    to end the task.
+    ``required``: tools that must be called for each message of the user, before an answer without a call ends the task.
+    ``before``: prerequisites of a tool. ``{"delete": ["read"]}`` requires a call of ``read`` earlier in the
+    conversation; ``"read(path)"`` requires that the calls have the same value of ``path``. ``ends_with``: tools of
+    which one must succeed, after the required tools, to end the task.
     """
 
     required: Sequence[str] = ()
@@ -50,12 +50,14 @@ class Steps:
         return tuple(dict.fromkeys((*self.required, *self.before, *needs, *self.ends_with)))
 
     def pending(self, past: CallHistory, earlier: Iterable[PastCall] = ()) -> tuple[str, ...]:
-        """Return the required tools not called yet. ``earlier``: calls of the same answer, which count as done."""
+        """Return the required tools not called yet. ``earlier``: preceding calls in the same answer, which count as
+        done."""
         done = {call.name for call in past.recent if call.ok} | {call.name for call in earlier}
         return tuple(name for name in self.required if name not in done)
 
     def find_missing(self, past: CallHistory) -> tuple[str, ...]:
-        """Return the tools to call before an answer without a call: pending ones, or else one that ends the task."""
+        """Return the tools to call before the model may answer without a call: the pending tools, or else the tools in
+        ``ends_with`` if none succeeded."""
         if pending := self.pending(past):
             return pending
         return () if not self.ends_with or self.has_ended(past) else tuple(self.ends_with)
@@ -64,7 +66,7 @@ class Steps:
         return any(call.ok and call.name in self.ends_with for call in past.recent)
 
     def missing_before(self, past: CallHistory, call: PastCall, earlier: Iterable[PastCall] = ()) -> tuple[str, ...]:
-        """Return the prerequisites of ``call`` that are not done."""
+        """Return the prerequisites of ``call`` that are not done. ``earlier``: preceding calls in the same answer."""
         done = [*(each for each in past.calls if each.ok), *earlier]
         return tuple(
             name
@@ -75,7 +77,7 @@ class Steps:
 
 
 def parse_steps(steps: StepsInput) -> Steps:
-    """Parse ``steps``. Raises UsageError for invalid ones."""
+    """Parse ``steps``. Raises UsageError if they are invalid."""
     if isinstance(steps, Steps):
         return steps
     if not isinstance(steps, Mapping) or (unknown := sorted(set(steps) - {"required", "before", "ends_with"})):
@@ -83,7 +85,7 @@ def parse_steps(steps: StepsInput) -> Steps:
         raise UsageError(f"steps must have the keys required, before and ends_with, got {got}")
     before = steps.get("before") or {}
     if not isinstance(before, Mapping):
-        return Steps(before=before)  # raises
+        return Steps(before=before)  # raises UsageError
     return Steps(
         _names(steps.get("required"), "required"),
         {str(name): _names(needs, f"before.{name}") for name, needs in before.items()},
@@ -92,7 +94,7 @@ def parse_steps(steps: StepsInput) -> Steps:
 
 
 def validate_steps(steps: Steps, tools: Iterable[str]) -> Steps:
-    """Return ``steps``. Raises UsageError for a step that is not in ``tools``."""
+    """Return ``steps`` unchanged. Raises UsageError if a step is not in ``tools``."""
     known = list(tools)
     for name in steps.tools:
         if name not in known:
@@ -119,7 +121,7 @@ def _shares(other: PastCall, call: PastCall, argument: str) -> bool:
 
 
 def as_json(steps: Steps) -> JsonObject:
-    """Return the input of `parse_steps` for ``steps``, without empty keys."""
+    """Return ``steps`` as input of `parse_steps`, without empty keys."""
     before = {name: list(needs) for name, needs in steps.before.items()}
     found = {"required": list(steps.required), "before": before, "ends_with": list(steps.ends_with)}
     return {key: value for key, value in found.items() if value}

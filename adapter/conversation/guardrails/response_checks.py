@@ -1,4 +1,4 @@
-"""Checks of an answer without a call: refusals, unbacked claims, invented turns, calls in the wrong markup."""
+"""Checks of an answer without a call: refusals, unfounded claims, invented turns, calls in the wrong markup."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from adapter.parsing.marker_tables import INVENTED_RESULT
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_REFUSAL = 600
-"""Maximum length of an answer that is only a refusal, in characters; in a longer one it is one remark among others."""
+"""Maximum length of an answer that is only a refusal, in characters. In a longer answer the refusal is only a
+remark."""
 
 _NO = r"""(?:(?:do\s+not|don['’]?t|cannot|can\s+not|can['’]?t|lack|(?:['’]?m|am)\s+(?:not\s+able|unable)\s+to)\s+
     (?:(?:actually|currently|directly|physically)\s+)*(?:have\s+)?(?:the\s+(?:ability|capabilit(?:y|ies))\s+to\s+)?
@@ -34,7 +35,7 @@ _REFUSED = {
         (?:code|commands?|programs?|scripts?|shell|terminal)\b""",
     "tools": rf"{_NO}(?:access\s+(?:to\s+)?|call\s+|use\s+)(?:\w+[- ]){{0,2}}(?:functions?|tools?)\b",
 }
-"""Claims of inability, by topic."""
+"""Patterns of claims of inability, by topic."""
 _TOOL_NAMES = {
     "file": r"(?:cat|find|grep|list|open|read|search|view)\w*(?:dir|file|folder)|^(?:cat|glob|grep|ls|read|view)$",
     "web": r"""(?:bing|brave|google|internet|web)_?\w*search|search_?(?:the_)?(?:internet|online|web)
@@ -43,7 +44,7 @@ _TOOL_NAMES = {
     "command": r"(?:exec|run)\w*_?(?:bash|code|command|python|script|shell|terminal)|^(?:bash|python|shell|terminal)$",
     "tools": r"",
 }
-"""Names of tools that can do it, by topic."""
+"""Patterns of the names of tools that disprove such a claim, by topic."""
 _REFUSED_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _REFUSED.items()}
 _TOOL_NAMES_RE = {kind: re.compile(pattern, re.IGNORECASE | re.VERBOSE) for kind, pattern in _TOOL_NAMES.items()}
 _REASON = re.compile(r"[^.!?:;,]{0,40}(?::|;|,?\s*\b(?:as|because|since|so(?!\s+i\b))\b)", re.IGNORECASE)
@@ -55,7 +56,7 @@ _DISCLAIMED = re.compile(
         (?:access|assist|browse|execute|help|open|perform|read|retrieve|run)\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Disclaimers that models without tools are trained to give."""
+"""Matches disclaimers that models without tools are trained to give."""
 MAX_CLAIM = 160
 """Maximum length of a bare claim of success, in characters."""
 _DONE = re.compile(
@@ -85,8 +86,8 @@ _ABOUT_TALK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CandidateAnswer:
-    """An answer to check. ``rejected``: rejected calls within text. ``has_reasoned``: it has reasoning;
-    ``has_invented``: it has a result in the markup of results."""
+    """An answer to check. ``rejected``: rejected calls within its text. ``has_reasoned``: whether it contains
+    reasoning. ``has_invented``: whether it contains a result that the model invented."""
 
     content: str
     calls: tuple[ToolCall, ...] = ()
@@ -104,10 +105,10 @@ class CandidateAnswer:
 
 
 IN_TEXT = frozenset({"text-follows", "no-body"})
-"""Rejection reasons of a parser that may apply to an intended call."""
+"""The parser's rejection reasons that may apply to an intended call."""
 
 MAX_NAME_OFFSET = 200
-"""Number of characters after an opening marker searched for the call's name."""
+"""Number of characters after an opening marker in which the call's name is searched."""
 
 
 def starts_with_tool_result(markup: MarkupDelta) -> bool:
@@ -116,8 +117,11 @@ def starts_with_tool_result(markup: MarkupDelta) -> bool:
 
 
 def wrongly_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Tool | None:
-    """Return the tool for an action that the answer claims to be impossible; None if it makes no such claim, or a tool
-    was called before: then it may know better."""
+    """Return a tool for the action that the answer claims to be impossible.
+
+    Return None if the answer makes no such claim, or if a tool was called before: the model may have learned the limit
+    from its result.
+    """
     if past.recent or len(content) > MAX_REFUSAL:
         return None
     for kind, refused in _REFUSED_RE.items():
@@ -127,20 +131,22 @@ def wrongly_refused_tool(content: str, past: CallHistory, tools: ToolSet) -> Too
 
 
 def disclaims_ability(content: str) -> bool:
-    """Return whether the answer disclaims the abilities of a language model, regardless of its tools."""
+    """Return whether the answer says that language models cannot do the task, regardless of its tools."""
     return len(content) <= MAX_REFUSAL and _DISCLAIMED.search(content) is not None
 
 
 def is_blanket_refusal(content: str, past: CallHistory) -> bool:
-    """Return whether the answer refuses without a reason, although no tool has just failed. "I can't help with that."
-    may be the right first answer, but not after tool calls."""
+    """Return whether the answer refuses without a reason, although no tool has just failed.
+
+    "I can't help with that." may be the right first answer, but not after tool calls.
+    """
     if any(not call.ok for call in past.recent[-1:]):
         return False
     return is_unexplained_refusal(content) or (bool(past.recent) and is_bare_refusal(content))
 
 
 def claims_unbacked_success(content: str, past: CallHistory) -> bool:
-    """Return whether the answer only claims success, without a tool call since the user's message, or although the user
+    """Return whether the answer only claims success, although no tool was called since the user's message, or the user
     requested information."""
     if past.recent:
         return is_bare_success_claim(content) and expects_information(past.request)
@@ -148,7 +154,7 @@ def claims_unbacked_success(content: str, past: CallHistory) -> bool:
 
 
 def has_unparsed_call(answer: CandidateAnswer, request: str, tools: ToolSet) -> bool:
-    """Return whether it has an unparsed call of one of ``tools``, unless ``request`` is about calls."""
+    """Return whether the answer contains an unparsed call of one of ``tools``, unless ``request`` is about calls."""
     if _ABOUT_CALLS.search(request):
         return False
     prose = _without_code(answer.content)
@@ -165,7 +171,7 @@ def _without_code(text: str) -> str:
 
 
 def ignores_failed_result(content: str, past: CallHistory) -> bool:
-    """Return whether the last call failed and the answer mentions no failure."""
+    """Return whether the last call failed and the answer does not mention a failure."""
     return bool(past.recent) and not past.recent[-1].ok and not _FAILURE_WORDS.search(content)
 
 
@@ -174,7 +180,9 @@ def writes_other_roles(content: str) -> bool:
 
 
 def find_answer_end(content: str, request: str) -> int:
-    """Return the index of the answer's end: before an invented message of the user that the model answers, if there is
-    one and ``request`` is not about dialogues."""
+    """Return the index at which the answer ends.
+
+    It ends before an invented message of the user that the model answers, unless ``request`` is about dialogues.
+    """
     user = None if _ABOUT_TALK.search(request) else _USER_SAYS.search(content)
     return user.start() if user is not None and _MODEL_SAYS.search(content, user.end()) else len(content)

@@ -1,6 +1,8 @@
-"""Messages that ask a model for a better answer: the error, the expected form, the nearest valid name, one example.
+"""Messages that ask a model for a better answer. Each contains the error, the expected form, the nearest valid name and
+an example.
 
-They are short, for small models. Each has several wordings, so that a model never reads the same one twice.
+The messages are short, for small models. Each has several wordings, so that a model never reads the same message
+twice.
 """
 
 from __future__ import annotations
@@ -14,13 +16,13 @@ from adapter.tools.example_calls import example_call
 from adapter.tools.tool import Tool, ToolSet
 
 Encode: TypeAlias = Callable[[list[tuple[str, JsonObject]]], str]
-"""Write calls in the model's format, like `Format.encode_calls`."""
+"""A function that writes calls in the model's format, like `Format.encode_calls`."""
 
 Wordings: TypeAlias = tuple[str, ...]
-"""The first message, and those of later retries."""
+"""The wordings of a message: for the first retry, and for later ones."""
 
 MAX_NAMES = 12
-"""Maximum number of tools in a message."""
+"""Maximum number of tools listed in a message."""
 
 
 def unreadable_call_message(error: str, example: str) -> Wordings:
@@ -88,7 +90,7 @@ def repeated_call_message(name: str, times: int, result: str) -> Wordings:
 
 
 def duplicate_call_message(name: str, result: str) -> Wordings:
-    """Return one wording only: a call may be meant to be made twice."""
+    """Return a single wording, because the model may intend to make the call twice."""
     line = _one_line(result)
     return (
         f"You already made this call of {name}{f', with this result: {line}' if line else ''}. It was not run again: "
@@ -155,7 +157,7 @@ def disclaimer_message(tools: ToolSet, has_results: bool) -> Wordings:
 
 
 def unfounded_success_message(tools: ToolSet, has_results: bool) -> Wordings:
-    """Return one wording only: if there was nothing to do, the claim is true."""
+    """Return a single wording, because the claim is true if there was nothing to do."""
     if has_results:
         return (
             "Your answer does not contain the requested information. If a step is not done yet, call its tool first; "
@@ -182,7 +184,7 @@ def other_speaker() -> Wordings:
 
 
 def render_example_call(tool: Tool, encode: Encode, arguments: Mapping[str, Json] | None = None) -> str:
-    """Write a valid call in the model's format. ``arguments``: values to reuse."""
+    """Write a valid call in the model's format. ``arguments``: values for the example."""
     return encode([(tool.name, example_call(tool, arguments))]).strip()
 
 
@@ -203,6 +205,6 @@ def _join(names: Sequence[str]) -> str:
 
 
 def _one_line(text: str, max_chars: int = 160) -> str:
-    """Shorten untrusted text to one line without characters of markup."""
+    """Shorten untrusted text to one line without markup characters."""
     line = re.sub(r"[\s<>|{}\[\]]+", " ", text.strip()[: max_chars * 4]).strip()
     return line if len(line) <= max_chars else line[: max_chars - 3] + "..."

@@ -1,6 +1,6 @@
-"""Decode JSON written by models: strictly first, then with repairs, each of which is named.
+"""Decode JSON written by models. Invalid JSON is repaired, and each repair is named.
 
-Valid JSON never reaches the repairer and does not load it.
+The repairer is imported only for invalid JSON.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _BETWEEN = re.compile(r"(?:[ \t\r\n\ufeff\u200b\u2060,;}\]]|```[A-Za-z]*)*")
 
 
 def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJson:
-    """Decode the JSON value at ``start``, repaired if the repair is unambiguous.
+    """Decode the JSON value at ``start``. It is repaired if the repair is unambiguous.
 
-    ``closed``: the end of the value is known from a closing marker, so that missing closing brackets may be added.
-    Raises FormatError with the reason and position; UnterminatedError if the text ends inside a string.
+    ``closed``: whether a closing marker ends the value, so that missing closing brackets may be added. Raises
+    FormatError with the reason and position; UnterminatedError if the text ends inside a string.
     """
     decoded = decode_strict(text, start)
     if decoded is not None:
@@ -35,7 +35,7 @@ def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJso
     reader = JsonRepairer(text, start, closed)
     value = reader.value(0)
     if not closed and {"unescaped-quote", "missing-bracket"} <= reader.fixes.keys():
-        # Truncated text whose strings are read out of step looks exactly like this.
+        # Truncated text looks the same if the quotes are paired wrongly.
         raise UnterminatedError("brackets are missing after a stray quote")
     if not is_encodable(json.dumps(value, ensure_ascii=False)):
         value = replace_surrogates(value)
@@ -44,11 +44,10 @@ def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJso
 
 
 def decode_values(text: str, *, closed: bool = True) -> tuple[list[DecodedJson], tuple[str, ...]]:
-    """Decode all consecutive JSON values in ``text``; return them and the fixes between them.
+    """Decode all consecutive JSON values in ``text``. Return the values, and the fixes between them.
 
     Code fences, commas and semicolons around the values and unmatched closing brackets are skipped. Raises FormatError
-    for
-    any other text, or if there is no value.
+    for any other text, or if there is no value.
     """
     values: list[DecodedJson] = []
     fixes: dict[str, None] = {}

@@ -1,7 +1,7 @@
 """A tolerant JSON parser that names each repair.
 
-Text that ends inside a string is never completed: half a file must not become a file. Ambiguous text is rejected, not
-guessed at. Time is linear in the length of any input.
+Text that ends inside a string is never completed, because a tool would write half a file. Ambiguous text is rejected.
+Time is linear in the length of any input.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _QUOTES = {
 }
 _PLAIN = {opening: re.compile(f"[^{re.escape(closing)}\\\\\x00-\x1f]+") for opening, (closing, _) in _QUOTES.items()}
 _VALID = re.compile(r'(?:[^"”“\\\x00-\x1f]++|\\["\\/bfnrt])++')
-"""A part of a JSON string that `json` decodes unchanged."""
+"""Matches a part of a JSON string that `json` decodes unchanged."""
 
 # Patterns for text that follows a real closing quote. `gap` admits comments.
 _GAP = r"(?:[ \t\r\n]|\\[nrt]|//[^\n]{0,200}|/\*.{0,200}?\*/)*+"
@@ -47,14 +47,14 @@ _A_KEY = (
 )
 _END = r"[}\]](?:[ \t\r\n}\]]|\\[nrt])*(?:$|[,;{#/]|```|\"[\w$.-]{1,80}\"[ \t\r\n]*:)"
 _AFTER_KEY = re.compile(rf"{_GAP}:", re.DOTALL)
-_LAST_KEY = rf"\"[\w$.-]{{1,80}}\"{_GAP}{_END}"  # a key without a value before the end
+_LAST_KEY = rf"\"[\w$.-]{{1,80}}\"{_GAP}{_END}"  # a key without a value at the end of the text
 _AFTER_MEMBER = re.compile(rf"{_GAP}(?:$|{_END}|,{_GAP}(?:{_A_KEY}|[}}\]]|{_LAST_KEY})|{_A_KEY})", re.DOTALL)
 _AFTER_ITEM = re.compile(rf"{_GAP}(?:$|{_END}|,)", re.DOTALL)
 _AFTER_SCALAR = re.compile(rf"{_GAP}(?:$|[,}}\]]|[\"'“”]|[A-Za-z_$][\w$.-]*[ \t\r\n]*:|\\[nrt])", re.DOTALL)
 
 
 class JsonRepairer:
-    """Parse a value in one pass over the text, recursing once per level of nesting."""
+    """Parse a value in one pass over the text, with one recursive call per nesting level."""
 
     def __init__(self, text: str, start: int, closed: bool) -> None:
         self.text = text
@@ -69,7 +69,7 @@ class JsonRepairer:
         return FormatError(f"expected {expected}, got {excerpt(self.text, self.position)}")
 
     def peek(self) -> str:
-        """Return the next character after spaces, comments and stray escapes; "" at the end."""
+        """Skip spaces, comments and stray escapes, and return the next character, or "" at the end."""
         while (skipped := _SKIP.match(self.text, self.position)) is not None:
             if skipped.group().startswith("\\"):
                 self.fix("escaped-newline")
@@ -125,7 +125,8 @@ class JsonRepairer:
             self.separator("]")
 
     def closes(self, own: str, other: str, char: str) -> bool:
-        """Consume the end of a container and return whether it ends here; a missing bracket counts as read."""
+        """Consume the end of a container if it is here, and return whether it was. A missing closing bracket counts as
+        an end."""
         if char == own:
             self.position += 1
             return True
@@ -147,7 +148,7 @@ class JsonRepairer:
             if self.peek() == closing:
                 self.fix("trailing-comma")
             elif not self.peek():
-                self.position = comma  # a comma at the very end: `closes` decides
+                self.position = comma  # for a comma at the end of the text, `closes` decides
                 self.position += 1
         elif char and char not in "}]":
             self.fix("missing-comma")
@@ -218,7 +219,7 @@ class JsonRepairer:
             parts.append(self.escape())
 
     def escape(self) -> str:
-        """Read an escape sequence; an invalid one stays verbatim."""
+        """Read an escape sequence. An invalid sequence is unchanged."""
         char = self.text[self.position + 1 : self.position + 2]
         if not char:
             raise UnterminatedError("the text ends inside a string")

@@ -11,13 +11,13 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json
 
 MAX_DEPTH = 64
-"""Maximum number of nesting levels; real arguments use fewer than ten, and the repairer recurses."""
+"""Maximum number of nesting levels, because the repairer recurses. Real arguments use fewer than ten."""
 
 MAX_DIGITS = 400
-"""Maximum number of digits of an integer; converting more takes quadratic time in CPython."""
+"""Maximum number of digits of an integer, because CPython's conversion takes quadratic time."""
 
 LONG = 4096
-"""Minimum length, in characters, at which a faster decoder is worth its import."""
+"""Minimum length, in characters, of text for which it is worth importing a faster decoder."""
 
 
 class UnterminatedError(FormatError):
@@ -25,7 +25,7 @@ class UnterminatedError(FormatError):
 
 
 class DecodedJson(NamedTuple):
-    """A decoded value, the offset after it, and the repairs that it needed."""
+    """A decoded value, the offset after it, and its repairs."""
 
     value: Json
     end: int
@@ -33,9 +33,9 @@ class DecodedJson(NamedTuple):
 
 
 def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | None:
-    """Decode the JSON value at ``start``, or return None if it is not valid JSON.
+    """Decode the JSON value at ``start``. Return None if it is not valid JSON.
 
-    ``before``: text that usually follows the value, a hint that speeds up decoding of a long one.
+    ``before``: text that usually follows the value. It is a hint that speeds up the decoding of long values.
     """
     start = _SPACE.match(text, start).end()  # type: ignore[union-attr]
     found = _whole_value(text, start, text.find(before, start)) if before else None
@@ -51,9 +51,11 @@ def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | 
 
 
 def _whole_value(text: str, start: int, end: int) -> tuple[Json, int] | None:
-    """Decode ``text[start:end]`` with jiter; None if it is short, or if `json` could decode it differently.
+    """Decode ``text[start:end]`` with jiter. Return None if the text is short, or if `json` could decode it
+    differently.
 
-    jiter, a dependency of pydantic, decodes a long string three times as fast as `json`, and accepts a subset of it.
+    jiter, a dependency of pydantic, decodes a long string three times as fast as `json`, and accepts a subset of its
+    input.
     """
     if end - start < LONG:
         return None
@@ -100,9 +102,10 @@ def parse_finite_float(spelling: str) -> float:
 
 
 def _is_shallow(value: Json, brackets: int) -> bool:
-    """Return whether ``value`` is nested at most MAX_DEPTH levels deep. ``brackets``: the opening brackets in its text.
+    """Return whether ``value`` is nested at most MAX_DEPTH levels deep. ``brackets``: number of opening brackets in its
+    text.
 
-    Without this limit, the result would depend on the depth of the caller's stack.
+    Without this check, the result would depend on the stack depth of the caller.
     """
     if brackets <= MAX_DEPTH:
         return True
@@ -132,7 +135,7 @@ def excerpt(text: str, position: int) -> str:
 
 
 def is_encodable(text: str) -> bool:
-    """Return whether ``text`` can be encoded as UTF-8; lone surrogates cannot."""
+    """Return whether ``text`` can be encoded as UTF-8. It cannot if it contains lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,10 +1,10 @@
-"""Split a text at delimiters that occur once."""
+"""Split a string at words that each occur once."""
 
 from __future__ import annotations
 
 
 def split_around(text: str, *words: str) -> list[str] | None:
-    """Split ``text`` at the words, each of which must occur exactly once and in order; otherwise return None."""
+    """Split ``text`` at ``words``. Return None unless each word occurs exactly once, and in this order."""
     pieces = []
     for word in words:
         piece, found, text = text.partition(word)

@@ -1,7 +1,7 @@
-"""Unified diffs that stay fast on large files.
+"""Unified diffs that are computed quickly for large files.
 
-Lines end at line feeds only, as in git and patch, so that a changed carriage return is a changed line and these
-programs can apply the diff.
+A line ends only at a line feed, as in git and patch. So a line whose carriage return changed is a changed line, and git
+and patch can apply the diff.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from adapter.core.text.plurals import pluralize
 
 CONTEXT_LINES = 3
 MAX_COMPARISONS = 400_000_000
-"""Maximum product of the changed lines before and after. rapidfuzz compares 64 at a time: about 0.1 s, 50 MB.
-Above it, the whole middle part is shown as replaced."""
+"""Maximum product of the numbers of changed lines before and after. rapidfuzz makes 64 comparisons at a time, so this
+takes about 0.1 s and 50 MB. Above the maximum, the whole middle part is shown as replaced."""
 _UNCLOSED = "\n\\ No newline at end of file"
 MAX_LISTED = 5
 """Maximum number of changes listed in a sentence."""
 BLOCK_LINES = 500
-"""Number of lines that are compared at a time."""
+"""Number of lines in a block. The common prefix is found by comparing blocks first."""
 
 
 class LineChange(NamedTuple):
-    """``before[start:end]`` became ``after[new_start:new_end]``; 0-based, end exclusive."""
+    """A change of ``before[start:end]`` to ``after[new_start:new_end]``. Indices are 0-based, ends exclusive."""
 
     start: int
     end: int
@@ -34,9 +34,9 @@ class LineChange(NamedTuple):
 
 
 def unified_diff(before: str, after: str, path: str = "", regions: Sequence[LineChange] | None = None) -> str:
-    """Return a unified diff, empty for equal texts.
+    """Return a unified diff, or "" for equal strings.
 
-    ``regions``: the changed regions in order, if known; nothing outside of them is compared.
+    ``regions``: the changed regions in order, if known. Text outside of them is not compared.
     """
     if before == after:
         return ""
@@ -102,7 +102,8 @@ def _joined_opcodes(old: Sequence[str], new: Sequence[str], offset: int) -> Iter
 
 
 def _common_prefix(left: Sequence[str], right: Sequence[str]) -> int:
-    """Compare whole blocks first: that is many times faster than line by line."""
+    """Return the number of equal lines at the start. Comparing whole blocks first is many times faster than line by
+    line."""
     shorter, index = min(len(left), len(right)), 0
     while index + BLOCK_LINES <= shorter and left[index : index + BLOCK_LINES] == right[index : index + BLOCK_LINES]:
         index += BLOCK_LINES
@@ -112,14 +113,15 @@ def _common_prefix(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 def _diff_lines(text: str) -> list[str]:
-    """Split at line feeds; the last line gets the diff's marker if it has none."""
+    """Split at line feeds. If the last line has none, the diff's marker for it is appended."""
     lines = text.split("\n")
     last = lines.pop()
     return [*lines, last + _UNCLOSED] if last else lines
 
 
 def _changed_lines(old: Sequence[str], after: str, regions: Sequence[LineChange]) -> list[str]:
-    """Return the lines of ``after``, taking those outside the regions from ``old`` instead of splitting them again."""
+    """Return the lines of ``after``. Lines outside the regions are taken from ``old``, so that they need not be split
+    again."""
     lines: list[str] = []
     position = offset = 0
     for start, end, new_start, new_end in regions:
@@ -134,7 +136,7 @@ def _changed_lines(old: Sequence[str], after: str, regions: Sequence[LineChange]
 
 
 def _groups(changed: Iterable[LineChange]) -> Iterator[list[LineChange]]:
-    """Group changes whose context lines would touch into one hunk."""
+    """Group the changes of each hunk: changes whose context lines touch are in the same hunk."""
     group: list[LineChange] = []
     for change in changed:
         if group and change.start - group[-1].end > 2 * CONTEXT_LINES:
@@ -162,7 +164,7 @@ def _hunk(old: Sequence[str], new: Sequence[str], group: Sequence[LineChange]) -
 
 
 def _range(start: int, end: int) -> str:
-    """Format ``first line,count`` as diff does: the line before if the range is empty."""
+    """Format a range as ``first line,count``, like diff. For an empty range, the first line is the one before it."""
     length = end - start
     if length == 1:
         return str(start + 1)

@@ -1,8 +1,8 @@
-"""Escape untrusted text for display, so that it cannot hide, move the cursor or reorder characters.
+"""Escape untrusted text for display, so that it cannot hide or reorder characters or move the cursor.
 
-Hidden characters are identified by Unicode properties, not by a list: controls (Cc), formats (Cf: directions, zero
-width, tags), surrogates, line separators, characters that fonts leave out (Default_Ignorable_Code_Point: fillers,
-selectors), and the Braille blank. Emoji of several characters stay if they form a single visible sign.
+Hidden characters are identified by Unicode properties rather than a list: controls (Cc), formats (Cf: directions, zero
+width, tags), surrogates, line separators, characters that fonts omit (Default_Ignorable_Code_Point: fillers,
+selectors), and the Braille blank. Emoji of several characters are unchanged if they form a single visible sign.
 Sources: UAX #44; UTS #51, ED-16 and ED-17; CVE-2021-42574 (Trojan Source).
 """
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     import regex
 
 MAX_BLANKS = 60
-"""Maximum run of blanks shown verbatim in an approval request: more would push the text after them out of sight."""
+"""Maximum number of consecutive blanks shown verbatim in an approval request. More could move the text after them off
+the screen."""
 MAX_EMPTY_LINES = 3
-"""Maximum run of empty lines, likewise."""
+"""Maximum number of consecutive empty lines shown verbatim in an approval request."""
 _CONTROLS = re.compile("[\x00-\x1f\x7f]")
 _HIDDEN = r"[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]"
 _PICTURE = r"\p{Extended_Pictographic}(?:\ufe0f|\p{Emoji_Modifier})?"
@@ -30,7 +31,7 @@ _RAW_BYTES = range(0xDC80, 0xDD00)
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
-"""An escape in JSON: a surrogate pair, a lone surrogate (group 1), or any other."""
+"""Matches an escape in JSON: a surrogate pair, a lone surrogate (group 1), or any other escape."""
 _BLANKS = re.compile(rf"[^\S\n]{{{MAX_BLANKS + 1},}}")
 _EMPTY_LINES = re.compile(rf"\n(?:[ +-]?[^\S\n]*\n){{{MAX_EMPTY_LINES + 1},}}")
 
@@ -45,7 +46,7 @@ def escape_for_display(text: str, keep: str = "") -> str:
 
 
 def json_for_display(value: object, indent: int | None = None) -> str:
-    """Dump ``value`` as JSON with hidden characters escaped; other non-ASCII characters stay."""
+    """Dump ``value`` as JSON. Hidden characters are escaped, all other non-ASCII characters are unchanged."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     return _hidden_pattern().sub(
         lambda match: match[0] if match[1] is None or match[1] == "\n" else json.dumps(match[1])[1:-1], text
@@ -71,7 +72,7 @@ def encodable_json(text: str) -> str:
 
 @cache
 def _hidden_pattern() -> regex.Pattern[str]:
-    """Match an emoji, or a hidden character in group 1."""
+    """Return a pattern that matches an emoji, or a hidden character in group 1."""
     import regex
 
     return regex.compile(f"{_EMOJI}|({_HIDDEN})")

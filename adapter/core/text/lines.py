@@ -13,12 +13,13 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def split_lines(text: str) -> list[str]:
-    """Split into lines with their line ends; joined they restore ``text``. Empty text has no lines."""
+    """Split ``text`` into lines that include their line ends; joined they restore ``text``. An empty string has no
+    lines."""
     return _LINE.findall(text)
 
 
 def line_texts(text: str) -> list[str]:
-    """Split into lines without their line ends, as many as `split_lines` returns."""
+    """Split ``text`` into lines without their line ends. The number of lines is that of `split_lines`."""
     lines = _LINE_END.split(text)
     return lines if lines[-1] else lines[:-1]
 

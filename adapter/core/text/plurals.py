@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 def pluralize(number: int, one: str, many: str = "") -> str:
-    """Return ``number`` with ``one`` or its plural. ``many``: the plural if it is not ``one`` plus s."""
+    """Return ``number`` with its noun. ``one``: the singular. ``many``: the plural; by default ``one`` with an s."""
     return f"{number} {one if number == 1 else many or one + 's'}"

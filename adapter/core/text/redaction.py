@@ -1,7 +1,7 @@
 """Redact credentials in transcripts, error messages and responses.
 
-Credentials are the values of environment variables whose names suggest it, and text in a form that only credentials
-have. They are replaced by ``[redacted ...]``.
+Two kinds of text are credentials: values of environment variables with names like ``API_KEY``, and text in a form that
+only credentials have. They are replaced by ``[redacted ...]``.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import overload
 from adapter.core.events import Json
 
 SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL", re.IGNORECASE)
-"""Names of environment variables that hold credentials."""
+"""Matches names of environment variables that contain credentials."""
 MIN_LENGTH = 6
-"""Minimum length of a value; shorter ones (``1``, ``true``, ``us``) occur in any text."""
+"""Minimum length of a redacted value. Shorter values (``1``, ``true``, ``us``) occur in any text."""
 MIN_LINE = 20
-"""Minimum length of a line of a multi-line value, such as a key file, that is redacted on its own."""
+"""Minimum length at which a line of a multi-line value, such as a key file, is redacted separately."""
 MAX_BUFFERED = 4_096
 """Maximum number of characters that are buffered because they may be the start of a credential."""
 
 REDACTED = "[redacted"
-"""Start of the replacement of a credential; a variable's name may follow."""
+"""Start of the text that replaces a credential. The name of its variable may follow."""
 
 _SHAPES = re.compile(
     r"""(?ix)
@@ -46,26 +46,27 @@ _SHAPES = re.compile(
     | -----BEGIN [A-Z ]{0,40} PRIVATE\ KEY----- [^-]{0,10000} -----END [A-Z ]{0,40} PRIVATE\ KEY-----
     """
 )
-"""Headers, fields of JSON, addresses with a password or a key, JSON Web Tokens, and the marks that GitHub, GitLab,
-OpenAI, Slack and others put on their keys. The text that identifies one is in a group."""
+"""Matches credentials: in headers, JSON fields and URLs, JSON Web Tokens, and keys with the prefixes of GitHub, GitLab,
+OpenAI, Slack and others. A group contains the text that identifies the credential."""
 _KEYWORDS = (
     "authorization", "apikey", "api-key", "api_key", "bearer", "token", "secret", "passw", "cookie", "://",
     "key=", "sig=", "auth=", "signature=", "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
     "glpat-", "hf_", "xox", "akia", "asia", "aiza", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "npm_",
     "pypi-", "gsk_", "eyj", "-----begin ",
 )  # fmt: skip
-"""Substrings, in lower case, of which every such form has one; searching for them is a hundred times as fast."""
+"""Substrings in lower case. Each credential that ``_SHAPES`` matches contains at least one. Searching for them is a
+hundred times as fast as the pattern."""
 _WINDOW, _LONGEST = 32_768, 12_288
-"""Window size of the search, so that other threads can run, and an upper limit for the length of a match, in
-characters."""
+"""Size of the window of a search, which lets other threads run between windows, and the maximum length of a match, both
+in characters."""
 _BEGINNING = re.compile(r"(?i)(?:authorization|api[-_]?key|bearer|token|secret|passw|cookie)[^\n]{0,20}\S{0,2000}\Z")
 _FIELD = re.compile(
     r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|(?:[\w-]{0,40}[-_])?(?:api[-_]?key|secret|passw(?:or)?d)"
     r"|[\w-]{0,40}(?:access|auth|refresh|id|session|private|secret)[-_]?(?:token|key)"
 )
-"""Names of fields whose text is always a credential."""
+"""Matches names of fields whose text is always a credential."""
 MIN_FIELD = 8
-"""Minimum length of such a text."""
+"""Minimum length of the text of such a field."""
 _BLOCK_BEGIN, _BLOCK_END = "-----BEGIN ", re.compile(r"-----END [^-]{0,60}-----")
 MAX_BLOCK = 12_000
 """Maximum length of a private key, from its first line to its last."""
@@ -74,14 +75,15 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 
 class Redactor:
-    """Redacts credentials: secret values of ``environment``, the ``known`` ones, and known forms."""
+    """Redact credentials: secret values of ``environment``, the values in ``known``, and text in the form of a
+    credential."""
 
     def __init__(self, environment: Mapping[str, str], known: Iterable[str | None] = ()) -> None:
         values = {value: name for name, value in environment.items() if SECRET_NAME.search(name)}
         values |= {value: "" for value in known if value}
         self._names: dict[str, str] = {}
         for value, name in values.items():
-            # A path of a socket or a folder (SSH_AUTH_SOCK, PASSWORD_STORE_DIR) is not a secret.
+            # The path of a socket or folder (SSH_AUTH_SOCK, PASSWORD_STORE_DIR) is not a secret.
             if len(value) >= MIN_LENGTH and not re.fullmatch(r"(?:/[\w.@+-]+){2,}/?", value):
                 self._names |= dict.fromkeys(_spellings(value), name)
         longest_first = sorted(self._names, key=len, reverse=True)
@@ -112,7 +114,7 @@ class Redactor:
         return self.redact(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def redact_pieces(self, pieces: Sequence[str]) -> list[str]:
-        """Redact text that is split into pieces. A replacement goes into the piece in which the credential begins."""
+        """Redact text that is split into pieces. The piece in which a credential begins gets the replacement."""
         text = "".join(pieces)
         spans = list(self._spans(text))
         redacted, end = [], 0
@@ -129,7 +131,7 @@ class Redactor:
         return redacted
 
     def safe_prefix(self, pieces: Sequence[str]) -> set[int]:
-        """Return the numbers of ``pieces`` after which the text can be split without affecting redaction."""
+        """Return the indices of ``pieces`` after which the text can be split without affecting redaction."""
         text = "".join(pieces)
         limit, spans = self._limit(text), list(self._spans(text))
         ends = enumerate(accumulate(map(len, pieces)), start=1)
@@ -138,7 +140,7 @@ class Redactor:
         }
 
     def _limit(self, text: str) -> int:
-        """Return the start of text that may become part of a credential."""
+        """Return the index from which the text may become part of a credential."""
         starts = [_word_start(text, len(text))]
         if lead := _BEGINNING.search(text, max(len(text) - 2 * MAX_BUFFERED, 0)):
             starts.append(_word_start(text, lead.start()))  # "client_secret" is a keyword, "secret" alone is not
@@ -150,7 +152,7 @@ class Redactor:
         return min(starts)
 
     def _spans(self, text: str) -> Iterator[tuple[int, int, int, str]]:
-        """Yield credentials in order: start of the identifying text, start of the credential, its end, and the
+        """Yield credentials in order: start of the identifying text, start and end of the credential, and the
         replacement."""
         spans = [
             (match.start(), match.start(), match.end(), self._replacement(match[0]))
@@ -171,13 +173,13 @@ class Redactor:
 
 
 def _word_start(text: str, end: int) -> int:
-    """Return the start of the word that ends at ``end``, at most `MAX_BUFFERED` characters before."""
+    """Return the start of the word that ends at ``end``. It is at most `MAX_BUFFERED` characters before ``end``."""
     head = text[max(end - MAX_BUFFERED, 0) : end]
     return end if not head or head[-1].isspace() else end - len(head.rsplit(None, 1)[-1])
 
 
 def _shapes(text: str) -> Iterator[re.Match[str]]:
-    """Find matches of ``_SHAPES`` window by window."""
+    """Yield matches of ``_SHAPES``, searching one window at a time."""
     at = 0
     for start in range(0, len(text), _WINDOW):
         stop, end = start + _WINDOW, start + _WINDOW + _LONGEST
@@ -192,7 +194,7 @@ def _shapes(text: str) -> Iterator[re.Match[str]]:
 
 
 def _spellings(value: str) -> Iterator[str]:
-    """Yield ``value`` verbatim, in JSON and in a URL, and each long line of a multi-line one."""
+    """Yield ``value`` verbatim, encoded for JSON and for a URL, and each long line of a multi-line value."""
     yield value
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]

@@ -1,4 +1,4 @@
-"""Compile regular expressions from models within limits; errors give the position of the mistake."""
+"""Compile regular expressions from models within limits. Error messages contain the position of the mistake."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from adapter.core.errors import ToolError
 MAX_PATTERN = 1_000
 """Maximum length of a regular expression, in characters."""
 MAX_REPEATS = 20_000
-"""Maximum product of nested ``{n,m}``. The regex package unrolls them while compiling, without a timeout:
+"""Maximum product of nested ``{n,m}``. The regex package unrolls them during compilation, which has no timeout:
 ``((a{1000}){1000}){10}`` took 10 s and over 2 GB."""
 
 MAX_CAPTURING = 20
 """Maximum number of groups in a pattern with back-references. The regex package stores every repetition of every group:
 nine nested groups took 700 MB on a line of 3 MB."""
 MAX_CAPTURED = 100_000
-"""Maximum length of the text that such a pattern is matched against."""
+"""Maximum length of the text in which a pattern with back-references is searched."""
 
 _COUNTED = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
@@ -52,14 +52,14 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
 
 
 def search_with_limits(pattern: regex.Pattern[str], text: str) -> str:
-    """Return the part of ``text`` to search: all of it, unless the pattern captures groups."""
+    """Return the prefix of ``text`` to search. It is all of ``text``, unless the pattern captures groups."""
     return text[:MAX_CAPTURED] if pattern.groups else text
 
 
 _RECURSION = re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:R|[-+]?\d|&|P>)")
-"""Recursion and subroutine calls. They take hundreds of megabytes within any time limit."""
+"""Matches recursion and subroutine calls, which take hundreds of megabytes within any time limit."""
 _NEEDS_CAPTURES = re.compile(r"\\[1-9g]|\(\?(?:P=|\(|\||[A-Za-z]*[xV])|\(\*|\[\[")
-"""Syntax that needs captures, or changes the pattern syntax (``(?x)``, ``(?V1)``, ``[[a]--[b]]``)."""
+"""Matches syntax that needs captures or changes the pattern syntax (``(?x)``, ``(?V1)``, ``[[a]--[b]]``)."""
 _OPENS = re.compile(r"\((?:\?P?<[A-Za-z_]\w*>|(?!\?))")
 
 
@@ -68,7 +68,7 @@ def _needs_no_captures(pattern: str) -> bool:
 
 
 def _without_captures(pattern: str) -> str:
-    """Make capturing groups non-capturing: their captures are never used here."""
+    """Make capturing groups non-capturing, because this package never uses their captures."""
     parts, position = [], 0
     while position < len(pattern):
         opening = _OPENS.match(pattern, position)
@@ -83,13 +83,14 @@ def _without_captures(pattern: str) -> str:
 _NEEDS_LINES = re.compile(r"\\[AZzGKRXNmM]|\(\?(?!:|P<)|[*+?}]\+|\(\*")
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d*,?\d*\}|.", re.DOTALL)
 _SPELLED = re.compile(r"\\[xuUNpPkgL0-9]|\[:|\{[^\d,}]")
-"""Escapes and classes that do not match their own text: code points, references, ``[:alpha:]``, ``{e<=1}``."""
+"""Matches escapes and classes that do not match their own text: code points, references, ``[:alpha:]``, ``{e<=1}``."""
 
 
 def compile_for_text(pattern: str, ignore_case: bool = False) -> regex.Pattern[str] | None:
-    """Compile a pattern for a multi-line text that matches at or before every line that ``pattern`` matches.
+    """Compile a pattern for multi-line text. For every line that ``pattern`` matches, it matches at or before that
+    line.
 
-    It may also match elsewhere. Return None if that cannot be guaranteed.
+    It may also match elsewhere. Returns None if this cannot be guaranteed.
     """
     if _NEEDS_LINES.search(pattern):
         return None
@@ -101,7 +102,8 @@ def compile_for_text(pattern: str, ignore_case: bool = False) -> regex.Pattern[s
 
 
 def required_texts(pattern: str) -> tuple[str, ...]:
-    """Return literal texts, one of which occurs in every match of ``pattern``; empty if unknown."""
+    """Return literal strings, at least one of which occurs in every match of ``pattern``. The result is empty if they
+    are unknown."""
     if _NEEDS_LINES.search(pattern) or _SPELLED.search(pattern):
         return ()
     alternatives = [[""]]
@@ -116,7 +118,7 @@ def required_texts(pattern: str) -> tuple[str, ...]:
         elif token == "|":
             alternatives.append([""])
         elif token in ("?", "*") or (token[0] == "{" and len(token) > 1):
-            runs[-1] = runs[-1][:-1]  # a repeated item may be absent
+            runs[-1] = runs[-1][:-1]  # a repeated item may occur zero times
             runs.append("")
         elif token in (".", "^", "$", "+") or token[0] == "[" or (token[0] == "\\" and token[-1].isalnum()):
             runs.append("")

@@ -1,13 +1,13 @@
-"""Build a string from thousands of small pieces without the memory overhead of a string object for each."""
+"""Build a string from thousands of small strings, without the memory overhead of an object for each."""
 
 from __future__ import annotations
 
 JOIN_AT = 64
-"""Number of pieces that are joined at a time."""
+"""Number of strings that are joined at a time."""
 
 
 class StringBuilder:
-    """Collects pieces of text. ``size``: characters so far. Adding takes amortized constant time."""
+    """Collect strings. ``size``: total number of characters. Adding a string takes amortized constant time."""
 
     __slots__ = ("_joined", "_new", "size")
 

@@ -1,8 +1,8 @@
 """Truncate tool results to fit a small context window, with a hint about the next step.
 
-The rule is from the Zaguan Blade document: over 50 KB or 2,000 lines, the first 100 and last 50 lines are shown.
-A line limit alone would let a line of 1 MB pass, so a byte limit that also cuts lines follows: the result never exceeds
-it.
+The rule is from the Zaguan Blade document: of a result over 50 KB or 2,000 lines, the first 100 and last 50 lines are
+shown. A line limit alone would not shorten a line of 1 MB. So the result is then also cut to the byte limit, which it
+never exceeds.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from adapter.core.text.lines import split_lines
 MAX_BYTES = 51_200
 """Maximum size of a result, in bytes."""
 MAX_LINES = 2_000
-"""Maximum number of lines of a result, unless its tool sets another."""
+"""Maximum number of lines of a result, unless its tool sets another maximum."""
 HEAD_LINES = 100
-"""Lines kept from the start of a longer result."""
+"""Number of lines shown from the start of a truncated result."""
 TAIL_LINES = 50
-"""Lines kept from the end of a longer result."""
+"""Number of lines shown from the end of a truncated result."""
 _NEXT_STEP = "Request less: a line range, a narrower path or a more specific pattern."
 
 
@@ -30,10 +30,10 @@ def truncate(
     head: int = HEAD_LINES,
     tail: int = TAIL_LINES,
 ) -> str:
-    """Return ``text`` if it is within both limits, otherwise its head and tail around a message.
+    """Return ``text`` if it is within both limits. Otherwise return its head and tail, with a message between them.
 
-    The result is valid UTF-8 of at most ``max_bytes`` bytes; no character is split, and lone surrogates are replaced.
-    Linear in the length of ``text``.
+    The result is valid UTF-8 of at most ``max_bytes`` bytes. No character is split, and lone surrogates are replaced.
+    The time is linear in the length of ``text``.
     """
     text = replace_lone_surrogates(text)
     size = len(text.encode())
@@ -50,9 +50,9 @@ def truncate(
 
 
 def with_notes(text: str, notes: Sequence[str], max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES) -> str:
-    """Append notes to the truncated ``text``, a line each, without exceeding the limits.
+    """Append ``notes`` to the truncated ``text``, one per line, without exceeding the limits.
 
-    A note that is part of the text is not repeated.
+    A note that already occurs in the text is not repeated.
     """
     notes = tuple(map(replace_lone_surrogates, notes))
     below = "".join(f"\n(note: {note})" for note in notes if note not in text)
@@ -65,10 +65,10 @@ def with_notes(text: str, notes: Sequence[str], max_bytes: int = MAX_BYTES, max_
 
 
 def _ends(lines: Sequence[str], head: int, tail: int) -> tuple[str, str]:
-    """Return the text before and after the message, before the byte limit is applied."""
+    """Return the text before and after the message. The byte limit is applied later."""
     if len(lines) > head + tail:
         return "".join(lines[:head]), "".join(lines[len(lines) - tail :])
-    # Few but long lines: keep all of them, the byte limit cuts inside.
+    # Few but long lines: keep all lines, which the byte limit cuts.
     text = "".join(lines)
     return text[: len(text) // 2], text[len(text) // 2 :]
 
@@ -79,7 +79,8 @@ def _message(size: int, lines: int, head: int, tail: int) -> str:
 
 
 def _fit(upper: str, lower: str, budget: int) -> tuple[str, str]:
-    """Share ``budget`` bytes: two thirds go to the start, and each part may use the other's unused share."""
+    """Cut both parts to a total of ``budget`` bytes. Two thirds are for ``upper``, and each part may use the unused
+    share of the other."""
     upper_size, lower_size = len(upper.encode()), len(lower.encode())
     if upper_size + lower_size <= budget:
         return upper, lower
@@ -100,5 +101,5 @@ def keep_end(text: str, max_bytes: int) -> str:
 
 
 def shorten(text: str, max_characters: int) -> str:
-    """Return the text, cut to end in ``...`` if it is longer than ``max_characters``."""
+    """Return ``text``. If it is longer than ``max_characters``, it is cut and ends in ``...``."""
     return text if len(text) <= max_characters else f"{text[: max_characters - 3]}..."

@@ -1,4 +1,4 @@
-"""Maki's tools that make further calls: batch, code and sub-agent."""
+"""Maki's tools that make more calls: batches, code and sub-agents."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class BatchItem(NestedModel):
     def _parameters(cls, value: Json) -> Json:
         call = cls.rename_keys(value)
         if isinstance(call, dict) and isinstance(call.get("tool"), dict):
-            call = cls.rename_keys(call["tool"])  # {"function": {"name": ..., "arguments": ...}} as in OpenAI's calls
+            call = cls.rename_keys(call["tool"])  # {"function": {"name": ..., "arguments": ...}}, as in OpenAI's calls
         if not isinstance(call, dict):
             return call
         name = call.get("tool")

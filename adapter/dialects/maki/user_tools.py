@@ -27,7 +27,7 @@ from adapter.tools.operations.agent_state import TodoPriority, TodoStatus, todo_
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
 MAX_QUESTIONS = 20
-"""Maximum number of questions per call; the document has no limit."""
+"""Maximum number of questions per call. Maki's document has no limit."""
 
 
 class OptionItem(NestedModel):
@@ -85,7 +85,7 @@ class QuestionTool(ToolClass):
             )
             for one in self.questions
         ]
-        # The document has no headers: questions with the same beginning are identified by their whole text.
+        # The document has no headers, so questions that begin alike are identified by their whole text.
         keys = Counter(question.key for question in questions)
         distinct = tuple(
             Question(one.text, one.text, one.options, one.multiple) if keys[one.key] > 1 else one for one in questions

@@ -1,4 +1,5 @@
-"""Promptly's tools: built-in ones, and shell tools, which run programs as defined by entries of a JSON file.
+"""Promptly's tools: built-in tools, and shell tools. A shell tool runs a program, as defined by an entry of a JSON
+file.
 
 ::
 
@@ -10,14 +11,14 @@
       "echoOutput": false, "truncateOutput": true, "exclusiveArgumentTemplate": false, "optIn": false
     }]}
 
-A group of ``argumentTemplate`` is used if all its placeholders have a value, and dropped otherwise; with
+A group of ``argumentTemplate`` is used if all its placeholders have a value, and dropped otherwise. With
 ``exclusiveArgumentTemplate`` only the first complete group is used. ``{{name}}`` is replaced by a value, ``{(name)}``
-by a path inside the workspace. There is no shell: one token is one argument, whatever it contains. A token with an
-array is repeated for each item; an empty array counts as a missing value, and a missing value is replaced by its
-``default``. A value never becomes an option: if a token begins with a placeholder, a value that begins with ``-`` is
-rejected unless ``--`` precedes it.
+by a path inside the workspace. The program runs without a shell, so that each token is one argument, whatever it
+contains. A token whose value is an array is repeated for each item. An empty array counts as a missing value, and a
+missing value is replaced by its ``default``. A value never becomes an option: if a token begins with a placeholder, a
+value that begins with ``-`` is rejected unless ``--`` precedes it.
 
-A file may also hold a plain list of entries, or a single entry. Source: Promptly's "Shell tools" document and, for
+A file may also contain a plain list of entries, or a single entry. Source: Promptly's "Shell tools" document and, for
 undocumented details, the program.
 """
 
@@ -79,9 +80,8 @@ def default_text() -> str:
 
 
 class DefaultTool(ShellTool):
-    """A shipped entry, offered only if its program is installed. User-defined tools are always offered, so that a
-    missing
-    program is reported."""
+    """A shipped entry, which is offered only if its program is installed. User-defined tools are always offered, so
+    that a missing program is reported."""
 
     def tool(self) -> Tool:
         return replace(super().tool(), program=self.executable)
@@ -93,11 +93,12 @@ def default_entries() -> list[ShellTool]:
 
 
 def make_dialect(entries: Iterable[ShellTool], include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Dialect:
-    """Build the dialect from the built-in tools and ``entries``; the first entry of a name replaces any other tool.
+    """Build the dialect from the built-in tools and ``entries``. The first entry of a name replaces all other tools of
+    that name.
 
-    ``include``: only tools whose names contain one of these strings, even opt-in ones; by default all but the opt-in
-    ones. ``exclude``: no tools whose names contain one of these. Matching is case-sensitive. Raises UsageError if an
-    ``include`` matches nothing, or if no tool remains.
+    ``include``: offer only tools whose names contain one of these strings, including opt-in tools. By default, all
+    tools except the opt-in tools are offered. ``exclude``: omit tools whose names contain one of these strings.
+    Matching is case-sensitive. Raises UsageError if a string in ``include`` matches nothing, or if no tool remains.
     """
     first: dict[str, ShellTool] = {}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Promptly's shell tools: entries of a tools file, their validation, and their calls."""
+"""Promptly's shell tools: the entries of a tools file, their validation, and calls of the tools."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _NAME = r"^[A-Za-z0-9_.-]{1,64}$"
 
 
 def _parameters_schema(schema: JsonObject) -> JsonObject:
-    """Return ``schema`` without references, so that validation never fetches anything. Raises ValueError."""
+    """Return ``schema`` without references, so that validation never fetches a schema. Raises ValueError."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
@@ -63,7 +63,7 @@ def _parameters_schema(schema: JsonObject) -> JsonObject:
 
 
 class ShellTool(BaseModel):
-    """An entry of a tools file, with the documented fields in snake case."""
+    """An entry of a tools file. The fields have the documented names in snake case."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, strict=True)
 
@@ -121,7 +121,7 @@ class ShellTool(BaseModel):
 
 
 def parse_entries(text: str, source: str) -> list[ShellTool]:
-    """Parse a tools file. Raises UsageError that names ``source``, the tool and the field."""
+    """Parse a tools file. If it is invalid, raises UsageError, which names ``source``, the tool and the field."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -139,7 +139,7 @@ def parse_entries(text: str, source: str) -> list[ShellTool]:
 
 
 def parse_entry(entry: Json, source: str) -> ShellTool:
-    """Parse one entry. Raises UsageError that lists every invalid field."""
+    """Parse one entry. If it is invalid, raises UsageError, which lists every invalid field."""
     if isinstance(entry, dict) and isinstance(entry.get("name"), str):
         source = f"{source} ({escape_for_display(entry['name'])})"
     try:
@@ -206,7 +206,8 @@ class ShellToolCall:
         return ()
 
     def _build_arguments(self) -> Iterator[ProgramArgument]:
-        """Build the arguments. Raises ToolError for values that would be options, and if no alternative is complete."""
+        """Yield the arguments. Raises ToolError if a value would be an option, or if one group is required and none is
+        complete."""
         complete_groups = [group for group in self.tool.argument_template if self._is_complete(group)]
         if self.tool.exclusive_argument_template:
             if not complete_groups and self.tool.argument_template:
@@ -226,7 +227,8 @@ class ShellToolCall:
         return all(self.values.get(name) not in (None, []) for name in _group_names(group))
 
     def _fill_token(self, token: str) -> Iterator[ProgramArgument]:
-        """Fill a token with its values, once for each item of an array."""
+        """Replace the placeholders in a token by their values. If a value is an array, yield one argument for each
+        item."""
         lists = [name for name in _placeholder_names(token) if isinstance(self.values[name], list)]
         if len(set(lists)) > 1:
             raise ToolError(f"{self.tool.name} cannot put two lists into one argument ({token!r}); nothing was run")

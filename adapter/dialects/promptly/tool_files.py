@@ -1,8 +1,8 @@
 """Find, load and change Promptly's tools files.
 
-The first tool of a name counts, in this order: ``tools.json`` in the current directory,
-``~/.config/promptly/tools.json``, and the shipped file. With another basename than ``tools`` the shipped file is not
-used, and one of the other two must exist.
+If several files define a tool of the same name, the first definition is active. The order is ``tools.json`` in the
+current directory, ``~/.config/promptly/tools.json``, and the shipped file. If the basename is not ``tools``, the
+shipped file is not used, and one of the other two files must exist.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEFAULT_BASENAME = "tools"
 
 @dataclass(frozen=True, slots=True)
 class DefinedTool:
-    """A tool and the file that defines it; ``file`` is None for a shipped one."""
+    """A tool and the file that defines it. ``file``: None for a shipped tool."""
 
     tool: ShellTool
     file: Path | None
@@ -41,7 +41,7 @@ class DefinedTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolSelection:
-    """Tools that a command line selects."""
+    """The tools that command line options select."""
 
     basename: str = DEFAULT_BASENAME
     include: Sequence[str] = field(default_factory=tuple)
@@ -57,7 +57,7 @@ def user_file(basename: str = DEFAULT_BASENAME) -> Path:
 
 
 def find_tools(basename: str = DEFAULT_BASENAME) -> list[DefinedTool]:
-    """Return all tools, active ones before those that they override. Raises UsageError for an invalid file."""
+    """Return all tools. Active tools precede the tools that they override. Raises UsageError for an invalid file."""
     existing = [file for file in (local_file(basename), user_file(basename)) if file.is_file()]
     found = [DefinedTool(tool, file) for file in existing for tool in parse_entries(_read_text(file), str(file))]
     if _file_name(basename) == _file_name(DEFAULT_BASENAME):
@@ -74,15 +74,15 @@ def load_dialect(selection: ToolSelection | None = None) -> Dialect:
 
 
 def target_file(config_file: Path | None) -> Path:
-    """Return the file to change: the given one, else the local one if it exists, else the user's."""
+    """Return the file to change: ``config_file``, else the local file if it exists, else the user's file."""
     if config_file is not None:
         return config_file
     return local_file() if local_file().is_file() else user_file()
 
 
 def add_tool(entry: JsonObject, file: Path) -> None:
-    """Add an entry to ``file``, which is created if necessary. Raises UsageError for an invalid entry or a duplicate
-    name."""
+    """Add an entry to ``file``, which is created if necessary. Raises UsageError if the entry is invalid or its name
+    exists."""
     tool = parse_entry(entry, "the new tool")
     entries = _read_entries(file) if file.exists() else []
     if any(isinstance(other, dict) and other.get("name") == tool.name for other in entries):
@@ -91,7 +91,7 @@ def add_tool(entry: JsonObject, file: Path) -> None:
 
 
 def remove_tool(name: str, file: Path) -> bool:
-    """Remove an entry from ``file``. Return False if it has none of that name."""
+    """Remove the entry ``name`` from ``file``. Return False if the file does not contain it."""
     if not file.exists():
         return False
     entries = _read_entries(file)
@@ -125,7 +125,7 @@ def _read_text(file: Path) -> str:
 
 
 def _read_entries(file: Path) -> list[Json]:
-    """Return the entries verbatim after validating them."""
+    """Validate the entries of ``file``, and return them verbatim."""
     text = _read_text(file)
     parse_entries(text, str(file))
     content = json.loads(text)
@@ -135,7 +135,7 @@ def _read_entries(file: Path) -> list[Json]:
 
 
 def _save(file: Path, entries: Sequence[Json]) -> None:
-    """Save the entries, keeping the form of the file and its other keys."""
+    """Save the entries. The structure of the file and its other keys are unchanged."""
     content: Json = {ENTRIES_KEY: list(entries)}
     if file.exists():
         old = json.loads(_read_text(file))
@@ -147,7 +147,7 @@ def _save(file: Path, entries: Sequence[Json]) -> None:
 
 
 def _write(file: Path, text: str) -> None:
-    """Write atomically; a link is followed to its target."""
+    """Write the file atomically. If it is a link, its target is written."""
     file = file.resolve()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

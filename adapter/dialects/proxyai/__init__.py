@@ -1,8 +1,8 @@
 """The tools of ProxyAI, from its "Tools" reference.
 
-Names, arguments, defaults and result fields follow the document. Each result is a text for the model with the
-documented fields as ``data``; a failed call has the document's error fields. Paths are returned as they were given.
-Aliases are ProxyAI's own names for other agents' tools, and common ones.
+Names, arguments, defaults and result fields follow the document. Each result is text for the model, with the documented
+fields as ``data``. A failed call has the document's error fields. Results contain paths as the model wrote them.
+Aliases are ProxyAI's own names for other agents' tools, and other common names.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from adapter.tools.operations import (
 from adapter.tools.schema_simplify import REQUIRED_KEY
 
 PREVIEW_CHARACTERS = 200
-"""Maximum length of the previews of an edit's old and new text."""
+"""Maximum length of the previews of an edit's old and new text, in characters."""
 
 
 class ProxyAIEdit(ToolClass):

@@ -12,11 +12,11 @@ from adapter.dialects.tool_class import Aliases, Rendered, ToolClass, ToolMetada
 from adapter.tools.operations import FileText, Operation, Outcome, ReadText
 
 READ_LINES = 2_000
-"""Default number of lines of a read."""
+"""Default number of lines that are read."""
 
 
 LINE_CHARACTERS = 2_000
-"""Maximum length of a line; the rest is omitted."""
+"""Maximum length of a line, in characters. The rest of the line is omitted."""
 
 
 _FILE_TYPES = {
@@ -28,7 +28,7 @@ _FILE_TYPES = {
     "swift": "Swift", "toml": "TOML", "ts": "TypeScript", "tsx": "TypeScript JSX", "txt": "PLAIN_TEXT",
     "xml": "XML", "yaml": "YAML", "yml": "YAML",
 }  # fmt: skip
-"""IntelliJ's names of file types, by extension."""
+"""IntelliJ's names of file types, by file name extension."""
 
 
 class ProxyAIReadFile(ToolClass):

@@ -26,11 +26,11 @@ from adapter.tools.operations import (
 )
 
 DEFAULT_TIMEOUT_MS = 60_000
-"""Default timeout of a command, in milliseconds; from the program, not its document."""
+"""Default timeout of a command, in milliseconds. It is the program's; its document does not state one."""
 
 
 MAX_TIMEOUT_MS = 600_000
-"""Maximum timeout of a command, in milliseconds; from the program, not its document."""
+"""Maximum timeout of a command, in milliseconds. It is the program's; its document does not state one."""
 
 
 def _render_run_error(given: JsonObject, error: ToolError) -> Json:
@@ -65,12 +65,12 @@ class ProxyAIBash(ToolClass):
         bool | None, Field(description="Do not wait for its end; watch it with BashOutput"), Aliases("background")
     ] = None
     workingDirectory: SkipJsonSchema[str] = "."
-    """Undocumented parameter of the program."""
+    """A parameter of the program that its document does not contain."""
 
     @model_validator(mode="before")
     @classmethod
     def _join_command(cls, given: Json) -> Json:
-        """Join a list of words into one line, as ProxyAI does."""
+        """Join a list of words into one command line, as ProxyAI does."""
         command = given.get("command") if isinstance(given, dict) else None
         return given | {"command": " ".join(map(str, command))} if isinstance(command, list) else given
 

@@ -8,14 +8,14 @@ from adapter.evaluation.probe.successive_halving import Probe, SetupTrial
 from adapter.recording.html import Bar, Table, render_page
 
 MAX_TEXT = 600
-"""Maximum number of characters shown of a response."""
+"""Maximum number of characters of a response that are shown."""
 _COLUMNS = (
     "setup", "tasks", "valid", "correct", "unnecessary calls", "prompt tokens", "output tokens", "seconds",
 )  # fmt: skip
 
 
 def page(model: Model, profile: Profile | None, probe: Probe) -> str:
-    """Render the report. Text of models and servers is escaped."""
+    """Return the report as HTML. Text from models and servers is escaped."""
     trials = [trial for trial in probe.trials if trial.outcomes or trial.refusal]
     trials.sort(key=lambda trial: (len(trial.outcomes), *trial.rank(len(trial.outcomes))), reverse=True)
     answered, best = [trial for trial in trials if trial.outcomes], probe.best

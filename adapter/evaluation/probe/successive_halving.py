@@ -1,8 +1,8 @@
-"""Gives every setup a few tasks and the better ones more, until the best have done them all.
+"""Tries every setup with a few tasks, and the better setups with more, until the best have done all tasks.
 
-Successive halving (Jamieson and Talwalkar 2016): most of the time goes to setups that can still win. The server's own
-tool calling does as many tasks as the best, because the others are compared with it. Every round gets an equal share of
-the remaining time; if the planned tasks do not fit, all its setups get fewer.
+Successive halving (Jamieson and Talwalkar 2016) spends most of the time on setups that can still win. The server's own
+tool calling does as many tasks as the best setup, so that all setups can be compared with it. Every round gets an equal
+share of the remaining time. If the planned tasks do not fit into it, all setups of the round get fewer tasks.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.system_prompt import Style
 
 RUNGS = ((2, 5), (4, 3), (8, 1), (len(TASKS), 1))
-"""(tasks, setups kept) of each round; the server's own setup is always kept."""
+"""(tasks, setups kept) for each round. The server's own tool calling is always kept."""
 
 MIN_TASKS = RUNGS[0][0]
-"""Minimum number of tasks per setup on a slow machine: one with a call and one without."""
+"""Minimum number of tasks per setup on a slow machine: one task with a call and one without."""
 
 NATIVE = CallingSetup(native=True)
 
@@ -33,7 +33,7 @@ STOPPED = "it was stopped"
 
 @dataclass(slots=True)
 class SetupTrial:
-    """A setup and its outcomes. ``refusal``: the error if the server rejects the setup."""
+    """A setup and its outcomes. ``refusal``: the error if the server rejects the setup, otherwise ""."""
 
     setup: CallingSetup
     outcomes: list[TaskOutcome] = field(default_factory=list)
@@ -61,13 +61,14 @@ class SetupTrial:
         return any(outcome.right and outcome.task.expected for outcome in self.outcomes)
 
     def rank(self, tasks: int) -> tuple[float, ...]:
-        """Rank the first ``tasks`` outcomes, higher is better: correct ones, valid ones, then few tokens.
+        """Return the rank of the first ``tasks`` outcomes. Higher is better. Correct answers count first, then valid
+        ones, then few tokens.
 
-        Tasks with and without a call weigh the same, however many there are of each.
+        Tasks with a call and tasks without have equal total weights, however many there are of each.
 
-        A setup that cannot both call and answer ranks below those that can: one that never calls is right whenever no
-        call is needed, and one that always calls can never finish. A setup that never called the expected tool ranks
-        last, while wrong arguments may have been bad luck.
+        A setup that cannot both call and answer ranks below setups that can: a setup that never calls is right whenever
+        no call is needed, and a setup that always calls can never finish. A setup that never called the expected tool
+        ranks last, because wrong arguments may be chance.
         """
         done = self.outcomes[:tasks]
         abilities = len({bool(outcome.task.expected) for outcome in done if outcome.right})
@@ -77,14 +78,14 @@ class SetupTrial:
 
 
 def _balance(outcomes: Sequence[TaskOutcome]) -> float:
-    """Add the rate of correct calls, and the rate of correct answers to tasks without a call."""
+    """Return the sum of two rates: correct calls, and correct answers to tasks without a call."""
     groups = [[each.right for each in outcomes if bool(each.task.expected) == expected] for expected in (True, False)]
     return sum(sum(group) / len(group) for group in groups if group)
 
 
 @dataclass(slots=True)
 class Probe:
-    """The trials in order. ``ended``: why the probe ended early; empty if it did not."""
+    """The trials of a probe in order. ``ended``: why the probe ended early; "" if it did not."""
 
     trials: list[SetupTrial]
     ended: str = ""
@@ -96,9 +97,10 @@ class Probe:
 
     @property
     def best(self) -> SetupTrial | None:
-        """The best of the setups with the most tasks, or the server's own if it is better on the same tasks.
+        """The best of the setups that did the most tasks, or the server's own tool calling if it is better on the same
+        tasks.
 
-        None if no setup produced a correct call.
+        It is None if no setup produced a correct call.
         """
         tried = [trial for trial in self.trials if trial.outcomes]
         ours = [trial for trial in tried if not trial.setup.native]
@@ -108,10 +110,10 @@ class Probe:
 
 
 def candidates(format: str, *, can_constrain: bool, can_own: bool = False) -> list[CallingSetup]:
-    """Return the setups worth trying for a model that probably writes ``format``, the likeliest first.
+    """Return the setups that are worth trying for a model that probably writes ``format``, most promising first.
 
-    They exclude the constraint ``required``: ``prefer`` allows the same calls and also an answer. ``can_own``: the
-    model's chat template can describe the tools.
+    They exclude the constraint ``required``, because ``prefer`` allows the same calls and also an answer. ``can_own``:
+    the model's chat template can describe the tools.
     """
     constrained = (
         [CallingSetup(format, style, mode) for mode, styles in CONSTRAINED for style in styles] if can_constrain else []
@@ -139,9 +141,11 @@ def probe_model(
     time_limit_s: float = 600.0,
     observe: Callable[[SetupTrial, int, int], None] = lambda _trial, _done, _planned: None,
 ) -> Probe:
-    """Try ``setups``. ``observe`` gets the trial after each outcome, and the numbers of outcomes done and planned.
+    """Try ``setups``. ``observe``: called after each outcome with the trial, and the numbers of finished and planned
+    outcomes.
 
-    Ctrl-C and the time limit end it with partial results. Raise TransportError if the server fails with every setup.
+    Ctrl-C and the time limit end the probe with partial results. Raises TransportError if the server fails with every
+    setup.
     """
     observe = wrap_observer(observe, "observe")
     found = Probe([SetupTrial(setup) for setup in setups])
@@ -174,7 +178,7 @@ def probe_model(
 
 
 def _run_task(runner: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
-    """Run a task; return False if the server refused it, since it would also refuse the setup's next task."""
+    """Run a task. Return False if the server refused it, because it would also refuse the next task of the setup."""
     try:
         trial.outcomes.append(runner.run(task, trial.setup))
     except TransportError as error:
@@ -184,7 +188,8 @@ def _run_task(runner: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
 
 
 def largest_fitting_rung(upto: int, going: Sequence[SetupTrial], share_s: float) -> int:
-    """Return the number of tasks per setup after a round of ``share_s`` seconds: ``upto``, or as many as fit."""
+    """Return the number of tasks per setup after a round of ``share_s`` seconds. It is ``upto``, or fewer if they do
+    not fit."""
     outcomes = [outcome for trial in going for outcome in trial.outcomes]
     if not outcomes:
         return upto
@@ -197,7 +202,7 @@ def largest_fitting_rung(upto: int, going: Sequence[SetupTrial], share_s: float)
 def _estimate_remaining(
     going: Sequence[SetupTrial], rungs: Sequence[tuple[int, int]], tasks: Sequence[ProbeTask]
 ) -> int:
-    """Estimate the number of outcomes still to come."""
+    """Estimate the number of outcomes that remain."""
     (upto, _), *later = rungs
     upto = min(upto, len(tasks))
     left = sum(max(0, upto - len(trial.outcomes)) for trial in going if not trial.refusal)

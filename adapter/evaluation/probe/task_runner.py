@@ -1,4 +1,4 @@
-"""Runs one task in one setup on a real server, with the response translated as by `adapter serve`."""
+"""Runs a task with a setup on a real server. The response is translated as by `adapter serve`."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
 
 MAX_TOKENS = 160
-"""Maximum number of tokens per response; the longest correct one takes about 100 in the most verbose format."""
+"""Maximum number of tokens per response. The longest correct response has about 100 in the most verbose format."""
 
 MAX_STRING = 120
-"""Maximum length of a string in a constrained call: without a limit, small models never end one."""
+"""Maximum length of a string in a constrained call. Without a limit, small models never end a string."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """The outcome of one task.
+    """The outcome of a task.
 
-    ``valid``: every call was valid, and the text contains no failed attempt at one. ``named``: the expected tools were
-    called, if any, with any arguments.
+    ``valid``: whether every call was valid, and the text contains no failed attempt at a call. ``named``: whether the
+    expected tools were called, with any arguments.
     """
 
     task: ProbeTask
     valid: bool
     right: bool
     answer: str
-    """The response that a client would have received, as text."""
+    """The response as text, as a client would have received it."""
     usage: Usage
     seconds: float
     named: bool = False
     needless: bool = False
-    """A call was made although the task needs none."""
+    """True if a call was made although the task needs none."""
 
 
 class TaskRunner:
-    """Runs tasks on ``client``.
+    """Run tasks on ``client``.
 
-    ``own``: renders the prompt of the model's chat template. ``observe``: called with each exchange, whose conversation
-    is named by its setup and task.
+    ``own``: renders the prompt of the model's chat template. ``observe``: called with each exchange. The name of its
+    conversation consists of setup and task.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class TaskRunner:
         self._client, self._max_tokens, self._own, self._observe = client, max_tokens, own, observe
 
     def run(self, task: ProbeTask, setup: CallingSetup) -> TaskOutcome:
-        """Run ``task``. Raise TransportError if the server refuses the request, or fails."""
+        """Run ``task``. Raises TransportError if the server fails or refuses the request."""
         kind = self._client.endpoint.kind
         enforce = partial(constraint_fields, kind, max_string=MAX_STRING)
         observe = partial(self._report, f"{setup.name}: {task.name}") if self._observe else None
@@ -111,7 +111,7 @@ class TaskRunner:
 
 
 def _collect_chunks(chunks: Iterable[JsonObject]) -> tuple[str, list[ProbeCall], bool]:
-    """Return the content, the calls, and whether all arguments were JSON objects."""
+    """Return the content, the calls, and whether the arguments of all calls were JSON objects."""
     content = ""
     names: dict[int, str] = {}
     arguments: dict[int, str] = {}

@@ -1,9 +1,10 @@
 """The tasks of a probe: short requests over fixed tool sets, with their correct calls.
 
-They are deliberately general, and not from any benchmark: calls and none, numbers, enums, nested values, lists, edits,
-parallel calls, and continuing after a result or an error. Most share their tools, so that a server caches that part of
-the prompt; others have the tools of a shop or a smart home, since a setup that suits one tool set may call needlessly
-with another. Any few consecutive tasks are of several kinds, for setups that only get the first ones.
+They are deliberately general, and not from any benchmark: requests with and without a call, numbers, enums, nested
+values, lists, edits, parallel calls, and continuing after a result or an error. Most tasks share their tools, so that a
+server caches that part of the prompt. Some have the tools of a shop or a smart home, because a setup that suits one
+tool set may make needless calls with another. Any few consecutive tasks differ in kind, for setups that only get the
+first tasks.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ TOOL_SETS = (TOOLS, SHOP, HOUSE)
 
 @dataclass(frozen=True, slots=True)
 class ProbeCall:
-    """A call, or an expected call with at least these arguments."""
+    """A call. As an expected call, it has the arguments that a correct call must contain."""
 
     name: str
     arguments: JsonObject
@@ -73,7 +74,7 @@ class ProbeCall:
 
 @dataclass(frozen=True, slots=True)
 class ProbeTask:
-    """A task. ``expected``: the correct calls in any order; empty if the task needs a text answer."""
+    """A task. ``expected``: the correct calls, in any order; empty if the task needs an answer in words."""
 
     name: str
     messages: tuple[JsonObject, ...]
@@ -98,13 +99,13 @@ class ProbeTask:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Accepts any of these values."""
+    """An expected value that matches any of several values."""
 
     values: tuple[Json, ...]
 
 
 def is_valid(call: ProbeCall, tools: Sequence[JsonObject]) -> bool:
-    """Return whether the tool exists and accepts the arguments."""
+    """Return whether the called tool exists and accepts the arguments."""
     schema = next((each["function"]["parameters"] for each in tools if each["function"]["name"] == call.name), None)
     return schema is not None and Draft202012Validator(schema).is_valid(call.arguments)
 
@@ -114,7 +115,8 @@ def _matches(call: ProbeCall, expected: ProbeCall) -> bool:
 
 
 def _equal(value: Json, expected: Json) -> bool:
-    """Compare strings without case, outer whitespace and a final full stop. Objects may have additional keys."""
+    """Compare JSON values. In strings, letter case, outer whitespace and a final full stop are ignored. ``value`` may
+    have additional keys."""
     if isinstance(expected, OneOf):
         return any(_equal(value, each) for each in expected.values)
     if isinstance(expected, dict):
@@ -133,7 +135,7 @@ def _user(text: str) -> JsonObject:
 
 
 def _done(result: str, name: str, **arguments: Json) -> tuple[JsonObject, JsonObject]:
-    """Build the messages of an earlier call and its result."""
+    """Return the two messages of an earlier call and its result."""
     call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
     return (
         {"role": "assistant", "content": "", "tool_calls": [call]},

@@ -27,7 +27,7 @@ WORDS = TEXT.split()
 
 
 def make_filler(seed: int, lines: int) -> list[str]:
-    """Return meaningless lines, each with a time."""
+    """Return lines of meaningless text, each with a time."""
     random = Random(seed)
     return [
         f"{7 + n * 9 // lines:02}:{n * 540 // lines % 60:02} {' '.join(random.choices(WORDS, k=9))}"
@@ -36,7 +36,7 @@ def make_filler(seed: int, lines: int) -> list[str]:
 
 
 def insert_facts(seed: int, lines: int, *facts: str) -> list[str]:
-    """Return filler with ``facts`` spread over its middle."""
+    """Return filler with ``facts`` distributed over its middle."""
     text = make_filler(seed, lines)
     for number, line in enumerate(facts, 1):
         text.insert(len(text) * number // (len(facts) + 1), line)
@@ -100,7 +100,7 @@ def solve_two_journals() -> Oracle:
 
 
 class PagedDocumentWorld:
-    """A document whose pages each name the next page."""
+    """A document in which each page names the next one."""
 
     TOOLS: ClassVar = [tool("page", "One page of the paper.", number="integer Its number.")]
     NEXT: ClassVar = {3: 17, 17: 8, 8: 22, 22: 5}
@@ -123,7 +123,7 @@ def solve_pages() -> Oracle:
 
 
 class CaseDeskWorld:
-    """Cases to open and send, from a long letter in the request."""
+    """A desk at which cases are opened and sent, for a long letter in the request."""
 
     TOOLS: ClassVar = [
         tool("open_case", "Open a case.", title="string Its title.", reference="string From the letter."),
@@ -165,7 +165,7 @@ def check_letter(world: CaseDeskWorld, _executed: Sequence[ExecutedCall], answer
 
 
 def expect_facts(*facts: str, after: Sequence[ExpectedCall]) -> Check:
-    """Return a check that the answer contains the facts, and that these calls were made."""
+    """Return a check that the answer contains ``facts``, and that the calls ``after`` were made."""
 
     def check(_world: object, executed: Sequence[ExecutedCall], answer: str) -> str:
         done = [ExpectedCall(call.name, call.arguments) for call in executed if call.ok]

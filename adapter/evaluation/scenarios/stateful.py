@@ -1,4 +1,4 @@
-"""Scenarios with a stateful world, in which later calls do not reveal the consequences of a wrong argument."""
+"""Scenarios with a stateful environment. Later calls do not reveal the consequences of a wrong argument."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KIND = "stateful"
 
 
 class ShelfWorld:
-    """Shelf slots, and an arm that holds one box at a time."""
+    """Slots of a shelf, and an arm that can carry one box at a time."""
 
     TOOLS: ClassVar = [
         tool("pick", "Take the box out of a slot; the arm has to be empty.", slot="string A letter."),
@@ -69,7 +69,7 @@ def check_weigh(world: ShelfWorld, executed: Sequence[ExecutedCall], answer: str
 
 
 class BankWorld:
-    """Bank accounts, whose transfers cannot be undone."""
+    """Bank accounts. Transfers cannot be undone."""
 
     TOOLS: ClassVar = [
         tool("balance", "The balance of an account, in cents.", account="string Its name."),
@@ -116,7 +116,7 @@ def check_savings(world: BankWorld, _executed: Sequence[ExecutedCall], answer: s
 
 
 class FolderWorld:
-    """Folders with a current folder, from which every call starts."""
+    """Folders. Every call starts from the current folder."""
 
     TOOLS: ClassVar = [
         tool("enter", "Go into a folder below the present one, or up with '..'.", folder="string Its name."),
@@ -172,7 +172,7 @@ def check_budgets(_world: FolderWorld, executed: Sequence[ExecutedCall], answer:
 
 
 class BoilerWorld:
-    """A boiler: pressure can only rise while the valve is open, and bursts the tank above 80."""
+    """A boiler. Its pressure can only rise while the valve is open, and the tank bursts above 80."""
 
     TOOLS: ClassVar = [
         tool("valve", "Open or close the valve.", open="boolean True to open it."),
@@ -213,7 +213,7 @@ def check_seal(world: BoilerWorld, _executed: Sequence[ExecutedCall], answer: st
 
 
 class SeatWorld:
-    """Seats to hold and confirm; only the newest token can be confirmed."""
+    """Seats that are reserved and confirmed. Only the newest token can be confirmed."""
 
     TOOLS: ClassVar = [
         tool("free", "The free seats of a row.", row="integer Its number."),

@@ -1,4 +1,4 @@
-"""Scenarios of tool selection among similar tools: eight verbs for ten kinds of records make 80 tools."""
+"""Scenarios of selecting among similar tools. Eight verbs for ten kinds of records make 80 tools."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VERBS: dict[str, tuple[str, dict[str, str]]] = {
 
 
 def select_tools(count: int, *required: str) -> list[JsonObject]:
-    """Return ``count`` tools that include ``required``, in the order of the whole set."""
+    """Return ``count`` tools, including ``required``, in the order of all tools."""
     tools = {
         f"{verb}_{kind}": tool(f"{verb}_{kind}", f"{summary.format(kind)} ({about}).", **parameters)
         for kind, about in RECORD_KINDS.items()
@@ -46,7 +46,7 @@ def select_tools(count: int, *required: str) -> list[JsonObject]:
 
 
 class Records:
-    """The records, and the effect of each verb. ``state``: id to status, owner, notes and other fields."""
+    """The records, and the effects of the verbs. ``state``: status, owner, notes and other fields by id."""
 
     def __init__(self, records: dict[str, JsonObject]) -> None:
         self.state = {id: {"status": "open", "owner": "nobody", "notes": [], **each} for id, each in records.items()}
@@ -101,7 +101,7 @@ def _make_scenario(
     name: str, count: int, user: str, steps: Sequence[Sequence[ExpectedCall]], answer: str, facts: Sequence[str],
     changes: dict[str, JsonObject], easy: bool = False,
 ) -> Scenario:  # fmt: skip
-    """Make a scenario. ``changes``: expected changes of the records, which must otherwise stay the same."""
+    """Build a scenario. ``changes``: expected changes of the records. All other fields must be unchanged."""
 
     def oracle() -> Oracle:
         for step in steps:

@@ -15,7 +15,8 @@ from adapter.parsing.parser import parse
 from adapter.tools.tool import ToolSet
 
 PLACEHOLDER = "TODO"
-"""To be replaced in the generated docstring: a test requires the models' names and a description of their calls."""
+"""Placeholder in the generated docstring. A test requires its replacement by the models' names and a description of
+their calls."""
 WIDTH = 120
 
 _FILE = '''"""{placeholder}: which models write this format, and how ({body}).
@@ -46,7 +47,7 @@ FORMAT = replace(
 
 
 def generate_format_files(description: FormatSpec, name: str, source: str, digest: str) -> dict[str, str]:
-    """Return the files by their paths in this repository. ``source``: the template's text."""
+    """Return the contents of the generated files by their paths in this repository. ``source``: the template's text."""
     description = replace(description, name=name)
     format = compile_format(description)
     example = description.encode_calls([("get_weather", {"city": "Oslo"})])
@@ -70,7 +71,7 @@ def generate_format_files(description: FormatSpec, name: str, source: str, diges
 
 
 def _settings(description: FormatSpec) -> Iterator[tuple[str, object]]:
-    """Yield the fields that differ from their defaults."""
+    """Yield the names and values of the fields that differ from their defaults."""
     for each in fields(description):
         value = getattr(description, each.name)
         default = each.default_factory() if each.default_factory is not MISSING else each.default
@@ -79,7 +80,7 @@ def _settings(description: FormatSpec) -> Iterator[tuple[str, object]]:
 
 
 def _setting(key: str, value: object, indent: str = "    ") -> str:
-    """Return a field in the formatter's style: one item per line if it is too long for a line."""
+    """Return a field in the style of ruff: one item per line if the field is too long for one line."""
     line = f"{indent}{key}={_literal(value, indent)},"
     if len(line) <= WIDTH or not isinstance(value, tuple | list | dict):
         return line
@@ -90,7 +91,8 @@ def _setting(key: str, value: object, indent: str = "    ") -> str:
 
 
 def _literal(value: object, indent: str = "    ") -> str:
-    """Return a literal in the formatter's style: double quotes unless these need more escapes, one field per line."""
+    """Return a literal in the style of ruff: double quotes unless single quotes need fewer escapes, and one field per
+    line."""
     match value:
         case str():
             quote = "'" if value.count('"') > value.count("'") else '"'
@@ -128,7 +130,7 @@ TOOLS = ToolSet(
 
 
 def _texts(description: FormatSpec) -> Iterator[tuple[str, str, str]]:
-    """Yield the name, text and finish reason of each case."""
+    """Yield the name, text and finish reason of each test case."""
 
     def encode(*calls: tuple[str, JsonObject]) -> str:
         return description.encode_calls(list(calls))

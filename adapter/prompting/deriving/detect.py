@@ -1,8 +1,9 @@
-"""Detect a model's format by its chat template and name: a known format that fits, or else the derived one.
+"""Detect a model's format by its chat template and name. The result is a known format that fits, or else the derived
+one.
 
-A known format fits if it reads back the template's output; markers in the template and the model's name only suggest
-the order of attempts. The derived format was checked in the same way. For a template that writes no calls, markers and
-name must suffice.
+A known format fits if it reads the template's output correctly. Markers in the template and the model's name only
+determine which formats are tried first. The derived format was checked in the same manner. If the template writes no
+calls, the format is guessed from markers and name.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ from adapter.prompting.deriving.round_trip import ONE_CALL, SEVERAL, round_trip_
 
 @dataclass(frozen=True, slots=True)
 class DetectedFormat:
-    """``format``: a name for `get_format`, or None. ``by``: a known format that was checked ("table"), the derived one
-    ("template"), or an unchecked guess ("signs")."""
+    """A detected format. ``format``: a name for `get_format`, or None. ``by``: "table" for a known format that was
+    checked, "template" for the derived format, or "signs" for an unchecked guess."""
 
     format: str | None
     by: Literal["table", "template", "signs"]
     why: str
     derived: str | None = None
-    """The derived format, whether or not it is used."""
+    """Name of the derived format, whether or not it is used."""
 
     @property
     def certain(self) -> str | None:
-        """The format if it was checked: a guess may come from a misleading name."""
+        """The format if it was checked, else None, because a guess may come from a misleading name."""
         return self.format if self.by != "signs" else None
 
     def from_template(self) -> DetectedFormat:
-        """Return the derived format if there is one, as the user requested."""
+        """Return the detection with the derived format, if there is one, because the user requested it."""
         if self.derived is not None:
             return replace(self, format=self.derived, by="template", why="derived from the template, as requested")
         return replace(self, why=f"not derived, as requested: {self.why}")
@@ -45,7 +46,7 @@ class DetectedFormat:
 
 
 def match_known_format(found: DerivationResult, source: str, model: str | None) -> DetectedFormat:
-    """Detect the format. ``found``: the derivation from the template ``source``."""
+    """Detect the format of the template ``source``. ``found``: the result of deriving a format from it."""
     detected = _detect(found, source, model)
     return replace(detected, derived=found.format.name) if found.format is not None else detected
 
@@ -66,7 +67,7 @@ def _detect(found: DerivationResult, source: str, model: str | None) -> Detected
 
 
 def _candidates(found: DerivationResult, source: str, model: str | None) -> Iterator[tuple[str, str]]:
-    """Yield the known formats to try, the likeliest first."""
+    """Yield the known formats to try, most likely first, and the reason for each attempt."""
     for name, why in (
         (guess_format(None, source), "by its markers"),
         (guess_format(model), "by the model's name"),
@@ -79,7 +80,7 @@ def _candidates(found: DerivationResult, source: str, model: str | None) -> Iter
 
 
 def _writes(format: Format, found: DerivationResult) -> bool:
-    """Return whether the format writes calls like the template, apart from whitespace around them."""
+    """Return whether the format writes calls like the template, ignoring whitespace around them."""
     one, several = found.find_sample(ONE_CALL), found.find_sample(SEVERAL)
     if one is None or format.encode_calls(ONE).strip() != one.strip():
         return False

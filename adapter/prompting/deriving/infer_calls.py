@@ -32,11 +32,11 @@ from adapter.prompting.deriving.probes import (
 from adapter.prompting.deriving.turn_layout import CannotDeriveError, PromptFrame
 
 MAX_STARTS = 200
-"""Maximum number of braces and quotes tried as the start of the arguments."""
+"""Maximum number of braces and quotes that are tried as the start of the arguments."""
 
 
 def infer_call_format(frame: PromptFrame, name: str) -> FormatSpec:
-    """Infer the format of the calls, without the surrounding turn. Raises CannotDeriveError."""
+    """Infer the format of calls, without the turn that contains them. Raises CannotDeriveError."""
     one, two = _render(frame, ONE), _render(frame, TWO_ARGUMENTS)
     if one is None or two is None:
         raise CannotDeriveError("the template writes one call but rejects two arguments")
@@ -62,7 +62,7 @@ def _render(frame: PromptFrame, calls: Sequence[Call]) -> str | None:
 
 
 def _json(frame: PromptFrame, one: str, two: str) -> FormatSpec | None:
-    """Infer a format with JSON arguments, in an object with the name or after it."""
+    """Infer a format with JSON arguments. The arguments are in an object with the name, or follow the name."""
     found = _find_arguments(one, {KEY: VALUE})
     if found is None:
         return None
@@ -90,7 +90,7 @@ def _json(frame: PromptFrame, one: str, two: str) -> FormatSpec | None:
 
 
 def _find_arguments(text: str, arguments: JsonObject) -> tuple[int, int, bool] | None:
-    """Return start and end of the arguments as JSON, and whether they are inside a JSON string."""
+    """Return the start and the end of the JSON arguments in ``text``, and whether they are inside a JSON string."""
     decoder = json.JSONDecoder()
     for found in islice(re.finditer(r"[{\"]", text), MAX_STARTS):
         try:
@@ -112,7 +112,7 @@ def _load(text: str) -> Json:
 
 
 def _arguments_key(value: Json) -> str:
-    """Return the key of the arguments in the object with the name; "" if the name is the key."""
+    """Return the key of the arguments in the object that contains the name. Return "" if the name itself is the key."""
     if isinstance(value, list):
         return _arguments_key(value[0]) if value else "arguments"
     if not isinstance(value, dict):
@@ -127,7 +127,7 @@ def _arguments_key(value: Json) -> str:
 
 
 def _json_style(two: str, is_text: bool) -> tuple[str, str, int | None]:
-    """Return colon, comma and indent of the arguments."""
+    """Return the colon, the comma and the indent that the template writes in arguments."""
     arguments = {KEY: VALUE, SECOND: FURTHER}
     for indent, colon, comma in product((None, 4, 2), (": ", ":"), (", ", ",")):
         text = json.dumps(arguments, separators=(comma, colon), indent=indent)
@@ -163,7 +163,8 @@ _KINDS = dict(zip(_OTHERS, ("integer", "number", "boolean", "array", "object"), 
 
 
 def _pairs(frame: PromptFrame, two: str) -> FormatSpec:
-    """Infer a format with separate keys and values. Raises CannotDeriveError if there are none."""
+    """Infer a format that writes keys and values separately. Raises CannotDeriveError if the template writes no such
+    pairs."""
     pieces = split_around(two, NAME, KEY, VALUE, SECOND, FURTHER)
     if pieces is None:
         raise CannotDeriveError(f"name, keys and values do not occur in order in {two!r}")
@@ -189,7 +190,8 @@ def _pairs(frame: PromptFrame, two: str) -> FormatSpec:
 
 
 def _openings(frame: PromptFrame, head: str, first: str, last: str) -> dict[str, str]:
-    """Return the text between key and value by the value's JSON type, for values written as JSON."""
+    """Return the text between a key and its value by the value's JSON type. Types whose values are not written as JSON
+    are omitted."""
     found = {}
     for key, value in _OTHERS.items():
         text = _render(frame, [(NAME, {key: value})])
@@ -209,7 +211,8 @@ def _openings(frame: PromptFrame, head: str, first: str, last: str) -> dict[str,
 
 
 def _with_section(frame: PromptFrame, found: FormatSpec, one: str) -> FormatSpec:
-    """Separate the text around a section of calls from ``found``, whose head and tail are those of a single call."""
+    """Return ``found`` with the text around a section of several calls separated from the head and tail of a single
+    call."""
     both = _render(frame, TWO_CALLS)
     head, tail = found.head, found.pairs.last if found.pairs is not None else found.tail
     if both is None or OTHER not in both:
@@ -240,7 +243,8 @@ def _with_section(frame: PromptFrame, found: FormatSpec, one: str) -> FormatSpec
 
 
 def _value_end(found: FormatSpec, after: str) -> str:
-    """Return the part of ``after``, the text after the value of the first call, that belongs to its arguments."""
+    """Return the part of ``after`` that belongs to the arguments. ``after`` is the text after the value of the first
+    call."""
     if found.pairs is not None:
         return ""
     if found.body == "python":
@@ -257,7 +261,8 @@ def _renumber(text: str, digit: str) -> str:
 
 
 def _with_list(found: FormatSpec, one: str) -> FormatSpec:
-    """Infer the section for a template that takes only one call: a list around it would hold several."""
+    """Infer the section for a template that accepts only one call. If its call is in a list, the list could contain
+    several."""
     if found.body == "json":
         start, end, value = json_around(one.replace(ID, "0").replace(NUMBER, "0"), NAME)
         if isinstance(value, list) and ID not in one:

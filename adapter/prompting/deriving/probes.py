@@ -1,6 +1,6 @@
-"""Probe conversations that show how a template writes calls, and functions to compare the rendered texts.
+"""Probe conversations that show how a template writes calls, and functions to compare the rendered prompts.
 
-Every word in them begins with ``zq``, so that it occurs nowhere else. Templates are rendered with nothing else.
+Every word in a probe conversation begins with ``zq``, so that it cannot occur in a template.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from adapter.tools.tool import ToolSet
 
 Call: TypeAlias = tuple[str, JsonObject]
 Fill: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json], bool], str | None]
-"""Render a prompt of messages and tools, with or without the generation prompt; None if the template rejects them."""
+"""Render a prompt from messages and tools, with or without the generation prompt. Returns None if the template rejects
+them."""
 
 NAME, OTHER = "zqname", "zqother"
 KEY, SECOND = "zqkey", "zqsecond"
 VALUE, FURTHER = "zqvalue", "zqfurther"
 ASKED, SAID, MORE, THOUGHT, RESULT = "zqasked", "zqsaid", "zqmore", "zqthought", "zqresult"
 BOS, EOS = "<zqbos>", "<zqeos>"
-"""Placeholders for a template's own tokens if these are unknown."""
+"""Placeholders for a template's BOS and EOS tokens if these are unknown."""
 
 MAX_TALK = 10_000
-"""Maximum length of the text after the user's message, in characters; real templates write hundreds."""
+"""Maximum length of the text after the user's message, in characters. Real templates write a few hundred."""
 
 _PROPERTIES: JsonObject = {
     KEY: {"type": "string", "description": "zqtext"},
@@ -53,7 +54,7 @@ TOOLS: list[Json] = [
 ]
 _LOOSE = {key: {"type": value["type"]} for key, value in _PROPERTIES.items()}
 TOOL_SET = ToolSet([{"name": name, "parameters": {"type": "object", "properties": _LOOSE}} for name in (NAME, OTHER)])
-"""The same for parsing, with lists and objects of anything."""
+"""The tools of the probes as a `ToolSet` for parsing. Lists and objects may contain any values."""
 
 ONE: list[Call] = [(NAME, {KEY: VALUE})]
 TWO_ARGUMENTS: list[Call] = [(NAME, {KEY: VALUE, SECOND: FURTHER})]
@@ -63,8 +64,9 @@ TWO_CALLS: list[Call] = [(NAME, {KEY: VALUE}), (OTHER, {SECOND: FURTHER})]
 
 @dataclass(frozen=True, slots=True)
 class TemplateConventions:
-    """The input that a template expects for a call: arguments as an object or as JSON, empty content as null or "", the
-    kind of ids, and whether results must follow and tools be passed."""
+    """The input that a template expects for a call. ``arguments``: an object, or its JSON as text. ``empty_content``:
+    "" or None. ``named_ids``: call ids contain the tool's name. ``with_results``: results must follow a call.
+    ``with_tools``: the template needs the list of tools."""
 
     arguments: Literal["object", "text"]
     empty_content: Literal[""] | None
@@ -73,7 +75,7 @@ class TemplateConventions:
     with_tools: bool
 
     def id(self, call: str, number: int) -> str:
-        """Return an id of nine letters and digits, which all accept, or one with the tool's name."""
+        """Return a call id: nine letters and digits, which most templates accept, or an id with the tool's name."""
         return f"functions.{call}:{number}" if self.named_ids else f"zqid0000{number}"
 
     def answer(self, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None) -> JsonObject:
@@ -97,13 +99,14 @@ USER: JsonObject = {"role": "user", "content": ASKED}
 
 
 class RenderedConversations:
-    """Render conversations, and return the text after the user's message. ``way``: from `detect_conventions`."""
+    """Render conversations, and return the text after the user's message. ``way``: the result of
+    `detect_conventions`."""
 
     def __init__(self, fill: Fill, way: TemplateConventions) -> None:
         self._fill, self.way = fill, way
 
     def talk(self, *messages: JsonObject, opened: bool = False) -> str | None:
-        """Render messages. ``opened``: with the generation prompt."""
+        """Render messages. ``opened``: add the generation prompt."""
         prompt = self._fill([USER, *messages], TOOLS if self.way.with_tools else [], opened)
         if prompt is None or ASKED not in prompt:
             return None
@@ -111,7 +114,7 @@ class RenderedConversations:
         return text if len(text) <= MAX_TALK else None
 
     def calls(self, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None) -> str | None:
-        """Render an answer with calls, up to the first result if results must follow."""
+        """Render an answer with calls. If results must follow, return the text up to the first result."""
         messages = [self.way.answer(calls, content, reasoning)]
         if self.way.with_results:
             messages += [self.way.result(name, number) for number, (name, _) in enumerate(calls)]
@@ -120,7 +123,8 @@ class RenderedConversations:
 
 
 def detect_conventions(fill: Fill) -> TemplateConventions | None:
-    """Return the first conventions with which a call's name, key and value are rendered, or None."""
+    """Return the first conventions with which the template renders a call's name, key and value. Return None if there
+    are none."""
     for way in _all_conventions():
         text = RenderedConversations(fill, way).calls(ONE)
         if text is None or any(word not in text for word in (KEY, VALUE)) or is_altered(text):
@@ -138,7 +142,7 @@ def _all_conventions() -> Iterator[TemplateConventions]:
 
 
 def is_altered(text: str) -> bool:
-    """Return whether an object was rendered in Python's notation."""
+    """Return whether ``text`` contains an object in Python's notation."""
     return f"'{KEY}'" in text or f"{{'{KEY}" in text
 
 
@@ -154,12 +158,12 @@ def split_tokens(text: str) -> list[str]:
 
 
 def shared_start(one: str, other: str) -> str:
-    """Return the common prefix, in whole tokens."""
+    """Return the common prefix of two strings, in whole tokens."""
     return "".join(_common_prefix(split_tokens(one), split_tokens(other)))
 
 
 def shared_end(one: str, other: str) -> str:
-    """Return the common suffix, in whole tokens."""
+    """Return the common suffix of two strings, in whole tokens."""
     return "".join(_common_prefix(split_tokens(one)[::-1], split_tokens(other)[::-1])[::-1])
 
 
@@ -174,5 +178,5 @@ def is_control(token: str) -> bool:
 
 
 def is_special(token: str) -> bool:
-    """Return whether ``token`` looks like a marker: in brackets, with a bar, a slash or capitals."""
+    """Return whether ``token`` looks like a marker: it is in brackets, with a bar, a slash or capitals."""
     return bool(re.fullmatch(r"<[^<>\s]+>|\[/?[A-Z_]+\]|<[|｜][^<>]*[|｜]>", token)) and MARK not in token

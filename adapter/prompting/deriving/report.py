@@ -1,4 +1,4 @@
-"""Report a derivation for people: the parts of the format, the checks, and open questions."""
+"""Report a derivation to the user: the format's fields, the checks, and open questions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BODIES = {
 
 
 def format_report(found: DerivationResult, told: DetectedFormat) -> str:
-    """Return the report, which begins with the detected format."""
+    """Return the report of ``found``. It begins with the detected format ``told``."""
     return "".join(_line(label, text) for label, text in _lines(found, told))
 
 

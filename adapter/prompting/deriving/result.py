@@ -37,10 +37,11 @@ from adapter.prompting.deriving.turn_layout import CannotDeriveError, PromptFram
 
 @dataclass(frozen=True, slots=True)
 class DerivationResult:
-    """``format``: the derived format; None for the reason ``why``. ``description``: its specification, if found.
+    """The result of a derivation. ``format``: the derived format, or None. ``why``: the reason if it is None.
+    ``description``: the format's specification, or None.
 
-    ``samples``: texts rendered by the template. ``misses``: samples that were misread; limits of the family's notation
-    do not count against the format.
+    ``samples``: prompts rendered by the template. ``misses``: samples that were misread. They do not rule out the
+    format if they are due to ambiguous notation.
     """
 
     format: Format | None
@@ -51,7 +52,7 @@ class DerivationResult:
     misses: tuple[RoundTripFailure, ...] = ()
 
     def find_sample(self, what: str) -> str | None:
-        """Return the sample of this name as rendered by the template, if any."""
+        """Return the sample ``what`` as rendered by the template, or None."""
         return next((sample.written for sample in self.samples if sample.what == what), None)
 
     @property
@@ -60,7 +61,8 @@ class DerivationResult:
 
 
 def derived_format_name(source: str, tokens: Mapping[str, str]) -> str:
-    """Return the name of the format derived from this template, a hash of its text and tokens."""
+    """Return the name of the format derived from this template. It contains a hash of the template's text and
+    tokens."""
     text = "\0".join((source, *(f"{name}={token}" for name, token in sorted(tokens.items()))))
     return f"{DERIVED}{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
@@ -98,9 +100,9 @@ def _with_turns(frame: PromptFrame, found: FormatSpec) -> FormatSpec:
     answer = frame.answer(ONE, SAID)
     if answer is not None:
         keeps_space = answer.partition(SAID)[2][:1].strip() != ""
-    else:  # text and calls are never rendered together: use the whitespace between calls
+    else:  # The template never renders text and calls together: use the whitespace between calls.
         keeps_space = found.between == "" and any(found.section) is False and found.body not in ("json", "labels")
-    if found.body == "channels":  # the markers around a message belong to the body
+    if found.body == "channels":  # The markers around a message are part of the body.
         stops = (harmony_messages.CALL, harmony_messages.RETURN)
         return replace(found, ends=harmony_messages.ENDS, next_turns=harmony_messages.NEXT_TURNS, stops=stops)
     return replace(

@@ -1,7 +1,7 @@
-"""Check a format against a template: parse the output of both, whole and in characters.
+"""Check a format against a template: parse the calls that both write, in one chunk and character by character.
 
-The values are those that break parsers: quotes, line breaks, other scripts, empty strings, numbers as strings, and the
-family's own markers.
+The arguments contain values that often break parsers: quotes, line breaks, non-Latin scripts, empty strings, numbers as
+strings, and the family's own markers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from adapter.prompting.deriving.turn_layout import PromptFrame
 _OWN_ONLY = replace(LENIENT, allow_other_formats=False)
 
 SHOWN = 500
-"""Maximum length of a text in messages, in characters."""
+"""Maximum length of quoted text in messages, in characters."""
 
 QUOTED = 'a "b" \'c\' \\d\\n `e` {"f": [1]} <g> & %h'
 ONE_CALL, SEVERAL = "a text", "two calls"
@@ -44,8 +44,8 @@ _CALLS: dict[str, list[Call]] = {
 
 @dataclass(frozen=True, slots=True)
 class RoundTripSample:
-    """``written``: ``content`` and ``calls`` as rendered by the template, None if it cannot. ``is_limit``: the template
-    escapes nothing, so that the text is ambiguous."""
+    """A sample to parse. ``written``: ``content`` and ``calls`` as rendered by the template; None if it cannot render
+    them. ``is_limit``: the text is ambiguous, because the template does not escape it."""
 
     what: str
     calls: Sequence[Call]
@@ -56,7 +56,7 @@ class RoundTripSample:
 
 @dataclass(frozen=True, slots=True)
 class RoundTripFailure:
-    """A text that was misread. ``is_limit``: as in `RoundTripSample`."""
+    """A sample that was misread. ``is_limit``: as in `RoundTripSample`."""
 
     what: str
     written: str
@@ -69,7 +69,7 @@ class RoundTripFailure:
 
 
 def round_trip_samples(frame: PromptFrame, markers: Sequence[str]) -> tuple[RoundTripSample, ...]:
-    """Render the samples. ``markers``: the family's own."""
+    """Render the samples. ``markers``: markers of the model family."""
     with_markers: list[Call] = [(NAME, {KEY: f"a {' b '.join(markers)} c", SECOND: "d"})]
     quoted = frame.calls(_CALLS[_QUOTES])
     # Without escapes, a quote or marker in a string is indistinguishable from a real one.
@@ -104,7 +104,8 @@ def _plain(frame: PromptFrame) -> str | None:
 def round_trip_failures(
     format: Format, samples: Sequence[RoundTripSample], *, writes: bool = True
 ) -> tuple[RoundTripFailure, ...]:
-    """Return the samples that are misread. ``writes``: also check the calls written by the format."""
+    """Return the failures for the samples that ``format`` misreads. ``writes``: also check the calls that ``format``
+    writes."""
     return tuple(_find_failures(format, samples, writes))
 
 
@@ -126,7 +127,7 @@ def _compare(sample: RoundTripSample, written: str, format: Format, writer: str)
 
 
 def _split(text: str) -> list[str]:
-    """Split into characters, or into longer pieces if the text is much longer than any real call."""
+    """Split ``text`` into characters. Text that is much longer than real calls is split into longer chunks."""
     size = 1 + len(text) // 4_000
     return [text[start : start + size] for start in range(0, len(text), size)]
 
@@ -141,6 +142,7 @@ def _read(pieces: Sequence[str], format: Format) -> str:
 
 
 def _format(calls: Sequence[Call], content: str) -> str:
-    """Return a readable form for comparison, with sorted arguments, since some templates sort them."""
+    """Return calls and content in a readable form for comparison. Arguments are sorted, because some templates sort
+    them."""
     text = ", ".join(f"{name}({json.dumps(values, sort_keys=True, ensure_ascii=False)})" for name, values in calls)
     return f"{content!r} and [{text}]" if content else f"[{text}]"

@@ -34,14 +34,14 @@ _USER: JsonObject = {"role": "user", "content": MORE}
 
 
 class CannotDeriveError(Exception):
-    """The reason why no format can be derived, for people."""
+    """No format can be derived from the template. The message explains the reason to the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnLayout:
-    """``ends``: tokens that end an answer or surround it. ``next_turns``: tokens that begin another role's turn.
-    ``opened``: the generation prompt. ``head``: number of markers between the end of an answer and the user's message.
-    ``plain``: the text before and after an answer without calls."""
+    """The markers around turns. ``ends``: tokens that end an answer or surround it. ``next_turns``: tokens that begin
+    another role's turn. ``opened``: the generation prompt. ``head``: number of markers between the end of an answer and
+    the user's message. ``plain``: the text before and after an answer without calls."""
 
     opened: str = ""
     ends: tuple[str, ...] = ()
@@ -91,7 +91,8 @@ def _split_around(text: str | None, word: str) -> tuple[str, str] | None:
 
 
 def _reasoning(writings: RenderedConversations, plain: tuple[str, str] | None) -> dict[str, str]:
-    """Return the markers around past reasoning, if the template renders it."""
+    """Return the opening and closing markers around past reasoning. The result is empty if the template does not render
+    it."""
     for text, end in (
         (writings.calls(ONE, SAID, THOUGHT), SAID),
         (writings.calls(ONE, None, THOUGHT), NAME),
@@ -113,7 +114,8 @@ def _reasoning(writings: RenderedConversations, plain: tuple[str, str] | None) -
 
 @dataclass(frozen=True, slots=True)
 class PromptFrame:
-    """``lead``: the text before the calls of an answer with only calls, ``suffix``: the text after them."""
+    """The text around calls. ``lead``: the text before the calls in an answer that contains only calls. ``suffix``: the
+    text after the calls."""
 
     writings: RenderedConversations
     turns: TurnLayout
@@ -121,7 +123,7 @@ class PromptFrame:
     suffix: str
 
     def calls(self, calls: Sequence[Call]) -> str | None:
-        """Render calls alone; None if the template rejects or moves them."""
+        """Render calls without the text around them. Return None if the template rejects or moves the calls."""
         text = self.writings.calls(calls)
         if text is None or not text.startswith(self.lead) or not text.endswith(self.suffix):
             return None
@@ -131,11 +133,11 @@ class PromptFrame:
 
     @property
     def end(self) -> str:
-        """The end of an answer from a server that strips nothing."""
+        """The text at the end of an answer, from a server that does not strip any tokens."""
         return "" if self.suffix.strip() == "" else _first_end(self.suffix, self.turns.ends)
 
     def answer(self, calls: Sequence[Call], content: str) -> str | None:
-        """Render an answer with ``content`` and calls; None if the template cannot render both."""
+        """Render an answer with ``content`` and calls. Return None if the template cannot render both."""
         text = self.writings.calls(calls, content)
         if text is None or content not in text or not text.endswith(self.suffix):
             return None
@@ -143,13 +145,14 @@ class PromptFrame:
             return None
         before = text.partition(content)[0].rstrip()
         if any(before.endswith(opening) for opening in self.turns.reasoning):
-            return None  # text next to a call is rendered as reasoning
+            return None  # the template renders text next to a call as reasoning
         start = len(shared_start(text, self.turns.opened)) if self.turns.opened else text.index(content)
         return text[min(start, text.index(content)) : len(text) - len(self.suffix)]
 
 
 def _first_end(text: str, ends: Sequence[str]) -> str:
-    """Return ``text`` up to and including the first of ``ends``, or ""."""
+    """Return the start of ``text``, up to and including the first of ``ends``. Return "" if it contains none of
+    them."""
     size = 0
     for token in split_tokens(text):
         size += len(token)
@@ -159,9 +162,9 @@ def _first_end(text: str, ends: Sequence[str]) -> str:
 
 
 def find_frame(writings: RenderedConversations, turns: TurnLayout) -> PromptFrame:
-    """Find the text around calls. Raises CannotDeriveError if a call has no recognizable end."""
+    """Find the text around calls. Raises CannotDeriveError if the end of a call cannot be recognized."""
     one = writings.calls(ONE)
-    assert one is not None  # it was used to detect the conventions
+    assert one is not None  # `detect_conventions` has already rendered this call
     head, tail = one.partition(NAME)[0], one.rpartition(VALUE)[2]
     before, after = turns.plain or ("", "")
     lead = max(shared_start(before, head), shared_start(turns.opened, head), key=len)
@@ -173,14 +176,14 @@ def find_frame(writings: RenderedConversations, turns: TurnLayout) -> PromptFram
 
 
 def _between_results(writings: RenderedConversations) -> list[str]:
-    """Return the markers between two results: the start of a result ends the calls before it."""
+    """Return the markers between two results. Such a marker also ends the calls before a result."""
     way = writings.way
     text = writings.talk(way.answer(TWO_CALLS), way.result(NAME), way.result(OTHER, 1, MORE)) or ""
     return _specials(text.partition(RESULT)[2].partition(MORE)[0])
 
 
 def _skippable(text: str, turns: TurnLayout) -> str:
-    """Return the text before the first call that is not part of it: whitespace, end tokens, empty reasoning."""
+    """Return the start of ``text`` that is not part of the first call: whitespace, end tokens and empty reasoning."""
     known = {**REASONING, **turns.reasoning}
     skipped = {*turns.ends, BOS, EOS, *(each.strip() for pair in known.items() for each in pair)}
     size = 0
@@ -192,7 +195,8 @@ def _skippable(text: str, turns: TurnLayout) -> str:
 
 
 def _suffix(tail: str, after: str, ends: set[str], *, is_cut: bool) -> str:
-    """Return the text after the calls: ``tail`` from the end of the answer, at the latest from one of ``ends``."""
+    """Return the part of ``tail`` after the calls. It begins at the first of ``ends``, or where ``tail`` and ``after``
+    become equal."""
     shared = "" if is_cut else shared_end(tail, after)
     end = len(tail) - len(shared)
     size = 0
@@ -212,7 +216,8 @@ def _specials(text: str) -> list[str]:
 
 
 def find_result(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return the text around a result with ``{}`` for it, the marker that begins it, and the markers of its turn."""
+    """Return the text around a result, in which ``{}`` is the result, the marker that begins it, and the marker of its
+    turn."""
     writings, turns = frame.writings, frame.turns
     way = writings.way
     text = writings.talk(way.answer(ONE), way.result(NAME))
@@ -240,10 +245,10 @@ def find_result(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ..
 
 
 def _without_head(text: str, skipped: set[str], turns: TurnLayout) -> str:
-    """Return ``text`` after the head of a turn, from the first marker on."""
+    """Return ``text`` from the first marker after the head of a turn."""
     tokens = split_tokens(text)
     last = max((index for index, token in enumerate(tokens) if token in skipped), default=-1)
-    # The head of a result's turn has as many markers as that of the user's, but they may differ.
+    # The head of a result's turn has as many markers as the head of the user's turn, but their text may differ.
     end = max((index for index, token in enumerate(tokens) if token in turns.ends), default=-1)
     markers = [index for index, token in enumerate(tokens) if is_special(token)]
     if end >= 0:

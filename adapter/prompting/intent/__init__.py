@@ -1,3 +1,4 @@
-"""Assistance for models too small to choose a tool: a shortlist of tools, candidate values, and a call threshold."""
+"""Assistance for models too small to choose a tool: a list of likely tools, candidate values, and a threshold for
+calls."""
 
 __all__ = ["assist", "bm25", "candidate_values", "text_values"]

@@ -11,9 +11,9 @@ from adapter.prompting.intent.bm25 import STOP_WORDS, description_of, split_word
 from adapter.prompting.intent.text_values import Value, find_numbers, find_quoted
 
 MAX_DISTANCE = 4.0
-"""Maximum distance of a value from a name: 1.5 for each word between them, 0.5 for a stop word."""
+"""Maximum distance of a value from a name. Each word between them counts 1.5, and each stop word 0.5."""
 MAX_REQUEST_CHARS = 2_500
-"""A longer request is a document in which every word occurs."""
+"""Maximum length of a request. Longer requests are documents, in which every word occurs."""
 
 _WORD = re.compile(r"[^\W_]+")
 _CLAUSE_END = re.compile(r"[.,;!?\n]|\b(?:and|or|but|then)\b")
@@ -23,7 +23,7 @@ _Span: TypeAlias = tuple[int, int]
 def match_by_proximity(
     request: str, properties: Mapping[str, Json], candidates: Mapping[str, Sequence[Value]]
 ) -> dict[str, list[Value]]:
-    """Return each parameter's ``candidates`` nearest to its name. No part of the request is used twice.
+    """Return for each parameter the ``candidates`` nearest to its name. No part of the request is used twice.
 
     Only distinctive values count: numbers, quoted strings, and strings with a digit or a capital.
     """
@@ -50,7 +50,8 @@ def match_by_proximity(
 def _distances(
     request: str, mentions: Sequence[tuple[int, int, float]], span: _Span, *, is_number: bool
 ) -> Iterator[tuple[float, int]]:
-    """Yield the distance of a value from each mention next to it, and the end of the value where the mention is."""
+    """Yield for each adjacent mention the distance of the value from it, and the end of the value that is next to the
+    mention."""
     start, end = span
     for first, last, doubt in mentions:
         is_behind = last <= start
@@ -75,8 +76,11 @@ def _spans(request: str, value: Value) -> list[_Span]:
 
 
 def _mentions(request: str, name: str, properties: Mapping[str, Json]) -> Iterator[tuple[int, int, float]]:
-    """Yield the start, end and doubt of each mention of a parameter: by its whole name, by a word that is in no other
-    parameter's name, or by one that is in no other's description."""
+    """Yield the start, the end and the doubt of each mention of a parameter.
+
+    The request mentions a parameter by its full name, by a word that is in no other parameter's name, or by a word that
+    is in no other parameter's description.
+    """
     names = {each: [stem(word) for word in split_words(each)] for each in properties}
     texts = {each: {stem(word) for word in split_words(description_of(properties[each]))} for each in properties}
     own, others = names[name], {word for each in properties if each != name for word in names[each]}

@@ -1,6 +1,6 @@
-"""Plan the assistance for one request: an answer in words, or a call of the nearest tool with values of the request.
+"""Plan the assistance for one request: an answer in words, or a call of the nearest tool with values from the request.
 
-`plan_assist` is the one entry point, for `adapter serve`, `wrap`, `Agent` and `adapter run` alike.
+`adapter serve`, `wrap`, `Agent` and `adapter run` all use `plan_assist`.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool, ToolSet
 
 _READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
-"""Tools to try for a path alone: reading does no harm."""
+"""Matches tools to try if the request contains only a path. Reading a file is harmless."""
 _UNUSED_VALUE = 0.25
 """Factor of a tool's score for each quoted string or path that it has no parameter for."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssistSettings:
-    """``threshold``: let the request's words decide if a call is made; otherwise one always is. ``max_tools``: the
-    number of tools offered, None for all. ``values``: restrict parameters to values of the request. ``known_paths``:
-    the files of the workspace."""
+    """Settings of the assistance. ``threshold``: call a tool only if the request is similar enough to one; otherwise a
+    tool is always called. ``max_tools``: number of tools offered; None for all tools. ``values``: restrict parameters
+    to values from the request. ``known_paths``: files of the workspace."""
 
     threshold: bool = True
     max_tools: int | None = 1
@@ -38,7 +38,7 @@ class AssistSettings:
 
 @dataclass(frozen=True, slots=True)
 class Assist:
-    """The plan: a call of one of ``tools``, or an answer in words if there are none."""
+    """The plan: a call of one of ``tools``. If ``tools`` is empty, the model answers in words."""
 
     tools: ToolSet = field(default_factory=ToolSet)
     choices: Choices = field(default_factory=dict)
@@ -85,7 +85,7 @@ def _count_unused(values: Collection[str], request: str, tool: Tool) -> int:
 
 
 def _names_targets(tool: Tool, found: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether the request holds the command of a narrowed tool, or else all of its strings and lists."""
+    """Return whether the request contains the command of a narrowed tool, or else all of its strings and lists."""
     names = [name for name in tool.properties if name in COMMAND] or tool.properties
     free = (tool.properties[name] for name in names if name not in found)
     return not any("enum" not in dict(each or {}) and {"string", "array"} & schema_types(each) for each in free)

@@ -1,6 +1,7 @@
 """Rank tools by a request with BM25 over their names, descriptions and parameters.
 
-Values count as words by their kind: a tool with a time is near "wake me at 06:45" although they share no word.
+Values are indexed as words for their kinds. So a tool with a time parameter matches "wake me at 06:45", although they
+share no word.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool, ToolSet
 
 K1, B = 1.2, 0.4
-"""BM25's parameters: how fast a repeated word saturates, and how much a long definition is discounted."""
+"""Parameters of BM25. ``K1``: how fast repetitions of a word lose weight. ``B``: how much long definitions are
+penalized."""
 NAME_WEIGHT, DESCRIPTION_WEIGHT = 3, 2
-"""Weights of a word in the tool's name or description; a word of a parameter counts once."""
+"""Weights of a word in a tool's name and description. A word in a parameter has the weight 1."""
 MISFIT_FACTOR = 0.06
-"""Penalty for a tool that needs more paths or numbers than the request has, that cannot take all of its quoted strings,
-or that is risky and shares no word with it."""
+"""Factor for the score of an unsuitable tool. Such a tool needs more paths or numbers than the request contains, cannot
+take all of its quoted strings, or is risky and shares no word with it."""
 
 _STOP_WORDS = """
 a an the and or of to in on at by for from with without into is are was were be been am do does did has have had it its
@@ -55,7 +57,8 @@ def is_risky(tool: Tool) -> bool:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words in lower case; split snake_case and camelCase, and CJK text into pairs of characters."""
+    """Return the words of ``text`` in lower case. snake_case and camelCase are split into words, CJK text into pairs of
+    characters."""
     plain = "".join(each for each in unicodedata.normalize("NFD", text) if not unicodedata.combining(each))
     words = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plain).lower())
     pairs = (
@@ -74,7 +77,7 @@ def stems(text: str) -> list[str]:
 
 
 def tokens(text: str) -> list[str]:
-    """Return the stems of a request, its values replaced by their kinds."""
+    """Return the stems of a request. Values are replaced by their kinds."""
     kinds = []
     for piece in find_quoted(text):
         text = text.replace(piece, " ", 1)
@@ -102,13 +105,13 @@ class ToolRanking:
         self._mean = sum(document.total() for document in self._documents.values()) / max(count, 1) or 1.0
 
     def scores(self, request: str) -> dict[str, float]:
-        """Return the score of each tool, best first; 0 if nothing is shared."""
+        """Return the score of each tool, best first. The score is 0 if the tool shares no word with the request."""
         words = Counter(tokens(request))
         scores = {name: self._score(name, words) for name in self._tools}
         return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
     def shared_words(self, name: str, request: str) -> set[str]:
-        """Return the words, without the kinds of values, that the request has in common with a tool."""
+        """Return the words that the request has in common with a tool, without kinds of values."""
         return {word for word in tokens(request) if word in self._documents[name] and not word.startswith("_")}
 
     def _fits(self, name: str, words: Counter[str]) -> bool:
@@ -148,7 +151,7 @@ def value_kinds_of(name: str, schema: Json) -> set[str]:
 
 
 def _text_room(tool: Tool) -> int:
-    """Return how many strings a call can hold in addition to its paths."""
+    """Return how many strings a call can contain in addition to its paths."""
     strings = (name for name, schema in tool.properties.items() if "string" in schema_types(schema))
     return sum(PATHS.isdisjoint(value_kinds_of(name, tool.properties[name])) for name in strings)
 

@@ -1,4 +1,5 @@
-"""Decide between a call and an answer in words: call if the request scores above a threshold for some tool."""
+"""Decide between a call and an answer in words. The result is a call if the request scores above a threshold for a
+tool."""
 
 from __future__ import annotations
 
@@ -10,12 +11,13 @@ from adapter.prompting.intent.candidate_values import has_all_required, names_pa
 from adapter.tools.tool import ToolSet
 
 MIN_SCORE = 2.0
-"""Minimum BM25 score of a request that is about a tool."""
+"""Minimum BM25 score of a request that needs a tool."""
 MIN_SHARED_WORDS = 3
-"""Among few tools every word is common and scores low. This many shared words then suffice, or one fewer and a value
-next to a parameter's name, if the request has a value for each required parameter."""
+"""Number of shared words that suffice for a call at any score, because among few tools every word is common and scores
+low. One word fewer suffices with a value next to a parameter's name. The request must contain a value for each required
+parameter."""
 DISTINCTIVE = frozenset({"_path_", "_folder_", "_mail_", "_url_", "_date_", "_time_", "_code_"})
-"""Kinds of values that people write if they want something done with them."""
+"""Kinds of values that occur mainly in requests for an action."""
 _REFUSED = re.compile(r"(?i)\b(?:no|not|without|don't)\b[^.!?\n]{0,30}\btools?\b")
 _DEMANDED = re.compile(r"(?i)\b(?:use|call|with)\s+(?:\w+\s+){0,2}tools?\b")
 
@@ -38,5 +40,5 @@ def should_call(request: str, tools: ToolSet, ranking: ToolRanking, scores: Mapp
 
 
 def names_tool(request: str, name: str) -> bool:
-    """Return whether a request contains the name of a tool that is not a common word."""
+    """Return whether a request contains the name of a tool. Names that are common words do not count."""
     return "_" in name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", request) is not None

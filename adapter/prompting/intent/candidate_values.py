@@ -1,6 +1,8 @@
-"""Collect the values of a request that each parameter of a tool may take: constrained decoding admits no others.
+"""Collect the values in a request that each parameter of a tool may take. Constrained decoding allows only these
+values.
 
-Quoted strings, paths, numbers, URLs, dates, names and enum values are copied. A parameter without any is free.
+Quoted strings, paths, numbers, URLs, dates, names and enum values are copied from the request. A parameter without
+candidates is unconstrained.
 """
 
 from __future__ import annotations
@@ -20,24 +22,24 @@ from adapter.tools.coercion import schema_types
 from adapter.tools.tool import Tool
 
 MAX_CHOICES = 200
-"""Maximum number of values per parameter: more do not help a model and slow the grammar down."""
+"""Maximum number of values per parameter. More values do not help a model, and slow the grammar down."""
 MAX_REQUEST_WORDS = 60
-"""In a longer request nearly everything would be a candidate."""
+"""Maximum number of words in a request. In longer requests nearly every word would be a candidate."""
 
 _SHAPED = ("_mail_", "_url_", "_date_", "_time_")
 _NUMERIC = {"integer", "number"}
 _PERCENT = re.compile(r"(?i)%|percent|\bpct\b")
 _NAME = re.compile(r"(?<=[^\s.!?] )[A-Z][\w-]*(?: (?:(?:de|of|the) )?[A-Z0-9][\w-]*)*")
-"""Capitalized words that do not begin a sentence."""
+"""Matches capitalized words that do not begin a sentence."""
 _EDGES = "many much between within around near under over before after during per using"
 _NO_VALUE = STOP_WORDS.union(_EDGES.split())
-"""Words that no value begins or ends with."""
+"""Words with which no value begins or ends."""
 
 
 def narrow(request: str, tool: Tool) -> tuple[Tool, dict[str, list[str]]]:
-    """Return the tool with the parameters that the request mentions, and the candidates of its string parameters.
+    """Return the tool with only the parameters that the request mentions, and the candidates of its string parameters.
 
-    Candidates of other types become an ``enum`` of the schema.
+    Candidates of other types are added to the schema as an ``enum``.
     """
     candidates = {name: found for name in tool.properties if (found := find_candidates(request, tool, name))}
     matched = match_by_proximity(request, tool.properties, _select_scalars(tool, candidates))
@@ -62,19 +64,19 @@ def narrow(request: str, tool: Tool) -> tuple[Tool, dict[str, list[str]]]:
 
 
 def has_all_required(request: str, tool: Tool) -> bool:
-    """Return whether the request has a candidate for each required string and number."""
+    """Return whether the request contains a candidate for each required string and number."""
     simple = (name for name in tool.required if schema_types(tool.properties.get(name)) & {*_NUMERIC, "string"})
     return all(find_candidates(request, tool, name) for name in simple)
 
 
 def names_parameter(request: str, tool: Tool) -> bool:
-    """Return whether the request has a value next to the name of a parameter."""
+    """Return whether the request contains a value next to the name of a parameter."""
     candidates = {name: find_candidates(request, tool, name) for name in tool.properties}
     return bool(match_by_proximity(request, tool.properties, _select_scalars(tool, candidates)))
 
 
 def find_candidates(request: str, tool: Tool, name: str) -> Sequence[Json]:
-    """Return the values of the request that a parameter may take; an empty list leaves it free."""
+    """Return the values in the request that a parameter may take. An empty list leaves the parameter unconstrained."""
     schema = tool.properties.get(name)
     if not isinstance(schema, dict):
         return []
@@ -91,7 +93,8 @@ def find_candidates(request: str, tool: Tool, name: str) -> Sequence[Json]:
 
 
 def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
-    """Return whether a risky tool may take a value: a path must be spelled out or quoted, other values name a thing."""
+    """Return whether a risky tool may take ``value``. A path must be complete or quoted; all other values must name
+    something specific."""
     is_path = PATHS & value_kinds_of(name, tool.properties[name]) or name in (*SOURCE, *DESTINATION)
     if not is_path or name in COMMAND:
         return _may_be_value(value)
@@ -100,7 +103,8 @@ def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
 
 
 def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[Json]]:
-    """Yield a list in JSON, or all numbers or quoted strings if no other parameter takes them."""
+    """Yield lists that the parameter may take: JSON lists, or all numbers or quoted strings if no other parameter takes
+    them."""
     if pieces := re.findall(r"\[[^\[\]]*\]", request):
         with suppress(ValueError):
             yield from [json.loads(pieces[0])] if len(pieces) == 1 else []
@@ -115,7 +119,8 @@ def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[J
 
 
 def _find_numbers(request: str, name: str, schema: JsonObject) -> Iterator[int | float]:
-    """Yield the numbers within the bounds. "5 %" is 0.05, unless the parameter is an integer or a percentage."""
+    """Yield the numbers within the parameter's bounds. "5 %" is 0.05, unless the parameter is an integer or a
+    percentage."""
     is_whole = "number" not in schema_types(schema)
     as_percent = is_whole or _PERCENT.search(f"{name} {description_of(schema)}")
     for each in spelled.find_numbers(request):
@@ -151,7 +156,7 @@ def _find_texts(request: str, name: str, schema: JsonObject) -> list[str]:
 
 
 def _may_be_value(run: str) -> bool:
-    """Return whether a run begins with a letter, and neither begins nor ends with a stop word."""
+    """Return whether a run of words begins with a letter, and neither begins nor ends with a stop word."""
     words = re.findall(r"[^\W_]+", run.lower())
     return run[0].isalpha() and run[-1].isalnum() and _NO_VALUE.isdisjoint((words[0], words[-1]))
 
@@ -167,8 +172,12 @@ def _select_scalars(tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dic
 
 
 def _assign_in_order(request: str, tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dict[str, list[Json]]:
-    """Assign one candidate each, in order, to parameters that share just as many: of all candidates, of the quoted
-    ones, or of those quoted or capitalized. An optional parameter takes part if all its candidates are quoted."""
+    """Assign candidates to parameters in the order of the request, one candidate to each parameter.
+
+    This applies to parameters that share as many candidates as there are parameters. The candidates counted are all of
+    them, only quoted ones, or quoted and capitalized ones. An optional parameter takes part if all its candidates are
+    quoted.
+    """
     groups: dict[str, list[str]] = {}
     quoted = spelled.find_quoted(request)
     for name, values in candidates.items():
@@ -191,8 +200,11 @@ def _overlaps(value: Json, used: Sequence[spelled.Value]) -> bool:
 
 
 def _is_mentioned(request: str, name: str, schema: Json, candidates: Mapping[str, Sequence[Json]]) -> bool:
-    """Return whether the request has a path, an enum value or a shaped value for an optional parameter, or mentions a
-    flag, list or object."""
+    """Return whether the request mentions an optional parameter.
+
+    It does if it contains a path, an enum value or a value of a recognized shape for the parameter, or names a flag,
+    list or object.
+    """
     is_certain = name in candidates and (
         "enum" in dict(schema or {}) or value_kinds_of(name, schema) & {*PATHS, *_SHAPED}
     )

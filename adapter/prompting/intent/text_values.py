@@ -1,4 +1,4 @@
-"""Find the values in a text by their shape, in any language: quoted strings, paths, numbers, URLs, dates."""
+"""Find values in text by their shape, in any language: quoted strings, paths, numbers, URLs, dates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple, TypeAlias
 
 MAX_RUN_WORDS = 6
-"""Longer runs of unquoted words are sentences rather than values."""
+"""Maximum number of unquoted words in a value. Longer runs of words are usually sentences."""
 
 # A quote opens after whitespace or a bracket and closes before whitespace or punctuation: not in "don't", class="big".
 _QUOTED = re.compile(
@@ -24,7 +24,7 @@ _AROUND = "\"'`,;:!?()[]“”‘’«»„「」『』"
 _NUMBER = re.compile(
     r"(?<![\w.^])(-?(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d{1,20})(?:\.\d+)?(?:e-?\d\d?)?)(\s?%)?(?=[^\W\d_]{0,3}(?![\w^]|\.\d))"
 )
-"""Figures of up to 20 digits, with a unit of up to three letters or a percent sign: "5cm", "40 %"."""
+"""Matches numbers of up to 20 digits, with a unit of up to three letters or a percent sign: "5cm", "40 %"."""
 
 Value: TypeAlias = str | int | float
 KINDS = {
@@ -37,11 +37,12 @@ KINDS = {
     ),
     "_number_": re.compile(r"\b\d+(?:,\d{3})*(?:\.\d+)?\b"),
 }
-"""The shape of a value, the narrower ones first."""
+"""Patterns of values by kind. Narrow patterns come before general ones."""
 
 
 class Number(NamedTuple):
-    """A number from index ``start`` to ``end``. ``share``: 0.05 for "5 %", otherwise the value."""
+    """A number from index ``start`` to ``end``. ``share``: the number as a fraction if it is a percentage (0.05 for "5
+    %"), otherwise its value."""
 
     value: int | float
     share: int | float
@@ -50,7 +51,7 @@ class Number(NamedTuple):
 
 
 def find_kind(kind: str, text: str) -> list[str]:
-    """Return the values of one of `KINDS`, each once."""
+    """Return the distinct values of ``kind``, one of `KINDS`."""
     return list(dict.fromkeys(match[0] for match in KINDS[kind].finditer(text)))
 
 
@@ -60,13 +61,13 @@ def find_quoted(text: str) -> list[str]:
 
 
 def find_paths(text: str) -> list[str]:
-    """Return the file paths of a text: words with a slash or backslash, or with a suffix."""
+    """Return the file paths in ``text``: words with a slash, a backslash or a file suffix."""
     tokens = (token.rstrip(".:") for token in _PATH_TOKEN.findall(text) if "://" not in token)
     return [path for path in dict.fromkeys(tokens) if _PATH.match(path)]
 
 
 def find_numbers(text: str) -> list[Number]:
-    """Return the numbers in figures, with or without thousands separators."""
+    """Return the numbers written in digits, with or without thousands separators."""
     found = ((Decimal(match[1].replace(",", "")), match) for match in _NUMBER.finditer(text))
     return [Number(_plain(each), _plain(each / 100 if match[2] else each), *match.span()) for each, match in found]
 
@@ -84,7 +85,8 @@ def find_runs(text: str, max_words: int = MAX_RUN_WORDS) -> list[str]:
 
 
 def find_known_paths(paths: Iterable[str], text: str) -> list[str]:
-    """Return the ``paths`` that a text names in full or by their last parts; if there are none, by their stem."""
+    """Return the ``paths`` that occur in ``text`` in full or by their last parts. If none occur, return those whose
+    stem occurs."""
     paths = list(paths)
     # grep and compilers write a location as "src/app.py:12:"
     words = {re.sub(r":\d.*$", "", _strip(word).replace("\\", "/")) for word in text.split()}

@@ -1,9 +1,9 @@
 """Operations that tools perform, and their results, as values.
 
-A dialect turns a validated call into an operation; the workspace performs it and returns the matching result; the
-dialect formats the result for its model. Paths are strings as the model wrote them: only the workspace's path resolver
-interprets them. Lines are 1-based, times are seconds. ``notes`` of an outcome list tolerated, assumed or omitted
-details, one sentence each.
+A dialect turns a validated call into an operation. The workspace performs it and returns a result, which the dialect
+formats for its model. Paths are strings as the model wrote them, and only the workspace's path resolver interprets
+them. Lines are 1-based, times are in seconds. ``notes`` of an outcome list tolerated, assumed or omitted details, one
+sentence each.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ EFFECTS: dict[type, Effect] = {
     RunProgram: "execute",
     StartCommand: "execute",
     ReadCommandOutput: "read",
-    KillCommand: "read",  # ends only commands that the session was allowed to start
+    KillCommand: "read",  # can end only commands that the session was allowed to start
     AskUser: "state",
     Finish: "state",
     GetEditorState: "read",
@@ -288,7 +288,7 @@ EFFECTS: dict[type, Effect] = {
     RunCode: "state",
     RunSubagent: "state",
     FetchPage: "network",
-    SearchWeb: "read",  # by a provider that the user chose
+    SearchWeb: "read",  # contacts only a provider that the user chose
     FindLibrary: "read",
     ReadLibraryDocs: "read",
 }
@@ -316,7 +316,7 @@ HostOperation: TypeAlias = (
     | FindLibrary
     | ReadLibraryDocs
 )
-"""Operations that need a person, an editor, a model, a network or the session itself, not just files and processes."""
+"""Operations that need a user, an editor, a model, a network or the session, rather than only files and processes."""
 
 HostOutcome: TypeAlias = (
     UserAnswers
@@ -385,7 +385,8 @@ Outcome: TypeAlias = (
 
 
 def effect_of(operation: Operation) -> Effect:
-    """Return the effect of an operation: the most severe one of several edits, the declared one of a custom tool."""
+    """Return the effect of an operation. For several edits it is the most severe one; a custom tool declares its
+    effect."""
     if isinstance(operation, CallFunction):
         return operation.effect
     if isinstance(operation, PatchFiles) and any(edit.action == "delete" for edit in operation.files):

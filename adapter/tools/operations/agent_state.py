@@ -13,7 +13,7 @@ Delivery: TypeAlias = Literal["result", "message"]
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """``active_form``: label while it is in progress ("Running the tests")."""
+    """An entry of the todo list. ``active_form``: label while it is in progress ("Running the tests")."""
 
     content: str
     status: TodoStatus = "pending"
@@ -23,7 +23,7 @@ class Todo:
 
 @dataclass(frozen=True, slots=True)
 class SetTodos:
-    """Replace the whole list."""
+    """Replace the whole todo list."""
 
     todos: tuple[Todo, ...]
     title: str = ""
@@ -41,7 +41,7 @@ class TodoList:
 
 @dataclass(frozen=True, slots=True)
 class ViewMemory:
-    """Show one note, or with None the list of all."""
+    """Show one note, or the list of all notes if the name is None."""
 
     path: str | None = None
 
@@ -66,7 +66,7 @@ class MemoryNote:
 
 @dataclass(frozen=True, slots=True)
 class MemoryList:
-    """Names and sizes in bytes, sorted by name."""
+    """Names and sizes of the notes, sorted by name. Sizes are in bytes."""
 
     entries: tuple[tuple[str, int], ...]
     notes: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class MemoryList:
 
 @dataclass(frozen=True, slots=True)
 class MemoryChanged:
-    """``size`` in bytes; None when the note was deleted."""
+    """The result of a changed note. ``size``: its size in bytes; None if the note was deleted."""
 
     path: str
     size: int | None
@@ -89,7 +89,7 @@ class LoadSkill:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """Instructions from a ``SKILL.md``. ``folder``: path of the files that they refer to."""
+    """Instructions from a ``SKILL.md``. ``folder``: path of the folder with the files that they refer to."""
 
     name: str
     title: str
@@ -106,12 +106,12 @@ class SkillLoaded:
 
     @property
     def text(self) -> str:
-        """Instructions for the model."""
+        """The instructions as text for the model."""
         return f"# {self.skill.title}\n\n{self.skill.body.strip()}\n\n(the skill's files are in {self.skill.folder})"
 
 
 def todo_status(text: str) -> TodoStatus:
-    """Parse a status in any case, with blanks or hyphens. Raises ValueError that lists all."""
+    """Parse a status. Letter case, blanks and hyphens are ignored. Raises ValueError, which lists all statuses."""
     spelling = "_".join(text.replace("-", " ").replace("_", " ").lower().split())
     spelling = {"todo": "pending", "done": "completed", "complete": "completed", "canceled": "cancelled"}.get(
         spelling, spelling

@@ -1,7 +1,7 @@
 """Files that other programs run automatically later, such as shell profiles and CI configuration.
 
-Changes of them need approval even if the mode allows edits. (A Makefile or a test also runs code, but only when it is
-invoked.) SECURITY.md shows this table; a test keeps the two in sync.
+Changing them needs approval even if the mode allows edits. (A Makefile or a test also runs code, but only when it is
+invoked.) SECURITY.md shows this table, and a test keeps both in sync.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ RUN_LATER: dict[str, tuple[str, ...]] = {
     ),
     "programs take credentials or trusted hosts from it": (".ssh/", ".netrc", ".ripgreprc", ".curlrc", ".wgetrc"),
 }
-"""Patterns as in `.gitignore`, at any depth and in any case, by the reason."""
+"""Patterns of such files, by the reason. They match as in `.gitignore`, at any depth and in any letter case."""
 
 GIT_DATA = "it is git's own data, or names programs that git runs: your next `git status` may run them"
 
 
 def autorun_reason(paths: Iterable[str]) -> str:
-    """Return the reason why a change of ``paths`` needs approval; "" if it does not."""
+    """Return the reason why a change of ``paths`` needs approval, or "" if it needs none."""
     for path in paths:
         for reason, spec in _specs():
             if spec.match_file(path.casefold()) or spec.match_file(f"{path.casefold()}/"):

@@ -1,4 +1,4 @@
-"""Capabilities that a session's host may have, and the explanation for a missing one."""
+"""Capabilities that a session's host may have, and explanations of missing ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Literal, TypeAlias
 
 Capability: TypeAlias = Literal["questions", "editor", "agents", "search", "docs", "web", "code", "skills", "memory"]
-"""Capability that a tool may need; see `ABSENT`."""
+"""A capability that a tool may need; see `ABSENT`."""
 
 ABSENT: Mapping[Capability, tuple[str, str]] = {
     "questions": (
@@ -29,7 +29,7 @@ ABSENT: Mapping[Capability, tuple[str, str]] = {
 """For each capability, the reason why its tools are missing, and an alternative."""
 
 WITHOUT_CONFIGURATION: tuple[Capability, ...] = ("editor", "docs", "web", "code", "memory")
-"""Capabilities of a host with the default configuration."""
+"""Capabilities that a host can have without any configuration."""
 _PACKAGES: Mapping[Capability, str] = {"web": "markdownify", "code": "pydantic_monty"}
 
 

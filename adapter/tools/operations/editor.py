@@ -41,7 +41,7 @@ class InsertAtCursor:
 
 @dataclass(frozen=True, slots=True)
 class EditorState:
-    """Open files, cursor and selection. ``active_tab_index`` is 0-based, -1 if nothing is open."""
+    """Open files, cursor and selection. ``active_tab_index``: 0-based index; -1 if no file is open."""
 
     active_file: str | None = None
     open_files: tuple[str, ...] = ()

@@ -13,10 +13,8 @@ class ReadText:
     """Read a text file, or its lines ``start_line`` to ``end_line`` (inclusive) with ``context_lines`` on both sides.
 
     At most ``max_lines`` lines are returned, and ``max_line_characters`` of each line. ``or_list``: return the Listing
-    of
-    a directory instead of an error. ``media``: kinds that the model accepts natively, set by the workspace; any other
-    PDF
-    is returned as its text, and other media are refused.
+    of a directory instead of an error. ``media``: media types that the model accepts, set by the workspace. A PDF is
+    returned as text if the model does not accept PDFs; other media are refused.
     """
 
     path: str
@@ -27,13 +25,13 @@ class ReadText:
     max_line_characters: int | None = None
     or_list: bool = False
     counts_from: Literal[0, 1] = 1
-    """Number of the first line for the caller, used in messages."""
+    """Number of the first line in the caller's numbering, which messages use."""
     media: frozenset[MediaKind] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class WriteText:
-    """Create or overwrite a file; missing parent directories are created."""
+    """Create or overwrite a file. Missing parent directories are created."""
 
     path: str
     content: str
@@ -41,7 +39,7 @@ class WriteText:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One replacement. The line numbers are hints that select one of several matches.
+    """A replacement of text. The line numbers are hints that select one of several matches.
 
     ``replace_all``: replace every match. ``exact``: match and insert the characters verbatim.
     """
@@ -56,32 +54,35 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Hunk(Patch):
-    """A patch in a line-based notation, such as a diff: both texts are whole lines.
+    """A patch in a line-based notation, such as a diff. Its old and new text consist of whole lines.
 
-    Without old text it inserts before ``start_line`` or at the end; with neither it fills an empty file.
+    A hunk without old text inserts before ``start_line`` or at the end. A hunk with neither text fills an empty
+    file.
     """
 
     below: tuple[str, ...] = ()
-    """Lines that occur above the match, from the outermost in, each at an unknown distance.
+    """Lines that occur above the match, in file order, each at an unknown distance.
 
-    With a ``start_line`` they are the heading that a diff tool found, and only select one of several matches.
+    If ``start_line`` is set, they are the heading that a diff tool found, and only select one of several matches.
     """
     at_end: bool = False
-    """Its last line is the last one of the file."""
+    """True if the hunk's last line is the last line of the file."""
     final_newline: bool | None = None
-    """True if the file ends with a line end afterwards, False if not; None if the notation does not specify it."""
+    """True if the changed file ends with a line end; None if the notation does not specify it."""
     others: tuple[Hunk, ...] = ()
-    """Alternative interpretations of the same text; the one that matches the file is used."""
+    """Alternative interpretations of the same text. The one that matches the file is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeFileRewrite(Patch):
-    """The whole new file in ``new_text``; a line such as ``# ... existing code ...`` stands for unchanged lines."""
+    """A rewrite of a whole file. ``new_text``: its new text, in which a line such as ``# ... existing code ...``
+    represents unchanged lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterNames:
-    """The calling tool's parameter names for the parts of a patch, for messages; None for a part that it lacks."""
+    """Names of the tool's parameters for the fields of a patch, for messages. A name is None if the tool has no such
+    parameter."""
 
     old_text: str = "old_text"
     new_text: str = "new_text"
@@ -90,19 +91,19 @@ class ParameterNames:
 
 
 PatchBasis: TypeAlias = Literal["original", "sequence"]
-"""Text that a patch is matched against: the original, or the result of the previous patches."""
+"""Text in which a patch is matched: the original text, or the result of the previous patches."""
 
 Edits: TypeAlias = Literal["exact", "tolerant"]
 """Matching of old text: verbatim, or tolerant of unambiguous mistakes."""
 
 EmptyOldText: TypeAlias = Literal["refuse", "create", "insert"]
-"""Effect of a patch without old text: an error, a new or empty file is filled, or an insertion at ``start_line`` (the
-top by default)."""
+"""Effect of a patch without old text: ``refuse`` raises an error, ``create`` fills a new or empty file, and ``insert``
+inserts at ``start_line`` (by default at the top)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatchText:
-    """Apply all patches to one file or none of them."""
+    """Apply all patches to a file, or none of them if one fails."""
 
     path: str
     patches: tuple[Patch, ...]
@@ -116,7 +117,7 @@ FileAction: TypeAlias = Literal["update", "add", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """Edit of one file: patches for an update, which may also move it, or the ``content`` of a new file."""
+    """An edit of one file. An update has patches and may also move the file; a new file has ``content``."""
 
     path: str
     action: FileAction = "update"
@@ -127,7 +128,8 @@ class FileEdit:
 
 @dataclass(frozen=True, slots=True)
 class PatchFiles:
-    """Edit, add, delete and move several files, all or none. Repeated edits of a file build on each other."""
+    """Edit, add, delete and move several files. If one edit fails, no file is changed. Repeated edits of a file build
+    on each other."""
 
     files: tuple[FileEdit, ...]
     basis: PatchBasis = "original"
@@ -169,9 +171,9 @@ class Stat:
 class FileText:
     """Lines ``start_line`` to ``end_line`` of a file with ``total_lines`` lines.
 
-    ``text`` keeps the file's own line ends. An empty file has 0 lines. ``total_lines``: None for a large file that
-    was
-    not read to its end. ``truncated``: a limit cut requested lines off; the next one is ``end_line`` + 1.
+    ``text``: the lines with the file's line ends. An empty file has 0 lines. ``total_lines``: None for a large file
+    that was not read to its end. ``truncated``: a limit cut requested lines off, and the next line is ``end_line`` +
+    1.
     """
 
     path: str
@@ -185,7 +187,7 @@ class FileText:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """The bytes of a file that is not text; ``mime`` such as ``image/png``."""
+    """The bytes of a file that is not text. ``mime``: MIME type, such as ``image/png``."""
 
     path: str
     kind: MediaKind
@@ -198,7 +200,7 @@ class Media:
 class FileWritten:
     path: str
     size: int
-    """Size of the file afterwards, in bytes."""
+    """Size of the changed file, in bytes."""
     created: bool
     diff: str
     notes: tuple[str, ...] = ()
@@ -206,7 +208,7 @@ class FileWritten:
 
 @dataclass(frozen=True, slots=True)
 class ChangedLine:
-    """A changed position, 1-based; ``context`` is its line with the surrounding ones."""
+    """A changed position, 1-based. ``context``: its line and the surrounding lines."""
 
     line: int
     column: int
@@ -219,14 +221,15 @@ class FilePatched:
     count: int
     diff: str
     notes: tuple[str, ...] = ()
-    """Tolerated differences, one sentence per inexact match."""
+    """Tolerated differences, one sentence for each inexact match."""
     places: tuple[ChangedLine, ...] = ()
-    """Changed positions in file order; empty if patches were applied in sequence."""
+    """Changed positions in file order. Empty if patches were applied in sequence."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilesPatched:
-    """``done`` lists each edit: ``updated a.py``, ``added b.py``, ``deleted c.py``, ``moved d.py to e.py``."""
+    """The result of `PatchFiles`. ``done``: one entry per edit: ``updated a.py``, ``added b.py``, ``deleted c.py``,
+    ``moved d.py to e.py``."""
 
     done: tuple[str, ...]
     diff: str
@@ -235,7 +238,7 @@ class FilesPatched:
 
 @dataclass(frozen=True, slots=True)
 class OperationDone:
-    """A change with no result but the affected paths."""
+    """A completed change, whose only result are the affected paths."""
 
     path: str
     destination: str | None = None
@@ -251,7 +254,7 @@ class FileInfo:
     is_directory: bool
     is_file: bool
     modified: int
-    """Seconds since the epoch."""
+    """Time of the last modification, in seconds since the epoch."""
     readonly: bool
     lines: int | None = None
     notes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Operations that make further calls (batches, code, sub-agents, custom functions), and their outcomes."""
+"""Operations that make more calls (batches, code, sub-agents, custom functions), and their outcomes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Literal, TypeAlias
 from adapter.core.events import Json, JsonObject, ToolResult
 
 Effect: TypeAlias = Literal["read", "state", "write", "delete", "execute", "network", "skill"]
-"""Kind of effect of an operation, on which approval depends.
+"""The kind of effect of an operation. It determines whether approval is needed.
 
-``state`` changes only the agent's own state (todo list, memory, cursor); ``skill`` loads instructions.
+``state`` changes only the agent's own state (todo list, memory, cursor). ``skill`` loads instructions.
 """
 
 MAX_BATCH = 25
-"""Maximum number of calls, from Maki's document."""
+"""Maximum number of calls in a batch, from Maki's document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class BatchCall:
 
 @dataclass(frozen=True, slots=True)
 class RunBatch:
-    """Run independent calls in parallel, at most ``MAX_BATCH``; the rest is dropped."""
+    """Run independent calls in parallel. Calls after the first ``MAX_BATCH`` are dropped."""
 
     calls: tuple[BatchCall, ...]
 
@@ -60,8 +60,8 @@ class CodeOutput:
 class RunSubagent:
     """Run a sub-agent on ``prompt``.
 
-    ``kind``: ``research`` (reads only), ``general`` or a custom one. ``model``: the dialect's name of a model or tier.
-    ``cwd``: its folder in the workspace.
+    ``kind``: ``research`` (reads only), ``general`` or a custom kind. ``model``: the dialect's name of a model or tier.
+    ``cwd``: the sub-agent's folder in the workspace.
     """
 
     prompt: str
@@ -73,7 +73,7 @@ class RunSubagent:
 
 @dataclass(frozen=True, slots=True)
 class AgentReport:
-    """``seconds``: wall time. ``tokens``: None if the server did not report them."""
+    """The report of a sub-agent. ``seconds``: elapsed time. ``tokens``: None if the server did not report them."""
 
     kind: str
     description: str
@@ -86,21 +86,22 @@ class AgentReport:
 
 @dataclass(frozen=True, slots=True)
 class CallFunction:
-    """Call a function of the host program, which may be async. ``effect`` is declared by its tool."""
+    """Call a function of the host program, which may be async. ``effect``: the effect that its tool declares."""
 
     name: str
     function: Callable[..., object]
     arguments: JsonObject = field(default_factory=dict)
     effect: Effect = "execute"
     runner: str = ""
-    """Name of the external runner, such as ``the MCP server 'git'``; "" for this program."""
+    """Name of the external runner, such as ``the MCP server 'git'``; "" for a function of this program."""
     notice: str = ""
-    """Reason to request approval until it was allowed once, regardless of its effect; shown to the approver."""
+    """Reason to request approval until the call was allowed once, regardless of its effect. It is shown to the
+    approver."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionResult:
-    """Return value of a function: a text for the model, and the value as JSON if it has one."""
+    """Result of a function: text for the model, and the value as JSON if the function returns one."""
 
     text: str
     data: Json = None

@@ -8,33 +8,31 @@ from typing import Literal, TypeAlias
 Section: TypeAlias = Literal[
     "imports", "mods", "consts", "types", "traits", "impls", "classes", "fns", "macros", "tests", "fields"
 ]
-"""Section of an item in an outline; ``fields`` only within another item."""
+"""Section of an outline that contains an item. ``fields`` occurs only within items."""
 
 SymbolContext: TypeAlias = Literal["any", "files", "classes", "functions", "variables"]
-"""Kinds of names in a symbol search: file names, types and modules, functions and methods, constants and fields, or
-all."""
+"""Names that a symbol search finds: ``files`` finds file names, ``classes`` types and modules, ``functions`` functions
+and methods, ``variables`` constants and fields."""
 
 SymbolScope: TypeAlias = Literal["project", "module", "directory", "file", "custom"]
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Outline one source file: imports, types and signatures with their lines."""
+    """Outline a source file: its imports, types and signatures with their lines."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class FindSymbols:
-    """Find files, types, functions and other symbols whose *name* matches ``pattern``.
+    """Find files, types, functions and other symbols whose name matches ``pattern``.
 
-    ``pattern``: words that must all occur in the name (or its capitals, ``FiCh`` for ``FileChange``); with ``regex`` a
-    regular expression searched in the name. ``whole_words``: no letter, digit or ``_`` may follow the match.
-    ``scope``: the project; the module around ``path`` (the nearest directory with a ``pyproject.toml``,
-    ``package.json``
-    or the like); the directory or file ``path``; or, for custom, the files that match one of the comma-separated globs
-    in
-    ``path``. ``file_type``: a language's name or a file name extension.
+    ``pattern``: words that must all occur in the name, or its capitals (``FiCh`` for ``FileChange``). With ``regex``,
+    it is a regular expression searched in the name. ``whole_words``: no letter, digit or ``_`` may follow the match.
+    ``scope``: the project; the module around ``path`` (the nearest directory with a file such as ``pyproject.toml`` or
+    ``package.json``); the directory or file ``path``; or, for ``custom``, the files that match one of the
+    comma-separated globs in ``path``. ``file_type``: a language's name or a file name extension.
     """
 
     pattern: str
@@ -50,7 +48,7 @@ class FindSymbols:
 
 @dataclass(frozen=True, slots=True)
 class OutlineName:
-    """A name that an item declares; ``line`` and ``column`` are 1-based, columns count characters."""
+    """A name that an item declares. ``line`` and ``column`` are 1-based, and columns count characters."""
 
     text: str
     line: int
@@ -59,7 +57,7 @@ class OutlineName:
 
 @dataclass(frozen=True, slots=True)
 class OutlineItem:
-    """One declaration: lines ``start_line`` to ``end_line``, including the comments directly above it."""
+    """A declaration in lines ``start_line`` to ``end_line``, which include the comments directly above it."""
 
     section: Section
     text: str
@@ -78,9 +76,9 @@ class FileOutline:
     items: tuple[OutlineItem, ...]
     """Items in file order."""
     imports: tuple[str, ...] = ()
-    """Full paths of the imports; they are merged by common prefixes for display."""
+    """Full paths of the imports. Display merges common prefixes."""
     separator: str = ""
-    """Separator of the components of an import; empty if they do not share one."""
+    """Separator of the components of an import. Empty if the imports do not use the same separator."""
     module_doc: tuple[int, int] | None = None
     """First and last line of the comment about the whole file."""
     notes: tuple[str, ...] = ()
@@ -88,21 +86,22 @@ class FileOutline:
 
 @dataclass(frozen=True, slots=True)
 class SymbolMatch:
-    """A matching name. ``line`` and ``column`` are 1-based; a file's own name is at 1, 1."""
+    """A name that matches. ``line`` and ``column`` are 1-based. The name of a file is at 1, 1."""
 
     path: str
     line: int
     column: int
     name: str
     text: str
-    """The line of code, or the file's path."""
+    """The line of code that contains the name, or the file's path."""
     context: str
-    """Kind of the named thing: ``file``, ``class Parser``, ``method of class Parser`` ..."""
+    """Description of the named symbol: ``file``, ``class Parser``, ``method of class Parser`` ..."""
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolMatches:
-    """The best ``matches`` first, at most the limit; ``total`` and ``files`` (path, matches) count all of them."""
+    """The result of a symbol search. ``matches``: the best matches first, up to the limit. ``total``: number of all
+    matches. ``files``: (path, number of matches) for all files."""
 
     matches: tuple[SymbolMatch, ...]
     total: int

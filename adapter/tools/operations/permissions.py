@@ -1,7 +1,7 @@
 """Approval modes, permission rules and approval requests: decide whether a call is allowed, denied or needs approval.
 
-Order of precedence: a rule that denies; approvals of this session; a rule that asks; a rule that allows; the mode's
-default for the call's effect.
+Order of precedence: rules that deny, approvals of this session, rules that ask, rules that allow, the mode's default
+for the call's effect.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ MODES: Mapping[str, Mapping[Effect, PermissionVerdict]] = {
     "yolo": {},
     "plan": {"write": "deny", "delete": "deny", "execute": "deny", "network": "ask", "skill": "ask"},
 }
-"""Default verdict by mode and effect; unlisted effects are allowed.
+"""Default verdict by mode and effect. Effects that are not listed are allowed.
 
-According to the documents, ProxyAI asks for edits, commands and, by a general question, skills; proto for edits,
-unless the mode is auto-edit or yolo; Blade always for commands. Maki asks for neither skills nor web pages, which
-`Dialect.preapproved` states.
+The modes follow the dialects' documents. ProxyAI asks about edits, commands and, by a general question, skills. proto
+asks about edits, unless the mode is auto-edit or yolo. Blade always asks about commands. Maki asks about neither skills
+nor web pages, which is stated in `Dialect.preapproved`.
 """
 
 NO_SANDBOX = "sandbox: NONE"
-"""Start of a sandbox line without a sandbox."""
+"""Start of the sandbox line for an operation that runs without a sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileDraft:
-    """Current and proposed text of a file; "" if it does not exist."""
+    """Current and proposed text of a file. The current text is "" if the file does not exist."""
 
     path: str
     before: str
@@ -59,9 +59,9 @@ class FileDraft:
 class ApprovalRequest:
     """A request to approve one tool call, with the exact operation that will run.
 
-    ``summary`` is one line, for a command the whole command line, with hidden characters escaped. ``diff`` is the
-    exact change of a write. Rules match against ``paths`` (relative to the root, links resolved), ``command`` (as it
-    will run in ``cwd``) and ``subject`` (a skill's title or the host of a web address).
+    ``summary``: one line with hidden characters escaped; for a command, the whole command line. ``diff``: the exact
+    change of a write. Rules are matched against ``paths`` (relative to the root, with links resolved), ``command`` (as
+    it will run in ``cwd``) and ``subject`` (a skill's title or the host of a web address).
     """
 
     tool: str
@@ -74,17 +74,19 @@ class ApprovalRequest:
     cwd: str = "."
     subject: str = ""
     label: str = ""
-    """Purpose that the model states; no decision depends on it."""
+    """Purpose that the model states. It does not affect any decision."""
     sandbox: str = ""
-    """Confinement of a program, a user's function or an MCP tool; it also states if there is none."""
+    """Description of the sandbox in which a program, a user's function or an MCP tool will run, or the statement that
+    there is none."""
     is_git: bool = False
-    """True if it changes git's own data: approval in every mode (`adapter.workspace.paths.git_detection`)."""
+    """True if the call changes git's own data. Such a change needs approval in every mode
+    (`adapter.workspace.paths.git_detection`)."""
     draft: FileDraft | None = None
-    """Text of the file for a change of one text file; an `ApprovalDecision` may replace its ``after``."""
+    """Current and proposed text, if the call changes one text file. An `ApprovalDecision` may replace ``after``."""
 
     @property
     def caution(self) -> str:
-        """Return the reason why a change needs approval even in auto-edit mode; "" without a reason."""
+        """Return the reason why a change needs approval even in auto-edit mode. Return "" if there is none."""
         if self.is_git:
             return GIT_DATA
         if isinstance(self.operation, CallFunction):
@@ -93,12 +95,13 @@ class ApprovalRequest:
 
     @property
     def is_asked_once(self) -> bool:
-        """Return whether one approval covers the tool for the session: foreign tools that claim only to read."""
+        """Return whether one approval covers the tool for the session. This applies to external tools that claim only
+        to read."""
         return isinstance(self.operation, CallFunction) and bool(self.operation.notice) and self.effect != "execute"
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Key under which a decision is remembered: the tool and the exact object."""
+        """The key under which a decision is stored: the tool and the exact object."""
         if self.is_asked_once:
             return (self.tool, self.effect)  # approval covers the whole tool
         if self.command is not None:
@@ -110,8 +113,8 @@ class ApprovalRequest:
 class ApprovalDecision:
     """An approver's decision on one request.
 
-    ``remember``: apply it to the same tool and object until the session ends. ``reason``: text for the model.
-    ``content``: new content of the file in place of ``ApprovalRequest.draft.after``; the model is informed.
+    ``remember``: apply the decision to the same tool and object until the session ends. ``reason``: text for the model.
+    ``content``: new content of the file that replaces ``ApprovalRequest.draft.after``. The model is informed of it.
     """
 
     allowed: bool
@@ -122,14 +125,14 @@ class ApprovalDecision:
 
 Approver: TypeAlias = Callable[[ApprovalRequest], "bool | ApprovalDecision"]
 AsyncApprover: TypeAlias = Callable[[ApprovalRequest], "Awaitable[bool | ApprovalDecision]"]
-"""Only for `AsyncAgent`."""
+"""An async approver, for `AsyncAgent` only."""
 
 
 def to_decision(answer: object, approver: Approver) -> ApprovalDecision:
     """Convert an approver's answer to an `ApprovalDecision`.
 
-    Raises UsageError for anything but a bool, or an `ApprovalDecision` of bools and strings: a truthy value does not
-    approve.
+    Raises UsageError unless the answer is a bool, or an `ApprovalDecision` of bools and strings. A truthy value does
+    not approve.
     """
     decision = answer if isinstance(answer, ApprovalDecision) else ApprovalDecision(answer)  # type: ignore[arg-type]
     is_valid = (
@@ -144,11 +147,11 @@ def to_decision(answer: object, approver: Approver) -> ApprovalDecision:
 
 
 def ask_approver(approver: Approver, approval: ApprovalRequest) -> ApprovalDecision:
-    """Call the approver. Raises UsageError, and allows nothing, if the approver raises or returns an invalid answer."""
+    """Call the approver. If it raises or returns an invalid answer, raises UsageError and allows nothing."""
     try:
         answer = approver(approval)
     except UsageError:
-        raise  # from an approver inside this one, which the error names
+        raise  # raised by a nested approver, which the error names
     except Exception as error:
         raise callback_error(approver, "the approver", error, "This counts as a refusal; nothing was done") from error
     return to_decision(answer, approver)
@@ -159,10 +162,10 @@ class PermissionRule:
     """A permission rule that allows, asks about or denies calls of a tool: ``Bash(git status)``, ``Edit(src/**)``,
     ``Read``.
 
-    ``tool`` is a name in the dialect or ``*``. ``pattern`` None matches every call. Otherwise it is, for commands, the
-    words that the command begins with (a final ``*`` also admits options); for files, a ``.gitignore`` pattern; for
-    skills
-    and hosts, a title or a name with ``*`` as a wildcard. Raises UsageError for a pattern that can never match.
+    ``tool``: a name in the dialect, or ``*``. ``pattern``: None matches every call. For commands, it is the words with
+    which the command begins; a final ``*`` also allows options. For files, it is a ``.gitignore`` pattern. For skills
+    and hosts, it is a title or a name, with ``*`` as a wildcard. Raises UsageError for a pattern that can never
+    match.
     """
 
     verdict: PermissionVerdict
@@ -198,8 +201,8 @@ class PermissionRule:
         return f"{self.verdict} {self.tool}" + (f"({self.pattern})" if self.pattern is not None else "")
 
     def matches(self, approval: ApprovalRequest) -> bool:
-        """Return whether the rule matches this call. An ``allow`` rule must cover the whole call, others any part of
-        it."""
+        """Return whether the rule matches this call. An ``allow`` rule must cover the whole call; ``ask`` and ``deny``
+        rules match if they cover any part of it."""
         if self.tool not in ("*", approval.tool):
             return False
         if self.pattern is None:
@@ -227,12 +230,13 @@ def _compile_pattern(pattern: str) -> GitIgnoreSpec:
 
 
 def _matches_path(pattern: str, path: str) -> bool:
-    """Return whether the pattern matches the path, also as a directory: ``secrets/`` matches ``secrets`` itself."""
+    """Return whether the pattern matches the path. The path is also matched as a directory: ``secrets/`` matches
+    ``secrets`` itself."""
     return _compile_pattern(pattern).match_file(path) or _compile_pattern(pattern).match_file(f"{path}/")
 
 
 def _to_folder_pattern(pattern: str) -> str:
-    """Return the folder whose whole contents the pattern matches: ``/secrets/`` for ``secrets/**``."""
+    """Return the folder whose whole content the pattern matches: ``/secrets/`` for ``secrets/**``."""
     return f"/{pattern.removesuffix('/**').lstrip('/')}/" if pattern.endswith("/**") else pattern
 
 
@@ -240,9 +244,8 @@ def _to_folder_pattern(pattern: str) -> str:
 class PermissionPolicy:
     """The mode, the rules and the approvals of this session.
 
-    ``unasked``: effects for which the dialect's document requires no approval; the mode's requests for them are
-    dropped,
-    its denials are not.
+    ``unasked``: effects for which the dialect's document requires no approval. If the mode asks about such an effect,
+    it is allowed; if the mode denies it, it is denied.
     """
 
     mode: str = "ask"
@@ -251,7 +254,8 @@ class PermissionPolicy:
     granted: set[tuple[str, ...]] = field(default_factory=set)
 
     def verdict(self, approval: ApprovalRequest) -> tuple[PermissionVerdict, PermissionRule | None]:
-        """Return the verdict and the rule behind it; None if the mode or an earlier approval decided."""
+        """Return the verdict, and the rule that determined it. The rule is None if the mode or an earlier approval
+        did."""
         denial = self.denial(approval)
         if denial is not None:
             return "deny", denial
@@ -266,8 +270,8 @@ class PermissionPolicy:
         return ("ask" if default == "allow" and self._needs_approval(approval) else default), None
 
     def denied_paths(self, tools: frozenset[str]) -> Callable[[str], bool] | None:
-        """Return a function that tests whether a rule denies a path to one of ``tools``; None if no rule denies any
-        path."""
+        """Return a function that tests whether a rule denies a path to one of ``tools``. Return None if no rule denies
+        any path."""
         patterns = [
             pattern
             for rule in self.rules
@@ -277,7 +281,7 @@ class PermissionPolicy:
         return (lambda path: any(_matches_path(pattern, path) for pattern in patterns)) if patterns else None
 
     def denial(self, approval: ApprovalRequest) -> PermissionRule | None:
-        """Return the rule that denies this call, whatever else allows it."""
+        """Return a rule that denies this call, even if other rules allow it. Return None if there is none."""
         return next((rule for rule in self.rules if rule.verdict == "deny" and rule.matches(approval)), None)
 
     def _default_verdict(self, approval: ApprovalRequest) -> PermissionVerdict:
@@ -291,11 +295,11 @@ class PermissionPolicy:
         return "allow" if verdict == "ask" and approval.effect in self.unasked else verdict
 
     def _has_allowed_paths(self, tool: str) -> bool:
-        """Return whether a reading tool is allowed certain paths, which implies that the others are denied."""
+        """Return whether rules allow the reading tool only certain paths, which denies it all other paths."""
         return any(rule.verdict == "allow" and rule.tool == tool and rule.pattern for rule in self.rules)
 
     def _needs_approval(self, approval: ApprovalRequest) -> bool:
-        """Return whether only the user can allow the call, not a rule or the mode."""
+        """Return whether only the user can allow the call, rather than a rule or the mode."""
         return approval.is_git or self._may_hide_denied_command(approval)
 
     def _may_hide_denied_command(self, approval: ApprovalRequest) -> bool:
@@ -307,7 +311,7 @@ class PermissionPolicy:
         return any(rule.verdict != "allow" and rule.tool in ("*", tool) and rule.pattern for rule in self.rules)
 
     def is_hidden(self, tool: str, path: str) -> bool:
-        """Return whether a rule denies ``tool`` this path, so that listings and matches omit it."""
+        """Return whether a rule denies ``tool`` this path. Listings and search results then omit the path."""
         return any(
             rule.verdict == "deny" and rule.tool in ("*", tool) and _matches_path(rule.pattern, path)
             for rule in self.rules
@@ -316,9 +320,9 @@ class PermissionPolicy:
 
 
 def resolve_rules(names: Mapping[str, str], rules: Iterable[PermissionRule]) -> tuple[PermissionRule, ...]:
-    """Replace tool names in ``rules`` by the tools' own names; ``names`` maps every name to its own name.
+    """Replace tool names in ``rules`` by the tools' canonical names. ``names`` maps every name to its canonical name.
 
-    Raises UsageError for an unknown tool: a rule without effect must not look like an active one.
+    Raises UsageError for an unknown tool, because a rule without effect must not look like an active one.
     """
     named = []
     for rule in rules:

@@ -10,9 +10,10 @@ Shell: TypeAlias = Literal["sh", "bash"]
 
 @dataclass(frozen=True, slots=True)
 class RunCommand:
-    """Run a shell command line in ``cwd``, for at most ``timeout_s`` seconds, and ``idle_timeout_s`` without output.
+    """Run a shell command line in ``cwd``, for at most ``timeout_s`` seconds, and at most ``idle_timeout_s`` seconds
+    without output.
 
-    ``shell``: the shell that the line is written for; sh replaces a missing bash.
+    ``shell``: the shell that the line is written for. If bash is missing, sh is used.
     """
 
     command: str
@@ -24,7 +25,8 @@ class RunCommand:
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """``exit_code``: 128 + signal for a killed command, None for a stopped one, such as by its timeout."""
+    """The result of a command. ``exit_code``: 128 + signal for a killed command; None for a command that was stopped,
+    for example by its timeout."""
 
     command: str
     output: str
@@ -35,7 +37,7 @@ class CommandOutput:
 
 @dataclass(frozen=True, slots=True)
 class StartCommand:
-    """Run a shell command line in the background until it ends, is killed, or the workspace is closed."""
+    """Run a shell command line in the background until it exits, is killed, or the workspace is closed."""
 
     command: str
     cwd: str = "."
@@ -52,7 +54,7 @@ class CommandStarted:
 class ReadCommandOutput:
     """Read the output of a background command since the last read.
 
-    ``filter``: return only lines that match this regular expression; the others count as read.
+    ``filter``: return only lines that match this regular expression. All other lines also count as read.
     """
 
     id: str
@@ -60,7 +62,8 @@ class ReadCommandOutput:
 
 
 CommandStatus: TypeAlias = Literal["running", "completed", "terminated", "not_found", "denied"]
-"""completed: it exited; terminated: it was killed; denied: for dialects in which the user can refuse the read."""
+"""Status of a command. ``completed``: it exited. ``terminated``: it was killed. ``denied``: the user refused the read,
+in dialects that support this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +73,20 @@ class CommandOutputDelta:
     stderr: str
     status: CommandStatus
     exit_code: int | None = None
-    """Exit code of a completed command."""
+    """Exit code of a command that completed."""
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class KillCommand:
-    """End a background command and all processes that it has started."""
+    """End a background command and all processes that it started."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True)
 class CommandKilled:
-    """``success``: it was running and has ended."""
+    """The result of `KillCommand`. ``success``: whether the command was running and has ended."""
 
     id: str
     success: bool
@@ -93,22 +96,21 @@ class CommandKilled:
 
 @dataclass(frozen=True, slots=True)
 class PathValue:
-    """A path as the model wrote it, to be resolved and checked."""
+    """A path as the model wrote it, which the workspace must resolve and check."""
 
     path: str
 
 
 ProgramArgument: TypeAlias = tuple[str | PathValue, ...]
-"""One argument of a program, as the pieces that form it."""
+"""One argument of a program, as strings and paths that are concatenated."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunProgram:
     """Run a program in the workspace root, without a shell.
 
-    ``echo``: show the output to the user as it arrives. ``slice_output``: keep only the head, the tail and the lines
-    with
-    errors of a long output.
+    ``echo``: show the output to the user as it arrives. ``slice_output``: of a long output, keep only the head, the
+    tail and the lines with errors.
     """
 
     program: str
@@ -121,7 +123,8 @@ class RunProgram:
 
 @dataclass(frozen=True, slots=True)
 class ProgramOutput:
-    """``exit_code`` as in `CommandOutput`; ``skipped_lines`` and ``patterns`` describe the slicing of a long output."""
+    """The result of a program. ``exit_code``: as in `CommandOutput`. ``skipped_lines`` and ``patterns`` describe how a
+    long output was sliced."""
 
     output: str
     exit_code: int | None

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 TreeOrder: TypeAlias = Literal["path", "directories_first"]
 FileOrder: TypeAlias = Literal["path", "newest"]
-"""``newest``: by modification time, the latest first."""
+"""Order of files. ``newest``: by modification time, latest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,10 @@ class FindByName:
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """Find files, and with ``directories`` also directories, whose path below ``path`` matches a glob (``**`` crosses
-    directories)."""
+    """Find files whose path below ``path`` matches a glob (``**`` matches any number of directories).
+
+    With ``directories``, directories are also found.
+    """
 
     pattern: str
     path: str = "."
@@ -54,10 +56,10 @@ class Glob:
 
 @dataclass(frozen=True, slots=True)
 class Grep:
-    """Find lines that match a regular expression, in files that ``.gitignore`` does not exclude; with ``ignored`` in
-    all.
+    """Find lines that match a regular expression in files that ``.gitignore`` does not exclude.
 
-    ``file_patterns``: only files whose name or relative path matches one of these globs; ``leave_out``: none of these.
+    ``ignored``: also search excluded files. ``file_patterns``: search only files whose name or relative path matches
+    one of these globs. ``leave_out``: skip files that match one of these globs.
     """
 
     pattern: str
@@ -67,14 +69,14 @@ class Grep:
     max_results: int | None = None
     case_sensitive: bool = True
     order: FileOrder = "path"
-    """Order of the files; the lines of one file stay together."""
+    """Order of the files. The lines of a file are not separated."""
     leave_out: tuple[str, ...] = ()
     ignored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ListingEntry:
-    """One line of a listing; ``path`` is relative to the listed directory, with ``/``.
+    """One line of a listing. ``path``: relative to the listed directory, with ``/``.
 
     With details: ``size`` in bytes, and ``modified`` in local time, as ``2026-01-31 12:00``.
     """
@@ -97,7 +99,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class PathList:
-    """Paths relative to the workspace root, with ``/``; ``truncated`` if a limit cut the list."""
+    """Paths relative to the workspace root, with ``/``. ``truncated``: whether a limit cut the list."""
 
     paths: tuple[str, ...]
     truncated: bool = False
@@ -117,7 +119,7 @@ class GrepMatch:
 class GrepResult:
     hits: tuple[GrepMatch, ...]
     total: int
-    """Number of matches, of which ``hits`` holds at most ``max_results``."""
+    """Number of all matches. ``hits`` contains at most ``max_results`` of them."""
     files: tuple[tuple[str, int], ...] = ()
-    """Every file with its number of matches, even if ``hits`` holds none of them."""
+    """Each file with its number of matches, even if ``hits`` contains no match of the file."""
     notes: tuple[str, ...] = ()

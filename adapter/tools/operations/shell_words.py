@@ -1,8 +1,8 @@
 """Split shell command lines into words, for permission rules.
 
-To *allow*, a line must be one simple command of plain words: anything that a shell could expand, chain or redirect is
-rejected, so that the compared command is the one that runs. To *deny*, every position where a command could begin is
-checked, even in quotes: a false refusal is better than a missed command.
+A rule can *allow* a line only if it is one simple command of plain words. Lines that a shell could expand, chain or
+redirect are rejected, so that the compared command is the command that runs. To *deny* a line, every position at which
+a command could begin is checked, even in quotes, because a false refusal is better than a missed command.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 Words = tuple[str, ...]
 
 MAX_WORDS = 200
-"""Maximum number of words of a command that are checked; a longer one always needs approval."""
+"""Maximum number of words of a command that are checked. A longer command always needs approval."""
 
 _PLAIN = r"[A-Za-z0-9_@%+=:,./-]"
 _WORD = rf"""(?:{_PLAIN}|'[^'\n]*'|"[^"$`\\!\n]*")+"""
@@ -23,7 +23,7 @@ _QUOTED = re.compile("""'([^'\n]*)'|"([^"\n]*)\"""")
 _QUOTES = re.compile("['\"\\\\]")
 _BREAKS = re.compile(r"\|\||&&|[;&|()\n`{}<>]|\$\(|\s-(?:exec|ok)(?:dir)?\s")
 _EXPANSION = re.compile(r"[$`*?~\[\\]|<\(|>\(|<<|\{[^}\s]*[,.]|\beval\b|\bsource\b|\balias\b|(?:^|[\s;&|])\.\s")
-"""Syntax that a shell expands to other words."""
+"""Matches syntax that a shell expands to different words."""
 _ASSIGNMENT = re.compile(r"\w+\+?=")
 _WRAPPERS = frozenset(
     [
@@ -36,7 +36,7 @@ _WRAPPERS = frozenset(
 
 
 def simple_command(line: str) -> Words | None:
-    """Return the unquoted words of a line that is a single simple command; None for any other line."""
+    """Return the unquoted words of a line that is one simple command. Return None for all other lines."""
     if not _SIMPLE.fullmatch(line):
         return None
     words = tuple(_QUOTED.sub(lambda match: match[1] or match[2] or "", word) for word in _WORDS.findall(line))
@@ -44,7 +44,7 @@ def simple_command(line: str) -> Words | None:
 
 
 def possible_commands(line: str) -> Iterator[Words]:
-    """Yield the commands that the line may run, each without its folder and the words before it."""
+    """Yield the commands that the line may run. Each is without its folder and the words before it."""
     for part in _BREAKS.split(line):
         words = _QUOTES.sub("", part).split(maxsplit=MAX_WORDS)[:MAX_WORDS]
         for start, word in enumerate(words):
@@ -54,20 +54,20 @@ def possible_commands(line: str) -> Iterator[Words]:
 
 
 def is_dynamic(line: str) -> bool:
-    """Return whether a shell could run other commands than `possible_commands` yields."""
+    """Return whether a shell could run commands that `possible_commands` does not yield."""
     return _EXPANSION.search(line) is not None or any(len(part.split()) > MAX_WORDS for part in _BREAKS.split(line))
 
 
 def _precedes_command(word: str) -> bool:
-    """Return whether a word may precede the command: ``FOO=1``, ``-n``, ``5`` or ``sudo``."""
+    """Return whether ``word`` may precede a command: ``FOO=1``, ``-n``, ``5`` or ``sudo``."""
     name = word.rpartition("/")[2]
     return bool(_ASSIGNMENT.match(word)) or word.startswith("-") or word.isdecimal() or name in _WRAPPERS
 
 
 def rule_covers_command(rule: Words, command: Words) -> bool:
-    """Return whether ``command`` begins with the rule's words.
+    """Return whether ``command`` begins with the words of the rule.
 
-    Further words that are options (``-x``) are covered only by a rule that ends in ``*``: ``git log`` covers
+    Only a rule that ends in ``*`` covers additional words that are options (``-x``): ``git log`` covers
     ``git log src``, but not ``git log --output=f``.
     """
     is_open = rule[-1:] == ("*",)
@@ -77,8 +77,10 @@ def rule_covers_command(rule: Words, command: Words) -> bool:
 
 
 def may_match_command(rule: Words, command: Words) -> bool:
-    """Return whether the command is the rule's and contains its other words in order: ``git -C d push`` may be ``git
-    push``."""
+    """Return whether ``command`` runs the program of the rule and contains the rule's remaining words in order.
+
+    For example, ``git -C d push`` may be ``git push``.
+    """
     rest = iter(command[1:])
     words = rule[:-1] if rule[-1:] == ("*",) else rule
     return words[:1] in ((), command[:1]) and all(word in rest for word in words[1:])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 MAX_QUESTIONS = 4
-"""Maximum number of questions, from ProxyAI's document."""
+"""Maximum number of questions in one request, from ProxyAI's document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +17,12 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question. Without options any text is accepted; with ``allow_other`` also in addition to them."""
+    """A question. If it has no options, any text is accepted. With ``allow_other``, text is accepted in addition to the
+    options."""
 
     text: str
     header: str = ""
-    """Short name, used as the key of the answer; by default the first twelve characters of the text."""
+    """Short name, which is the key of the answer. The default is the first twelve characters of the question."""
     options: tuple[Option, ...] = ()
     multiple: bool = False
     allow_other: bool = True
@@ -33,7 +34,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class AskUser:
-    """Ask the user. ``answers``: known answers by key; those questions are skipped."""
+    """Ask the user. ``answers``: answers that are already known, by key. Their questions are skipped."""
 
     questions: tuple[Question, ...]
     answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -42,7 +43,7 @@ class AskUser:
 
 @dataclass(frozen=True, slots=True)
 class UserAnswers:
-    """Answers in the order of the questions: the chosen labels, or the user's own text."""
+    """Answers in the order of the questions: the chosen labels, or text that the user entered."""
 
     questions: tuple[Question, ...]
     chosen: tuple[tuple[str, ...], ...]

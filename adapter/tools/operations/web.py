@@ -14,12 +14,12 @@ class FetchPage:
     url: str
     format: PageFormat = "markdown"
     timeout_s: float = 30.0
-    """Total time, including redirects."""
+    """Total time, including redirects, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """``url``: final URL after redirects; ``status``: HTTP status."""
+    """A web page. ``url``: final URL after redirects. ``status``: HTTP status."""
 
     url: str
     content_type: str
@@ -30,7 +30,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class SearchWeb:
-    """Search the web. A domain includes its subdomains; blocked ones take precedence."""
+    """Search the web. A domain includes its subdomains. Blocked domains take precedence over allowed ones."""
 
     query: str
     limit: int = 8
@@ -59,7 +59,7 @@ class FindLibrary:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """``id``: argument of `ReadLibraryDocs`, ``/org/project`` or ``/org/project/version``."""
+    """A library. ``id``: argument of `ReadLibraryDocs`, ``/org/project`` or ``/org/project/version``."""
 
     id: str
     title: str
@@ -76,7 +76,7 @@ class Libraries:
 
 @dataclass(frozen=True, slots=True)
 class ReadLibraryDocs:
-    """``page`` is 1-based."""
+    """Read the documentation of a library. ``page``: 1-based page number."""
 
     library_id: str
     mode: DocsMode = "code"
