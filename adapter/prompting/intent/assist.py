@@ -20,7 +20,7 @@ from adapter.tools.tool import Tool, ToolSet
 
 _READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
 """Matches tools to try if the request contains only a path. Reading a file is harmless."""
-_UNUSED_VALUE = 0.25
+_UNUSED_VALUE = 0.1
 """Factor of a tool's score for each quoted string or path that it has no parameter for."""
 
 
