@@ -33,7 +33,7 @@ def view(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Parse the responses again with this policy (strict, safe, approved, lenient) and compare the results.",
+            help="Parse the responses again with this policy (strict, safe, approved, lenient) and compare results.",
         ),
     ] = None,
 ) -> None:
