@@ -15,7 +15,9 @@ def doctor(
     workspace: options.Workspace = Path(),
     sandbox: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Sandbox to check, as in `adapter run`. With require, fail if none works."),
+        typer.Option(
+            metavar="NAME", help="Sandbox to check, as in `adapter run`. With require, fail if no sandbox works."
+        ),
     ] = "auto",
     as_json: options.AsJson = False,
 ) -> None:

@@ -38,9 +38,12 @@ def prompt(
         str, typer.Option(metavar="TEXT", help="User message in the prompt that `--template` prints.")
     ] = "Hello!",
     base_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="llama.cpp server whose tokenizer --tokens uses.")
+        str | None,
+        typer.Option(metavar="URL", help="llama.cpp server whose tokenizer counts the tokens for `--tokens`."),
     ] = None,
-    tokens: Annotated[bool, typer.Option("--tokens", help="Print the number of tokens on standard error.")] = False,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Print the number of tokens of the prompt on standard error.")
+    ] = False,
     model: Annotated[
         Path | None, typer.Option(metavar="FILE", help="GGUF file whose tokenizer counts the tokens for `--tokens`.")
     ] = None,

@@ -88,7 +88,9 @@ def add(
         Path | None, typer.Option(metavar="FILE", help="File with the JSON Schema of the parameters.")
     ] = None,
     echo_output: Annotated[bool, typer.Option("--echo-output", help="Show the output while the program runs.")] = False,
-    truncate_output: Annotated[bool, typer.Option("--truncate-output", help="Truncate long output.")] = False,
+    truncate_output: Annotated[
+        bool, typer.Option("--truncate-output", help="Truncate long output of the program.")
+    ] = False,
     exclusive_argument_template: Annotated[
         bool,
         typer.Option("--exclusive-argument-template", help="Use only the first group whose arguments are all given."),
