@@ -1,4 +1,4 @@
-"""Check answers with guardrails in your own loop: an announced call that never comes is noticed and retried.
+"""Check answers with guardrails in your own loop: an answer that announces a call but makes none is retried.
 
 announced_call: retry
 read_file {'path': 'a.txt'}

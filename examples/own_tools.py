@@ -1,4 +1,4 @@
-"""Give an agent your own tool next to the file tools, and forbid one of them with a rule.
+"""Give an agent your own tool in addition to the file tools, and forbid a tool with a rule.
 
 done: answered
 I wrote 3 invoices into invoices.txt.

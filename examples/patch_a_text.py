@@ -1,4 +1,4 @@
-"""Apply a model's edit to a text, in any edit format, or reject it with the reason.
+"""Apply a model's edit to a string, in any edit format, or reject it with the reason.
 
 def total(prices):
     return round(sum(prices), 2)

@@ -1,4 +1,4 @@
-"""Parse an answer while it streams: text arrives at once, each call as soon as it is complete.
+"""Parse an answer while it streams: text arrives immediately, and each call as soon as it is complete.
 
 text 'Two files.'
 call read_file {'path': 'a.py'}

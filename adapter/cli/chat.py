@@ -17,7 +17,7 @@ def chat(
         bool, typer.Option("--continue", "-c", help="Continue the last chat of this folder.")
     ] = False,
     resume: Annotated[
-        str | None, typer.Option(metavar="ID", help="Continue the chat with this id, or with an id that starts so.")
+        str | None, typer.Option(metavar="ID", help="Continue the chat whose id is, or begins with, ID.")
     ] = None,
     list_: Annotated[
         bool, typer.Option("--list", help="List the saved chats of this folder, newest first, and exit.")

@@ -14,7 +14,7 @@ from adapter.core.errors import UsageError
 def derive(
     file: Annotated[Path, typer.Argument(help="Chat template: Jinja, tokenizer_config.json, GGUF, or a folder.")],
     model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Model name, also used to guess the format.")
+        str | None, typer.Option(metavar="NAME", help="Model name, from which the format is also guessed.")
     ] = None,
     emit: Annotated[
         str | None,

@@ -14,7 +14,10 @@ from adapter.cli import options
 def doctor(
     workspace: options.Workspace = Path(),
     sandbox: Annotated[
-        str, typer.Option(metavar="NAME", help="Sandbox to check, as for run. Fails if a required one is missing.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Sandbox to check, as in `adapter run`. With require, fail if no sandbox works."
+        ),
     ] = "auto",
     as_json: options.AsJson = False,
 ) -> None:

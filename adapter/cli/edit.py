@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def edit(
-    file: Annotated[Path, typer.Argument(help="File to edit, or folder of the files that the patches name.")],
+    file: Annotated[Path, typer.Argument(help="File to edit, or folder that contains the files named in the patches.")],
     patches: Annotated[
         str,
         typer.Option(
@@ -28,7 +28,7 @@ def edit(
     edits: EditsOption = "auto",
     encoding: EncodingOption = None,
     sequence: Annotated[
-        bool, typer.Option("--sequence", help="Match each patch against the result of the previous ones.")
+        bool, typer.Option("--sequence", help="Match each patch against the result of the previous patches.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the diff without writing it.")] = False,
     as_json: AsJson = False,
@@ -66,7 +66,7 @@ def edit(
 
 
 def undo(
-    workspace: Annotated[Path, typer.Argument(help="Folder whose changes to undo.")] = Path(),
+    workspace: Annotated[Path, typer.Argument(help="Folder in which to undo changes.")] = Path(),
     undo_all: Annotated[bool, typer.Option("--all", help="Undo all changes of the last run, newest first.")] = False,
     list_: Annotated[
         bool, typer.Option("--list", help="List the changes that can be undone, newest first, and exit.")

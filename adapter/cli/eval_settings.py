@@ -9,7 +9,7 @@ from typing import Annotated
 from adapter.cli import options
 from adapter.cli.options import option_group
 
-WAYS_HELP = "bare (the server's tool calling), ours (wrap) or agent"
+WAYS_HELP = "bare (the server's own), ours (`wrap`) or agent"
 
 _basic = option_group()
 _scenarios = option_group("Scenarios")
@@ -25,34 +25,40 @@ class EvalSettings:
     model: options.Model = None
     ways: Annotated[
         list[str] | None,
-        _basic("NAME", f"Way to call tools: {WAYS_HELP}; repeatable.", "--way", show_default="bare, ours"),
+        _basic(
+            "NAME", f"Tool-calling method to evaluate: {WAYS_HELP}; repeatable.", "--way", show_default="bare, ours"
+        ),
     ] = None
     also: Annotated[
-        list[str] | None, _basic("NAME=URL", "Additional way: a proxy in front of the same model; repeatable.")
+        list[str] | None, _basic("NAME=URL", "Also evaluate this proxy in front of the same model; repeatable.")
     ] = None
-    suite: Annotated[str, _scenarios("FILE", "Suite to run: built-in, or a .toml or .py file.")] = "built-in"
+    suite: Annotated[str, _scenarios("FILE", "Scenarios to run: built-in, or a .toml or .py file.")] = "built-in"
     kinds: Annotated[list[str] | None, _scenarios("KIND", "Run only scenarios of this kind; repeatable.", "--kind")] = (
         None
     )
     names: Annotated[list[str] | None, _scenarios("NAME", "Run only this scenario; repeatable.", "--scenario")] = None
-    easy: Annotated[bool, _scenarios("", "Run only scenarios for very small models.", "--easy")] = False
-    runs: Annotated[int, _scenarios("N", "Number of runs of each scenario in each way.", min=1)] = 1
-    time_limit: Annotated[float, _scenarios("SECONDS", "Stop after this long and report partial results.", min=1)] = (
-        3600.0
-    )
+    easy: Annotated[bool, _scenarios("", "Run only scenarios that suit very small models.", "--easy")] = False
+    runs: Annotated[int, _scenarios("N", "Number of runs of each scenario with each method.", min=1)] = 1
+    time_limit: Annotated[
+        float, _scenarios("SECONDS", "Stop after this time and report the results so far.", min=1)
+    ] = 3600.0
     temperature: Annotated[float, _sampling("X", "Sampling temperature.", min=0, max=2)] = 0.0
     max_tokens: Annotated[int, _sampling("N", "Maximum number of tokens per response.", min=1)] = 512
-    seed: Annotated[int, _sampling("N", "Seed of the first run; each further run adds 1.", min=0)] = 1
-    constraint: Annotated[str, _sampling("MODE", f"For ours and agent: {options.CONSTRAINT_HELP}")] = "auto"
-    profile: Annotated[str, _sampling("NAME", f"For ours: {options.PROFILE_HELP}")] = "auto"
-    guardrails: Annotated[str, _sampling("NAMES", f"For ours and agent: {options.GUARDRAILS_HELP}")] = "on"
+    seed: Annotated[int, _sampling("N", "Seed of the first run; it increases by 1 for each run.", min=0)] = 1
+    constraint: Annotated[str, _sampling("MODE", f"(ours, agent) {options.CONSTRAINT_HELP}")] = "auto"
+    profile: Annotated[str, _sampling("NAME", f"(ours) {options.PROFILE_HELP}")] = "auto"
+    guardrails: Annotated[str, _sampling("NAMES", f"(ours, agent) {options.GUARDRAILS_HELP}")] = "on"
     retries: Annotated[
         int | None,
-        _sampling("N", "For ours and agent: Maximum number of retries.", min=0, show_default="2 for ours, 3 for agent"),
+        _sampling("N", "(ours, agent) Maximum number of retries.", min=0, show_default="2 for ours, 3 for agent"),
     ] = None
     results: Annotated[
         Path | None,
-        _results("FILE", "Append every run to this .jsonl file, and skip runs in it.", show_default="eval-MODEL.jsonl"),
+        _results(
+            "FILE",
+            "Append every run to this .jsonl file, and skip runs that it already contains.",
+            show_default="eval-MODEL.jsonl",
+        ),
     ] = None
     page: Annotated[
         Path | None, _results("FILE", "Write the report to this HTML file.", show_default="next to the results")
@@ -74,7 +80,8 @@ class ProbeSettings:
         Path | None, _basic("FILE", "Write the report to this HTML file.", show_default="next to the profile")
     ] = None
     record: Annotated[
-        Path | None, _basic("FILE", "Append every response to this .jsonl file, without keys, for `adapter view`.")
+        Path | None,
+        _basic("FILE", "Append every response to this .jsonl file for `adapter view`; API keys are removed."),
     ] = None
-    time_limit: Annotated[float, _basic("SECONDS", "Stop after this long and use partial results.", min=1)] = 600.0
+    time_limit: Annotated[float, _basic("SECONDS", "Stop after this time and use the results so far.", min=1)] = 600.0
     as_json: Annotated[bool, _basic("", "Print the results as a JSON object.", "--json")] = False

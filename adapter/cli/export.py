@@ -24,20 +24,21 @@ SHAPES = ("openai", "sharegpt", "text")
 
 def export(
     files: Annotated[
-        list[Path], typer.Argument(help="Files written by `serve --record` or `run --record`, or folders of them.")
+        list[Path],
+        typer.Argument(help="Files written by `serve --record` or `run --record`, or folders that contain them."),
     ],
     out: Annotated[str, typer.Option(metavar="FILE", help=".jsonl file to write; - writes to standard output.")],
     shape: Annotated[
         str, typer.Option("--as", metavar="NAME", help="Output format: openai, sharegpt, or text.")
     ] = "openai",
     template: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Chat template of the model, required by --as text.")
+        Path | None, typer.Option(metavar="FILE", help="The model's chat template; required by `--as text`.")
     ] = None,
     only: Annotated[
         str,
         typer.Option(
             metavar="NAMES",
-            help="Keep only responses that pass all of these: valid, unfixed, calls, approved, succeeded, answered.",
+            help="Keep only responses that meet all conditions: valid, unfixed, calls, approved, succeeded, answered.",
         ),
     ] = "",
 ) -> None:

@@ -17,12 +17,18 @@ def mcp(
     dialect: DialectOption = "blade",
     approve: Annotated[
         str,
-        typer.Option(metavar="MODE", help="Allowed actions: ask or plan (reads), auto-edit (edits) or yolo (all)."),
+        typer.Option(
+            metavar="MODE",
+            help="Actions that are allowed: reads (ask, plan), reads and edits (auto-edit) or all (yolo).",
+        ),
     ] = "ask",
     allow: Allow = None,
     deny: Annotated[
         list[str] | None,
-        typer.Option(metavar="RULE", help="Never allow these calls, even if another rule or mode does."),
+        typer.Option(
+            metavar="RULE",
+            help="Refuse calls that match RULE, even if another rule or the mode allows them; repeatable.",
+        ),
     ] = None,
     edits: EditsOption = "auto",
     encoding: EncodingOption = None,

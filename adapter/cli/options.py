@@ -42,41 +42,49 @@ Format = Annotated[
 DialectOption = Annotated[str, _option("NAME", "Tool set that the model gets.")]
 Workspace = Annotated[Path, _option("DIR", "Folder to work in.", "--workspace", "-w")]
 FormatTemplate = Annotated[
-    Path | None, _option("FILE", "Chat template from which --format from-template infers the format.")
+    Path | None, _option("FILE", "Chat template from which `--format from-template` infers the format.")
 ]
-ToolsBasename = Annotated[str | None, _option("NAME", "Base name of the tools files of --dialect promptly.")]
-INCLUDE_HELP = "Offer only tools of --dialect promptly whose names contain this text, opt-in tools included."
-EXCLUDE_HELP = "Leave out tools of --dialect promptly whose names contain this text."
+ToolsBasename = Annotated[str | None, _option("NAME", "Base name of the tool files that `--dialect promptly` reads.")]
+INCLUDE_HELP = "With `--dialect promptly`: offer only tools whose names contain TEXT, including opt-in tools."
+EXCLUDE_HELP = "With `--dialect promptly`: leave out tools whose names contain TEXT."
 IncludeTools = Annotated[list[str] | None, _option("TEXT", INCLUDE_HELP)]
 ExcludeTools = Annotated[list[str] | None, _option("TEXT", EXCLUDE_HELP)]
-EDITS_HELP = "How closely the old text of an edit must match: exact, tolerant, or auto (set by the tool)."
+EDITS_HELP = "How closely an edit's old text must match the file: exact, tolerant, or auto (each tool's own rule)."
 ENCODING_HELP = "Encoding of files that are not UTF-8."
 EditsOption = Annotated[str, _option("MODE", EDITS_HELP, "--edits")]
 EncodingOption = Annotated[str | None, _option("NAME", ENCODING_HELP, show_default="detected")]
-POLICY_HELP = "Which text may become a call: strict, safe, approved or lenient."
+POLICY_HELP = "Policy that decides which text may become a call: strict, safe, approved or lenient."
 PolicyOption = Annotated[str, _option("NAME", POLICY_HELP)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 CONSTRAINT_HELP = "Constrain decoding to valid calls: off, arguments, prefer, required or auto."
 PROFILE_HELP = "Profile from `adapter probe`: auto (the model's own), a name, a file, or none."
-GUARDRAILS_HELP = "Faults that trigger a retry: on, off, all, or a comma-separated list; -NAME leaves one out."
-PROMPT_HELP = "How tools are described: own (by the chat template), words (by a text prompt) or auto."
-GUIDE_HELP = "Choose the tool for small models by the words of the request: auto, on or off."
-TEMPLATE_HELP = "The model's chat template, if its server does not apply it: Jinja, tokenizer_config.json or GGUF."
+GUARDRAILS_HELP = (
+    "Guardrails that trigger a retry: on, off, all, or a comma-separated list in which -NAME leaves one out."
+)
+PROMPT_HELP = "How the model sees its tools: own (its chat template), words (a generated prompt) or auto."
+GUIDE_HELP = "For small models, choose the tool from the wording of the request: auto, on or off."
+TEMPLATE_HELP = "The model's chat template, if the server does not apply it: Jinja, tokenizer_config.json or GGUF."
 PROMPTS_HELP = "Folder with custom prompt templates."
 
 Approve = Annotated[
     str,
-    _option("MODE", "Actions that need no approval: ask (reads), auto-edit (edits), yolo (all); plan refuses changes."),
+    _option(
+        "MODE",
+        "Actions that need no approval: reads (ask), reads and edits (auto-edit) or all (yolo). plan refuses changes.",
+    ),
 ]
-Allow = Annotated[list[str] | None, _option("RULE", "Always allow these calls, e.g. 'run_command(git status)'.")]
+Allow = Annotated[
+    list[str] | None,
+    _option("RULE", "Allow calls that match RULE without approval, e.g. 'run_command(git status)'; repeatable."),
+]
 Ask = Annotated[
     list[str] | None,
-    _permissions("RULE", "Always ask before these calls, e.g. 'write_file(docs/**)'."),
+    _permissions("RULE", "Require approval for calls that match RULE, e.g. 'write_file(docs/**)'; repeatable."),
 ]
 Deny = Annotated[
     list[str] | None,
-    _permissions("RULE", "Never allow these calls, even if another rule or mode does."),
+    _permissions("RULE", "Refuse calls that match RULE, even if another rule or the mode allows them; repeatable."),
 ]
 
 

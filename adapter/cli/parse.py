@@ -14,25 +14,27 @@ def parse(
     format: options.Format = "auto",
     template: options.FormatTemplate = None,
     dialect: Annotated[
-        str, typer.Option(metavar="NAME", help="Tools to match calls against; none matches any.")
+        str, typer.Option(metavar="NAME", help="Tools that calls are matched against: a dialect name, or none.")
     ] = "blade",
     tools: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="JSON file with tool definitions, replacing the dialect. With promptly, base name of its tools files.",
+            help="JSON file with tool definitions, replacing --dialect; for promptly, base name of its tool files.",
         ),
     ] = None,
     include_tools: options.IncludeTools = None,
     exclude_tools: options.ExcludeTools = None,
     finish_reason: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Finish reason that the server reported: stop, length, ...")
+        str | None, typer.Option(metavar="NAME", help="Finish reason that the server reported, such as stop or length.")
     ] = None,
     policy: options.PolicyOption = "safe",
     exchange: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, help="Parse this exchange (from 1) of a recording by `adapter serve --record`."
+            metavar="N",
+            min=1,
+            help="Parse exchange N, counted from 1, of a recording made by `adapter serve --record`.",
         ),
     ] = None,
     explain: Annotated[

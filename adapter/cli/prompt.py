@@ -30,15 +30,23 @@ def prompt(
     template: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Print the prompt of this chat template instead: Jinja, tokenizer_config.json or GGUF."
+            metavar="FILE",
+            help="Print the prompt that this chat template renders instead: Jinja, tokenizer_config.json or GGUF.",
         ),
     ] = None,
-    ask: Annotated[str, typer.Option(metavar="TEXT", help="User message for --template.")] = "Hello!",
+    ask: Annotated[
+        str, typer.Option(metavar="TEXT", help="User message in the prompt that `--template` prints.")
+    ] = "Hello!",
     base_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="llama.cpp server whose tokenizer --tokens uses.")
+        str | None,
+        typer.Option(metavar="URL", help="llama.cpp server whose tokenizer counts the tokens for `--tokens`."),
     ] = None,
-    tokens: Annotated[bool, typer.Option("--tokens", help="Print the number of tokens on standard error.")] = False,
-    model: Annotated[Path | None, typer.Option(metavar="FILE", help="GGUF file whose tokenizer --tokens uses.")] = None,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Print the number of tokens of the prompt on standard error.")
+    ] = False,
+    model: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="GGUF file whose tokenizer counts the tokens for `--tokens`.")
+    ] = None,
 ) -> None:
     """Print a system prompt that teaches a model its tools."""
     from adapter.prompting.system_prompt import system_prompt

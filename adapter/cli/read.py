@@ -37,17 +37,21 @@ def read(
     tools: Annotated[Path | None, typer.Option(metavar="FILE", help="JSON file with the available tools.")] = None,
     tools_column: Annotated[str | None, typer.Option(metavar="NAME", help="Column with the tools of each row.")] = None,
     finish_reason: Annotated[
-        str, typer.Option(metavar="NAME", help="Column with the finish reason; it may be missing.")
+        str, typer.Option(metavar="NAME", help="Column with the finish reason; rows without it are accepted.")
     ] = "finish_reason",
     prompt: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column with the prompt, which may have opened the reasoning.")
+        str | None,
+        typer.Option(metavar="NAME", help="Column with the prompt; needed if the prompt itself opens the reasoning."),
     ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, show_default="number of CPU cores", help="Number of worker processes."),
     ] = None,
     ray: Annotated[
-        bool, typer.Option("--ray", help="Run on a Ray cluster; IN and OUT may be Ray Data paths such as s3://...")
+        bool,
+        typer.Option(
+            "--ray", help="Run on a Ray cluster. IN and OUT may be any path that Ray Data accepts, such as s3://..."
+        ),
     ] = False,
 ) -> None:
     """Parse files of model outputs and add the results as columns. Every row holds one output."""

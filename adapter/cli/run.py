@@ -19,7 +19,7 @@ def run(
     settings: RunSettings,
     task: Annotated[
         str | None,
-        typer.Argument(help="Task in plain language; - reads it from standard input. Starts a chat if omitted."),
+        typer.Argument(help="Task in plain language; - reads it from standard input. Without a task, a chat starts."),
     ] = None,
     record: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a transcript to this .jsonl file.")] = None,
 ) -> None:

@@ -35,12 +35,15 @@ class RunSettings:
     allow: options.Allow = None
     dialect: options.DialectOption = "blade"
     mcp: Annotated[
-        list[str] | None, _basic("SERVER", "MCP server whose tools are added: a command, a URL or a JSON file.")
+        list[str] | None,
+        _basic("SERVER", "Add the tools of this MCP server: a command, a URL or a JSON file; repeatable."),
     ] = None
     format: options.Format = "auto"
     max_turns: Annotated[int, _basic("N", "Maximum number of model responses per message.", min=1)] = 25
 
-    style: Annotated[str, _model("NAME", "Style of the text prompt: auto, compact, args, full or trained.")] = "auto"
+    style: Annotated[str, _model("NAME", "Style of the generated prompt: auto, compact, args, full or trained.")] = (
+        "auto"
+    )
     prompts: Annotated[Path | None, _model("DIR", options.PROMPTS_HELP)] = None
     prompt: Annotated[str, _model("MODE", options.PROMPT_HELP)] = "auto"
     template: Annotated[Path | None, _model("FILE", options.TEMPLATE_HELP)] = None
@@ -58,29 +61,34 @@ class RunSettings:
     config_file: Annotated[
         Path | None, _model("FILE", "Configuration file to read instead of the user's config.toml.", "--config")
     ] = None
-    tools: Annotated[str | None, _tools("NAME", "Base name of the tools files of --dialect promptly.")] = None
+    tools: Annotated[str | None, _tools("NAME", "Base name of the tool files that `--dialect promptly` reads.")] = None
     trust_tools: Annotated[
-        bool, _tools("", "Use ./tools.json, which runs programs, without asking.", "--trust-tools")
+        bool, _tools("", "Use ./tools.json without asking, although its tools run programs.", "--trust-tools")
     ] = False
     include_tools: Annotated[list[str] | None, _tools("TEXT", options.INCLUDE_HELP)] = None
     exclude_tools: Annotated[list[str] | None, _tools("TEXT", options.EXCLUDE_HELP)] = None
     mcp_trusted: Annotated[
         list[str] | None,
-        _tools("SERVER", "MCP server like --mcp; tools that it marks as read-only run without approval."),
+        _tools("SERVER", "Like `--mcp`, but tools that the server marks as read-only run without approval."),
     ] = None
     skills: Annotated[list[Path] | None, _tools("DIR", "Additional folder with skills; repeatable.")] = None
     search: Annotated[
-        str | None, _tools("NAME", "Web search service: exa, brave (with EXA_API_KEY, BRAVE_API_KEY) or searxng.")
+        str | None,
+        _tools("NAME", "Web search service: exa (needs EXA_API_KEY), brave (needs BRAVE_API_KEY) or searxng."),
     ] = None
     search_url: Annotated[
-        str | None, _tools("URL", "Address of a web search service with {query} in it, or of a searxng server.")
+        str | None,
+        _tools("URL", "Address of a searxng server, or of a web search service with {query} in the address."),
     ] = None
     edits: Annotated[str, _permissions("MODE", options.EDITS_HELP)] = "auto"
     encoding: Annotated[str | None, _permissions("NAME", options.ENCODING_HELP, show_default="detected")] = None
     ask: options.Ask = None
     deny: options.Deny = None
     sandbox: Annotated[
-        str, _permissions("NAME", "Sandbox for commands: auto, bwrap, landlock, require (either of them) or none.")
+        str,
+        _permissions(
+            "NAME", "Sandbox for commands: auto, bwrap, landlock, require (bwrap or landlock, else an error) or none."
+        ),
     ] = "auto"
     sandbox_network: Annotated[bool, _permissions("", "Let commands use the network.", "--sandbox-network")] = False
     sandbox_read: Annotated[list[Path] | None, _permissions("PATH", "Additional path that commands may read.")] = None

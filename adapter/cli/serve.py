@@ -23,12 +23,19 @@ _process = option_group("Process and telemetry", is_advanced=True)
 def serve(
     upstream: Annotated[str | None, _basic("URL", "Base URL of the model server.", show_default="detected")] = None,
     host: Annotated[
-        str, _basic("NAME", "Address to listen on. Clients need a key unless it is this machine's loopback address.")
+        str,
+        _basic(
+            "NAME", "Address to listen on. Clients need a key unless the address is reachable only from this machine."
+        ),
     ] = "127.0.0.1",
     port: Annotated[int, _basic("N", "Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8090,
     api_key: Annotated[
         str | None,
-        _basic("KEY", "Key that clients must send; generated if needed and omitted.", envvar="ADAPTER_API_KEY"),
+        _basic(
+            "KEY",
+            "Key that clients must send. If one is needed and none is given, it is generated.",
+            envvar="ADAPTER_API_KEY",
+        ),
     ] = None,
     allow_origin: Annotated[
         list[str] | None, _basic("URL", "Web origin that may send requests, e.g. http://localhost:3000; repeatable.")
@@ -36,11 +43,11 @@ def serve(
     format: shared.Format = "auto",
     constraint: Annotated[str, _basic("MODE", shared.CONSTRAINT_HELP)] = "auto",
     record: Annotated[
-        Path | None, _basic("FILE", "Append every prompt and response to this .jsonl file, without keys.")
+        Path | None, _basic("FILE", "Append every prompt and response to this .jsonl file; API keys are removed.")
     ] = None,
-    view: Annotated[bool, _basic("", "Show exchanges live on a web page, whose address is printed.", "--view")] = False,
+    view: Annotated[bool, _basic("", "Show exchanges live on a web page and print its address.", "--view")] = False,
     workers: Annotated[
-        int, _basic("N", "Number of worker processes; every limit applies to each of them.", min=1, max=256)
+        int, _basic("N", "Number of worker processes; all limits apply to each process separately.", min=1, max=256)
     ] = 1,
     patience: Annotated[
         float, _upstream("SECONDS", "How long to wait for output from the model server.", min=0.05)
@@ -49,16 +56,17 @@ def serve(
         float, _upstream("SECONDS", "How long to keep retrying a loading or busy model server.", min=0)
     ] = 15.0,
     max_streams: Annotated[
-        int, _upstream("N", "Maximum number of concurrent requests to the model server; more are queued.", min=1)
+        int,
+        _upstream("N", "Maximum number of concurrent requests to the model server; additional ones are queued.", min=1),
     ] = 256,
     max_waiting: Annotated[
-        int, _upstream("N", "Maximum number of queued requests; more are refused with status 503.", min=0)
+        int, _upstream("N", "Maximum number of queued requests; additional ones are refused with status 503.", min=0)
     ] = 1024,
     pass_admin: Annotated[
         bool, _upstream("", "Also pass through requests that manage the model server.", "--pass-admin")
     ] = False,
     style: Annotated[
-        str, _model("NAME", "Style of the text prompt: auto, trained, full, compact, args, small or bare.")
+        str, _model("NAME", "Style of the generated prompt: auto, trained, full, compact, args, small or bare.")
     ] = "auto",
     prompts: Annotated[Path | None, _model("DIR", shared.PROMPTS_HELP)] = None,
     prompt: Annotated[str, _model("MODE", shared.PROMPT_HELP)] = "auto",
@@ -67,42 +75,52 @@ def serve(
     grounded: Annotated[
         bool,
         _model(
-            "", "Limit paths, patterns and commands in constrained calls to values in the conversation.", "--grounded"
+            "",
+            "In constrained calls, limit paths, patterns and commands to values that occur in the conversation.",
+            "--grounded",
         ),
     ] = False,
     guide: Annotated[str, _model("MODE", shared.GUIDE_HELP)] = "auto",
     max_tools: Annotated[
         int | None,
-        _model("N", "Describe only the N most relevant tools, and a tool that searches for others.", min=1),
+        _model("N", "Describe only the N most relevant tools, and a tool that searches the rest.", min=1),
     ] = None,
     profile: Annotated[str, _model("NAME", shared.PROFILE_HELP)] = "auto",
     guardrails: Annotated[str, _retry("NAMES", shared.GUARDRAILS_HELP)] = "on",
     retries: Annotated[int, _retry("N", "Maximum number of retries per request.", min=0)] = 2,
     retry_tokens: Annotated[
-        int, _retry("N", "Stop retrying once this many tokens of a request were discarded.", min=0)
+        int, _retry("N", "Stop retrying once the discarded answers to a request add up to N tokens.", min=0)
     ] = 4_096,
     retry_seconds: Annotated[
-        float, _retry("SECONDS", "Stop retrying this long after the request started.", min=0)
+        float, _retry("SECONDS", "Stop retrying a request SECONDS after it started.", min=0)
     ] = 120.0,
     stream_arguments: Annotated[
         bool, _clients("", "Stream the arguments of a call while the model writes them.", "--stream-arguments")
     ] = False,
     store: Annotated[
-        Path | None, _clients("FILE", "Save stored responses to this file, without keys.", show_default="in memory")
+        Path | None,
+        _clients("FILE", "Keep stored responses in this file; API keys are removed.", show_default="in memory"),
     ] = None,
     keep_alive: Annotated[float, _clients("SECONDS", "Send a keepalive after this much silence.", min=0.05)] = 5.0,
     stall: Annotated[
         float, _clients("SECONDS", "Disconnect a client that reads nothing for this long.", min=0.05)
     ] = 60.0,
-    drain: Annotated[float, _process("SECONDS", "How long responses may continue after SIGTERM.", min=0)] = 25.0,
+    drain: Annotated[
+        float, _process("SECONDS", "How long running responses may continue after SIGTERM.", min=0)
+    ] = 25.0,
     metrics: Annotated[
-        bool, _process("", "Serve Prometheus metrics at /metrics. Needs the extra metrics.", "--metrics")
+        bool, _process("", "Serve Prometheus metrics at /metrics; requires the extra `metrics`.", "--metrics")
     ] = False,
     otel: Annotated[
         bool | None,
-        _process("", "Send traces. Needs the extra otel.", "--otel/--no-otel", show_default="on if OTEL_* are set"),
+        _process(
+            "",
+            "Send OpenTelemetry traces; requires the extra `otel`.",
+            "--otel/--no-otel",
+            show_default="on if OTEL_* are set",
+        ),
     ] = None,
-    log_json: Annotated[bool, _process("", "Log as JSON lines, one for each request.", "--log-json")] = False,
+    log_json: Annotated[bool, _process("", "Write the log as JSON, one line per request.", "--log-json")] = False,
     help_all: shared.HelpAll = False,  # noqa: ARG001  # its callback prints the help
 ) -> None:
     """Add tool calling to a model server, as an OpenAI-compatible API."""

@@ -15,15 +15,15 @@ import typer
 from adapter.cli.options import ExcludeTools, IncludeTools
 from adapter.core.text.display_escaping import escape_for_display, json_for_display
 
-app = typer.Typer(name="tool", help="List and change the shell tools of --dialect promptly.", no_args_is_help=True)
+app = typer.Typer(name="tool", help="List and change the shell tools of `--dialect promptly`.", no_args_is_help=True)
 
 NOT_FOUND = 3
 
-Basename = Annotated[str, typer.Option("--tools", metavar="NAME", help="Base name of the tools files.")]
+Basename = Annotated[str, typer.Option("--tools", metavar="NAME", help="Base name of the tool files.")]
 ConfigFile = Annotated[
     Path | None,
     typer.Option(
-        "--config-file", metavar="FILE", help="Tools file to change.", show_default="./tools.json, or the user's"
+        "--config-file", metavar="FILE", help="Tool file to change.", show_default="./tools.json, or the user's"
     ),
 ]
 
@@ -84,14 +84,19 @@ def add(
         typer.Option(metavar="TOKENS", help='Group of argument tokens, e.g. "-n,{{count}},{(path)}"; repeatable.'),
     ] = None,
     parameters: Annotated[str | None, typer.Option(metavar="JSON", help="JSON Schema of the parameters.")] = None,
-    parameters_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File with that schema.")] = None,
+    parameters_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File with the JSON Schema of the parameters.")
+    ] = None,
     echo_output: Annotated[bool, typer.Option("--echo-output", help="Show the output while the program runs.")] = False,
-    truncate_output: Annotated[bool, typer.Option("--truncate-output", help="Truncate long output.")] = False,
+    truncate_output: Annotated[
+        bool, typer.Option("--truncate-output", help="Truncate long output of the program.")
+    ] = False,
     exclusive_argument_template: Annotated[
-        bool, typer.Option("--exclusive-argument-template", help="Use only the first complete group.")
+        bool,
+        typer.Option("--exclusive-argument-template", help="Use only the first group whose arguments are all given."),
     ] = False,
     opt_in: Annotated[
-        bool, typer.Option("--opt-in", help="Offer the tool only with a matching --include-tools.")
+        bool, typer.Option("--opt-in", help="Offer the tool only if `--include-tools` matches it.")
     ] = False,
     config_file: ConfigFile = None,
 ) -> None:
@@ -137,7 +142,7 @@ def install(tools: Basename = "tools") -> None:
 @app.command()
 def remove(
     tool_id: Annotated[str, typer.Argument(metavar="TOOL-ID")],
-    force: Annotated[bool, typer.Option("--force", help="Remove without confirmation.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Remove the tool without confirmation.")] = False,
     config_file: ConfigFile = None,
 ) -> None:
     """Remove a tool from a tools file."""

@@ -24,13 +24,16 @@ def view(
         Path | None, typer.Option(metavar="FILE", help="Write the page to this file instead of serving it.")
     ] = None,
     format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Parse the responses again in this format, or auto, to compare.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Parse the responses again in this format (or auto) and compare the results."
+        ),
     ] = None,
     policy: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Parse the responses again with this policy (strict, safe, approved or lenient), to compare.",
+            help="Parse the responses again with this policy (strict, safe, approved, lenient) and compare results.",
         ),
     ] = None,
 ) -> None:
