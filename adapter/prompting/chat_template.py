@@ -76,13 +76,13 @@ def render_chat_template(
             pieces.append(piece)
             size += len(piece)
             if size > MAX_CHARACTERS:
-                raise ChatTemplateError(f"the template writes more than {MAX_CHARACTERS:,} characters")
+                raise ChatTemplateError(f"the output of the template exceeds {MAX_CHARACTERS:,} characters")
     except TemplateSyntaxError as error:
         raise ChatTemplateError(f"line {error.lineno} of the template: {error.message}") from error
     except TemplateError as error:
         raise ChatTemplateError(str(error)) from error
     except RecursionError as error:
-        raise ChatTemplateError("the template calls itself without end") from error
+        raise ChatTemplateError("the template calls itself endlessly") from error
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         # Python's errors for a template that adds a string to an object, or the like.
         raise ChatTemplateError(f"{type(error).__name__}: {error}") from error

@@ -81,7 +81,7 @@ CASES = {
         (["parse", "a.txt", "b.txt"], 2, "extra argument"),
         (["parse", "a.txt", "--fromat", "x"], 2, "--format"),
         *((["parse", "a.txt", "--exchange", number], 2, "--exchange") for number in ("0", *NUMBERS)),
-        (["parse", "one.jsonl", "--exchange", "1"], 2, "not an exchange"),
+        (["parse", "one.jsonl", "--exchange", "1"], 2, "is not a recorded exchange"),
         (["parse", "a.txt"], 1, ""),
         (["parse", "a.txt", "--json"], 1, ""),
         (["parse", "/dev/null"], 1, ""),
