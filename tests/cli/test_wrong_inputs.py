@@ -161,8 +161,8 @@ CASES = {
         (["mcp", "--approve", "x"], 2, "expected ask"),
     ],
     "probe": [
-        (["probe"], 2, "explicit choice"),
-        (["eval"], 2, "explicit choice"),
+        (["probe"], 2, "the model must be named"),
+        (["eval"], 2, "the model must be named"),
         (["probe", "--base-url", DEAD], 3, "Nothing answers"),
         (EVAL, 3, "Nothing answers"),
         (["probe", "--base-url", DEAD, "--record", "dir"], 2, "cannot record"),
@@ -177,7 +177,7 @@ CASES = {
         ),
     ],
     "recordings": [
-        *((["replay", file], 2, "no transcript") for file in ("missing", "a.txt/b", "a\0b", LONG)),
+        *((["replay", file], 2, "transcript .* not found|cannot read the transcript") for file in ("missing", "a.txt/b", "a\0b", LONG)),
         (["replay", "dir"], 2, r"no \*.jsonl"),
         *((["replay", file], 2, "") for file in ("a.txt", "one.jsonl", "binary.bin", "empty", "header.jsonl")),
         (["replay", "--approve", "yolo"], 2, "--run-commands"),

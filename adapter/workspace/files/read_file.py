@@ -84,7 +84,7 @@ def _read(
 
 def _bytes(descriptor: int, resolved: ResolvedPath, size: int, limit: int) -> bytes:
     if size > limit:
-        raise ToolError(f"{resolved.display_path} has {size} bytes; the maximum is {limit}. Make it smaller first")
+        raise ToolError(f"{resolved.display_path} is too large ({size} bytes, limit {limit}); make it smaller first")
     with open(descriptor, "rb", closefd=False) as file:
         return file.read(limit)
 

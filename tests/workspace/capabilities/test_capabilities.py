@@ -189,7 +189,7 @@ def test_todo_list_is_replaced_and_emitted(session, host):
     assert [todo.content for todo in seen[0].todos] == ["a", "b"]  # type: ignore[attr-defined]
     assert result.notes == ("2 items are in progress; work on one at a time",)
     assert [todo["status"] for todo in result.data["todos"]] == ["in_progress", "in_progress"]
-    assert "at most 100" in workspace.run("todos", {"todos": [{"content": "b", "status": "done"}] * 101}).content
+    assert "the maximum is 100" in workspace.run("todos", {"todos": [{"content": "b", "status": "done"}] * 101}).content
 
 
 @pytest.mark.parametrize(
