@@ -12,7 +12,11 @@ TEXT = """def total(prices):
 """
 WRITTEN = """Sure, this rounds it:
 
+<<<<<<< SEARCH
   return sum(prices)
+=======
+  return round(sum(prices), 2)
+>>>>>>> REPLACE
 """
 
 print(patch_text(TEXT, WRITTEN).text, end="")

@@ -307,6 +307,7 @@ USES = [
 NOT_CALLBACKS = {
     "ChatClient.endpoint": "a place, whose name a module's callable type shares",
     "Workspace.run_calls.turn": "any object with calls",
+    "tool.description": "text",
 }
 
 
@@ -526,14 +527,14 @@ def scenario(**changes: Any) -> Scenario:
 @pytest.mark.parametrize("answer", [None, True, 0])
 def test_a_check_of_a_scenario_returns_a_text(answer):
     """None would count as passed."""
-    with pytest.raises(UsageError, match=f"the check of 'mine' .* returned {answer}.*; expected a text"):
+    with pytest.raises(UsageError, match=f"the check of 'mine' .* returned {answer}.*; expected a string"):
         score_run(EvalRun("mine", "kind", "way", 1), scenario(check=lambda *_: answer), object(), [], time.monotonic())
 
 
 def test_an_oracle_is_a_generator_that_returns_a_text():
     with pytest.raises(UsageError, match=r"the oracle of 'mine' .* returned None; expected a generator"):
         next_step(scenario(oracle=lambda: None), [])
-    with pytest.raises(UsageError, match=r"the oracle of 'mine' .* returned None; expected a text"):
+    with pytest.raises(UsageError, match=r"the oracle of 'mine' .* returned None; expected a string"):
         next_step(scenario(oracle=lambda: (each for each in "")), [])
 
 

@@ -173,7 +173,7 @@ TOLD: dict[str, Case | str] = {
         "proxyai", "IntelliJSearch", {"pattern": "f", "limit": 501}, "limit 501 is out of range; it was reduced to 500"
     ),
     "workspace/files/read_file.py _select_lines: min(last, first + operation.max_lines - 1)": Case(
-        "maki", "read", {"path": "many.txt", "limit": 2}, "lines 1-2 of 6000; read on with offset=3"
+        "maki", "read", {"path": "many.txt", "limit": 2}, "lines 1-2 of 6000; continue with offset=3"
     ),
     "workspace/files/read_file.py _line_range: max(start - operation.context_lines, 1)": AROUND,
     "workspace/files/read_file.py _line_range: min(end + operation.context_lines, total)": AROUND,
@@ -290,7 +290,7 @@ def test_every_clamp_is_known():
         ("blade", "codebase_search", {"query": "x", "max_results": 0}, "the limit must be at least 1 match, got 0"),
         ("blade", "list_directory", {"max_depth": 0}, "depth must be at least 1, got 0"),
         ("proto", "grep_search", {"pattern": "x", "limit": 0}, "the limit must be at least 1 match, got 0"),
-        ("proxyai", "IntelliJSearch", {"pattern": "x", "limit": -1}, "-1 matches are none; give 1 or more"),
+        ("proxyai", "IntelliJSearch", {"pattern": "x", "limit": -1}, "limit must be at least 1, got -1"),
         ("maki", "websearch", {"query": "x", "num_results": 0}, "the number of results must be at least 1, got 0"),
         ("maki", "read", {"path": "data", "limit": 0}, "the limit must be at least 1 line, got 0"),
     ],

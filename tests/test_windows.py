@@ -108,5 +108,5 @@ def test_what_needs_a_workspace_says_what_to_use(words, tmp_path):
 def test_doctor_says_it(tmp_path):
     """Beside all else that it looks at."""
     said = as_windows("doctor", cwd=tmp_path)
-    assert "for the rest, use WSL" in said
+    assert "use WSL for the rest" in said
     assert "on Windows, run in WSL" in said

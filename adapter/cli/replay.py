@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 def replay(
     paths: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Argument(help="Transcripts, recordings or folders.", show_default="shipped transcripts"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,

@@ -178,7 +178,7 @@ def test_recording_contains_each_message_once(model, tmp_path):
     assert adapter("view", file, "--html", tmp_path / "page.html").returncode == 0
     replayed = adapter("replay", file)
     assert replayed.returncode == 2
-    assert "the record of a chat holds no files" in replayed.stdout
+    assert "a saved chat cannot be replayed" in replayed.stdout
 
 
 def test_slash_commands_report_their_results(model, tmp_path):
@@ -287,7 +287,7 @@ def test_run_without_a_task_starts_a_chat_at_a_terminal_only(model, tmp_path):
         (("run",), "give a task, or -"),
         (("chat",), "standard input is empty"),
         (("chat", "--continue", "--resume", "2"), "not both"),
-        (("chat", "-w", "elsewhere", "--continue"), "no chat of this folder is kept"),
+        (("chat", "-w", "elsewhere", "--continue"), "this folder has no saved chat"),
     ):
         (tmp_path / "elsewhere").mkdir(exist_ok=True)
         done = adapter(*words, cwd=tmp_path, text="x" if "--continue" in words else "")

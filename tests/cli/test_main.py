@@ -126,7 +126,7 @@ def test_parse_reports_text_without_a_call():
             "'nonsense' is not a URL, and no server answers at http://nonsense/v1",
         ),
         (["run", "hi", "--base-url", "not a server"], 2, "invalid server URL 'not a server'"),
-        (["run", "hi", "--format", "bogus"], 2, "unknown format 'bogus'; of"),
+        (["run", "hi", "--format", "bogus"], 2, "unknown format 'bogus'; the nearest of"),
         (["run", "hi", "--format", "hermse"], 2, "did you mean 'hermes'"),
         (["rnu"], 2, "No such command 'rnu'"),
         (["run", "hi", "--aprove", "yolo"], 2, "--approve"),
@@ -234,7 +234,7 @@ def test_interrupted_response_fails(model, tmp_path):
     model.on(CHAT, as_stream(delta("I looked at all of it, and"), done=False, cut=True))
     done = adapter("run", "Look", "-w", tmp_path, "--base-url", model.url)
     assert (done.returncode, done.stdout) == (1, "I looked at all of it, and\n")
-    last = "-- the model server broke off in the middle of the answer: check its log, and retry"
+    last = "-- the model server disconnected during the answer: check its log, and retry"
     assert done.stderr.splitlines()[-1] == last
 
 

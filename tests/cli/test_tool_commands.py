@@ -34,7 +34,7 @@ ADD = ("tool", "add", "--id", "Greet", "--name", "Say hello", "--command", "echo
 
 
 def test_tool_can_be_added_listed_viewed_and_removed(run, here, tmp_path):
-    """C127, C131."""
+    """C127 to C131."""
     user_file = tmp_path / "home/.config/promptly/tools.json"
     run(*ADD)
     assert json.loads(user_file.read_text())["shellCommands"] == [

@@ -236,7 +236,7 @@ def test_steps_hold_text_until_call():
 
 
 def test_invalid_steps_are_rejected():
-    with pytest.raises(RequestError, match="steps name the tool 'reed_file'"):
+    with pytest.raises(RequestError, match="unknown tool 'reed_file' in steps"):
         request(adapter={"steps": {"required": ["reed_file"]}})
 
 

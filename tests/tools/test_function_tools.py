@@ -245,7 +245,7 @@ def test_names_must_be_new(tmp_path):
         """Mine."""
         return path
 
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         Workspace(tmp_path, tools=[tool(read_file)])
     with Workspace(tmp_path, tools=[tool(read_file, name="my_read")]) as workspace:
         assert "my_read" in workspace.tools

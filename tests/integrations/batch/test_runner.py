@@ -158,7 +158,7 @@ def test_command_reads_standard_input(tmp_path):
     first, second = map(json.loads, done.stdout.splitlines())
     assert first["tool_calls"][0]["function"]["name"] == "read_file"
     assert second["line"] == "5"
-    assert done.stderr == "2 rows, 1 call, 0 rows with fixes, 0 invalid calls, 1 row that could not be read\n"
+    assert done.stderr == "2 rows, 1 call, 0 rows with fixes, 0 invalid calls, 1 row with errors\n"
     assert done.returncode == 0
 
 
@@ -167,7 +167,7 @@ def test_exit_code_is_nonzero_if_no_row_was_parsed(tmp_path):
     done = adapter("read", "-", "--out", "-", "--column", "b", text='{"a": "x"}\n{"a": "y"}\n', cwd=tmp_path)
     assert done.returncode == 1
     assert len(done.stdout.splitlines()) == 2
-    assert "name the column of the text with --column" in done.stderr
+    assert "name the text column with --column" in done.stderr
 
 
 def _reader():

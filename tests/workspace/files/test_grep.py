@@ -197,7 +197,7 @@ def test_matching_lines_are_shortened_and_escaped(root, directory):
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
-        ("a(", r"missing \).*position 3.*escape it: a\\\("),
+        ("a(", r"missing \).*position 3.*literal text, use a\\\("),
         ("[z-a]", "bad character range"),
         ("", "empty"),
         ("a" * 1001, "1001"),

@@ -130,7 +130,7 @@ def test_symbol_search_stops_at_time_limit(project, root, monkeypatch):
     assert "stopped" in find_symbols(root, FindSymbols("user")).notes[0]
 
 
-@pytest.mark.parametrize(("pattern", "said"), [("  ", "empty"), ("(", "not a regular expression")])
+@pytest.mark.parametrize(("pattern", "said"), [("  ", "empty"), ("(", "not a valid regular expression")])
 def test_bad_patterns_are_refused(project, root, pattern, said):
     """With the reason."""
     with pytest.raises(ToolError, match=said):

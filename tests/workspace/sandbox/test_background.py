@@ -86,7 +86,7 @@ def test_filter_waits_for_complete_lines(root, directory, commands):
 def test_invalid_filter_loses_no_output(root, commands):
     """The output is there for the next look."""
     commands.start(root, StartCommand("echo one"))
-    with pytest.raises(ToolError, match="is not a regular expression"):
+    with pytest.raises(ToolError, match="is not a valid regular expression"):
         commands.read(ReadCommandOutput("shell_1", filter="("))
     assert read_until(commands, "shell_1", "one")[0] == "one\n"
 
