@@ -177,7 +177,7 @@ CASES = {
         ),
     ],
     "recordings": [
-        *((["replay", file], 2, "transcript .* not found|cannot read") for file in ("missing", "a.txt/b", "a\0b", LONG)),
+        *((["replay", file], 2, "transcript .*not found|cannot read") for file in ("missing", "a.txt/b", "a\0b", LONG)),
         (["replay", "dir"], 2, r"no \*.jsonl"),
         *((["replay", file], 2, "") for file in ("a.txt", "one.jsonl", "binary.bin", "empty", "header.jsonl")),
         (["replay", "--approve", "yolo"], 2, "--run-commands"),
