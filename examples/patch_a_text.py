@@ -2,7 +2,7 @@
 
 def total(prices):
     return round(sum(prices), 2)
-rejected: old_text was not found. The closest match is line 2 (54 % similar), but line 1 of the old text, which is to change, does not match the file
+rejected: old_text was not found. The closest match is line 2 (54 % similar)
 """
 
 from adapter import EditError, patch_text
@@ -23,4 +23,4 @@ print(patch_text(TEXT, WRITTEN).text, end="")
 try:
     patch_text(TEXT, [{"old_text": "return max(prices)", "new_text": "return 0"}])
 except EditError as error:
-    print("rejected:", str(error).partition(":")[0])
+    print("rejected:", str(error).partition(",")[0])

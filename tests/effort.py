@@ -1,4 +1,4 @@
-"""How hard tests of many texts try: ``TEST_EFFORT=20 pytest --timeout 0 tests/parsing/formats`` tries twenty times as many.
+"""Set how many texts property tests draw: ``TEST_EFFORT=20 pytest --timeout 0 tests/parsing`` draws 20 times more.
 
 What is drawn is drawn more often, hostile texts are as many times as long, and texts are cut at as many more places.
 By default a newcomer's run of all tests stays short.

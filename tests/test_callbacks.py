@@ -547,7 +547,7 @@ def test_a_ground_that_answers_wrongly_refuses_the_request():
         "tool_choice": "required",
     }
     ground: Any = lambda *_args: "no"  # noqa: E731
-    with pytest.raises(RequestError, match=r"ground .*<lambda> returned 'no'; expected a list of texts, or None"):
+    with pytest.raises(RequestError, match=r"ground .*<lambda> returned 'no'; expected a list of strings, or None"):
         translate_chat_request(
             body, TranslationOptions(PromptSettings(format="hermes"), ConstraintSettings(ground=ground))
         )

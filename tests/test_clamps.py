@@ -287,9 +287,9 @@ def test_every_clamp_is_known():
     ("dialect", "tool", "arguments", "said"),
     [
         ("blade", "read_file_range", {"path": "data", "context_lines": -1}, "context must be at least 0 lines, got -1"),
-        ("blade", "codebase_search", {"query": "x", "max_results": 0}, "a limit of 0 matches is too small"),
+        ("blade", "codebase_search", {"query": "x", "max_results": 0}, "the limit must be at least 1 match, got 0"),
         ("blade", "list_directory", {"max_depth": 0}, "depth must be at least 1, got 0"),
-        ("proto", "grep_search", {"pattern": "x", "limit": 0}, "a limit of 0 matches is too small"),
+        ("proto", "grep_search", {"pattern": "x", "limit": 0}, "the limit must be at least 1 match, got 0"),
         ("proxyai", "IntelliJSearch", {"pattern": "x", "limit": -1}, "limit must be at least 1, got -1"),
         ("maki", "websearch", {"query": "x", "num_results": 0}, "the number of results must be at least 1, got 0"),
         ("maki", "read", {"path": "data", "limit": 0}, "the limit must be at least 1 line, got 0"),

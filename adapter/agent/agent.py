@@ -109,12 +109,16 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             max_tools=(max_tools, int, NONE),
         )
         if chat is not None and not hasattr(chat, "stream"):
-            raise UsageError(f"Agent: chat must be a ChatClient, or have its method stream, got {format_value(chat)}")
+            raise UsageError(
+                f"Agent: chat must be a ChatClient or an object with a stream method, got {format_value(chat)}"
+            )
         validate_guide_mode(guide)
         if max_tools is not None and max_tools < 1:
             raise UsageError(f"max_tools must be at least 1, got {max_tools}")
         if max_tools is not None and system:
-            raise UsageError("max_tools conflicts with system, which describes the tools; leave one out")
+            raise UsageError(
+                "max_tools and system cannot be combined, because system already describes the tools; pass one of them"
+            )
         self._max_tools = max_tools
         self._shortlist: ToolShortlist | None = None
         self._guardrails = parse_guardrails(guardrails)
@@ -137,12 +141,12 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         if format is not None:
             get_format(format)
         if chat is not None and (base_url, model) != (None, None):
-            raise UsageError("base_url and model conflict with chat; leave one out")
+            raise UsageError("base_url and model cannot be combined with chat; pass either chat or the other two")
         self._address, self._chat_argument = (base_url, model), chat
         if isinstance(workspace, Workspace):
             if dialect is not None or approve is not None or tools or host is not None:
                 raise UsageError(
-                    "dialect, approve, tools and host belong to the Workspace; pass them there, or a folder here"
+                    "dialect, approve, tools and host are arguments of Workspace; pass them there, or pass a folder"
                 )
             self.workspace = workspace
         else:

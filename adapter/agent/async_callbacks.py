@@ -84,7 +84,7 @@ class AsyncCallbacks:
 
     def _result(self, call: Callable[[], Awaitable[T]], role: str, is_cancelled: bool) -> T:
         if self._loop is None or not self._loop.is_running() or _running_loop() is self._loop:
-            raise UsageError(f"{role} is async: it can be awaited only during calls of an AsyncAgent, in a thread")
+            raise UsageError(f"{role} is async, so it can be awaited only in a thread, during a call to AsyncAgent")
         with self._lock:
             if self._is_cancelled and is_cancelled:
                 raise _cancelled_error()

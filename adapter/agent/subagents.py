@@ -149,7 +149,9 @@ class SubagentRunner:
             try:
                 done = agent.run(task.prompt)
             except TransportError as error:
-                raise ToolError(f"the sub-agent's model failed: {error}. Do the task yourself, or try later") from error
+                raise ToolError(
+                    f"the sub-agent's model failed: {error}. Do the task yourself, or try again later"
+                ) from error
         if done.reason == "interrupted":
             raise KeyboardInterrupt
         seconds = time.monotonic() - began
@@ -173,7 +175,9 @@ class SubagentRunner:
         near = process.extractOne(name, list(self._kinds), scorer=fuzz.WRatio, score_cutoff=60)
         suggestion = f" (did you mean {near[0]!r}?)" if near else ""
         known = ", ".join(self._kinds)
-        raise ToolError(f"unknown kind of sub-agent {name!r}; the kinds are: {known}{suggestion}. None was started")
+        raise ToolError(
+            f"unknown kind of sub-agent {name!r}; the kinds are: {known}{suggestion}. No sub-agent was started"
+        )
 
     def _select_chat(self, model: str | None) -> tuple[ChatModel, tuple[str, ...]]:
         if model is None or model in self._models:

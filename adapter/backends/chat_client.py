@@ -183,7 +183,8 @@ class ChatClient:
             last: HttpPost = stop.value
         except TemplatePromptError as fault:
             raise TransportError(
-                f"the model's chat template rejects this conversation: {fault}. Set prompt to words, to do without it."
+                f"the model's chat template rejects this conversation: {fault}. "
+                "Set prompt to 'words' to describe the tools in text instead."
             ) from fault
         path = last.path
         address = self.endpoint.base_url + path[3:] if path.startswith("/v1/") else self.endpoint.root + path
@@ -243,7 +244,7 @@ class ChatClient:
         ``error``."""
         if isinstance(step, RenderTemplate):
             if self.template is None:
-                raise TemplatePromptError("no template was named")
+                raise TemplatePromptError("no chat template was given")
             try:
                 return self.template.render(step.messages, step.tools, step.variables)
             except ChatTemplateError as fault:

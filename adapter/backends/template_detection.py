@@ -46,10 +46,10 @@ def derive(template: str | Path | ChatTemplate) -> Format:
     elif isinstance(template, str):
         template = ChatTemplate(template)
     elif not isinstance(template, ChatTemplate):
-        raise UsageError(f"expected a chat template as text or its path, got {format_value(template)}")
+        raise UsageError(f"expected the text or the path of a chat template, got {format_value(template)}")
     found = examine_template(template)
     if found.format is None:
-        raise UsageError(f"no format can be derived from the template: {found.why}. Leave out the format, or name one")
+        raise UsageError(f"no format can be derived from the template: {found.why}. Omit the format, or name one")
     return found.format
 
 

@@ -77,7 +77,7 @@ def _load_settings(path: Path) -> ChatTemplate:
         named = {each["name"]: each["template"] for each in source}
         source = named.get("tool_use") or named.get("default")
     if not isinstance(source, str):
-        raise ValueError("no text under chat_template")
+        raise ValueError("chat_template has no text")
     return ChatTemplate(source, _tokens(settings), _control_tokens(settings))
 
 
@@ -104,7 +104,7 @@ def _control_tokens(settings: JsonObject) -> tuple[str, ...]:
 
 def _read_text(path: Path) -> str:
     if path.stat().st_size > MAX_FILE_BYTES:
-        raise ValueError(f"more than {MAX_FILE_BYTES:,} bytes")
+        raise ValueError(f"the file has more than {MAX_FILE_BYTES:,} bytes")
     return path.read_text(encoding="utf-8")
 
 
@@ -124,7 +124,7 @@ def _load_gguf(path: Path) -> ChatTemplate:
     with path.open("rb") as file:
         _, version, _, count = struct.unpack("<4sIQQ", file.read(24))
         if version < 2 or count > _MAX_ITEMS:
-            raise ValueError(f"GGUF version {version} with {count:,} values")
+            raise ValueError(f"GGUF version {version} with {count:,} values is not supported")
         found: dict[str, Any] = {}
         for _ in range(count):
             key = _read_string(file)
@@ -145,7 +145,7 @@ def _read_value(file: IO[bytes], kind: int, *, is_needed: bool) -> Any:
         return _unpack(file, _NUMBERS[kind])
     inner, count = _unpack(file, "I"), _unpack(file, "Q")
     if count > _MAX_ITEMS:
-        raise ValueError(f"a list of {count:,} values")
+        raise ValueError(f"a list has {count:,} values; the maximum is {_MAX_ITEMS:,}")
     if inner in _NUMBERS:
         size = struct.calcsize(_NUMBERS[inner]) * count
         if is_needed:
@@ -159,7 +159,7 @@ def _read_value(file: IO[bytes], kind: int, *, is_needed: bool) -> Any:
 def _read_string(file: IO[bytes]) -> str:
     size = _unpack(file, "Q")
     if size > MAX_FILE_BYTES:
-        raise ValueError(f"a text of {size:,} bytes")
+        raise ValueError(f"a string has {size:,} bytes; the maximum is {MAX_FILE_BYTES:,}")
     return file.read(size).decode("utf-8", "replace")
 
 

@@ -154,7 +154,9 @@ class ChatSession:
         )
         bundle.agent.set_observer(self._observe)
         if bundle.is_guided:
-            self.console.note("this model is too small for a conversation: it gets each message on its own")
+            self.console.note(
+                "this model is too small for a conversation, so each message is sent without the earlier ones"
+            )
         return bundle
 
     def _restore(self, chat: OpenChat) -> None:

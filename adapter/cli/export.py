@@ -96,7 +96,7 @@ def _make_converter(name: str, template: Path | None, stack: ExitStack) -> Calla
     if name not in SHAPES:
         raise UsageError(f"unknown --as {name!r}; expected {', '.join(SHAPES)}")
     if (name == "text") != (template is not None):
-        raise UsageError("--as text and --template FILE need each other")
+        raise UsageError("--as text and --template FILE must be given together")
     if template is None:
         return to_openai if name == "openai" else to_sharegpt
     from adapter.backends.template_files import TemplateWorker, load_chat_template

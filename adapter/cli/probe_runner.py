@@ -56,7 +56,7 @@ def run_probe(settings: ProbeSettings) -> int:
                 TaskRunner(chat, own=prompt.own, observe=log), setups, time_limit_s=settings.time_limit, observe=display
             )
     if not any(trial.outcomes for trial in found.trials):
-        raise TransportError(f"the server answered no task: {found.ended or found.trials[0].refusal}")
+        raise TransportError(f"the server did not answer any task: {found.ended or found.trials[0].refusal}")
     output = settings.output or profiles.path_of(model.name)
     html = settings.page or output.with_suffix(".html")
     profile = _profile(model, found)

@@ -87,7 +87,7 @@ def _make_settings(
     from adapter.parsing.formats import FROM_TEMPLATE
 
     if (format == FROM_TEMPLATE) != (template is not None):
-        raise UsageError(f"--format {FROM_TEMPLATE} and --template FILE need each other")
+        raise UsageError(f"--format {FROM_TEMPLATE} and --template FILE must be given together")
     if tools is not None and tools_column is not None:
         raise UsageError("give either --tools or --tools-column, not both")
     return RowSettings(

@@ -187,7 +187,7 @@ def _why(conversation: ChatSession, _: str) -> None:
         if turn.events:
             conversation.console.show(span_listing(turn.explain()))
         else:
-            conversation.console.note("nothing was response")
+            conversation.console.note("the answer is empty")
 
 
 def _clear(conversation: ChatSession, _: str) -> None:

@@ -80,7 +80,7 @@ def wrap_text_function(callback: Callable[P, str], role: str) -> Callable[P, str
 def require_finished(callback: object, role: str, result: object) -> None:
     """Raise UsageError if an observer returned a coroutine or generator, which would never run."""
     if result is not None and _is_unfinished(result):
-        raise result_error(callback, role, result, "a function that has finished when it returns")
+        raise result_error(callback, role, result, "a synchronous function")
 
 
 def wrap_observer(callback: Callable[..., object], role: str) -> Callable[..., None]:
@@ -106,7 +106,7 @@ def wrap_tool_observer(callback: Callable[..., object], role: str) -> Callable[.
         except UsageError:
             raise
         except Exception as error:
-            raise callback_error(callback, role, error, "The call was given up") from error
+            raise callback_error(callback, role, error, "The call was abandoned") from error
 
     return set_wrapped(callback, observe_tool)
 

@@ -63,7 +63,7 @@ def tools_for_parsing(name: str) -> ToolSet:
 
 def _resolve_name(name: str) -> str:
     if not isinstance(name, str):
-        raise UsageError(f"dialect must be a name, got {format_value(name)}; available:  {', '.join(_MODULES)}")
+        raise UsageError(f"dialect must be a name, got {format_value(name)}; available: {', '.join(_MODULES)}")
     known = name.strip().lower()
     resolved = _ALIASES.get(known, known)
     if resolved in _MODULES:

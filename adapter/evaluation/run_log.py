@@ -101,7 +101,7 @@ class RunLog:
                 self.runs[(run.scenario, run.way, run.number), row["digest"]] = run
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise UsageError(
-                    f"{self.path}, line {number} is not a run of an evaluation: {error}. Choose another --results."
+                    f"{self.path}, line {number}, is not a valid evaluation run: {error}. Choose another --results."
                 ) from error
 
     def _check_head(self, row: JsonObject, head: Mapping[str, Json]) -> None:

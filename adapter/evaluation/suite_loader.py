@@ -38,7 +38,7 @@ def load_suite(name: str = BUILT_IN) -> list[Scenario]:
     else:
         raise UsageError(f"unknown suite {name!r}: expected {BUILT_IN!r}, a .toml file or a .py file")
     if duplicates := [name for name, count in Counter(each.name for each in scenarios).items() if count > 1]:
-        raise UsageError(f"{path}: two scenarios are called {duplicates[0]!r}; give each a name of its own")
+        raise UsageError(f"{path}: two scenarios are called {duplicates[0]!r}; give each a unique name")
     return scenarios
 
 

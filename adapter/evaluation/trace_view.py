@@ -26,7 +26,7 @@ def view_runs(text: str, name: str) -> PageData:
             elif row:
                 _add(view, row, str(head.get("model", "")))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise UsageError(f"{name}, line {number}: not a run of an evaluation: {error!r}") from error
+            raise UsageError(f"{name}, line {number}, is not a valid evaluation run: {error!r}") from error
     return view
 
 

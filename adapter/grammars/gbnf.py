@@ -92,8 +92,8 @@ def build_gbnf(
         if len(grammar) <= MAX_GRAMMAR:
             return grammar
     raise UsageError(
-        f"the grammar for these {len(tools)} tools is too long ({len(grammar)} characters, limit {MAX_GRAMMAR}); "
-        "offer fewer tools, or shorter lists of choices"
+        f"the grammar for these {len(tools)} tools has {len(grammar)} characters; the maximum is {MAX_GRAMMAR}. "
+        "Offer fewer tools, or shorter lists of choices"
     )
 
 

@@ -25,7 +25,7 @@ def render_prompt_template(name: str, values: Mapping[str, object], own_folder: 
     try:
         return _environment(own_folder).get_template(name).render(values)
     except TemplateNotFound as error:
-        raise UsageError(f"no prompt template {error.name!r} in {own_folder or 'prompts/'}") from error
+        raise UsageError(f"prompt template {error.name!r} not found in {own_folder or 'prompts/'}") from error
     except TemplateSyntaxError as error:
         raise UsageError(f"prompt template {error.name}, line {error.lineno}: {error.message}") from error
     except UndefinedError as error:
@@ -35,7 +35,7 @@ def render_prompt_template(name: str, values: Mapping[str, object], own_folder: 
 def check_folder(own_folder: str | None) -> None:
     """Raise UsageError if the folder of templates does not exist."""
     if own_folder and not Path(own_folder).is_dir():
-        raise UsageError(f"no such folder of prompt templates: {own_folder!r}")
+        raise UsageError(f"folder of prompt templates not found: {own_folder!r}")
 
 
 @lru_cache(maxsize=8)

@@ -16,8 +16,8 @@ to a chat), `translation_options`, `tool_request` (tools and format), `translate
 """
 
 __all__ = [
-    "anthropic_request", "anthropic_response", "dropped_fields", "exchange", "grounding", "guarded_exchange", "llama_cpp", "ollama",
-    "openai_chat_response", "openai_choice", "openai_errors", "openai_responses_items", "openai_responses_request",
+    "anthropic_request", "anthropic_response", "dropped_fields", "exchange", "grounding", "guarded_exchange", "llama_cpp",
+    "ollama", "openai_chat_response", "openai_choice", "openai_errors", "openai_responses_items", "openai_responses_request",
     "openai_responses_stream", "openai_responses_tools", "recorded_exchange", "request_limits", "request_stats", "sse",
     "template_messages", "template_prompt", "translate", "translated_request", "translation_options",
     "upstream_failures", "usage",

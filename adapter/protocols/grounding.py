@@ -64,9 +64,9 @@ def _call_ground(
     try:
         values = ground(tool, argument, messages)
     except Exception as error:
-        raise callback_error(ground, "ground", error, "Nothing was asked") from error
+        raise callback_error(ground, "ground", error, "No request was sent to the model") from error
     if values is not None:
-        require_items(ground, "ground", values, str, "a list of texts, or None")
+        require_items(ground, "ground", values, str, "a list of strings, or None")
     return values
 
 

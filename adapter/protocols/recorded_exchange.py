@@ -145,6 +145,7 @@ def read_exchanges(text: str, name: str) -> list[RecordedExchange]:
             exchanges.append(RecordedExchange.model_validate_json(line))
         except ValidationError as error:
             raise UsageError(
-                f"{name}, line {number}: not an exchange ({explain(error)}); `adapter serve --record` writes such files"
+                f"{name}, line {number}, is not a recorded exchange ({explain(error)}); "
+                "create one with `adapter serve --record`"
             ) from error
     return exchanges

@@ -22,7 +22,7 @@ today's models accept."""
 def read_body(content: bytes) -> JsonObject:
     """Parse a request body. Raises RequestError if it is not a JSON object."""
     if sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
-        raise RequestError(f"the request body has more than {MAX_VALUES} values: shorten the conversation")
+        raise RequestError(f"the request body has more than {MAX_VALUES} values. Shorten the conversation")
     try:
         body = json.loads(content)
     except RecursionError:
@@ -48,7 +48,7 @@ def check_size(body: JsonObject) -> None:
     """Raise RequestError if a request contains more text than any model accepts."""
     if (size := _characters(body)) > MAX_TEXT:
         message = f"the request has {size:,} characters of text; the maximum is {MAX_TEXT:,}"
-        raise RequestError(f"{message}: shorten its messages and tools", "messages")
+        raise RequestError(f"{message}. Shorten its messages or tools", "messages")
 
 
 def _characters(value: Json) -> int:

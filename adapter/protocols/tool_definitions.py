@@ -31,7 +31,7 @@ def parse_tool_set(definitions: Json) -> ToolSet:
     """Return the tools of a request. Raises RequestError that names the path of an invalid definition."""
     tools = objects_in(definitions, "tools")
     if len(tools) > MAX_TOOLS:
-        raise RequestError(f"'tools' has {len(tools):,} tools; the maximum is {MAX_TOOLS:,}: send fewer", "tools")
+        raise RequestError(f"'tools' has {len(tools):,} tools; the maximum is {MAX_TOOLS:,}. Send fewer", "tools")
     text = json.dumps(tools, ensure_ascii=False)
     check = _check_tools if len(text) <= MAX_CACHED_CHARACTERS else _check_tools.__wrapped__
     return check(text)

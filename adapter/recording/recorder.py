@@ -47,7 +47,7 @@ def snapshot(root: Path, clean: Callable[[bytes], bytes] = bytes, blank: Path | 
         if len(files) >= MAX_FILES or size > MAX_BYTES:
             raise UsageError(
                 f"{root} is too large to record: a transcript holds the whole workspace, "
-                f"limit {MAX_FILES} files and {MAX_BYTES:,} bytes. Record in a smaller copy, or omit --record."
+                f"at most {MAX_FILES} files and {MAX_BYTES:,} bytes. Record in a smaller copy, or omit --record."
             )
         files[path.relative_to(root).as_posix()] = _encode_file(clean(content), path.stat().st_mode & 0o777)
     return files

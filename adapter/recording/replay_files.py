@@ -50,14 +50,14 @@ def transcripts_in(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         try:
             is_folder, is_file = path.is_dir(), path.is_file()
-        except OSError as error:  # the file name is too long
-            raise UsageError(f"no transcript at {path}: {reason(error)}") from error
+        except OSError as error:  # a name that is too long for a file
+            raise UsageError(f"cannot read the transcript {path}: {reason(error)}") from error
         if is_folder:
             found += sorted(path.rglob("*.jsonl"))
         elif is_file:
             found.append(path)
         else:
-            raise UsageError(f"no transcript at {path}")
+            raise UsageError(f"transcript {path} not found")
     if not found:
         raise UsageError(f"no *.jsonl transcripts in {', '.join(map(str, paths))}")
     return found

@@ -243,7 +243,7 @@ class Transcript:
             try:
                 parsed.append(_LINE.validate_json(line))
             except ValidationError as error:
-                raise UsageError(f"{name}, line {number}: not a transcript line ({explain(error)})") from error
+                raise UsageError(f"{name}, line {number}, is not a valid transcript line ({explain(error)})") from error
         if not parsed or not isinstance(parsed[0], Header):
             raise UsageError(f"{name}: the first line must be the header, as `adapter run --record` writes it")
         if parsed[0].version > VERSION:

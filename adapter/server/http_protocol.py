@@ -80,7 +80,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stop_timer("head")
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if size > MAX_HEAD_BYTES:
-            raise ValueError(f"a head of {size} bytes")  # the parser answers 400
+            # the parser answers 400
+            raise ValueError(f"the request head has {size} bytes; the maximum is {MAX_HEAD_BYTES}")
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:

@@ -136,7 +136,7 @@ class LiveView:
 
     async def _events(self, http: HttpRequest) -> ASGIApp:
         if self._viewers >= MAX_VIEWERS:
-            raise RequestError(f"{MAX_VIEWERS} pages are open already; close one", status=503)
+            raise RequestError(f"{MAX_VIEWERS} pages of this view are already open, the maximum; close one", status=503)
         since = self._since(http)
 
         async def app(_scope: Scope, receive: Receive, send: Send) -> None:

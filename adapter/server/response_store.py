@@ -246,7 +246,7 @@ def _open(file: Path | None) -> sqlite3.Connection:
     (version,) = tables.execute("PRAGMA user_version").fetchone()
     if version not in (0, _VERSION):
         tables.close()
-        raise sqlite3.DatabaseError(f"its version is {version}, expected {_VERSION}")
+        raise sqlite3.DatabaseError(f"expected store version {_VERSION}, got {version}")
     tables.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON;")
     if not version:
         tables.executescript(_TABLES)

@@ -87,7 +87,9 @@ def _one_call(value: JsonObject, arguments_key: str, known: Collection[str]) -> 
     arguments, more = _arguments(value, name_key, arguments_key)
     bare = name.strip()
     if '"' in bare and bare not in known:
-        raise FormatError(f"the call's name is not closed: {_short(name)}; expected 'name' and {arguments_key!r}")
+        raise FormatError(
+            f"the call's name has a stray quotation mark: {_short(name)}; expected 'name' and {arguments_key!r}"
+        )
     if bare != name:
         fixes.append("tool-name")
     return DecodedCall(bare, arguments, tuple(fixes + more))

@@ -79,7 +79,7 @@ def tool(
     """
     check_types("tool", name=(name, str))
     if not name.isprintable():
-        raise UsageError(f"tool: name must be printable characters, got {name!r}")
+        raise UsageError(f"tool: name must consist of printable characters, got {name!r}")
     if effect not in get_args(Effect):
         raise UsageError(f"unknown effect {effect!r}; expected {', '.join(get_args(Effect))}")
     if description is None:
@@ -131,7 +131,7 @@ def _require_function(description: object, function: Function | None) -> Functio
 def _from_function(function: Function, name: str) -> Tool:
     function_name = getattr(function, "__name__", "")
     if not callable(function) or not (name or function_name.isidentifier()):
-        raise UsageError(f"{function!r} is not a named function; pass a function, a model or a definition, or a name")
+        raise UsageError(f"{function!r} has no name; pass a named function, a model or a definition, or a name")
     name = name or function_name
     from docstring_parser import parse
 

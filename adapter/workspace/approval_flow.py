@@ -222,7 +222,7 @@ def apply_decision(planned: Plan, content: str | None) -> Plan:
         return planned
     if planned.edited is None:
         raise UsageError(
-            "the decision has a content, but only a change of one text file can be edited: its draft is None"
+            "the decision has content, but this change cannot be edited: only a change to one text file has a draft"
         )
     return planned.edited(content)
 

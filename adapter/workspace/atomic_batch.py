@@ -41,7 +41,7 @@ def run_atomically(
         context.read_tracker.restore(seen)
         left = "".join(f". But {note}" for note in context.history.take_notes())
         reason = ToolError(
-            f"no call of this answer took effect, because {error}{left}. Correct that, and send all again"
+            f"no call of this answer took effect, because {error}{left}. Correct that call and send all calls again"
         )
         answers = [replace(error_result(call.name, reason), call_id=call.id) for call in calls]
         if isinstance(error, _CallFailed):

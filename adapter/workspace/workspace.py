@@ -392,7 +392,7 @@ class Workspace:
         """Raise ToolError if the call cannot be part of an atomic batch."""
         invocation = self._resolved_call(call.name, call.arguments)
         if invocation.validated is not None and effect_of(invocation.validated.operation()) == "execute":
-            raise ToolError(f"{call.name} cannot be undone: send it alone, after the changes")
+            raise ToolError(f"{call.name} cannot be undone; send it alone, after the changes")
 
     def _plan(
         self, invocation: ResolvedCall, clock: Deadline | None
@@ -425,7 +425,7 @@ class Workspace:
                 planned = apply_decision(planned, self._approvals.require(approval, clock))
             suffix = "" if planned is proposed else user_change_notice(planned)
             if clock is not None and clock.remaining <= 0:
-                raise ToolError(f"the time is up; {name} was not done")
+                raise ToolError(f"the time limit was reached; {name} was not run")
             outcome = self._approvals.without_hidden(self._commit(name, planned, approvals[-1]), name)
         sandbox = confinement_notes.confinement_result_note(approvals[-1].operation, outcome, self._context.confinement)
         return replace(tool_result_for(invocation, call, outcome, suffix), sandbox=sandbox)

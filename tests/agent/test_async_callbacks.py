@@ -275,7 +275,7 @@ def test_async_approver_outside_a_run_raises(root):
     async def main() -> None:
         async with AsyncAgent(root, Script(), approve=Approver(True)) as agent:
             await agent.run("Hello")
-            with pytest.raises(UsageError, match="awaited only during calls of an AsyncAgent"):
+            with pytest.raises(UsageError, match="awaited only in a thread, during a call to AsyncAgent"):
                 agent.workspace.run("write_file", {"path": "a.txt", "content": "changed\n"})
 
     asyncio.run(main())

@@ -107,9 +107,9 @@ def test_conflicting_settings_raise(kind, root):
     chat: Any = SimpleNamespace(stream=None)
     with Workspace(root) as workspace:
         for settings in ({"dialect": "maki"}, {"approve": "yolo"}, {"tools": [len]}):
-            with pytest.raises(UsageError, match="belong to the Workspace"):
+            with pytest.raises(UsageError, match="are arguments of Workspace"):
                 kind(workspace, chat, **settings)
-    with pytest.raises(UsageError, match="leave one out"):
+    with pytest.raises(UsageError, match="cannot be combined with chat"):
         kind(root, chat, model="m")
     with pytest.raises(UsageError, match="hermes"):
         kind(root, chat, format="hermess")

@@ -133,7 +133,7 @@ def test_custom_kinds_are_accepted(task):
     assert task(script, settings={"kinds": [critic]}, kind="Critic").data["output"] == "Bad."
     assert script.seen[0][0]["content"].endswith("Be strict.")
     error = task(Script(), settings={"kinds": [critic]}, kind="crtic").error
-    assert "the kinds are: research, general, critic (did you mean 'critic'?). None was started" in error
+    assert "the kinds are: research, general, critic (did you mean 'critic'?). No sub-agent was started" in error
 
 
 def test_tool_description_lists_the_kinds(root):

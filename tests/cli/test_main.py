@@ -110,7 +110,7 @@ def test_parse_reports_text_without_a_call():
         (["parse", "/does/not/exist"], 2, "No such file"),
         (["parse", "--format", "hermse"], 2, "did you mean 'hermes'"),
         (["prompt", "--dialect", "blaed"], 2, "did you mean 'blade'"),
-        (["replay", "/does/not/exist"], 2, "no transcript at"),
+        (["replay", "/does/not/exist"], 2, "transcript /does/not/exist not found"),
         (["replay", "--approve", "yolo"], 2, "need --run-commands"),
         (["run", "hi", "--workspace", "/does/not/exist"], 2, "No such file"),
         (["run", "hi", "--approve", "maybe"], 2, "unknown approve mode"),

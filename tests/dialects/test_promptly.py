@@ -109,7 +109,7 @@ def test_exclusive_groups_are_alternatives():
 
 def test_no_alternative_at_all_is_said():
     """A program is not run without the arguments that every alternative gives it."""
-    with pytest.raises(ToolError, match=r"T needs more arguments: a, b or c\. Nothing was run"):
+    with pytest.raises(ToolError, match=r"T needs more arguments: expected a, b or c\. Nothing was run"):
         arguments([["{{a}}", "{{b}}"], ["{{c}}"]], {"a": "1"}, exclusiveArgumentTemplate=True)
 
 
@@ -287,7 +287,7 @@ def test_filters_that_leave_nothing_are_errors():
     """With the names that there are."""
     with pytest.raises(UsageError, match=r"no tool's name contains 'Xy'; available: .*ReadOne"):
         make_dialect([entry(name="ReadOne")], ["Xy"])
-    with pytest.raises(UsageError, match="include and exclude leave no tool"):
+    with pytest.raises(UsageError, match="include and exclude leave out every tool"):
         make_dialect([entry(name="ReadOne")], ["ReadOne"], ["Read"])
 
 

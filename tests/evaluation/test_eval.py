@@ -149,8 +149,8 @@ def test_truncated_line_is_run_again(tmp_path):
         assert log.get(replace(scenario, user="Another task"), "bare", 0) is None
     for text, said in [
         (b"notes of mine", "is not a run log"),
-        (b"a\nb\n", "line 1 is not a run"),
-        (whole + b"{}\n" + b"x", "line 3 is not a run"),
+        (b"a\nb\n", "line 1, is not a valid evaluation run"),
+        (whole + b"{}\n" + b"x", "line 3, is not a valid evaluation run"),
         (b'{"eval": 1, "model": "n"}\n', "model 'n'"),
     ]:
         path.write_bytes(text)

@@ -526,7 +526,7 @@ def test_grammar_size_is_linear_in_optional_parameters(random_engine):
 
 def test_too_large_grammar_is_rejected():
     tools = ToolSet([Tool(f"tool_{number}_{'x' * 100}") for number in range(1500)])
-    with pytest.raises(UsageError, match="offer fewer tools"):
+    with pytest.raises(UsageError, match="Offer fewer tools"):
         build_gbnf(tools)
 
 

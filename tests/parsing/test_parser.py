@@ -106,7 +106,7 @@ def test_call_drafted_in_reasoning_reports_no_progress():
 
 
 def test_format_of_wrong_type_raises_usage_error():
-    with pytest.raises(UsageError, match="expected a format's name, got 5"):
+    with pytest.raises(UsageError, match="expected the name of a format, got 5"):
         Parser(5)  # type: ignore[arg-type]
 
 

@@ -70,7 +70,7 @@ def test_template_sandbox_rejects_unsafe_access(source, said):
 def test_prompt_size_is_limited():
     """A longer prompt fits no model."""
     row = "{% for i in range(9999) %}" * 2 + "x" * 900 + "{% endfor %}" * 2
-    with pytest.raises(ChatTemplateError, match="more than 32,000,000 characters"):
+    with pytest.raises(ChatTemplateError, match="exceeds 32,000,000 characters"):
         filled(row)
 
 

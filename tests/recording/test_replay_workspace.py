@@ -317,4 +317,4 @@ def test_an_exchange_that_is_not_there_is_named(tmp_path):
     assert "has 0 exchanges" in str(result.exception)
     file.write_text('{"kind": "exchange"}\n')
     result = CliRunner().invoke(make_app(), ["parse", str(file), "--exchange", "1"])
-    assert "line 1: not an exchange ('format' is missing)" in str(result.exception)
+    assert "line 1, is not a recorded exchange ('format' is missing)" in str(result.exception)

@@ -126,7 +126,7 @@ def test_text_file_is_included_and_others_rejected(client, upstream):
     ask(client, False, input=[{"role": "user", "content": [file]}])
     assert upstream.bodies()[0]["messages"][-1]["content"] == "Document: a.txt\n\nHello"
     file = {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,SGVsbG8="}
-    with pytest.raises(openai.BadRequestError, match=r"a\.pdf of the type 'application/pdf': only text"):
+    with pytest.raises(openai.BadRequestError, match=r"a\.pdf of type 'application/pdf', but only text"):
         ask(client, False, input=[{"role": "user", "content": [file]}])
     with pytest.raises(openai.BadRequestError, match="does not fetch"):
         ask(client, False, input=[{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}])

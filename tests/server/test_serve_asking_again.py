@@ -75,7 +75,7 @@ def test_steps_are_read_from_extra_body(client, scripted):
 
 def test_invalid_steps_return_400(client):
     wrong = {"adapter": {"steps": {"required": ["read"]}}}
-    with pytest.raises(openai.BadRequestError, match="unknown tool .read. in steps"):
+    with pytest.raises(openai.BadRequestError, match=r"unknown tool .read. in steps"):
         client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS, extra_body=wrong)
 
 

@@ -275,7 +275,7 @@ def test_functions_that_cannot_be_described_are_refused():
     ]:
         with pytest.raises(UsageError, match=said):
             tool(function)  # type: ignore[call-overload]
-    with pytest.raises(UsageError, match="not a named function"):
+    with pytest.raises(UsageError, match="has no name; pass a named function"):
         tool(lambda: 1)
     with pytest.raises(UsageError, match="a tool without a function"):
         tool(OPENAI)

@@ -265,7 +265,7 @@ class JsonRepairer:
         if not _AFTER_SCALAR.match(self.text, number.end()):
             raise self.fail("a plain number (expressions are not JSON)")
         if len(spelling) > MAX_DIGITS:
-            raise FormatError(f"number too long: {len(spelling)} characters, limit {MAX_DIGITS}")
+            raise FormatError(f"a number has {len(spelling)} characters; the maximum is {MAX_DIGITS}")
         exact = _JSON_NUMBER.fullmatch(spelling)
         if exact is None:
             self.fix("number-spelling")

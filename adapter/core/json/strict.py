@@ -84,12 +84,12 @@ def _has_usual_numbers(value: Json) -> bool:
 
 
 def _refuse_constant(name: str) -> Json:
-    raise ValueError(f"{name} is not JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _bounded_int(digits: str) -> int:
     if len(digits) > MAX_DIGITS:
-        raise ValueError(f"integer of {len(digits)} digits")
+        raise ValueError(f"an integer has {len(digits)} digits; the maximum is {MAX_DIGITS}")
     return int(digits)
 
 

@@ -28,7 +28,9 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
     if not pattern:
         raise ToolError("the pattern is empty; pass the text or regular expression to search for")
     if len(pattern) > MAX_PATTERN:
-        raise ToolError(f"the pattern is too long: {len(pattern)} characters, limit {MAX_PATTERN}")
+        raise ToolError(
+            f"the pattern has {len(pattern)} characters; the maximum is {MAX_PATTERN}. Use a shorter pattern"
+        )
     if _repeats(pattern) > MAX_REPEATS:
         raise ToolError(f"the pattern repeats more than {MAX_REPEATS} times; use smaller counts, or * and +")
     if _RECURSION.search(pattern):
@@ -45,7 +47,7 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
         raise ToolError(_explanation(pattern, error)) from None
     if compiled.groups > MAX_CAPTURING:
         raise ToolError(
-            f"the pattern has back-references and {compiled.groups} groups, limit {MAX_CAPTURING}. "
+            f"the pattern has back-references and {compiled.groups} groups; the maximum is {MAX_CAPTURING}. "
             "Write (?:...) for groups without a back-reference"
         )
     return compiled

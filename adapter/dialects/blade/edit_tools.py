@@ -176,7 +176,7 @@ class ApplyEdit(ToolClass):
 
     def _check_text(self, text: str) -> None:
         if self.path and not is_known_notation(text):
-            raise ValueError(f"patches is {text[:60]!r}: expected a list, or the text of a patch")
+            raise ValueError(f"patches must be a list or the text of a patch, got {text[:60]!r}")
         try:
             parse_patches(text) if self.path else parse_file_edits(text)
         except FormatError as error:

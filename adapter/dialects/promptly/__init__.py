@@ -116,7 +116,7 @@ def make_dialect(entries: Iterable[ShellTool], include: Sequence[str] = (), excl
         and not any(unwanted in name for unwanted in exclude)
     }
     if not chosen:
-        raise UsageError(f"include and exclude leave no tool of: {', '.join(offered)}")
+        raise UsageError(f"include and exclude leave out every tool ({', '.join(offered)}); change one of them")
     return Dialect(
         name="promptly",
         title="Promptly",

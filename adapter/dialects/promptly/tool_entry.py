@@ -212,7 +212,7 @@ class ShellToolCall:
         if self.tool.exclusive_argument_template:
             if not complete_groups and self.tool.argument_template:
                 ways = " or ".join(", ".join(sorted(_group_names(group))) for group in self.tool.argument_template)
-                raise ToolError(f"{self.tool.name} needs more arguments: {ways}. Nothing was run")
+                raise ToolError(f"{self.tool.name} needs more arguments: expected {ways}. Nothing was run")
             complete_groups = complete_groups[:1]
         only_operands = False
         for group in complete_groups:

@@ -49,7 +49,7 @@ class ProxyAIReadFile(ToolClass):
     @classmethod
     def _check_positive(cls, value: int | None) -> int | None:
         if value is not None and value < 1:
-            raise ValueError(f"{value} is out of range; lines are 1-based")
+            raise ValueError(f"line {value} is out of range; lines count from 1")
         return value
 
     def operation(self) -> Operation:

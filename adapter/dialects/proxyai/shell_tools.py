@@ -78,7 +78,7 @@ class ProxyAIBash(ToolClass):
     @classmethod
     def _check_timeout(cls, given: float) -> float:
         if given <= 0:
-            raise ValueError(f"timeout must be positive, got {given:g} ms; omit it for {DEFAULT_TIMEOUT_MS}")
+            raise ValueError(f"timeout must be positive, got {given:g} ms; omit it to use {DEFAULT_TIMEOUT_MS} ms")
         return given
 
     def operation(self) -> Operation:

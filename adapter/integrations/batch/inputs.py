@@ -39,7 +39,7 @@ def find_sources(input_path: str, out: str) -> list[Source]:
     if kind == "table" and Path(out).suffix != ".parquet":
         raise UsageError(f"--out for {input_path} must be FILE.parquet, got {out!r}")
     if input_path != STREAM and not source.is_file():
-        raise UsageError(f"no file or folder at {input_path!r}")
+        raise UsageError(f"file or folder {input_path!r} not found")
     return [Source(None if input_path == STREAM else source, None if out == STREAM else Path(out), kind)]
 
 
@@ -52,11 +52,12 @@ def _in_folder(folder: Path, out: str) -> list[Source]:
         if path.suffix in (*LINES, *TABLES) and path.is_file() and not path.name.startswith(_IGNORED_PREFIXES)
     )
     if not found:
-        raise UsageError(f"no {', '.join((*LINES, *TABLES))} files in {folder}")
+        raise UsageError(f"{folder} contains no {', '.join((*LINES, *TABLES))} files")
     sources = [Source(path, _target(Path(out) / path.relative_to(folder)), _kind(path)) for path in found]
     if len({source.target for source in sources}) < len(sources):
         raise UsageError(
-            f"{folder} has files that differ only in .arrow and .parquet and would have the same output; move some away"
+            f"{folder} has files whose names differ only in .arrow and .parquet, so their outputs would have one name; "
+            "rename some of them"
         )
     return sources
 

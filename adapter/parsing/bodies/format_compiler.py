@@ -74,7 +74,8 @@ def compile_format(spec: FormatSpec) -> Format:
     too_long = [opener.marker for opener in openers if len(opener.marker) > MAX_MARKER]
     if too_long:
         raise UnsupportedLayoutError(
-            f"marker too long ({len(too_long[0]):,} characters): {too_long[0][:MAX_MARKER]!r}..."
+            f"a marker has {len(too_long[0]):,} characters; the maximum is {MAX_MARKER}: "
+            f"{too_long[0][:MAX_MARKER]!r}..."
         )
     if spec.keeps_space:
         openers = tuple(opener._replace(keeps_space=True) for opener in openers)
@@ -134,13 +135,15 @@ def _compile_json(spec: FormatSpec) -> CompiledReaders:
         return CompiledReaders(openers, closers=(section[1], closing))
     if opening == "" and section == ("", ""):
         if reshape is not None:
-            raise UnsupportedLayoutError("JSON without a marker, with the tool's name as its key")
+            raise UnsupportedLayoutError("the JSON of a call has the tool's name as its key, but no marker before it")
         return CompiledReaders(bare=_ignore_fixes(UntaggedJson(key, after_marker=False), own_fixes))
     read: BodyReader
     if closing:
         read = TaggedJson(opening or section[0], closing, key, may_list=is_list or section != ("", ""), reshape=reshape)
     elif reshape is not None:
-        raise UnsupportedLayoutError(f"the tool's name as the key of JSON after {opening!r} without a closing marker")
+        raise UnsupportedLayoutError(
+            f"the JSON after {opening!r} has the tool's name as its key, but no closing marker after it"
+        )
     else:
         ends = tuple(dict.fromkeys(filter(None, (opening, section[1], *spec.ends))))
         read = UntaggedJson(key, after_marker=True, ends=ends)
@@ -168,7 +171,7 @@ def json_around(text: str, word: str) -> tuple[int, int, Json]:
             continue
         if end > name_start:
             return found.start(), end, value
-    raise UnsupportedLayoutError("no JSON around the name")
+    raise UnsupportedLayoutError("the name is not inside JSON")
 
 
 def _find_own_fixes(value: Json, key: str) -> set[str]:
@@ -213,11 +216,11 @@ def _compile_named_json(spec: FormatSpec) -> CompiledReaders:
         return CompiledReaders((CallOpener(head, read_bare_function),), closers=closers)
     opening, prefix = _marker_and_prefix(head)
     if not opening:
-        raise UnsupportedLayoutError("a name and JSON without a marker before them")
+        raise UnsupportedLayoutError("the name and the JSON have no marker before them")
     is_numbered = middle.startswith(":{number}")
     separators = [each.strip() for each in re.split(r"\{id\}|\{number\}", middle.removeprefix(":"))]
     if "{id}" not in middle and not is_numbered and len(separators) > 1:
-        raise UnsupportedLayoutError(f"a number in {middle!r} between name and arguments")
+        raise UnsupportedLayoutError(f"the text between the name and the arguments contains a number: {middle!r}")
     separators = [each for each in separators if each]
     read = NameThenJsonReader(
         opening,
@@ -259,7 +262,7 @@ def _compile_function(spec: FormatSpec) -> CompiledReaders:
         openers = (*tool_call_tag.OPENERS, CallOpener("<function=", read_bare_function), xml_named_function.OPENER)
         return CompiledReaders(openers, closers=tool_call_tag.STRAYS)
     if " " in before or "\n" in before or not after:
-        raise UnsupportedLayoutError(f"{before!r} before a function")
+        raise UnsupportedLayoutError(f"the text before a function is not supported: {before!r}")
     read = read_inline_function if is_inline else read_xml_function
     call_section = CallSection(
         opens=(before,), closes=(after,), call_opens=("<function=", "<function "), read_call=read
@@ -275,17 +278,18 @@ def _compile_pairs(spec: FormatSpec) -> CompiledReaders:
         raise UnsupportedLayoutError(f"the text between key and value depends on the value: {dict(pairs.openings)!r}")
     if not (1 <= len(first) <= 2 and 1 <= len(_tags_in(pairs.openings["string"])) <= 2):
         raise UnsupportedLayoutError(
-            f"{pairs.first!r} before the first key, {pairs.openings['string']!r} before a value"
+            f"the text {pairs.first!r} before the first key and {pairs.openings['string']!r} before a value "
+            "is not supported"
         )
     head = spec.head.strip()
     if not head or " " in head:
-        raise UnsupportedLayoutError(f"{spec.head!r} before the name")
+        raise UnsupportedLayoutError(f"the text before the name is not supported: {spec.head!r}")
     between = _tags_in(pairs.following)
     key_tags, value_tags = _tags_in(pairs.first), _tags_in(pairs.openings["string"])
     last = _tags_in(pairs.last)
     if len(between) < 2 or len(last) < 2 or not following or not opening:
         raise UnsupportedLayoutError(
-            f"{pairs.following!r} between a value and the next key, {pairs.last!r} after the last value"
+            f"the text after a value is {pairs.following!r} before the next key, but {pairs.last!r} at the end"
         )
     section = _strip_both(spec.section)
     tags = KeyValueTags(
@@ -299,7 +303,9 @@ def _compile_pairs(spec: FormatSpec) -> CompiledReaders:
         section_close=section[1],
     )
     if any(tag and not is_marker(tag) for tag in tags.all):
-        raise UnsupportedLayoutError(f"keys and values between {', '.join(map(repr, tags.all))}, which are not markers")
+        raise UnsupportedLayoutError(
+            f"keys and values are between {', '.join(map(repr, tags.all))}, which are not markers"
+        )
     if replace(tags, separator=GLM.separator, section_close=GLM.section_close) == GLM:
         return CompiledReaders(
             (*tool_call_tag.OPENERS, *(tool_calls_tag.OPENERS if section[0] else ())), closers=tags.all
@@ -326,10 +332,12 @@ def _compile_elements(spec: FormatSpec) -> CompiledReaders:
     last = _ELEMENT_LAST.fullmatch(pairs.last)
     if head is None or first is None or last is None:
         layout = f"{spec.head!r} NAME {pairs.first!r} KEY ... {pairs.last!r}"
-        raise UnsupportedLayoutError(f"{layout}: not an element with attributes")
+        raise UnsupportedLayoutError(f"{layout} is not an element with attributes")
     opening = _ELEMENT_OPENING.fullmatch(pairs.openings["string"])
     if opening is None or opening["end"] != first["end"]:
-        raise UnsupportedLayoutError(f"{pairs.openings['string']!r} between key and value: not the end of a tag")
+        raise UnsupportedLayoutError(
+            f"the text between key and value is not the end of a tag: {pairs.openings['string']!r}"
+        )
     section = _strip_both(spec.section)
     if head["call"] in _INVOKE and section[0] in invoke_tags.SECTION.opens:
         return CompiledReaders(invoke_tags.OPENERS, closers=invoke_tags.STRAYS)
@@ -357,19 +365,19 @@ _INVOKE = tuple(f"<{each}invoke" for each in invoke_tags.NAMESPACES)
 def _compile_python(spec: FormatSpec) -> CompiledReaders:
     opening, closing = spec.section
     if not opening.rstrip().endswith("[") or not closing.lstrip().startswith("]"):
-        raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around Python calls: not a list")
+        raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around Python calls do not make a list")
     opening, closing = opening.rstrip()[:-1].strip(), closing.lstrip()[1:].strip()
     if not opening:
         return CompiledReaders(bare=read_list)
     if not closing:
-        raise UnsupportedLayoutError(f"no closing marker of the Python calls after {opening!r}")
+        raise UnsupportedLayoutError(f"the Python calls after {opening!r} have no closing marker")
     return CompiledReaders((CallOpener(opening, python_or_json(opening, closing)),), bare=read_list, closers=(closing,))
 
 
 def _compile_gemma(spec: FormatSpec) -> CompiledReaders:
     opening, closing = spec.head.strip(), spec.tail.strip()
     if not opening or not closing or spec.section != ("", ""):
-        raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around call:NAME")
+        raise UnsupportedLayoutError(f"{opening!r} and {closing!r} around call:NAME are not supported")
     return CompiledReaders((CallOpener(opening, GemmaCall(opening, closing, spec.quote)),), closers=(closing,))
 
 

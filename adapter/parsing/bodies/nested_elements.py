@@ -198,18 +198,18 @@ def encode_call(token: str, name: str, arguments: JsonObject) -> str:
 def _encode(token: str, key: str, value: Json, *, at_top: bool = False) -> str:
     """Encode one element. Raises ValueError if the element would be parsed as another value."""
     if not _KEY.fullmatch(key) or key in _RESERVED or len(f"</{key}>") > TAG_LIMIT:
-        raise ValueError(f"{key!r} cannot be a tag")
+        raise ValueError(f"the key {key!r} cannot be the name of a tag")
     if isinstance(value, dict | list):
         is_list_like = isinstance(value, dict) and value and all(inner == ITEM for inner in value)
         if is_list_like or (not value and not at_top):
-            raise ValueError("an object and a list look the same without the schema")
+            raise ValueError("an object cannot be distinguished from a list without the schema")
         members = value.items() if isinstance(value, dict) else ((ITEM, item) for item in value)
         body = "".join(_encode(token, inner, item) for inner, item in members)
     else:
         body = encode_unescaped(value)
         is_word_for_null = isinstance(value, str) and body.strip() in ("null", "None")
         if token.lower() in body.lower() or is_word_for_null:
-            raise ValueError("the text would be parsed as something else")
+            raise ValueError("the text would be parsed as another value")
         if not at_top and json.dumps(_guess_value(body)) != json.dumps(value):
-            raise ValueError("the type is lost without the schema")
+            raise ValueError("the type of the value cannot be recovered without the schema")
     return f"{token}<{key}>{body}{token}</{key}>"

@@ -112,7 +112,7 @@ def get_format(name: str | Format) -> Format:
     if isinstance(name, Format):
         return name
     if not isinstance(name, str):
-        raise UsageError(f"expected a format's name, got {name!r}; docs/formats.md lists all")
+        raise UsageError(f"expected the name of a format, got {name!r}; docs/formats.md lists all names")
     if name in _derived:
         return _derived[name]
     spelling = name.strip().lower().replace("-", "_").replace(".", "_")

@@ -39,7 +39,7 @@ def infer_call_format(frame: PromptFrame, name: str) -> FormatSpec:
     """Infer the format of calls, without the turn that contains them. Raises CannotDeriveError."""
     one, two = _render(frame, ONE), _render(frame, TWO_ARGUMENTS)
     if one is None or two is None:
-        raise CannotDeriveError("the template writes one call but rejects two arguments")
+        raise CannotDeriveError("the template renders a call, but rejects one with two arguments")
     if one.find(KEY) < one.find(NAME):
         raise CannotDeriveError(f"the name follows the arguments: {one!r}")
     found = _json(frame, one, two) or _gemma(one) or _python(one, two) or _pairs(frame, two)
@@ -167,7 +167,7 @@ def _pairs(frame: PromptFrame, two: str) -> FormatSpec:
     pairs."""
     pieces = split_around(two, NAME, KEY, VALUE, SECOND, FURTHER)
     if pieces is None:
-        raise CannotDeriveError(f"name, keys and values do not occur in order in {two!r}")
+        raise CannotDeriveError(f"the name, keys and values are not in this order in {two!r}")
     head, first, opening, following, other_opening, last = pieces
     if opening != other_opening:
         raise CannotDeriveError(f"keys and values are separated differently: {opening!r} and {other_opening!r}")
@@ -229,7 +229,7 @@ def _with_section(frame: PromptFrame, found: FormatSpec, one: str) -> FormatSpec
     opening, closing = head[: len(head) - len(own_head)], tail[len(own_tail) :]
     between = gap[len(own_tail) : len(gap) - len(own_head)]
     if not both.startswith(opening) or not both.endswith(closing):
-        raise CannotDeriveError(f"several calls are not a sequence of single calls: {both!r}")
+        raise CannotDeriveError(f"several calls are not rendered as a sequence of single calls: {both!r}")
     pairs = found.pairs
     if pairs is not None:
         none, in_place = pairs.none, pairs.in_place

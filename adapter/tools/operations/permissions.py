@@ -142,7 +142,7 @@ def to_decision(answer: object, approver: Approver) -> ApprovalDecision:
         and isinstance(decision.content, str | None)
     )
     if not is_valid:
-        raise result_error(approver, "the approver", answer, "True, False or a Decision whose allowed is a bool")
+        raise result_error(approver, "the approver", answer, "True, False or a Decision with a bool as allowed")
     return decision
 
 
@@ -153,7 +153,7 @@ def ask_approver(approver: Approver, approval: ApprovalRequest) -> ApprovalDecis
     except UsageError:
         raise  # raised by a nested approver, which the error names
     except Exception as error:
-        raise callback_error(approver, "the approver", error, "This counts as a refusal; nothing was done") from error
+        raise callback_error(approver, "the approver", error, "The call was refused; nothing was done") from error
     return to_decision(answer, approver)
 
 

@@ -79,12 +79,13 @@ class MemoryEditor:
     def select(self, start_line: int, end_line: int, start_column: int = 1, end_column: int | None = None) -> None:
         """Set the selection in the active file. Without ``end_column``, it includes all of ``end_line``."""
         if self._active < 0:
-            raise ToolError("no file is open; open one, then select in it")
+            raise ToolError("no file is open in the editor; open one before selecting text")
         path = self._tabs[self._active]
         end = (end_line, end_column) if end_column is not None else (end_line + 1, 1)
         if end_line < start_line or (start_line, start_column) > end or min(start_line, start_column, *end) < 1:
             raise ToolError(
-                f"invalid selection of lines {start_line} to {end_line}: lines count from 1, the end is last"
+                f"invalid selection of lines {start_line} to {end_line}: "
+                "lines count from 1, and the end must follow the start"
             )
         self._move(path, *end)
         self._selections[path] = EditorRange(path, start_line, start_column, *end)
@@ -182,7 +183,7 @@ def _goto(context: WorkspaceContext, editor: Editor, line: int, column: int | No
     length = len(without_end([*split_lines(file.text), ""][line - 1]))
     column = 1 if column is None else column
     if not 1 <= column <= length + 1:
-        raise ToolError(f"column {column} is not in line {line} of {path}: its columns are 1 to {length + 1}")
+        raise ToolError(f"column {column} does not exist in line {line} of {path}: its columns are 1 to {length + 1}")
     editor.goto(line, column)
     return editor.state()
 
@@ -241,7 +242,7 @@ def _offsets(text: str, span: EditorRange) -> tuple[int, int]:
 
 def _check_line(path: str, line: int, total: int) -> None:
     if not 1 <= line <= max(total, 1):
-        raise ToolError(f"line {line} is not in {path}: its lines are 1 to {max(total, 1)}")
+        raise ToolError(f"line {line} does not exist in {path}: its lines are 1 to {max(total, 1)}")
 
 
 def _active(editor: Editor) -> str:
@@ -261,5 +262,5 @@ def _selection(editor: Editor) -> EditorRange:
     _active(editor)
     span = editor.selection()
     if span is None:
-        raise ToolError("nothing is selected in the editor; edit the file by its text with apply_edit instead")
+        raise ToolError("nothing is selected in the editor; use apply_edit instead, with the text to be replaced")
     return span

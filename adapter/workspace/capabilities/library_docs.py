@@ -81,13 +81,17 @@ def _library(distribution: metadata.Distribution) -> Library:
 def _distribution(library_id: str) -> metadata.Distribution:
     match = _ID.fullmatch(library_id)
     if not match:
-        raise ToolError(f"{library_id!r} is unknown here: ids look like /pypi/NAME; look up the library by name")
+        raise ToolError(
+            f"{library_id!r} is not a known library id: expected one like /pypi/NAME; look up the library by name"
+        )
     try:
         found = metadata.distribution(match[1])
     except metadata.PackageNotFoundError:
         raise ToolError(f"{match[1]!r} is not installed here; look up the library by name") from None
     if match[2] and match[2] != found.version:
-        raise ToolError(f"{match[1]} {match[2]} is not installed here, but {found.version} is: {_library(found).id}")
+        raise ToolError(
+            f"{match[1]} {match[2]} is not installed here, but version {found.version} is; use {_library(found).id}"
+        )
     return found
 
 

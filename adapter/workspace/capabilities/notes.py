@@ -77,13 +77,11 @@ class NoteStore:
         _check_folders(path, [name for name, _ in self.list().entries])
         lines = len(split_lines(content))
         if lines > MAX_LINES:
-            raise ToolError(f"the note has {lines} lines, at most {MAX_LINES} are allowed; keep the essentials")
+            raise ToolError(f"the note has {lines} lines; the maximum is {MAX_LINES}. Keep the essentials")
         others = {name: size for name, size in self.list().entries if name != escape_for_display(path)}
         total = sum(others.values()) + len(content.encode("utf-8", "replace"))
         if total > MAX_BYTES:
-            raise ToolError(
-                f"memory would have {total} bytes, at most {MAX_BYTES} are allowed; delete or shorten notes"
-            )
+            raise ToolError(f"memory would have {total} bytes; the maximum is {MAX_BYTES}. Delete or shorten notes")
         if len(others) >= MAX_NOTES:
             raise ToolError(f"memory holds at most {MAX_NOTES} notes; delete some, or add to an existing one")
 
@@ -130,7 +128,8 @@ def _note_path(path: str) -> str:
     parts = PurePosixPath(path).parts
     if not parts or path.startswith(("/", "~")) or ".." in parts:
         raise ToolError(
-            f"invalid note name {escape_for_display(path)!r}: expected a relative path in memory, such as testing.md"
+            f"invalid note name {escape_for_display(path)!r}: "
+            "expected a path relative to the memory folder, such as testing.md"
         )
     return "/".join(parts)
 

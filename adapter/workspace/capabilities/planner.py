@@ -246,7 +246,7 @@ def _ask(capabilities: SessionCapabilities, operation: AskUser, clock: Deadline 
 def _set_todos(capabilities: SessionCapabilities, operation: SetTodos) -> TodoList:
     if len(operation.todos) > MAX_TODOS:
         raise ToolError(
-            f"the todo list has {len(operation.todos)} items, at most {MAX_TODOS} are allowed; merge or drop some"
+            f"the todo list has {len(operation.todos)} items; the maximum is {MAX_TODOS}. Merge or drop some"
         )
     todos = TodoList(operation.todos, operation.title)
     if (active := todos.count("in_progress")) > 1:

@@ -81,7 +81,7 @@ def parse_url(text: str, access: WebAccess) -> Url:
         raise ToolError(f"{escape_for_display(url)!r} is not a web address: {error}") from None
     host = (split.hostname or "").rstrip(".")
     if split.scheme.lower() not in ("http", "https"):
-        raise ToolError(f"{split.scheme}: addresses cannot be fetched, only http: and https:")
+        raise ToolError(f"{split.scheme}: addresses cannot be fetched; give an http: or https: address")
     if split.username is not None or split.password is not None or "@" in split.netloc:
         raise ToolError("the address contains a user name or password; remove it")
     _check_host(host, split.netloc)
@@ -90,7 +90,7 @@ def parse_url(text: str, access: WebAccess) -> Url:
         scheme, port = "https", 443 if port in (None, 80) else port
     port = port or {"http": 80, "https": 443}[scheme]
     if port not in PORTS and not access.allow_loopback:
-        raise ToolError(f"port {port} is not a web port ({', '.join(map(str, sorted(PORTS)))})")
+        raise ToolError(f"port {port} is not allowed; use one of {', '.join(map(str, sorted(PORTS)))}")
     target = (split.path or "/") + (f"?{split.query}" if split.query else "")
     return Url(scheme, host, port, target)
 

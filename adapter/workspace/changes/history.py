@@ -106,7 +106,7 @@ class History:
         if self.store.has_room():
             return True
         if self._in_batch:
-            raise ToolError("the disk is full, so this could not be undone; send it alone")
+            raise ToolError("the disk is full, so this change could not be undone later; send the call alone")
         return False
 
     def remove_for_good(self, path: str) -> None:

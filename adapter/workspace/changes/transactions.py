@@ -304,7 +304,7 @@ class _FileChange:
             transfer(old, resolved.dirfd, name, rescued)
             tree_ops.remove(old, resolved.dirfd)
         self.notes.append(
-            f"{resolved.display_path} was changed since and was stored_fd; its old content is stored as rescued/{name}"
+            f"{resolved.display_path} was changed since and was kept; its old content is stored as rescued/{name}"
         )
 
     def _remove_staged(self, resolved: ResolvedPath) -> None:
@@ -328,5 +328,5 @@ def _check_only_name(resolved: ResolvedPath) -> None:
     if status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
         raise ToolError(
             f"{resolved.display_path} has {status.st_nlink} names (hard links), and a change would affect only this "
-            "one: it was not written. Ask the user to make it a separate file (copy it, move the copy to its name)"
+            "one, so it was not written. Ask the user to make it a separate file (copy it, move the copy to its name)"
         )

@@ -179,7 +179,7 @@ def plan_files(context: WorkspaceContext, operation: PatchFiles) -> FileChange:
     if failures:
         raise EditError("\n".join([*failures, "No file was changed: send all edits again."]), failures)
     if len(draft.changed) > MAX_FILES:
-        raise ToolError(f"{len(draft.changed)} files in one change, at most {MAX_FILES} are allowed. Split it")
+        raise ToolError(f"the change has {len(draft.changed)} files; the maximum is {MAX_FILES}. Split it")
     outcome = FilesPatched(tuple(draft.done), draft.diff, tuple(draft.notes))
     return FileChange(draft.summary, draft.changed, draft.diff, outcome, draft.models, tuple(draft.diffs))
 

@@ -54,7 +54,7 @@ def grep(root: WorkspaceRoot, operation: Grep) -> GrepResult:
     ``path`` is a file, it is searched in any case.
     """
     if operation.max_results is not None and operation.max_results < 1:
-        raise ToolError(f"a limit of {operation.max_results} matches is too small; give 1 or more")
+        raise ToolError(f"the limit must be at least 1 match, got {operation.max_results}")
     search = _GrepSearch(operation)
     with root.locate(operation.path) as resolved:
         single = resolved.is_file

@@ -157,11 +157,11 @@ def _scope(root: WorkspaceRoot, operation: FindSymbols) -> tuple[str, Callable[[
             with root.locate(operation.path) as resolved:
                 if operation.scope == "file" and resolved.is_directory:
                     raise ToolError(
-                        f"{resolved.display_path} is a directory; the scope file needs a file, or use directory"
+                        f"{resolved.display_path} is a directory, but scope 'file' needs a file; use scope 'directory'"
                     )
                 if operation.scope == "directory" and resolved.is_file:
                     raise ToolError(
-                        f"{resolved.display_path} is a file; the scope directory needs a directory, or use file"
+                        f"{resolved.display_path} is a file, but scope 'directory' needs a directory; use scope 'file'"
                     )
             return operation.path, _accept_all
 

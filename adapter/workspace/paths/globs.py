@@ -59,9 +59,7 @@ def _check(pattern: str) -> None:
     if not pattern.strip("/"):
         raise ToolError("the glob pattern is empty; give one such as **/*.py")
     if len(pattern) > MAX_PATTERN:
-        raise ToolError(
-            f"the glob pattern has {len(pattern)} characters, at most {MAX_PATTERN} are allowed; shorten it"
-        )
+        raise ToolError(f"the glob pattern has {len(pattern)} characters; the maximum is {MAX_PATTERN}. Shorten it")
     if ".." in pattern.split("/"):
         raise ToolError(f"the glob pattern {pattern!r} contains '..'; give the directory as path instead")
 

@@ -45,12 +45,10 @@ def check_path(path: str) -> None:
             f"the path {escape_for_display(path)!r} is not valid text (a lone surrogate); write it again"
         ) from None
     if size > MAX_PATH_BYTES:
-        raise ToolError(f"the path is {size} bytes long, at most {MAX_PATH_BYTES} are allowed; use a shorter path")
+        raise ToolError(f"the path has {size} bytes; the maximum is {MAX_PATH_BYTES}. Use a shorter path")
     longest = max(len(part.encode()) for part in path.split("/")) if size > MAX_NAME_BYTES else 0
     if longest > MAX_NAME_BYTES:
-        raise ToolError(
-            f"a name in the path is {longest} bytes long, at most {MAX_NAME_BYTES} are allowed; use a shorter name"
-        )
+        raise ToolError(f"a name in the path has {longest} bytes; the maximum is {MAX_NAME_BYTES}. Use a shorter name")
     if path == "~" or path.startswith("~/"):
         raise ToolError(
             f"{escape_for_display(path)!r} is outside the workspace; give a path relative to the workspace root"

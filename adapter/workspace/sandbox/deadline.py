@@ -45,5 +45,5 @@ def with_deadline(operation: Operation, clock: Deadline | None) -> Operation:
 def limit_timeout(timeout_s: float, max_s: float) -> tuple[float, tuple[str, ...]]:
     """Return the timeout, at most ``max_s``, and a note if it was reduced. Raises ToolError unless it is positive."""
     if timeout_s <= 0:
-        raise ToolError(f"the timeout {timeout_s:g} leaves no time; give seconds, at most {max_s:g}")
+        raise ToolError(f"the timeout must be more than 0 and at most {max_s:g} seconds, got {timeout_s:g}")
     return min(timeout_s, max_s), () if timeout_s <= max_s else (f"the timeout was reduced to {max_s:g} s",)

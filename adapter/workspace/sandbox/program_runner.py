@@ -48,7 +48,7 @@ def run_program(
 ) -> ProgramOutput:
     """Run ``argv``, the command line that `prepare` built for ``operation`` before approval."""
     if prepare(root, operation, confinement) != argv:
-        raise ToolError("a path led elsewhere when the program was about to start; nothing was run. Try again")
+        raise ToolError("a path changed just before the program was started; nothing was run. Try again")
     log: HeadAndTail | LogSlice = LogSlice() if operation.slice_output else HeadAndTail()
     sink = _with_echo(log.add, echo) if operation.echo and echo is not None else log.add
     with root.open_directory(".") as (directory, _), os_errors_as_tool_errors("the program was not run"):

@@ -157,7 +157,7 @@ def test_brackets_are_added_only_where_the_end_is_known(text):
         ('{"a": 1e999}', "1e999"),
         ('{"a": Infinity}', "a JSON value"),
         ('{"a": NaN}', "a JSON value"),
-        ('{"a": ' + "9" * (MAX_DIGITS + 1) + "}", f"limit {MAX_DIGITS}"),
+        ('{"a": ' + "9" * (MAX_DIGITS + 1) + "}", f"the maximum is {MAX_DIGITS}"),
         ("[" * (MAX_DEPTH + 2) + "]" * (MAX_DEPTH + 2), "levels deep"),
         ("[" * 100_000, "levels deep"),
         ("", "the text ends"),

@@ -66,5 +66,5 @@ def test_groups_that_are_referred_to_are_few_and_see_little():
     pattern = compile_pattern(r"(a)b\1")
     assert pattern.search(search_with_limits(pattern, "aba"))
     assert len(search_with_limits(pattern, "a" * 10 * MAX_CAPTURED)) == MAX_CAPTURED
-    with pytest.raises(ToolError, match="limit 20"):
+    with pytest.raises(ToolError, match="the maximum is 20"):
         compile_pattern("(a)" * (MAX_CAPTURING + 1) + r"\1")

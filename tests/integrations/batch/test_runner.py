@@ -136,7 +136,7 @@ def test_a_folder_becomes_a_folder(given, tmp_path):
     ("given", "out", "why"),
     [
         ("in.jsonl", "out.parquet", "for JSON lines must be"),
-        ("no.jsonl", "out.jsonl", "no file or folder"),
+        ("no.jsonl", "out.jsonl", "file or folder .*not found"),
         ("in.csv", "out.jsonl", "must end with one of"),
         (".", "out.jsonl", "must also be a folder"),
         ("no.parquet", "out.jsonl", "must be FILE.parquet"),

@@ -256,7 +256,7 @@ def test_runs_of_an_eval_are_shown():
     )  # fmt: skip
     assert shown["cost"] == "10 + 2 tokens, 1.5 s"
     assert data["parts"][0]["text"] == "Do it\n[image_url, 21 characters]"
-    with pytest.raises(UsageError, match="f, line 3: not a run of an evaluation"):
+    with pytest.raises(UsageError, match="f, line 3, is not a valid evaluation run"):
         view_runs(lines + "[]x\n", "f")
 
 
@@ -308,7 +308,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     """With what was expected."""
     file = tmp_path / "notes.txt"
     file.write_text("hello")
-    with pytest.raises(UsageError, match=r"not a transcript line \(it is not (valid )?JSON.*"):
+    with pytest.raises(UsageError, match=r"is not a valid transcript line \(it is not (valid )?JSON.*"):
         view(str(file), "--html", "x")
     file.write_text('{"eval": 1}\n')
     with pytest.raises(UsageError, match="omit --format and --policy"):

@@ -189,7 +189,7 @@ def test_todo_list_is_replaced_and_emitted(session, host):
     assert [todo.content for todo in seen[0].todos] == ["a", "b"]  # type: ignore[attr-defined]
     assert result.notes == ("2 items are in progress; work on one at a time",)
     assert [todo["status"] for todo in result.data["todos"]] == ["in_progress", "in_progress"]
-    assert "at most 100" in workspace.run("todos", {"todos": [{"content": "b", "status": "done"}] * 101}).content
+    assert "the maximum is 100" in workspace.run("todos", {"todos": [{"content": "b", "status": "done"}] * 101}).content
 
 
 @pytest.mark.parametrize(
@@ -294,10 +294,10 @@ def test_memory_has_limits(tmp_path):
     """200 lines a note, 50,000 bytes in all; the note that is there stays as it was."""
     memory = NoteStore(tmp_path / "memory")
     memory.write("a.md", "x\n" * 200)
-    with pytest.raises(ToolError, match="the note has 201 lines, at most 200 are allowed"):
+    with pytest.raises(ToolError, match="the note has 201 lines; the maximum is 200"):
         memory.write("a.md", "x\n" * 201)
     memory.write("b.md", "y" * 49_600)
-    with pytest.raises(ToolError, match="would have 50001 bytes, at most 50000 are allowed"):
+    with pytest.raises(ToolError, match="would have 50001 bytes; the maximum is 50000"):
         memory.write("c.md", "z")
     memory.write("b.md", "y" * 49_500)  # what it replaces does not count
     assert memory.view("a.md").text == "x\n" * 200

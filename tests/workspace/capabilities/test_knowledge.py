@@ -114,10 +114,10 @@ def test_docs_come_from_metadata_and_source(workspace):
     ("arguments", "said"),
     [
         ({"id": "jinja2"}, "expected one like /org/project"),
-        ({"id": "/vercel/next.js"}, "ids look like /pypi/NAME"),
+        ({"id": "/vercel/next.js"}, "expected one like /pypi/NAME"),
         ({"id": "/pypi/zzqqxx"}, "is not installed here"),
-        ({"id": "/pypi/jinja2/0.0.1"}, "is not installed here, but"),
-        ({"id": "/pypi/../../etc"}, "ids look like|not installed"),
+        ({"id": "/pypi/jinja2/0.0.1"}, "is not installed here, but version"),
+        ({"id": "/pypi/../../etc"}, "expected one like|not installed"),
         ({"id": "/pypi/jinja2", "page": 0}, "page must be between 1 and 10"),
         ({"id": "/pypi/jinja2", "page": 11}, "page must be between 1 and 10"),
         ({"id": "/pypi/docstring-parser", "mode": "info", "page": 10}, "page 10 does not exist"),

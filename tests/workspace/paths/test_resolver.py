@@ -123,8 +123,8 @@ def test_workspace_behind_link_accepts_both_spellings(directory, tmp_path):
     [
         ("", "empty"),
         ("a\0b", "NUL"),
-        ("x/" * 3000, "bytes long"),
-        ("n" * 300, "bytes long"),
+        ("x/" * 3000, "the path has 6000 bytes"),
+        ("n" * 300, "a name in the path has 300 bytes"),
         ("a\ud800", "not valid text"),
         ("/".join(["d"] * 150), "does not exist"),
     ],

@@ -111,7 +111,7 @@ def test_path_swapped_after_approval_is_not_run(desk, directory):
     assert planned.summary.endswith("cat ./one")
     (directory / "link").unlink()
     (directory / "link").symlink_to("two")
-    with pytest.raises(ToolError, match="led elsewhere"):
+    with pytest.raises(ToolError, match="a path changed"):
         planned.commit()
 
 
