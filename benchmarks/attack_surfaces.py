@@ -14,7 +14,7 @@ from urllib.parse import quote
 from adapter.agent.agent import Agent
 from adapter.agent.subagents import SubagentRunner
 from adapter.backends.chat_client import Chunk
-from adapter.cli.console import Console
+from adapter.cli.conversation_display import Console
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.task_runner import run_task
 from adapter.conversation.message_rendering import Message

@@ -148,7 +148,7 @@ TOLD: dict[str, Case | str] = {
     "workspace/capabilities/notes.py _note: names[:MAX_NAMED]": "the message has the number of further notes",
     "workspace/sandbox/deadline.py with_deadline: max(min(operation.timeout_s, clock.remaining), 0.1)": "known",
     "workspace/sandbox/deadline.py with_deadline: min(operation.timeout_s, clock.remaining)": "likewise",
-    "workspace/sandbox/confinement_notes.py session_confinement_note: functions[:MAX_NAMED]": "others are counted",
+    "workspace/sandbox/describe_confinement.py session_confinement_note: functions[:MAX_NAMED]": "others are counted",
     "workspace/sandbox/output.py raw: b''.join(self._tail)[-self._limit:]": "the gap has the number of bytes left out",
     "workspace/changes/text_codec.py _decode_by_guess: data[:_GUESS_BYTES]": "a guessed encoding is noted",
     "workspace/capabilities/planner.py _search: hits[:operation.limit]": "as many as requested",

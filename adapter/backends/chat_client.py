@@ -17,13 +17,13 @@ from difflib import get_close_matches
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
+from adapter.backends.classify_sdk_errors import is_dropped, is_silent, is_unreached, reason_of, sdk_errors, status_of
 from adapter.backends.constraint_fields import constraint_fields
 from adapter.backends.context_size import ContextSize, query_context_size
 from adapter.backends.control_token_discovery import discover_control_tokens
 from adapter.backends.endpoint_discovery import START_ONE, Endpoint, Kind, find_endpoint, sees_images
 from adapter.backends.prompt_discovery import PromptDiscoverer, PromptDiscovery
 from adapter.backends.retries import retry_policy
-from adapter.backends.sdk_errors import is_dropped, is_silent, is_unreached, reason_of, sdk_errors, status_of
 from adapter.backends.stream_chunks import INCOMPLETE, Chunk, parse_chunk
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.arguments import NONE, check_types

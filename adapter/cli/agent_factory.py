@@ -16,11 +16,11 @@ from adapter.backends.chat_client import ChatClient
 from adapter.backends.control_token_discovery import format_with_control_tokens
 from adapter.backends.native_tools_chat import NativeToolsChat
 from adapter.backends.template_files import TemplateWorker, load_chat_template
-from adapter.cli.console import Console, ConsoleQuestions
+from adapter.cli.conversation_display import Console, ConsoleQuestions
 from adapter.cli.host_factory import build_subagent_runner
 from adapter.cli.model_loading import LoadedModel, load_model
 from adapter.cli.model_setup import ModelSetup, resolve_model_setup
-from adapter.cli.observers import ObserverGroup
+from adapter.cli.observer_group import ObserverGroup
 from adapter.cli.options import unless_auto
 from adapter.cli.run_settings import RunSettings
 from adapter.conversation.guardrails.registry import parse_guardrails

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from adapter.backends.chat_client import ChatClient
 from adapter.backends.endpoint_discovery import api_url
-from adapter.cli.console import Console, task_progress
+from adapter.cli.conversation_display import Console, task_progress
 from adapter.cli.eval_settings import EvalSettings
 from adapter.cli.model_loading import load_model, require_model_choice
 from adapter.cli.options import unless_auto

@@ -8,7 +8,7 @@ from adapter.agent.prompt_setup import prompt_style_for
 from adapter.backends import profiles
 from adapter.backends.prompt_discovery import PromptDiscovery
 from adapter.backends.small_model_check import SmallModelCheck
-from adapter.cli.console import Console
+from adapter.cli.conversation_display import Console
 from adapter.cli.model_loading import LoadedModel
 from adapter.cli.options import unless_auto
 from adapter.cli.run_settings import RunSettings

@@ -14,7 +14,7 @@ from rich.table import Table
 from adapter.backends import profiles
 from adapter.backends.chat_client import ChatClient, constraint_fields
 from adapter.backends.profiles import Model, Profile, ProfileSetup
-from adapter.cli.console import Console, task_progress
+from adapter.cli.conversation_display import Console, task_progress
 from adapter.cli.eval_settings import ProbeSettings
 from adapter.cli.model_loading import load_model, require_model_choice
 from adapter.cli.options import unless_auto

@@ -54,7 +54,7 @@ def demo(
 
 def setup() -> None:
     """Download the built-in model, so that later runs need no network."""
-    from adapter.cli.console import Console
+    from adapter.cli.conversation_display import Console
     from adapter.cli.model_loading import ensure_builtin_model
 
     print(ensure_builtin_model(Console()))

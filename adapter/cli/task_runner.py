@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TextIO
 
 from adapter.cli.agent_factory import build_agent, mcp_tools, open_workspace, validate_settings
-from adapter.cli.console import Console
+from adapter.cli.conversation_display import Console
 from adapter.cli.exit_status import CallTally, exit_status
 from adapter.cli.host_factory import api_keys_of, build_host
-from adapter.cli.observers import ObserverGroup
+from adapter.cli.observer_group import ObserverGroup
 from adapter.cli.run_settings import RunSettings
 from adapter.cli.terminal_output import read_text
 from adapter.core.errors import UsageError

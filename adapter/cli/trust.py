@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from adapter.cli.console import Console
+from adapter.cli.conversation_display import Console
 from adapter.core.errors import UsageError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.dialects.promptly.tool_entry import parse_entries

@@ -15,7 +15,7 @@ from adapter.core.errors import ToolError
 from adapter.core.text.lines import line_texts
 from adapter.outline.imports import expand
 from adapter.outline.language import Language, Rule
-from adapter.outline.signatures import LONG_SIGNATURE, MAX_VALUE, shorten_lists, shorten_value
+from adapter.outline.shorten_signatures import LONG_SIGNATURE, MAX_VALUE, shorten_lists, shorten_value
 from adapter.outline.syntax import PARSE_SECONDS, first_error_line, parse
 from adapter.outline.syntax_nodes import (
     MAX_DEPTH,

@@ -43,7 +43,7 @@ from adapter.tools.tool import Tool, ToolSet
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.paths.git_detection import holds_repository, is_git_data
 from adapter.workspace.paths.resolver import WorkspaceRoot
-from adapter.workspace.sandbox import confinement_notes
+from adapter.workspace.sandbox import describe_confinement
 from adapter.workspace.sandbox.deadline import Deadline
 from adapter.workspace.sandbox.sandbox import ActiveSandbox
 
@@ -119,7 +119,7 @@ class ApprovalFlow:
             cwd="/".join((*self.parent_path, cwd if isinstance(cwd, str) else ".")),
             subject=planned.subject,
             is_git=effect in ("write", "delete") and self._is_git(operation, paths),
-            sandbox=confinement_notes.confinement_notice(operation, self.confinement),
+            sandbox=describe_confinement.confinement_notice(operation, self.confinement),
         )
 
     def _is_git(self, operation: Operation, paths: Iterable[str]) -> bool:

@@ -37,7 +37,7 @@ from adapter.workspace.files.edit_strictness import resolve_edit_mode
 from adapter.workspace.paths.os_errors import memory_errors_as_tool_errors, os_errors_as_tool_errors
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.planner import plan_operation
-from adapter.workspace.sandbox import confinement_notes
+from adapter.workspace.sandbox import describe_confinement
 from adapter.workspace.sandbox.deadline import Deadline, with_deadline
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, Choice, SandboxSettings
 from adapter.workspace.tool_results import encodable_result, error_result, tool_result_for, user_change_notice
@@ -141,7 +141,7 @@ class Workspace:
     def sandbox(self) -> str:
         """Describe the confinement of programs, custom functions and MCP tools. Empty if the session has no such
         tools."""
-        return confinement_notes.session_confinement_note(self.tools.values(), self._context.confinement)
+        return describe_confinement.session_confinement_note(self.tools.values(), self._context.confinement)
 
     @property
     def mode(self) -> str:
@@ -427,7 +427,9 @@ class Workspace:
             if clock is not None and clock.remaining <= 0:
                 raise ToolError(f"the time limit was reached; {name} was not run")
             outcome = self._approvals.without_hidden(self._commit(name, planned, approvals[-1]), name)
-        sandbox = confinement_notes.confinement_result_note(approvals[-1].operation, outcome, self._context.confinement)
+        sandbox = describe_confinement.confinement_result_note(
+            approvals[-1].operation, outcome, self._context.confinement
+        )
         return replace(tool_result_for(invocation, call, outcome, suffix), sandbox=sandbox)
 
     def _commit(self, name: str, planned: Plan, approval: ApprovalRequest) -> Outcome:

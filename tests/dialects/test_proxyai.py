@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapter.cli.console import Console
+from adapter.cli.conversation_display import Console
 from adapter.conversation.session import AskModel, Finished, RunTools, Session
 from adapter.core.events import ToolResult
 from adapter.dialects import get_dialect

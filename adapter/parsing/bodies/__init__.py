@@ -27,6 +27,6 @@ __all__ = [
     "unknown_tags",
     "xml_function",
     "xml_invoke",
-    "xml_invoke_tags",
+    "xml_invoke_spelling",
     "xml_named_function",
 ]

@@ -23,7 +23,7 @@ from functools import lru_cache, partial
 from adapter.core.events import Json
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
-from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags, section_encoder
+from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags, section_encoder
 from adapter.parsing.encoding import result_encoder
 from adapter.parsing.format import TEXT, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.marker_set import markers_for

@@ -32,7 +32,7 @@ from adapter.parsing.bodies.python_scanner import python_or_json, read_list
 from adapter.parsing.bodies.react_lines import labelled_reader
 from adapter.parsing.bodies.xml_function import read_bare_function, read_inline_function, read_xml_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
-from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
+from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
 from adapter.parsing.format import BodyReader, BodyResult, CallOpener, Format, ReadContext
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson, require_json, spell_out_name

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from adapter.core.events import JsonObject
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
-from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags, section_encoder
+from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags, section_encoder
 
 MINIMAX, ANTHROPIC, DOTS, ATEM = "minimax:tool_call", "function_calls", "dots_function_call", "atem:function_calls"
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from adapter.parsing.bodies.xml_function import read_bare_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
-from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags
+from adapter.parsing.bodies.xml_invoke_spelling import XmlInvokeTags
 from adapter.parsing.format import BodyResult, CallOpener, ReadContext
 from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import Reader, StreamBuffer, peek_marker

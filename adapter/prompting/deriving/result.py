@@ -11,7 +11,7 @@ from adapter.parsing.bodies.format_compiler import UnsupportedLayoutError, compi
 from adapter.parsing.bodies.format_spec import FormatSpec
 from adapter.parsing.format import Format
 from adapter.parsing.formats import DERIVED
-from adapter.prompting.deriving.infer_calls import infer_call_format
+from adapter.prompting.deriving.infer_call_format import infer_call_format
 from adapter.prompting.deriving.probes import (
     ASKED,
     NAME,

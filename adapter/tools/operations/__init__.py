@@ -24,16 +24,6 @@ from adapter.tools.operations.agent_state import (
     ViewMemory,
     WriteMemory,
 )
-from adapter.tools.operations.editor import (
-    EditorState,
-    GetEditorState,
-    GetSelection,
-    GoToLine,
-    InsertAtCursor,
-    OpenInEditor,
-    ReplaceSelection,
-    SelectedText,
-)
 from adapter.tools.operations.files import (
     ChangedLine,
     Copy,
@@ -62,6 +52,16 @@ from adapter.tools.operations.files import (
     Stat,
     WholeFileRewrite,
     WriteText,
+)
+from adapter.tools.operations.ide import (
+    EditorState,
+    GetEditorState,
+    GetSelection,
+    GoToLine,
+    InsertAtCursor,
+    OpenInEditor,
+    ReplaceSelection,
+    SelectedText,
 )
 from adapter.tools.operations.nested_calls import (
     AgentReport,

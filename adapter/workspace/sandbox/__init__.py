@@ -3,8 +3,8 @@
 __all__ = [
     "background",
     "bubblewrap",
-    "confinement_notes",
     "deadline",
+    "describe_confinement",
     "landlock",
     "program_runner",
     "sandbox",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from adapter.agent.response_reader import AgentEvent
-from adapter.cli.console import Console
+from adapter.cli.conversation_display import Console
 from adapter.cli.exit_status import CallTally
 from adapter.recording.recorder import SessionRecorder
 from adapter.tools.operations.permissions import ApprovalDecision, ApprovalRequest
