@@ -43,7 +43,7 @@ HABITS = (
     _habit("say", r"\b(?:says?|said|saying)\b", 0.18, 0.30, "state, report, write, show"),
     _habit("stand", r"\b(?:stands?|stood|standing)\b(?! for\b)", 0.20, 0.10, "is, appears, occurs"),
     _habit("tell", r"\b(?:tells?|told|telling)\b", 0.18, 0.60, "report, inform, show, given"),
-    _habit("is no", r"\b(?:is|are|was|were) (?:no|none)\b(?! longer)", 0.42, 0.36, "is not a, there is no"),
+    _habit("is no", r"(?<!there )\b(?:is|are|was|were) (?:no|none)\b(?! longer)", 0.42, 0.36, "is not a; there is no"),
     _habit("nobody", r"\b(?:nobody|somebody|anybody|whoever|whom)\b", 0.04, 0.04, "name the actor, or use the passive"),
     _habit("beside", r"\bbesides?\b", 0.02, 0.04, "next to, in addition to"),
     _habit("go on", r"\b(?:go|goes|going|gone|went) on\b", 0.04, 0.02, "continue"),

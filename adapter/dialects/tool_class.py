@@ -79,11 +79,11 @@ class ToolClass(BaseModel):
     naming: ClassVar[ToolMetadata]
 
     def operation(self) -> Operation:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} needs a method operation, which returns its action as data")
 
     def render(self, outcome: Outcome, /) -> Rendered:
         """Return the text for the model and, if documented, the result as JSON."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} needs a method render; see render_as")
 
     def notes(self) -> tuple[str, ...]:
         """Return assumptions about missing arguments, one sentence each."""

@@ -42,7 +42,7 @@ def test_format_docstring_names_its_family(name):
     assert first
     assert PLACEHOLDER not in first
     assert FORMATS[name].model_patterns or name in NEEDS_EXPLICIT_NAME, (
-        f"{name}: add regular expressions for model names to `models`"
+        f"{name}: add regular expressions for model names to `model_patterns`"
     )
 
 
