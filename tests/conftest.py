@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 
 from adapter.backends.embedded_server import EmbeddedServer, download_builtin_model
-from adapter.core.errors import TransportError
+from adapter.core.errors import UsageError
 from tests.effort import EFFORT
 from tests.engines import write_random_gguf
 from tests.scripted_server import ScriptedServer
@@ -111,8 +111,8 @@ def real_weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("xllamacpp", reason="needs the embedded engine: pip install 'toolcall-adapter[embedded]'")
     try:
         return download_builtin_model()
-    except TransportError as error:
-        if "is not writable" not in str(error):
+    except UsageError as error:
+        if "cannot store" not in str(error):
             raise
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))  # also of the programs that tests start
     return download_builtin_model()
