@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import time
+import urllib.request
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -29,6 +30,9 @@ hypothesis.settings.load_profile("untimed")
 
 
 pytest.register_assert_rewrite("tests.parsing.checks")  # what it asserts is shown with its values
+# urllib builds its opener once, so a proxy that one test sets would be used by all later ones of the process.
+urllib.request.install_opener(urllib.request.build_opener(urllib.request.ProxyHandler({})))
+
 pytest_plugins = ["pytester", "adapter.testing.plugin"]
 
 QUICK = {"values", "text", "operations", "tools", "reading", "edits"}

@@ -264,7 +264,7 @@ USES = [
     ),
     Use(("Agent.chat",), with_chat, raises=RuntimeError),
     Use(("AsyncAgent.chat",), with_async_chat, raises=RuntimeError),
-    Use(("Agent.tools", "AsyncAgent.tools", "Workspace.tools", "tool.function", "tool.described", "Tool.function"),
+    Use(("Agent.tools", "AsyncAgent.tools", "Workspace.tools", "tool.function", "tool.description", "Tool.function"),
         as_tool, decides=False, raises=ToolError, may_be_async=True),
     Use(("Tool.validate",), validating, raises=RuntimeError),
     Use(("Tool.failure",), failing, accepts=(None, "no"), raises=RuntimeError),
@@ -307,7 +307,6 @@ USES = [
 NOT_CALLBACKS = {
     "ChatClient.endpoint": "a place, whose name a module's callable type shares",
     "Workspace.run_calls.turn": "any object with calls",
-    "tool.description": "text",
 }
 
 

@@ -41,5 +41,5 @@ def test_documented_counts_match():
     assert "thirteen mistakes" in MEASURED
     assert len(MISTAKES) == 13
     mending = Mending()
-    assert f"a probability of {mending.named} where" in MEASURED
-    assert f"{mending.told} where anything was reported, {mending.anew} where" in MEASURED
+    assert f"a probability of {mending.named} if" in MEASURED
+    assert f"{mending.told} if it reports anything" in " ".join(MEASURED.split())
