@@ -35,8 +35,8 @@ urllib.request.install_opener(urllib.request.build_opener(urllib.request.ProxyHa
 
 pytest_plugins = ["pytester", "adapter.testing.plugin"]
 
-QUICK = {"values", "text", "operations", "tools", "reading", "edits"}
-"""Folders of tests that start no program and no server: `pytest -m quick`."""
+QUICK = {"core", "tools", "parsing", "editing"}
+"""Folders of tests that start no program and no server: `pytest -m quick`. Those of all formats take too long."""
 QUICK_FILE = "test_layers.py"
 
 
@@ -49,7 +49,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.parent.name in QUICK or item.path.name == QUICK_FILE:
+        folders = item.path.relative_to(Path(__file__).parent).parent.parts
+        is_quick = folders[:1] and folders[0] in QUICK and "formats" not in folders
+        if is_quick or item.path.name == QUICK_FILE:
             item.add_marker(pytest.mark.quick)
 
 

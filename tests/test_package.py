@@ -61,3 +61,12 @@ def test_it_says_where_it_runs(wheel):
 def test_the_version_is_one(wheel):
     """In the package's metadata and in the program."""
     assert f"Version: {__version__}\n" in metadata(wheel)
+
+
+def test_conditions_name_tests_that_exist():
+    """A path that is gone would fail in CI alone."""
+    script = (ROOT / ".ci" / "conditions").read_text(encoding="utf-8")
+    words = re.findall(r"(?<=[\s(])tests/[^\s\\()]+", script)
+    assert len(words) > 5
+    expanded = subprocess.run(["bash", "-c", f"printf '%s\\n' {' '.join(words)}"], capture_output=True, text=True)
+    assert [path for path in expanded.stdout.split() if not (ROOT / path).exists()] == []
