@@ -250,8 +250,8 @@ def _assisted(request: ToolRequest, options: TranslationOptions, settings: Assis
     only = {**request.body, "tools": tools, "tool_choice": "required"}
     try:
         return _translate(parse_tool_request(only, request.kinds, constrained), constrained)
-    except RequestError:  # no grammar for these tools
-        return _translate(request, options)
+    except RequestError:  # no grammar for these tools: they are still the only ones that may be called
+        return _translate(replace(request, allowed=ToolSet(request.allowed[name] for name in assist.tools)), options)
 
 
 def _build_enforcement(request: ToolRequest, options: TranslationOptions) -> _Enforcement:
