@@ -144,8 +144,8 @@ class Terminal:
         with self._lock:
             self.end_line()
             self._wipe()
+            self._flow = _TYPING  # before the prompt is on the terminal, where the user can answer it with Ctrl-C
             self._stderr.print(Text(escape_for_display(prompt)), end="")
-            self._flow = _TYPING
         try:
             answer = input()
         except UnicodeDecodeError:
@@ -157,11 +157,11 @@ class Terminal:
     def end_line(self) -> None:
         """End the current line of a flow."""
         with self._lock:
-            flow, self._flow, self._blank = self._flow, None, ""
-            if flow is not None:
-                stream = sys.stdout if flow.to_stdout else self._stderr.file
+            if self._flow is not None:
+                stream = sys.stdout if self._flow.to_stdout else self._stderr.file
                 stream.write("\n")
                 stream.flush()
+            self._flow, self._blank = None, ""
 
     def fresh_line(self) -> None:
         """End the line, and erase an echo of a key by the terminal, such as ``^C`` for Ctrl-C."""
@@ -173,9 +173,9 @@ class Terminal:
     def _wipe(self) -> None:
         self._status = ""
         if self._is_drawn:
-            self._is_drawn = False
             self._stderr.file.write("\r\x1b[K")
             self._stderr.file.flush()
+            self._is_drawn = False
 
     def _draw(self) -> None:
         self._drawn_s = time.monotonic()
@@ -183,11 +183,11 @@ class Terminal:
         line, clock = Text(f"   {escape_for_display(self._status)}", style="dim"), f", {seconds} s" * bool(seconds)
         line.truncate(max(self._stderr.width - len("^C") - 1 - len(clock), 1))  # two lines could not be erased
         line.append(clock)
+        self._is_drawn = True  # before it is, so that a Ctrl-C in between does not leave it on the terminal
         self._stderr.file.write("\r")
         self._stderr.print(line, end="")
         self._stderr.file.write("\x1b[K")
         self._stderr.file.flush()
-        self._is_drawn = True
 
     def _tick(self) -> None:
         while True:
