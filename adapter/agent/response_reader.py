@@ -62,9 +62,9 @@ class ResponseReader:
         return Turn.from_events([*self._events, *self._parser.close("incomplete")])
 
     def _add(self, events: list[Event]) -> None:
+        self._events += events  # first, so that a Ctrl-C in the observer does not lose what it has shown
         for event in events:
             self._observe(event)
-        self._events += events
 
 
 def chunks_of(stream: Callable[..., Any], messages: Sequence[Message], stop: Sequence[str], method: str) -> Any:

@@ -159,16 +159,22 @@ def test_failing_server_raises_after_the_observer_is_informed(server, root):
 
 
 def test_ctrl_c_ends_the_conversation_cleanly(server, root):
-    """KeyboardInterrupt while the answer streams: no call is run, the reason is `interrupted`."""
+    """KeyboardInterrupt while the answer streams: no call is run, the reason is `interrupted`, and the text that the
+    observer was shown is kept."""
     server.on(CHAT, in_pieces(EDIT))
+    shown = ""
 
     def interrupt(happening):
+        nonlocal shown
         if isinstance(happening, TextDelta):
+            shown += happening.text
             raise KeyboardInterrupt
 
     with ChatClient(find_endpoint(server.url)) as chat, Workspace(root, approve="yolo") as workspace:
         done = Agent(workspace, chat, observe=interrupt).run("Change it")
     assert done.reason == "interrupted"
+    assert done.content.startswith(shown)
+    assert shown
     assert (root / "a.txt").read_text(encoding="utf-8") == "one\n"
 
 
