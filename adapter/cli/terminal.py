@@ -85,26 +85,24 @@ class Terminal:
             self._flow = kind
             shown = begin + escape_for_display(body, keep="\n\t").replace("\n", "\n" + kind.indent)
             if kind.to_stdout:
-                sys.stdout.write(shown)
-                sys.stdout.flush()
+                self._write(shown, to_stdout=True)
             else:
-                self._stderr.print(Text(shown, style=kind.style), end="")
+                self._print(Text(shown, style=kind.style))
 
     def note(self, text: str, style: str = "dim", aside: str = "") -> None:
         """Write complete lines to stderr."""
         with self._lock:
             self.end_line()
             self._wipe()
-            self._stderr.print(
-                Text(escape_for_display(text, keep="\n\t"), style=style) + Text(escape_for_display(aside), style="dim")
-            )
+            note = Text(escape_for_display(text, keep="\n\t"), style=style)
+            self._print(note + Text(escape_for_display(aside), style="dim"), end="\n")
 
     def show(self, text: Text) -> None:
         """Write lines in several styles. The caller must have escaped their control characters."""
         with self._lock:
             self.end_line()
             self._wipe()
-            self._stderr.print(text, end="" if text.plain.endswith("\n") else "\n")
+            self._print(text, end="" if text.plain.endswith("\n") else "\n")
 
     def status(self, text: str) -> None:
         """Show a status and its age in seconds until other text is written. Does nothing without a terminal."""
@@ -145,7 +143,7 @@ class Terminal:
             self.end_line()
             self._wipe()
             self._flow = _TYPING  # before the prompt is on the terminal, where the user can answer it with Ctrl-C
-            self._stderr.print(Text(escape_for_display(prompt)), end="")
+            self._print(Text(escape_for_display(prompt)))
         try:
             answer = input()
         except UnicodeDecodeError:
@@ -158,9 +156,7 @@ class Terminal:
         """End the current line of a flow."""
         with self._lock:
             if self._flow is not None:
-                stream = sys.stdout if self._flow.to_stdout else self._stderr.file
-                stream.write("\n")
-                stream.flush()
+                self._write("\n", to_stdout=self._flow.to_stdout)
             self._flow, self._blank = None, ""
 
     def fresh_line(self) -> None:
@@ -170,11 +166,25 @@ class Terminal:
             self._is_drawn = self._is_drawn or (self._stderr.is_terminal and not self._stderr.is_dumb_terminal)
             self._wipe()
 
+    def _print(self, text: Text, end: str = "") -> None:
+        self._write(self._render(text, end))
+
+    def _render(self, text: Text, end: str = "") -> str:
+        """Return the text with its escape sequences. Printed directly, it would stay in the buffer of the console when
+        a Ctrl-C comes between its writing and its removal, and be printed again."""
+        with self._stderr.capture() as captured:
+            self._stderr.print(text, end=end)
+        return captured.get()
+
+    def _write(self, text: str, *, to_stdout: bool = False) -> None:
+        stream = sys.stdout if to_stdout else self._stderr.file
+        stream.write(text)
+        stream.flush()
+
     def _wipe(self) -> None:
         self._status = ""
         if self._is_drawn:
-            self._stderr.file.write("\r\x1b[K")
-            self._stderr.file.flush()
+            self._write("\r\x1b[K")
             self._is_drawn = False
 
     def _draw(self) -> None:
@@ -184,10 +194,7 @@ class Terminal:
         line.truncate(max(self._stderr.width - len("^C") - 1 - len(clock), 1))  # two lines could not be erased
         line.append(clock)
         self._is_drawn = True  # before it is, so that a Ctrl-C in between does not leave it on the terminal
-        self._stderr.file.write("\r")
-        self._stderr.print(line, end="")
-        self._stderr.file.write("\x1b[K")
-        self._stderr.file.flush()
+        self._write(f"\r{self._render(line)}\x1b[K")
 
     def _tick(self) -> None:
         while True:
