@@ -121,10 +121,10 @@ TOLD: dict[str, Case | str] = {
     "dialects/promptly/builtin_tools.py operation: limit=MAX_ENTRIES": Case(
         "promptly", "FindFiles", {"directory": "tree", "name": "f"}, "only the first 500 are shown"
     ),
-    "dialects/proto.py operation: limit=MAX_ENTRIES": Case(
+    "dialects/proto_cli.py operation: limit=MAX_ENTRIES": Case(
         "proto", "list_directory", {"path": "wide"}, "entries 1-1000 of 1701; narrow it"
     ),
-    "dialects/proto.py operation: limit=MAX_PATHS": NEWEST._replace(dialect="proto"),
+    "dialects/proto_cli.py operation: limit=MAX_PATHS": NEWEST._replace(dialect="proto"),
     "dialects/proxyai/edit_tools.py _shorten_preview: text[:PREVIEW_CHARACTERS - 3]": "the document has previews of about 200 characters",  # noqa: E501
     "dialects/proxyai/search_tools.py _summary: found.files[:self.limit]": Case(
         "proxyai", "IntelliJSearch", {"pattern": "f", "outputMode": "files_with_matches"}, "more files)"

@@ -26,7 +26,7 @@ _MODULES = {
     "proxyai": "adapter.dialects.proxyai",
     "maki": "adapter.dialects.maki",
     "promptly": "adapter.dialects.promptly",
-    "proto": "adapter.dialects.proto",
+    "proto": "adapter.dialects.proto_cli",
 }
 """Module of each dialect, imported on first use. Each module defines ``DIALECT``."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.delimiters import split_around
+from adapter.core.text.split_around import split_around
 from adapter.parsing.formats import get_format
 
 _NAME, _ARGUMENTS = "name_of_tool", {"key": "value"}

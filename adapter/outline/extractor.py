@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from adapter.core.errors import ToolError
 from adapter.core.text.lines import line_texts
-from adapter.outline.imports import expand
+from adapter.outline.import_paths import expand
 from adapter.outline.language import Language, Rule
 from adapter.outline.shorten_signatures import LONG_SIGNATURE, MAX_VALUE, shorten_lists, shorten_value
 from adapter.outline.syntax import PARSE_SECONDS, first_error_line, parse

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from adapter.core.text.plurals import pluralize
-from adapter.outline.imports import merge
+from adapter.outline.import_paths import merge
 from adapter.tools.operations import FileOutline, OutlineItem, Section
 
 HEADERS: dict[Section, str] = {

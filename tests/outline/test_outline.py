@@ -13,7 +13,7 @@ from adapter.core.errors import ToolError
 from adapter.outline import extractor, syntax
 from adapter.outline.extractor import outline
 from adapter.outline.formatter import format_outline
-from adapter.outline.imports import expand, merge
+from adapter.outline.import_paths import expand, merge
 from adapter.outline.languages import LANGUAGES, extensions_of, language_of
 from adapter.outline.syntax import MissingGrammar
 

@@ -15,14 +15,6 @@ from adapter.dialects.blade.edit_tools import (
     EditFile,
     MoveFile,
 )
-from adapter.dialects.blade.editor_tools import (
-    EditorStateTool,
-    GetSelectionTool,
-    GoToLineTool,
-    InsertAtCursorTool,
-    OpenFile,
-    ReplaceSelectionTool,
-)
 from adapter.dialects.blade.read_tools import BladeReadFile, GetFileInfo, ReadFileRange
 from adapter.dialects.blade.search_tools import (
     BladeFindFiles,
@@ -33,6 +25,14 @@ from adapter.dialects.blade.search_tools import (
     GetWorkspaceStructure,
 )
 from adapter.dialects.blade.shell_tools import RunCommandLine
+from adapter.dialects.blade.user_editor_tools import (
+    EditorStateTool,
+    GetSelectionTool,
+    GoToLineTool,
+    InsertAtCursorTool,
+    OpenFile,
+    ReplaceSelectionTool,
+)
 from adapter.dialects.toolset import Dialect
 
 __all__ = ["DIALECT"]

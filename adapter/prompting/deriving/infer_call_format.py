@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice, product
 
 from adapter.core.events import Json, JsonObject
-from adapter.core.text.delimiters import split_around
+from adapter.core.text.split_around import split_around
 from adapter.parsing.bodies.format_compiler import UnsupportedLayoutError, json_around
 from adapter.parsing.bodies.format_spec import ID, NUMBER, Body, FormatSpec, KeyValueLayout
 from adapter.prompting.deriving.probes import (

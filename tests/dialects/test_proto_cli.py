@@ -8,7 +8,7 @@ import os
 import pytest
 
 from adapter.dialects import get_dialect
-from adapter.dialects.proto import DIALECT
+from adapter.dialects.proto_cli import DIALECT
 from adapter.prompting.system_prompt import system_prompt
 from adapter.tools.operations import MediaKind
 from adapter.workspace import Workspace
