@@ -6,10 +6,10 @@ import os
 import shlex
 import sys
 import time
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
 
 from adapter.cli.agent_factory import build_agent, mcp_tools, open_workspace, validate_settings
 from adapter.cli.conversation_display import Console
@@ -76,9 +76,9 @@ def _open_recording(stack: ExitStack, settings: RunSettings, workspace: Workspac
     """Open the requested transcript, or return None. Closing ``stack`` closes it."""
     if settings.record is None:
         return None
-    file = stack.enter_context(_open_transcript(settings.record))
+    write = stack.enter_context(_open_transcript(settings.record))
     secrets = Redactor(os.environ, api_keys_of(workspace.host))
-    return SessionRecorder(TranscriptWriter(file.write, secrets, time.time), Path(workspace.root), settings.record)
+    return SessionRecorder(TranscriptWriter(write, secrets, time.time), Path(workspace.root), settings.record)
 
 
 NO_UNDO = "the journal could not be saved, so `adapter undo` cannot undo them (check XDG_STATE_HOME)"
@@ -91,9 +91,30 @@ def print_changes(workspace: Workspace, root: Path, console: Console) -> None:
         console.note(f"{changes} made; {NO_UNDO if workspace.history.store.is_temporary else undo}")
 
 
-def _open_transcript(path: Path) -> TextIO:
-    """Open ``path`` for a transcript, line-buffered."""
+@contextmanager
+def _open_transcript(path: Path) -> Iterator[Callable[[str], object]]:
+    """Yield a function that writes to ``path``, which only the user can read if it is new.
+
+    An existing file is replaced at the first write, and a new file that stays empty is removed: a run that fails before
+    it begins changes nothing.
+    """
+    is_new = not path.exists()
     try:
-        return path.open("w", encoding="utf-8", newline="\n", buffering=1)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     except OSError as error:
         raise UsageError(f"cannot record to {path}: {error.strerror}. Choose a file in an existing folder.") from error
+    is_empty = True
+
+    def write(text: str) -> None:
+        nonlocal is_empty
+        if is_empty and path.is_file():
+            file.truncate(0)
+        is_empty = False
+        file.write(text)
+
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n", buffering=1) as file:
+            yield write
+    finally:
+        if is_empty and is_new:
+            path.unlink(missing_ok=True)

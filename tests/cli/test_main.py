@@ -355,6 +355,19 @@ def test_recorded_run_replays_equal(model, tmp_path):
         )
         done = adapter("replay", record)
         assert done.returncode == 0, done.stdout
+    assert record.stat().st_mode & 0o777 == 0o600
+
+
+def test_run_that_fails_before_it_begins_records_nothing(tmp_path):
+    """A new file is not created, and an earlier recording is kept."""
+    record, earlier = tmp_path / "new.jsonl", tmp_path / "earlier.jsonl"
+    earlier.write_text("earlier\n", encoding="utf-8")
+    for file in (record, earlier):
+        assert (
+            adapter("run", "hi", "-w", tmp_path, "--base-url", "http://127.0.0.1:9", "--record", file).returncode == 3
+        )
+    assert not record.exists()
+    assert earlier.read_text(encoding="utf-8") == "earlier\n"
 
 
 def test_control_sequences_never_reach_the_terminal(model, tmp_path):
