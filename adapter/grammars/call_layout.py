@@ -57,13 +57,13 @@ class KeyValueCallLayout:
     comma: str
 
     def can_represent(self, text: str) -> bool:
-        """Return whether the parser returns a value with this text unchanged."""
+        """Return whether the parser would read this value back unchanged."""
         lowered = text.lower()
         return text == text.strip() != "" and not any(marker in lowered for marker in self.markers)
 
 
 def call_prefix(format: str) -> str | None:
-    """Return the text that begins every call in this format and nothing else, or None."""
+    """Return the text that every call in this format, and no other text, begins with; None if there is none."""
     layout = (
         None if get_format(format).marks_plain_text else (_find_json_layout(format) or key_value_call_layout(format))
     )
@@ -72,7 +72,9 @@ def call_prefix(format: str) -> str | None:
 
 @lru_cache
 def json_call_layout(format: str) -> JsonCallLayout:
-    """Return the layout of a format with JSON arguments, or else that of Hermes, which the parser also accepts."""
+    """Return the layout of a format with JSON arguments. For other formats, return the layout of Hermes, which the
+    parser also accepts.
+    """
     layout = _find_json_layout(format)
     if layout is None:
         layout = _find_json_layout("hermes")
@@ -94,7 +96,7 @@ def _find_json_layout(format: str) -> JsonCallLayout | None:
 
 
 def _text_between_calls(one: str, two: str) -> str | None:
-    """Return the text between two consecutive calls, or None if they are not written one after the other."""
+    """Return the text between two calls, or None if they are not simply written one after the other."""
     if two.startswith(one) and two.endswith(one) and len(two) >= 2 * len(one):
         return two[len(one) : len(two) - len(one)]
     return None

@@ -6,13 +6,14 @@ r"""Build GBNF grammars and JSON Schemas for constrained decoding from tool defi
     {"name": "read_file", "arguments": {"path": "src/main.rs"}}
     </tool_call>
 
-in the model's own format if that writes arguments as JSON or as key-value pairs (see `adapter.grammars.call_layout`).
-`build_json_schema` is the equivalent for servers that take a JSON Schema (``response_format``, Ollama's ``format``).
-There the call has no markers, and its arguments are under ``parameters``, because Ollama sorts keys and a model must
-choose the name before the arguments.
+The call is in the model's own format if arguments in this format are JSON or key-value pairs (see
+`adapter.grammars.call_layout`). `build_json_schema` is the equivalent for servers that accept a JSON Schema
+(``response_format``, Ollama's ``format``). Such a call has no markers, and its arguments are under ``parameters``,
+because Ollama sorts keys and a model must choose the name before the arguments.
 
-Spacing is fixed as in ``json.dumps``, because small models ramble in free whitespace. Strings are bounded: an endless
-string was the only way in which a constrained 135M model failed to produce a valid call.
+Spacing is fixed, as in ``json.dumps``, because small models ramble when any whitespace is allowed. The length of
+strings is limited: when a constrained 135M model failed to produce a valid call, the cause was always an endless
+string.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ from adapter.grammars.schema_lowering import LoweringOptions, SchemaLowering
 from adapter.tools.tool import Tool, ToolSet
 
 MAX_STRING = 1500
-"""Maximum string length in characters. This is about 512 tokens of SmolLM2, a usual limit for a call."""
+"""Maximum string length in characters, about 512 tokens for SmolLM2, which is a common limit for a call."""
 MAX_GRAMMAR = 300_000
-"""Maximum grammar length in characters. llama.cpp parses such a grammar in a fraction of a second."""
+"""Maximum grammar length in characters. llama.cpp parses a grammar of this length in a fraction of a second."""
 MAX_CALLS = 8
-"""Maximum number of calls in a response, because small models do not end a list of calls."""
+"""Maximum number of calls in a response, because small models often continue a list of calls without end."""
 
 
 def build_gbnf(
@@ -65,18 +66,19 @@ def build_gbnf(
     several: bool = False,
     allow_bare: bool = False,
 ) -> str:
-    """Build a grammar that admits one call of one of the tools, with arguments valid for its schema.
+    """Build a grammar that admits one call to one of the tools, with arguments valid for its schema.
 
-    ``format``: the call's format; Hermes is used if its arguments are neither JSON nor key-value pairs.
+    ``format``: the call's format; Hermes replaces a format whose arguments are neither JSON nor key-value pairs.
     ``max_string``: maximum characters per string; unbounded if None or more than `LONGEST_REPETITION`. ``max_text``:
-    the same limit for parameters with text of any length, which is useless if truncated (see `SchemaLowering`).
-    ``allow_text``: also admit text that does not look like the start of a call. ``reply``: also admit a single call of
-    this tool; all calls are then written as JSON. ``several``: admit up to `MAX_CALLS` calls, ended by the start of a
-    reply, because models continue with text after their calls. ``allow_bare``: also admit bare or fenced JSON for a
-    format with markers. Raises UsageError if no tool can be called, or if the grammar is longer than `MAX_GRAMMAR`.
+    the same limit for the parameters in `schema_lowering.TEXTS`, whose text is useless if truncated. ``allow_text``:
+    whether to also admit text that does not look like the start of a call. ``reply``: a tool to which the grammar also
+    admits a single call; all calls are then written as JSON. ``several``: whether to admit up to `MAX_CALLS` calls;
+    with ``reply``, the start of a reply can end them, because models continue with text after their calls.
+    ``allow_bare``: whether to also admit bare or fenced JSON in a format with markers. Raises UsageError if no tool
+    can be called, or if the grammar is longer than `MAX_GRAMMAR`.
     """
     options = LoweringOptions(choices or {}, max_string, max_text)
-    # A reply is streamed while it is generated, which requires its text in JSON.
+    # A reply is streamed while it is generated, which `ReplyParser` supports only for JSON.
     key_value_layout = None if reply else key_value_call_layout(format)
     layouts: list[JsonCallLayout | KeyValueCallLayout] = (
         [json_call_layout(format)] if key_value_layout is None else [key_value_layout, json_call_layout(format)]
@@ -93,7 +95,7 @@ def build_gbnf(
             return grammar
     raise UsageError(
         f"the grammar for these {len(tools)} tools has {len(grammar)} characters; the maximum is {MAX_GRAMMAR}. "
-        "Offer fewer tools, or shorter lists of choices"
+        "Offer fewer tools, or shorter lists of choices."
     )
 
 
@@ -137,12 +139,12 @@ def _gbnf(
 
 
 def with_bare_names(grammar: str, tools: ToolSet) -> list[str]:
-    """Return the names of the tools whose bare JSON calls the grammar of `build_gbnf` admits."""
+    """Return the names of the tools for which a grammar from `build_gbnf` admits bare JSON calls."""
     return [name for name in tools if f" ::= {gbnf_literal(gbnf_json_literal(name))} spaces " in grammar]
 
 
 def with_prefix(grammar: str, opening: str) -> bool:
-    """Return whether each call in the grammar of `build_gbnf` begins with ``opening``."""
+    """Return whether every call in a grammar from `build_gbnf` begins with ``opening``."""
     return f"\ncall ::= {gbnf_literal(opening)[:-1]}" in grammar
 
 
@@ -154,8 +156,8 @@ def build_json_schema(
     max_text: int | None = MAX_STRING,
     reply: Tool | None = None,
 ) -> JsonObject:
-    """Build a JSON Schema for ``{"name": ..., "parameters": {...}}``: one alternative per tool, without ``$ref`` or
-    type lists. ``reply``: an additional tool. Raises UsageError if no tool can be called.
+    """Build a JSON Schema for ``{"name": ..., "parameters": {...}}``, with one alternative per tool and without
+    ``$ref`` and type lists. ``reply``: an additional tool. Raises UsageError if no tool can be called.
     """
     if reply is not None:
         tools = ToolSet([*tools.values(), reply])
@@ -177,7 +179,7 @@ def _callable_shapes(tools: ToolSet, options: LoweringOptions) -> dict[str, Shap
     if not possible:
         tool_names = ", ".join(tools) or "none"
         raise UsageError(
-            f"no tool can be called (tools: {tool_names}): at least one needs choices for its required parameters; "
+            f"no tool can be called (tools: {tool_names}): each has a required parameter without an allowed value; "
             "pass more tools or fewer restrictions"
         )
     return possible

@@ -57,7 +57,7 @@ _ESCAPED = r'"\\\x00-\x1F\x7F'
 """Characters that must be escaped in a JSON string."""
 _PLAIN_NAME = re.compile(r"[\w.:/-]{1,200}")
 SHORT = 200
-"""Maximum length below which strings exclude ``<``, so that each rule matches a single character."""
+"""Strings with a maximum length below this exclude ``<``, so that each repetition matches a single character."""
 
 
 class KeyValueGrammarBuilder(GrammarBuilder):
@@ -93,7 +93,7 @@ class KeyValueGrammarBuilder(GrammarBuilder):
         return self.add(hint, f"{gbnf_literal(property.name)} ({alternatives(values)})")
 
     def _values(self, shape: Shape, hint: str) -> Iterator[tuple[str, str]]:
-        """Yield the alternatives for a value of this shape, each as its opening and its rule."""
+        """Yield the ways to write a value of this shape, each as the opening before the value and the value's rule."""
         openings = self._layout.openings
         match shape:
             case UnionShape(shapes):
@@ -153,7 +153,7 @@ def _text_without_markers(markers: Iterable[str], excluded: str, escape: str = "
     """
 
     def continuation(remainders: list[str]) -> str:
-        """Build the rule for the text after a prefix that any of ``remainders`` would complete to a marker."""
+        """Build the rule for the text after a marker's prefix. Each of ``remainders`` would complete a marker."""
         firsts = dict.fromkeys(rest[0] for rest in remainders)
         known = "".join(map(_either_case, firsts))
         parts = [f"[^<{known}{excluded}]", *([escape] if escape else [])]

@@ -43,14 +43,14 @@ def decimal_range_rule(lowest: Decimal, highest: Decimal) -> str:
 
 
 def open_range_rule(lowest: Decimal | None, highest: Decimal | None) -> list[str]:
-    """Return rules for numbers with an exponent, which have no bound; an empty list if both bounds are set."""
+    """Return the rules for large numbers with an exponent: at most one for each bound that is not set."""
     rules = [LARGE] if highest is None and (lowest is None or lowest <= 10) else []
     return rules + ([f'"-" {LARGE}'] if lowest is None and (highest is None or highest >= -10) else [])
 
 
 def _natural_range(lowest: int, highest: int) -> str:
     parts = []
-    full_lengths = []  # lengths whose numbers are all in the range
+    full_lengths = []  # numbers of digits for which the range contains every number
     for length in range(len(str(lowest)), len(str(highest)) + 1):
         first, last = 10 ** (length - 1) if length > 1 else 0, 10**length - 1
         if lowest <= first and last <= highest and length > 1:
@@ -97,14 +97,14 @@ def _split_places(number: Decimal) -> tuple[int, str]:
 
 
 def _fraction_range(lowest: str, highest: str) -> str:
-    """Return a rule for the decimal places between two fractions, which have the maximum number of places."""
+    """Return a rule for the decimal places between two fractions with the same number of places."""
     if lowest[0] == highest[0]:
         return f'"{lowest[0]}"{_fraction_rest(lowest[1:], highest[1:])}'
     return _by_first_digit(lowest, highest, _fraction_rest, f" [0-9]{{0,{len(lowest) - 1}}}")
 
 
 def _fraction_rest(lowest: str, highest: str) -> str:
-    """Return a rule for the remaining decimal places. They are optional if the range includes zeros."""
+    """Return a rule for the remaining decimal places, which are optional if ``lowest`` is all zeros."""
     if not highest.strip("0"):
         return ""
     further = _fraction_range(lowest, highest)
@@ -112,7 +112,7 @@ def _fraction_rest(lowest: str, highest: str) -> str:
 
 
 def _by_first_digit(lowest: str, highest: str, rest_of: Callable[[str, str], str], any_rest: str) -> str:
-    """Return the alternatives of a range by first digit: the two digits of the bounds, and all digits between them."""
+    """Return a rule for a range: an alternative for the first digit of each bound, and one for the digits between."""
     first, last, rest, parts = int(lowest[0]), int(highest[0]), len(lowest) - 1, []
     if lowest[1:].strip("0"):
         parts.append(f'"{first}"{rest_of(lowest[1:], "9" * rest)}')

@@ -1,8 +1,8 @@
 r"""Parse the subset of regular expressions supported in a schema's ``pattern``.
 
 The subset covers characters, classes, groups, ``|``, repetitions, and anchors at both ends. Look-around, references,
-``\b``, ``\p{...}`` and flags are not supported. If ECMAScript and Python differ (``\w``, ``\d``, ``\s``), the tree has
-only the characters that both admit.
+``\b``, ``\p{...}`` and flags are not supported. If ECMAScript and Python differ (``\w``, ``\d``, ``\s``), the tree
+contains only the characters that match in both.
 
 ::
 
@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 MOST_TIMES = 1999
-"""llama.cpp treats larger repetition bounds as unbounded."""
+"""Maximum repetition bound; llama.cpp treats larger bounds as unbounded."""
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
-"""Code point ranges (first, last), sorted and not adjacent."""
+"""Code point ranges (first, last), sorted, neither overlapping nor adjacent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def subtract_ranges(ranges: Ranges, excluded: Ranges) -> Ranges:
     return merge_ranges(set(kept))
 
 
-# Without most control characters, DEL and the C1 controls, and surrogates.
+# All characters except surrogates and control characters (but including tab and line breaks).
 ANY: Ranges = ((9, 10), (13, 13), (0x20, 0x7E), (0xA0, 0xD7FF), (0xE000, 0x10FFFF))
 ASCII: Ranges = ((9, 10), (13, 13), (0x20, 0x7E))
 DIGITS: Ranges = ((0x30, 0x39),)
@@ -109,7 +109,7 @@ CLASSES: dict[str, Ranges] = {
     "s": SPACE,
     "S": subtract_ranges(ANY, ALL_SPACE),
 }
-# A negated class excludes the characters of both dialects.
+# A negated class excludes the characters that match in either language.
 ALL_MEANINGS: dict[str, Ranges] = {
     "s": ALL_SPACE,
     "D": subtract_ranges(((0, 0x10FFFF),), DIGITS),
@@ -130,7 +130,7 @@ class _PatternParser:
     def parse(self) -> Node:
         node = self._parse_pattern()
         if self._at < len(self._source):
-            raise UnsupportedPattern  # a bracket too many
+            raise UnsupportedPattern  # an unmatched closing parenthesis
         return node
 
     def _parse_pattern(self) -> Node:
@@ -218,7 +218,7 @@ class _PatternParser:
         character = self._next()
         if character == "\\":
             if self._accept("b"):
-                raise UnsupportedPattern  # a backspace here
+                raise UnsupportedPattern  # a backspace in a class
             return self._parse_escape()
         return single_character(ord(character)), ""
 

@@ -29,9 +29,9 @@ def string_rule_for_pattern(
 ) -> str | None:
     """Return a GBNF expression for the content of a JSON string that matches the pattern.
 
-    ``shortest`` and ``longest``: limits of the length in characters. ``is_bare``: the value is verbatim text between
-    tags and not a JSON string; it then excludes ``<`` and line ends, which a parser may attribute to the tags. Returns
-    None if the pattern is not supported or matches no text that a grammar can contain.
+    ``shortest`` and ``longest``: limits for the length in characters. ``is_bare``: if true, the value is verbatim text
+    between tags instead of a JSON string; it then excludes ``<`` and line breaks, which a parser may attribute to the
+    tags. Returns None if the pattern is not supported, or if a grammar can represent none of the matching text.
     """
     try:
         node = _resolve_anchors(parse_regex(pattern))
@@ -50,7 +50,7 @@ def string_rule_for_pattern(
 
 
 def _resolve_anchors(node: Node) -> Node:
-    """Remove the anchors, and allow any text before or after a pattern without an anchor at this end."""
+    """Replace the implicit search by explicit text: allow any text at each end that has no anchor."""
     choices = node.choices if isinstance(node, Alternation) else (node,)
     return _alternation([_add_free_text(choice) for choice in choices])
 
@@ -73,12 +73,12 @@ def _alternation(nodes: Sequence[Node]) -> Node:
 
 
 def _lengths(node: Node) -> tuple[int, int | None]:
-    """Return the lengths of the shortest and the longest matching text; None if the length is unbounded."""
+    """Return the length of the shortest match and of the longest, which is None if it is unbounded."""
     match node:
         case CharSet():
             return 1, 1
         case Anchor():
-            raise UnsupportedPattern  # in the middle
+            raise UnsupportedPattern  # an anchor in the middle
         case Repeat(item, fewest, most):
             low, high = _lengths(item)
             return low * fewest, None if most is None or high is None else high * most
@@ -96,7 +96,7 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
 
 
 def _limit_length(node: Node, longest: int) -> Node:
-    """Limit all repetitions to one common number, so that the text has at most ``longest`` characters."""
+    """Cap all repetitions at the same count, the largest that limits a match to ``longest`` characters."""
     times, too_many = 0, longest + 1
     if (_lengths(_cap_repetitions(node, times))[1] or 0) > longest:
         raise UnsupportedPattern

@@ -1,7 +1,8 @@
-"""A ``reply`` tool for models that are constrained to calls; its argument is returned as text.
+"""A ``reply`` tool for models that can only write calls; its argument is returned as text.
 
-With a free choice between a call and text, small models answer in text far too often. Of the 18 scenarios of
-`canitoolcall probe`, SmolLM2-135M passed 6 with a free choice and 12 with this tool; Qwen2.5-Coder-0.5B 8 and 16.
+With a free choice between a call and text, small models answer in text far too often. Of the 18 scenarios in
+`canitoolcall probe`, SmolLM2-135M passed 6 with a free choice and 12 with this tool; Qwen2.5-Coder-0.5B passed 8
+and 16.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ def add_reply_tool(tools: ToolSet) -> tuple[ToolSet, Tool]:
 
 
 class ReplyParser:
-    """A `Parser` for responses constrained to calls of ``tools`` and ``reply``. Calls of ``reply`` become text.
+    """A `Parser` for responses constrained to calls to ``tools`` and ``reply``. Calls to ``reply`` become text.
 
-    ``stream_arguments`` applies to calls of ``tools``; replies are always streamed. If a reply follows other calls, it
+    ``stream_arguments`` applies to calls to ``tools``; replies are always streamed. A reply that follows other calls
     only marks their end, and its text is dropped.
     """
 
@@ -66,7 +67,7 @@ class ReplyParser:
         self._parser = Parser(format, all_tools, turn=turn, policy=APPROVED, stream_arguments=True)
         self._reply = reply.name
         self._stream_arguments = stream_arguments
-        self._id = ""  # of the reply that is being written
+        self._id = ""  # of the reply being written
         self._is_in_text = False
         self._emitted_text = ""
         self._has_called = False
@@ -83,7 +84,7 @@ class ReplyParser:
                 case ToolCallDelta(name=self._reply) if self._has_called:
                     pass
                 case ToolCall(name=self._reply) | InvalidToolCall() if self._has_called:
-                    yield MarkupDelta(event.raw)  # it only marked the end of the calls, or was cut off
+                    yield MarkupDelta(event.raw)  # the reply only marks the end of the calls, or the call was cut off
                 case ToolCallDelta(name=self._reply):
                     if new_text := self._decode_delta(event):
                         yield TextDelta(new_text, "")
@@ -115,7 +116,7 @@ class ReplyParser:
         return new_text
 
     def _translate_incomplete(self, incomplete: InvalidToolCall) -> Event:
-        """Convert a truncated reply to the rest of its text. Returns any other invalid call unchanged."""
+        """Return the rest of a truncated reply's text as an event. Returns any other invalid call unchanged."""
         text_start = _BEGIN.search(incomplete.raw)
         body = _PIECE.match(incomplete.raw, text_start.end()) if text_start else None
         if f'"{self._reply}"' not in incomplete.raw or body is None:

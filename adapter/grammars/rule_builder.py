@@ -1,6 +1,6 @@
 r"""Build the rules of a llama.cpp grammar (GBNF) for JSON values.
 
-Spacing is fixed as in ``json.dumps`` or in the format, because small models ramble in free whitespace.
+Spacing is fixed, as in ``json.dumps`` or in the format, because small models ramble when any whitespace is allowed.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from adapter.grammars.schema_ir import (
 LONGEST_REPETITION = 1999
 """Maximum bound of a repetition. llama.cpp rejects ``x{0,2000}`` and treats larger bounds as unbounded."""
 MAX_ORDERED = 4
-"""Maximum number of required properties in any order. Each additional property doubles the number of rules."""
+"""Maximum number of required properties that can have any order. Each further property doubles the rule count."""
 
 ESCAPE = r'"\\" ["\\nrt]'
 
-# Rules of every grammar. Only the JSON escapes that prose and code need: models write \b, \f and \uXXXX when they mean
-# a regular expression, which would silently be changed.
+# Rules in every grammar. They admit only the JSON escapes that prose and code need: models that write \b, \f or \uXXXX
+# usually mean a regular expression, which JSON decoding would silently change.
 _SHARED = {
     "char": rf'[^"\\\x00-\x1F\x7F] | {ESCAPE}',
     "natural": '"0" | [1-9] [0-9]{0,14}',
@@ -75,12 +75,12 @@ class GrammarBuilder:
         }
 
     def call(self, name: str, shape: Shape) -> str:
-        """Return the body of a rule for a call, which starts after the layout's head."""
+        """Return the body of the rule for a call to one tool, without the layout's head and tail."""
         arguments = self.expression(shape, f"{name}-arguments")
         return f"{gbnf_literal(gbnf_json_literal(name)[1:-1] + self._middle)} {arguments}"
 
     def bare_call(self, name: str, shape: Shape) -> str:
-        """Return the body of a rule for a bare JSON call with free spacing, which starts at the name."""
+        """Return the body of the rule for a bare JSON call with free spacing, from its name to its arguments."""
         arguments = self.expression(shape, f"{name}-arguments")
         return (
             rf'{gbnf_literal(gbnf_json_literal(name))} spaces "," spaces "\"arguments\"" spaces ":" spaces {arguments}'
@@ -153,7 +153,7 @@ class GrammarBuilder:
         return self.add(f"string-{shortest}-{longest}", rf'"\"" char{{{shortest},{longest}}} "\""')
 
     def _pairs(self, properties: tuple[Property, ...], hint: str) -> str:
-        """Return a rule for all properties. Only required properties, if they are few, may have any order."""
+        """Return a rule for all properties. Up to `MAX_ORDERED` required properties can have any order."""
         pairs = [
             f"{self._literal(item.name)} {self._colon} {self.expression(item.shape, f'{hint}-{item.name}')}"
             for item in properties
@@ -163,21 +163,21 @@ class GrammarBuilder:
         return in_order if required_count or not pairs else f"({in_order})?"
 
     def _in_order(self, pairs: list[str], required_count: int, comma: str, hint: str) -> str:
-        """Return a rule for the required pairs, then any optional pairs; for at least one pair if none is required."""
+        """Return a rule for the required pairs, then any optional pairs. It matches at least one pair."""
         optional = [f"({comma} {pair})?" for pair in pairs[required_count:]]
         if 1 < required_count <= MAX_ORDERED:
             return " ".join([self._any_order(pairs[:required_count], comma, hint), *optional])
         if required_count or not pairs:
             return " ".join([f" {comma} ".join(pairs[:required_count]), *optional])
-        # Without required properties, each optional one may be the first, which has no comma before it. The rest has
-        # a separate rule, because the grammar would otherwise grow quadratically.
+        # Without required properties, any optional one can be the first, which has no comma before it. The pairs after
+        # it have a separate rule, because the grammar would otherwise grow quadratically.
         following_rules = [""]
         for index, item in reversed(list(enumerate(optional))):
             following_rules.insert(0, self.add(f"{hint}-from-{index}", f"{item} {following_rules[0]}".strip()))
         return alternatives(f"{pair} {following_rules[index + 1]}".strip() for index, pair in enumerate(pairs))
 
     def _any_order(self, pairs: list[str], comma: str, hint: str) -> str:
-        """Return a rule for all ``pairs`` in any order. Each set of remaining pairs has a rule of its own."""
+        """Return a rule for all ``pairs`` in any order. Each set of pairs still to be written has its own rule."""
         rule_names = [self.add(f"{hint}-needed-{number}", pair) for number, pair in enumerate(pairs, 1)]
         rules_for_rest: dict[frozenset[int], str] = {frozenset(): ""}
         for count in range(1, len(rule_names) + 1):
@@ -202,7 +202,7 @@ def alternatives(expressions: Iterable[str]) -> str:
 
 
 def gbnf_json_literal(value: Json) -> str:
-    """Return canonical JSON that is valid UTF-8, because lone surrogates stay escaped."""
+    """Return ``value`` as JSON. Lone surrogates stay escaped, so that the text can be encoded as UTF-8."""
     text = json.dumps(value, ensure_ascii=False)
     return re.sub(r"[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
 

@@ -13,10 +13,10 @@ from typing import TypeAlias
 from adapter.core.events import Json
 
 Choices: TypeAlias = Mapping[tuple[str, str] | str, Sequence[str]]
-"""Allowed values of a string parameter, by ``(tool, parameter)`` or by parameter alone.
+"""Allowed values of string parameters, by ``(tool, parameter)`` or by parameter alone.
 
-They apply at any depth (``old_text`` inside a list of patches) and to the items of a list of strings. If there are no
-values, an optional parameter is omitted, and a tool whose required parameter has none cannot be called.
+They apply at any depth (``old_text`` inside a list of patches) and to the items of a list of strings. An optional
+parameter without allowed values is omitted; a tool cannot be called if a required parameter has no allowed values.
 """
 MAX_ITEMS = 16
 """Maximum number of list items, because small models rarely end a list."""

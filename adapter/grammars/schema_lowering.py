@@ -1,8 +1,8 @@
 """Lower JSON Schema to the shapes of `adapter.grammars.schema_ir`.
 
 Servers support different subsets of JSON Schema: llama.cpp's converter and Ollama lack ``$ref`` or type lists, and fail
-on unknown keywords. So a schema is first lowered to a few shapes, which `adapter.grammars.gbnf` writes as GBNF or as
-plain JSON Schema.
+on unknown keywords. A schema is therefore first lowered to a few shapes, which `adapter.grammars.gbnf` writes as GBNF
+or as plain JSON Schema.
 
 Unsupported constraints (``multipleOf``, ``uniqueItems``, ``not``, ``if``, nesting beyond `MAX_DEPTH`, ...) are
 *widened*, because arguments are validated after decoding anyway. Recursive references are followed `MAX_VISITS` times
@@ -45,7 +45,7 @@ MAX_DEPTH = 16
 MAX_VISITS = 2
 """Maximum number of times that a recursive reference is followed inside itself."""
 MAX_SCHEMAS = 2000
-"""Maximum number of subschemas that are lowered, because references can expand without end."""
+"""Maximum number of subschemas to lower, because references can expand without end."""
 TEXTS = frozenset(
     {
         "content", "contents", "file_text", "file_content", "text", "body", "code", "source", "script", "message",
@@ -54,7 +54,7 @@ TEXTS = frozenset(
         "query", "sql", "url",
     }
 )  # fmt: skip
-"""Names of parameters for text of any length. A small model that writes a very long string elsewhere will not stop."""
+"""Names of parameters that can hold long text. A small model that writes very long text into another will not stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class LoweringOptions:
 
 @dataclass(frozen=True, slots=True)
 class SchemaLowering:
-    """Lower the schema of one tool. Never raises an exception for a dict, regardless of its content or size."""
+    """Lower the schema of one tool, which can be any dict: its content and size never cause an exception."""
 
     tool: str
     schema: JsonObject
@@ -84,7 +84,7 @@ class SchemaLowering:
     """Shape that replaces a recursive reference after `MAX_VISITS` visits."""
 
     def lower(self) -> Shape:
-        """Return the shape of the arguments, which is always an object."""
+        """Return the shape of the arguments object."""
         shape = self._reduce(self.schema, ())
         if not is_satisfiable(shape):  # perhaps only because of a required recursive property
             shape = replace(self, _visited=[], _recursion_shape=AnyShape())._reduce(self.schema, ())
@@ -138,7 +138,7 @@ class SchemaLowering:
                 item = self._reduce(schema.get("items", {}), (*path, "items"))
                 fewest = _count(schema, "minItems") or 0
                 most = _count(schema, "maxItems")
-                if prefix := _list(schema, "prefixItems") or _list(schema, "items"):  # before draft 2020-12
+                if prefix := _list(schema, "prefixItems") or _list(schema, "items"):  # a list before draft 2020-12
                     first = [
                         self._reduce(item, (*path, "items")) for item in prefix[: MAX_ITEMS if most is None else most]
                     ]
@@ -242,7 +242,7 @@ def _restrict(shape: Shape, allowed: tuple[str, ...]) -> Shape:
 
 
 def _union(shapes: Sequence[Shape]) -> Shape:
-    """Return a flat union without duplicate and unsatisfiable shapes."""
+    """Return a flat union without duplicate or unsatisfiable shapes."""
     flat: list[Shape] = []
     for shape in shapes:
         flat.extend(shape.shapes if isinstance(shape, UnionShape) else [shape])
