@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from rapidfuzz import fuzz, process
 
 from adapter.core.callbacks import require_sync
-from adapter.core.errors import DeniedError, UsageError
+from adapter.core.errors import DeniedError, ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.dialects.cross_toolset import tools_for_effect
 from adapter.tools.operations import (
@@ -32,6 +33,7 @@ from adapter.tools.operations import (
 )
 from adapter.tools.operations.permissions import (
     MODES,
+    ApprovalDecision,
     ApprovalRequest,
     Approver,
     PermissionPolicy,
@@ -46,6 +48,9 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox import describe_confinement
 from adapter.workspace.sandbox.deadline import Deadline
 from adapter.workspace.sandbox.sandbox import ActiveSandbox
+
+MAX_LISTED = 5
+"""Maximum number of changed entries listed if an approval no longer applies."""
 
 
 def make_policy(
@@ -120,6 +125,7 @@ class ApprovalFlow:
             subject=planned.subject,
             is_git=effect in ("write", "delete") and self._is_git(operation, paths),
             sandbox=describe_confinement.confinement_notice(operation, self.confinement),
+            state=planned.state,
         )
 
     def _is_git(self, operation: Operation, paths: Iterable[str]) -> bool:
@@ -145,10 +151,10 @@ class ApprovalFlow:
                     places.append(resolved.display_path)
             yield from dict.fromkeys(places)
 
-    def require(self, approval: ApprovalRequest, clock: Deadline | None) -> str | None:
+    def require(self, approval: ApprovalRequest, clock: Deadline | None) -> ApprovalDecision | None:
         """Raise DeniedError unless the rules, mode or approver allow the operation.
 
-        Returns the new text if the approver replaced the planned text, else None.
+        Returns the approver's decision; None if the approver was not asked.
         """
         verdict, rule = self.policy.verdict(approval)
         if verdict == "deny":
@@ -156,7 +162,7 @@ class ApprovalFlow:
             raise DeniedError(_forbidden(why, approval.summary))
         return None if verdict == "allow" else self._answer(approval, clock)
 
-    def _answer(self, approval: ApprovalRequest, clock: Deadline | None) -> str | None:
+    def _answer(self, approval: ApprovalRequest, clock: Deadline | None) -> ApprovalDecision | None:
         """Ask the approver while the caller's deadline is paused. Returns and raises like `require`."""
         if self.ask is None:
             raise DeniedError(
@@ -175,7 +181,7 @@ class ApprovalFlow:
             if decision.reason:
                 reason, instead = f" ({decision.reason})", "follow the user's reason, do not try the same again"
             raise DeniedError(f"the user did not approve{reason}: {approval.summary}. Nothing was done; {instead}")
-        return decision.content
+        return decision
 
     def without_hidden(self, outcome: Outcome, tool: str) -> Outcome:
         """Remove search results in files that the rules deny to the tool."""
@@ -216,8 +222,34 @@ def _summary(edit: FileEdit) -> str:
     return f"{edit.action} {escape_for_display(edit.path)}{moved}"
 
 
-def apply_decision(planned: Plan, content: str | None) -> Plan:
-    """Replace the planned text with ``content``, the approver's version, unless that is None."""
+def require_unchanged(approved: Sequence[ApprovalRequest], current: Sequence[ApprovalRequest]) -> None:
+    """Raise ToolError, which describes the current state, if it is no longer the state that was approved."""
+    for before, now in zip_longest(approved, current):
+        if before is not None and now is not None and before.fingerprint == now.fingerprint:
+            continue
+        was, became = (request.summary if request else "nothing" for request in (before, now))
+        states = [request.state if request else {} for request in (before, now)]
+        changes = "; ".join(_state_changes(*states)) or ("" if was != became else "the content changed")
+        raise ToolError(
+            f"the state changed while approval was requested, so nothing was done. Approved: {was}. "
+            f"Now: {became}{f' ({changes})' if changes else ''}. Check it, then make the call again for a new approval"
+        )
+
+
+def _state_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    """Yield descriptions of the first differences."""
+    changed = sorted(name for name, _ in before.items() ^ now.items())
+    names = list(dict.fromkeys(changed))
+    for name in names[:MAX_LISTED]:
+        kind = "is new" if name not in before else "is gone" if name not in now else "was changed"
+        yield f"{escape_for_display(name)} {kind}"
+    if len(names) > MAX_LISTED:
+        yield f"and {len(names) - MAX_LISTED} more"
+
+
+def apply_decision(planned: Plan, decision: ApprovalDecision | None) -> Plan:
+    """Replace the planned text with the approver's version, if the decision has one."""
+    content = decision.content if decision is not None else None
     if content is None:
         return planned
     if planned.edited is None:

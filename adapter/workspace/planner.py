@@ -38,6 +38,7 @@ from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.files import edit_files, listing, move_copy_delete, read_file
 from adapter.workspace.files.editable_plan import editable_draft, replace_draft_text
 from adapter.workspace.sandbox import program_runner, shell
+from adapter.workspace.sandbox.command_files import identify_files, identify_programs
 from adapter.workspace.sandbox.deadline import Deadline
 
 Reading: TypeAlias = ReadText | Stat | Tree | FindByName | Glob | Grep | Outline | FindSymbols
@@ -101,7 +102,6 @@ def _plan_reading(context: WorkspaceContext, operation: Reading) -> Plan:
 
 
 def _plan_change(context: WorkspaceContext, operation: Change) -> Plan:
-    root = context.root
     match operation:
         case WriteText():
             return _file_plan(context, edit_files.plan_write(context, operation))
@@ -117,9 +117,9 @@ def _plan_change(context: WorkspaceContext, operation: Change) -> Plan:
         case Delete():
             return move_copy_delete.plan_delete(context, operation)
         case Move():
-            return Plan(move_copy_delete.check_move(root, operation), lambda: move_copy_delete.move(context, operation))
+            return move_copy_delete.plan_move(context, operation)
         case Copy():
-            return Plan(move_copy_delete.check_copy(root, operation), lambda: move_copy_delete.copy(context, operation))
+            return move_copy_delete.plan_copy(context, operation)
         case _:
             assert_never(operation)
 
@@ -130,11 +130,13 @@ def _plan_program(context: WorkspaceContext, operation: Program) -> Plan:
         case RunCommand():
             command = escape_for_display(operation.command, keep="\n")
             summary = f"run in {escape_for_display(operation.cwd)}: {command}"
-            return Plan(summary, lambda: shell.run_command(root, operation, context.confinement))
+            state = identify_programs(root, operation.cwd, operation.command, context.confinement.search_path)
+            return Plan(summary, lambda: shell.run_command(root, operation, context.confinement), state=state)
         case StartCommand():
             command = escape_for_display(operation.command, keep="\n")
             summary = f"run in the background in {escape_for_display(operation.cwd)}: {command}"
-            return Plan(summary, lambda: context.commands.start(root, operation, context.confinement))
+            state = identify_programs(root, operation.cwd, operation.command, context.confinement.search_path)
+            return Plan(summary, lambda: context.commands.start(root, operation, context.confinement), state=state)
         case ReadCommandOutput():
             return Plan(
                 f"read the output of {escape_for_display(operation.id)}", lambda: context.commands.read(operation)
@@ -145,7 +147,9 @@ def _plan_program(context: WorkspaceContext, operation: Program) -> Plan:
             argv = program_runner.prepare(root, operation, context.confinement)
             summary = f"run {escape_for_display(shlex.join(argv))}"
             return Plan(
-                summary, lambda: program_runner.run_program(root, operation, argv, context.echo, context.confinement)
+                summary,
+                lambda: program_runner.run_program(root, operation, argv, context.echo, context.confinement),
+                state=identify_files(root, ".", argv[:1], context.confinement.search_path),
             )
         case _:
             assert_never(operation)

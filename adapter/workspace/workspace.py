@@ -24,7 +24,7 @@ from adapter.tools.operations import Edits, Effect, Operation, Outcome, ReadText
 from adapter.tools.operations.capabilities import ABSENT
 from adapter.tools.operations.permissions import ApprovalRequest, Approver, PermissionRule
 from adapter.tools.tool import Tool, ToolSet, ValidatedCall
-from adapter.workspace.approval_flow import ApprovalFlow, apply_decision, make_policy
+from adapter.workspace.approval_flow import ApprovalFlow, apply_decision, make_policy, require_unchanged
 from adapter.workspace.atomic_batch import run_atomically
 from adapter.workspace.available_tools import available_tools, merge_tools, select_tools
 from adapter.workspace.capabilities.host import Host
@@ -262,8 +262,12 @@ class Workspace:
         with os_errors_as_tool_errors(f"{kind} was not done"), memory_errors_as_tool_errors(kind):
             planned = plan_operation(self._context, operation, self._capabilities)
             approvals = self._approvals.needed(kind, operation, planned, self.tools)
-        for approval in approvals:
-            planned = apply_decision(planned, self._approvals.require(approval, None))
+        decisions = [self._approvals.require(approval, None) for approval in approvals]
+        if any(decisions):
+            current = plan_operation(self._context, operation, self._capabilities)
+            require_unchanged(approvals, self._approvals.needed(kind, operation, current, self.tools))
+        for decision in decisions:
+            planned = apply_decision(planned, decision)
         with os_errors_as_tool_errors(f"{kind} was not completed"), memory_errors_as_tool_errors(kind):
             return planned.commit()
 
@@ -421,8 +425,11 @@ class Workspace:
         with self._writing if _may_write(invocation) else nullcontext():
             call, planned, approvals = self._plan(invocation, clock)
             proposed = planned
-            for approval in approvals:
-                planned = apply_decision(planned, self._approvals.require(approval, clock))
+            decisions = [self._approvals.require(approval, clock) for approval in approvals]
+            if any(decisions):
+                require_unchanged(approvals, self._plan(invocation, clock)[2])
+            for decision in decisions:
+                planned = apply_decision(planned, decision)
             suffix = "" if planned is proposed else user_change_notice(planned)
             if clock is not None and clock.remaining <= 0:
                 raise ToolError(f"the time limit was reached; {name} was not run")

@@ -6,6 +6,7 @@ for the call's effect.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -83,6 +84,14 @@ class ApprovalRequest:
     (`adapter.workspace.paths.git_detection`)."""
     draft: FileDraft | None = None
     """Current and proposed text, if the call changes one text file. An `ApprovalDecision` may replace ``after``."""
+    state: Mapping[str, str] = field(default_factory=dict)
+    """Identity of each file that the call uses without showing its content: entries of a folder, programs, skills."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the hash of everything that the approval covers. A call with another fingerprint is refused."""
+        covered = (self.tool, self.effect, self.summary, self.diff, self.paths, self.cwd, self.subject, self.is_git)
+        return hashlib.sha256(repr((*covered, sorted(self.state.items()))).encode(errors="surrogatepass")).hexdigest()
 
     @property
     def caution(self) -> str:
@@ -105,7 +114,9 @@ class ApprovalRequest:
         if self.is_asked_once:
             return (self.tool, self.effect)  # approval covers the whole tool
         if self.command is not None:
-            return (self.tool, "command", self.cwd, self.command)
+            return (self.tool, "command", self.cwd, self.command, self.fingerprint)
+        if self.effect in ("execute", "skill"):
+            return (self.tool, self.effect, self.subject or self.summary, self.fingerprint)
         return (self.tool, self.effect, *(self.paths or (self.subject or self.summary,)))
 
 

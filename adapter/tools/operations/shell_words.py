@@ -33,6 +33,18 @@ _WRAPPERS = frozenset(
     ]
 )
 """Words that may precede the actual command."""
+_INTERPRETER = re.compile(
+    r"\.|source|(?:ba|da|k|z|fi)?sh|busybox|g?awk|(?:python|pypy)[\d.]*w?|node|nodejs|deno|bun|tsx|ruby|perl|php|lua\w*"
+    r"|Rscript|julia|java|osascript|pwsh|uv"
+)
+"""Programs that run the files which their arguments name."""
+_PROJECT_FILES = {
+    **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile", "Makefile")),
+    **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
+    **dict.fromkeys(("pytest", "tox", "nox"), ("conftest.py", "tox.ini", "noxfile.py", "pyproject.toml")),
+    **{"just": ("justfile", "Justfile"), "rake": ("Rakefile",), "ninja": ("build.ninja",)},
+}
+"""Files of the current folder that a program runs without being told."""
 
 
 def simple_command(line: str) -> Words | None:
@@ -45,10 +57,25 @@ def simple_command(line: str) -> Words | None:
 
 def possible_commands(line: str) -> Iterator[Words]:
     """Yield the commands that the line may run. Each is without its folder and the words before it."""
+    for program, *rest in _commands(line):
+        yield (program.rpartition("/")[2], *rest)
+
+
+def possible_programs(line: str) -> Iterator[str]:
+    """Yield the names and paths of the programs and scripts that the line may run."""
+    for program, *rest in _commands(line):
+        yield program
+        name = program.rpartition("/")[2]
+        yield from _PROJECT_FILES.get(name, ())
+        if name in _PROJECT_FILES or _INTERPRETER.fullmatch(name):
+            yield from (word for word in rest if not word.startswith("-"))
+
+
+def _commands(line: str) -> Iterator[Words]:
     for part in _BREAKS.split(line):
-        words = _QUOTES.sub("", part).split(maxsplit=MAX_WORDS)[:MAX_WORDS]
+        words = tuple(_QUOTES.sub("", part).split(maxsplit=MAX_WORDS)[:MAX_WORDS])
         for start, word in enumerate(words):
-            yield (word.rpartition("/")[2], *words[start + 1 :])
+            yield words[start:]
             if not _precedes_command(word):
                 break
 

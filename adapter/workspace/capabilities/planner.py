@@ -61,6 +61,7 @@ from adapter.workspace.capabilities.local_search import LocalSearch
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.context import WorkspaceContext
 from adapter.workspace.paths.resolver import WorkspaceRoot
+from adapter.workspace.paths.tree_ops import fingerprint_of
 from adapter.workspace.sandbox.deadline import Deadline
 
 T = TypeVar("T")
@@ -162,7 +163,8 @@ def plan(
         case LoadSkill():
             skill = skills.find_skill(capabilities.skills, operation.name)
             summary = f"load the skill {escape_for_display(skill.title)} from {escape_for_display(skill.folder)}"
-            return Plan(summary, lambda: _load_skill(capabilities, skill, operation), subject=skill.title)
+            state = {skill.folder: fingerprint_of(repr(skill).encode(errors="surrogatepass"))}
+            return Plan(summary, lambda: _load_skill(capabilities, skill, operation), subject=skill.title, state=state)
         case _:
             assert_never(operation)
 

@@ -35,20 +35,23 @@ MAX_COPY_BYTES = 1024 * 1024 * 1024
 """Maximum total size of the files copied by a tool call, in bytes."""
 
 
-def check_delete(root: WorkspaceRoot, operation: Delete) -> str:
-    """Return the summary of a deletion. Raises ToolError if the path cannot be deleted."""
+def check_delete(root: WorkspaceRoot, operation: Delete) -> tuple[str, dict[str, str]]:
+    """Return the summary of a deletion, and the state of all that it deletes.
+
+    Raises ToolError if the path cannot be deleted.
+    """
     with root.locate(operation.path, follow=False, write=True) as resolved:
         require_existing(resolved)
         _check_not_holding_records(root, resolved)
-        shown, is_directory = resolved.display_path, resolved.is_directory
-    if not is_directory:
-        return f"delete {shown}"
-    entries = _count(root, operation.path)
+    state = _state_of(root, resolved)
+    if not resolved.is_directory:
+        return f"delete {resolved.display_path}", state
+    shown, entries = resolved.display_path, len(state) - 1
     if not operation.recursive:
         raise ToolError(
             f"{shown} is a directory with {entries} entries and was not deleted; pass recursive=true to delete it all"
         )
-    return f"delete the directory {shown} and the {entries} entries in it"
+    return f"delete the directory {shown} and the {entries} entries in it", state
 
 
 def plan_delete(context: WorkspaceContext, operation: Delete) -> Plan:
@@ -56,12 +59,12 @@ def plan_delete(context: WorkspaceContext, operation: Delete) -> Plan:
 
     If the disk is too full for an undo record, the summary for approval says that the deletion is permanent.
     """
-    summary = check_delete(context.root, operation)
+    summary, state = check_delete(context.root, operation)
     with os_errors_as_tool_errors(f"{escape_for_display(operation.path)} was not deleted"):
         is_undoable = context.history.can_keep()
     if not is_undoable:
         summary += " for good (the disk is full: no undo)"
-    return Plan(summary, lambda: _delete(context, operation, is_undoable))
+    return Plan(summary, lambda: _delete(context, operation, is_undoable), state=state)
 
 
 def delete(context: WorkspaceContext, operation: Delete) -> OperationDone:
@@ -69,7 +72,7 @@ def delete(context: WorkspaceContext, operation: Delete) -> OperationDone:
 
 
 def _delete(context: WorkspaceContext, operation: Delete, is_undoable: bool) -> OperationDone:
-    summary = check_delete(context.root, operation)
+    summary, _ = check_delete(context.root, operation)
     with context.root.locate(operation.path, follow=False, write=True) as resolved:
         require_existing(resolved)
         with os_errors_as_tool_errors(f"{resolved.display_path} was not deleted"):
@@ -85,15 +88,16 @@ def _delete(context: WorkspaceContext, operation: Delete, is_undoable: bool) -> 
     return OperationDone(resolved.display_path, entries=entries, notes=notes)
 
 
-def check_move(root: WorkspaceRoot, operation: Move) -> str:
-    """Return the summary of a move. Raises ToolError if the path cannot be moved."""
-    source, destination = _check_pair(root, operation.source, operation.destination, moving=True)
-    return f"move {source.display_path} to {destination.display_path}"
+def plan_move(context: WorkspaceContext, operation: Move) -> Plan:
+    """Plan a move. Raises ToolError if the path cannot be moved."""
+    source, destination, state = _check_pair(context.root, operation.source, operation.destination, moving=True)
+    summary = f"move {source.display_path} to {destination.display_path}"
+    return Plan(summary, lambda: move(context, operation), state=state)
 
 
 def move(context: WorkspaceContext, operation: Move) -> OperationDone:
     """Rename a path within the workspace. Creates the parents of the destination and never overwrites a file."""
-    source, destination = _check_pair(context.root, operation.source, operation.destination, moving=True)
+    source, destination, _ = _check_pair(context.root, operation.source, operation.destination, moving=True)
     step = ChangeStep(kind="move", path="/".join(source.parts), destination="/".join(destination.parts))
     with os_errors_as_tool_errors(f"{source.display_path} was not moved"):
         summary = f"move {source.display_path} to {destination.display_path}"
@@ -102,15 +106,16 @@ def move(context: WorkspaceContext, operation: Move) -> OperationDone:
     return OperationDone(source.display_path, destination.display_path, notes=notes)
 
 
-def check_copy(root: WorkspaceRoot, operation: Copy) -> str:
-    """Return the summary of a copy. Raises ToolError if the path cannot be copied."""
-    source, destination = _check_pair(root, operation.source, operation.destination, moving=False)
-    return f"copy {source.display_path} to {destination.display_path}"
+def plan_copy(context: WorkspaceContext, operation: Copy) -> Plan:
+    """Plan a copy. Raises ToolError if the path cannot be copied."""
+    source, destination, state = _check_pair(context.root, operation.source, operation.destination, moving=False)
+    summary = f"copy {source.display_path} to {destination.display_path}"
+    return Plan(summary, lambda: copy(context, operation), state=state)
 
 
 def copy(context: WorkspaceContext, operation: Copy) -> OperationDone:
     """Copy a file, or a directory with its contents. The copy appears atomically."""
-    source, destination = _check_pair(context.root, operation.source, operation.destination, moving=False)
+    source, destination, _ = _check_pair(context.root, operation.source, operation.destination, moving=False)
     tree = _TreeCopy()
 
     def make(dirfd: int, name: str) -> None:
@@ -127,8 +132,8 @@ def copy(context: WorkspaceContext, operation: Copy) -> OperationDone:
 
 def _check_pair(
     root: WorkspaceRoot, source_path: str, destination_path: str, moving: bool
-) -> tuple[ResolvedPath, ResolvedPath]:
-    """Resolve and check both paths, and return them with closed descriptors.
+) -> tuple[ResolvedPath, ResolvedPath, dict[str, str]]:
+    """Resolve and check both paths. Returns them with closed descriptors, and the state of the source.
 
     Raises ToolError if the source cannot be moved or copied to the destination.
     """
@@ -148,11 +153,9 @@ def _check_pair(
             raise ToolError(
                 f"{destination.display_path} is inside {source.display_path}; choose a destination outside of it"
             )
-    if source.is_directory:
-        _count(root, source_path)
-    elif not source.is_file and not moving:
+    if not (source.is_directory or source.is_file or moving):
         raise ToolError(f"{source.display_path} is not a regular file (a device, pipe or socket) and is not copied")
-    return source, destination
+    return source, destination, _state_of(root, source)
 
 
 def _check_not_holding_records(root: WorkspaceRoot, resolved: ResolvedPath) -> None:
@@ -160,22 +163,25 @@ def _check_not_holding_records(root: WorkspaceRoot, resolved: ResolvedPath) -> N
         raise ToolError(f"{resolved.display_path} contains the change journal, which tools cannot access")
 
 
-def _count(root: WorkspaceRoot, path: str) -> int:
-    """Return the number of entries in a tree. Raises ToolError if it is too large or contains a git repository."""
-    walk = Walk(root, path, limits=TREE_LIMITS)
-    count = 0
+def _state_of(root: WorkspaceRoot, resolved: ResolvedPath) -> dict[str, str]:
+    """Return the identity of a file, or of a directory and each entry in it, by path.
+
+    Raises ToolError if the directory is too large or contains a git repository.
+    """
+    path, shown = "/".join(resolved.parts), resolved.display_path
+    state = {path: tree_ops.identity(resolved.status)} if resolved.status is not None else {}
+    if not resolved.is_directory:
+        return state
+    walk = Walk(root, f"./{path}", limits=TREE_LIMITS)
     for node in walk:
-        count += 1
         if is_git(node.name):
-            shown = escape_for_display(path)
             raise ToolError(
                 f"{shown} contains git's own data ({escape_for_display(node.path)}), which is read-only for tools"
             )
+        state[f"{path}/{node.path}"] = tree_ops.identity(node.status())
     if walk.notes:
-        raise ToolError(
-            f"{escape_for_display(path)} was not changed, because not all of it could be checked: {walk.notes[0]}"
-        )
-    return count
+        raise ToolError(f"{shown} was not changed, because not all of it could be checked: {walk.notes[0]}")
+    return state
 
 
 class _TreeCopy:

@@ -55,6 +55,14 @@ def fingerprint(name: str, dirfd: int) -> str | None:
     return _looks(name, dirfd, status)
 
 
+def identity(status: os.stat_result) -> str:
+    """Return a string that changes when the file is replaced or written; for a directory, when it is replaced."""
+    same = (status.st_dev, status.st_ino, status.st_mode)
+    return repr(
+        same if stat.S_ISDIR(status.st_mode) else (*same, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    )
+
+
 def fingerprint_of(data: bytes) -> str:
     """Return the fingerprint of a file with the content ``data``."""
     return "file:" + hashlib.sha256(data).hexdigest()

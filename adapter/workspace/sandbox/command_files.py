@@ -1,0 +1,38 @@
+"""Identify the programs and scripts that a command line runs, so that an approval covers their content."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+
+from adapter.core.errors import ToolError
+from adapter.core.program_lookup import find_program
+from adapter.tools.operations.shell_words import possible_programs
+from adapter.workspace.paths import tree_ops
+from adapter.workspace.paths.resolver import WorkspaceRoot
+
+MAX_PROGRAMS = 50
+"""Maximum number of programs and scripts identified for a command."""
+
+
+def identify_programs(root: WorkspaceRoot, cwd: str, line: str, search_path: str) -> dict[str, str]:
+    """Return the identity of each program and script that ``line`` may run in ``cwd``, by its path."""
+    return identify_files(root, cwd, possible_programs(line), search_path)
+
+
+def identify_files(root: WorkspaceRoot, cwd: str, words: Iterable[str], search_path: str) -> dict[str, str]:
+    """Return the identity of each file that ``words`` name, by its path.
+
+    A word names a file in ``cwd`` or a program in ``search_path``. Words that name no file are left out.
+    """
+    found: dict[str, str] = {}
+    for word in list(dict.fromkeys(words))[:MAX_PROGRAMS]:
+        with suppress(ToolError, OSError), root.locate(word if word.startswith("/") else f"{cwd}/{word}") as resolved:
+            if resolved.is_file and resolved.status is not None:
+                found["/".join(resolved.parts)] = tree_ops.identity(resolved.status)
+        program = word if word.startswith("/") else None if "/" in word else find_program(word, search_path)
+        if program is not None:
+            with suppress(OSError, ValueError):
+                found[program] = tree_ops.identity(os.stat(program))  # noqa: PTH116 - follows links on purpose
+    return found

@@ -1,0 +1,170 @@
+"""An approval covers the state that was shown: if it changes while the user decides, nothing is done."""
+
+import os
+import stat
+
+import pytest
+
+from adapter.workspace import Workspace
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def make_program(path, text):
+    write(path, text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def replace_keeping_times(path, text):
+    """Replace the content by one of the same size, and restore the modification time."""
+    before = path.stat()
+    path.write_text(text)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.fixture
+def project(directory):
+    write(directory / "d/one.txt", "one\n")
+    write(directory / "a.txt", "hello\n")
+    write(directory / "Makefile", "all:\n\ttouch ran\n")
+    write(directory / "build.sh", "touch ran\n")
+    write(directory / "tool.py", "open('ran', 'w')\n")
+    make_program(directory / "run", "#!/bin/sh\ntouch ran\n")
+    return directory
+
+
+def relink(project):
+    (project / "link").symlink_to("run")
+
+
+CHANGES = {
+    "entries-added": (("delete_file", {"path": "d", "recursive": True}), lambda at: write(at / "d/two.txt", "2\n")),
+    "entries-added-below": (
+        ("delete_file", {"path": "d", "recursive": True}),
+        lambda at: write(at / "d/sub/two.txt", "2\n"),
+    ),
+    "entry-replaced": (
+        ("delete_file", {"path": "d", "recursive": True}),
+        lambda at: replace_keeping_times(at / "d/one.txt", "two\n"),
+    ),
+    "file-replaced": (("delete_file", {"path": "a.txt"}), lambda at: write(at / "a.txt", "important\n")),
+    "moved-folder": (("move_file", {"source": "d", "destination": "e"}), lambda at: write(at / "d/two.txt", "2\n")),
+    "copied-folder": (("copy_file", {"source": "d", "destination": "e"}), lambda at: write(at / "d/two.txt", "2\n")),
+    "edited-file": (
+        ("apply_edit", {"path": "a.txt", "old_text": "hello", "new_text": "bye"}),
+        lambda at: write(at / "a.txt", "hello\nworld\n"),
+    ),
+    "created-file": (("write_file", {"path": "new", "content": "x\n"}), lambda at: write(at / "new", "mine\n")),
+    "program": (("run_command", {"command": "./run", "cwd": "."}), lambda at: write(at / "run", "#!/bin/sh\nid>ran\n")),
+    "program-in-chain": (
+        ("run_command", {"command": "true && d/../run", "cwd": "."}),
+        lambda at: write(at / "run", "#!/bin/sh\nid>ran\n"),
+    ),
+    "script-of-shell": (
+        ("run_command", {"command": "sh -e build.sh", "cwd": "."}),
+        lambda at: replace_keeping_times(at / "build.sh", "touch RAN\n"),
+    ),
+    "script-of-python": (
+        ("run_command", {"command": "env X=1 python3 -B tool.py", "cwd": "."}),
+        lambda at: write(at / "tool.py", "open('ran', 'a')\n"),
+    ),
+    "makefile": (
+        ("run_command", {"command": "make all", "cwd": "."}),
+        lambda at: write(at / "Makefile", "all:\n\ttouch ran2\n"),
+    ),
+    "program-appears": (
+        ("run_command", {"command": "./link", "cwd": "."}),
+        relink,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_call_is_refused_if_its_state_changed_while_the_user_was_asked(project, name):
+    call, change = CHANGES[name]
+    prints = []
+
+    def approve(request):
+        prints.append(request.fingerprint)
+        change(project)
+        return True
+
+    with Workspace(project, approve=approve) as workspace:
+        before = workspace.changes()
+        result = workspace.run(*call)
+        assert not result.ok
+        assert "othing was done" in result.content or "not " in result.content
+        assert workspace.changes() == before
+    assert (project / "d/one.txt").exists()
+    assert (project / "a.txt").exists()
+    assert not (project / "ran").exists()
+
+
+def test_refusal_describes_the_new_state(project):
+    def approve(_):
+        write(project / "d/two.txt", "2\n")
+        return True
+
+    with Workspace(project, approve=approve) as workspace:
+        result = workspace.run("delete_file", {"path": "d", "recursive": True})
+    assert "Approved: delete the directory d and the 1 entries in it" in result.content
+    assert "Now: delete the directory d and the 2 entries in it (d/two.txt is new)" in result.content
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("delete_file", {"path": "d", "recursive": True}),
+        ("move_file", {"source": "d", "destination": "e"}),
+        ("run_command", {"command": "./run && sh build.sh && cat a.txt", "cwd": "."}),
+        ("apply_edit", {"path": "a.txt", "old_text": "hello", "new_text": "bye"}),
+    ],
+    ids=lambda call: call[0],
+)
+def test_unrelated_changes_do_not_refuse_a_call(project, call):
+    def approve(_):
+        write(project / "other.txt", "x\n")
+        write(project / "sub/other.txt", "x\n")
+        return True
+
+    with Workspace(project, approve=approve) as workspace:
+        result = workspace.run(*call)
+    assert result.ok, result.content
+
+
+def test_remembered_command_is_asked_again_if_its_program_changed(project):
+    from adapter.tools.operations.permissions import ApprovalDecision
+
+    asked = []
+
+    def approve(request):
+        asked.append(request.command)
+        return ApprovalDecision(allowed=True, remember=True)
+
+    call = ("run_command", {"command": "./run", "cwd": "."})
+    with Workspace(project, approve=approve) as workspace:
+        assert workspace.run(*call).ok
+        assert workspace.run(*call).ok
+        assert asked == ["./run"]
+        write(project / "run", "#!/bin/sh\ntouch ran2\n")
+        assert workspace.run(*call).ok
+    assert asked == ["./run", "./run"]
+
+
+def test_program_of_the_host_refuses_changed_state_as_well(project):
+    from adapter.core.errors import ToolError
+    from adapter.tools.operations import Delete
+
+    def approve(_):
+        write(project / "d/two.txt", "2\n")
+        return True
+
+    with (
+        Workspace(project, approve=approve) as workspace,
+        pytest.raises(ToolError, match=r"d/two\.txt is new"),
+    ):
+        workspace.perform(Delete("d", recursive=True))
+    assert (project / "d/two.txt").exists()
