@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from adapter.core.text.display_escaping import json_for_display
 
 if TYPE_CHECKING:
     from adapter.tools.operations import PatchBasis
+    from adapter.workspace.changes.history import RecordedChange
 
 
 def edit(
@@ -74,6 +76,7 @@ def undo(
 ) -> None:
     """Undo the last change that a tool made in a folder."""
     import time
+    from functools import partial
 
     from adapter.workspace.context import open_context
     from adapter.workspace.paths.os_errors import os_errors_as_tool_errors
@@ -88,8 +91,22 @@ def undo(
         count = sum(change.session == session for change in changes) if undo_all else 1
         for _ in range(max(count, 1)):
             with os_errors_as_tool_errors("nothing was undone"):
-                undone = context.history.undo(session)
+                undone = context.history.undo(session, partial(_review_undo, context.root.path))
             print_escaped(f"undone: {undone.change.summary}", to_stderr=True)
             print_escaped(undone.diff, end="")
             for note in undone.notes:
                 print_escaped(f"note: {note}", to_stderr=True)
+
+
+def _review_undo(root: str, change: RecordedChange, paths: Sequence[str], diff: str) -> None:
+    """Ask the user before an undo changes git's own data, or files that run code later: its record may be forged."""
+    from adapter.cli.conversation_display import Console
+    from adapter.core.errors import DeniedError
+    from adapter.tools.operations.autorun_files import GIT_DATA, autorun_reason
+    from adapter.workspace.paths.git_detection import is_git_data
+
+    reason = GIT_DATA if any(is_git_data(root, path.split("/")) for path in paths) else autorun_reason(paths)
+    if reason and not Console().confirm(f"undo {change.summary}: {', '.join(paths)}\n   {reason}\n{diff}", "undo it?"):
+        raise DeniedError(
+            f"not undone: {change.summary}. It needs your approval at a terminal, because {reason}. Nothing was changed"
+        )

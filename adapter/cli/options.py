@@ -153,13 +153,15 @@ def parse_edit_mode(name: str) -> Edits | None:
     return None if name == "auto" else resolve_edit_mode(name)
 
 
-def resolve_dialect(name: str, tools: str | None, include: list[str] | None, exclude: list[str] | None) -> Dialect:
-    """Return the dialect ``name``. The other arguments select the tools of `promptly`, and are invalid for all other
-    dialects."""
+def resolve_dialect(
+    name: str, tools: str | None, include: list[str] | None, exclude: list[str] | None, local: str | None = None
+) -> Dialect:
+    """Return the dialect ``name``. ``tools``, ``include`` and ``exclude`` select the tools of `promptly`, and are
+    invalid for all other dialects. ``local``: see `ToolSelection`."""
     if name == "promptly":
         from adapter.dialects.promptly.tool_files import DEFAULT_BASENAME, ToolSelection, load_dialect
 
-        return load_dialect(ToolSelection(tools or DEFAULT_BASENAME, include or (), exclude or ()))
+        return load_dialect(ToolSelection(tools or DEFAULT_BASENAME, include or (), exclude or (), local))
     if tools or include or exclude:
         raise UsageError(f"--tools, --include-tools and --exclude-tools need --dialect promptly, got --dialect {name}")
     from adapter.dialects import get_dialect

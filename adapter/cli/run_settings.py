@@ -108,7 +108,8 @@ class RunSettings:
         if self.dialect == "promptly":
             from adapter.cli.trust import confirm_tools_file
 
-            confirm_tools_file(self.tools, is_trusted=self.trust_tools)
+            text = confirm_tools_file(self.tools, is_trusted=self.trust_tools)
+            return resolve_dialect(self.dialect, self.tools, self.include_tools, self.exclude_tools, text)
         return resolve_dialect(self.dialect, self.tools, self.include_tools, self.exclude_tools)
 
     @cached_property

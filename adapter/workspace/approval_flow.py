@@ -42,12 +42,14 @@ from adapter.tools.operations.permissions import (
     resolve_rules,
 )
 from adapter.tools.tool import Tool, ToolSet
+from adapter.workspace.changes.history import RecordedChange
 from adapter.workspace.changes.plan import Plan
 from adapter.workspace.paths.git_detection import holds_repository, is_git_data
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.sandbox import describe_confinement
 from adapter.workspace.sandbox.deadline import Deadline
 from adapter.workspace.sandbox.sandbox import ActiveSandbox
+from adapter.workspace.trusted_content import TrustedContent
 
 MAX_LISTED = 5
 """Maximum number of changed entries listed if an approval no longer applies."""
@@ -78,6 +80,7 @@ class ApprovalFlow:
     """Approves the operations of a session or subsession.
 
     ``parent_path``: path from the session's workspace to ``root``, added to the paths that rules and approvers see.
+    ``trusted_skills``: skills that were approved before, in any session.
     ``approval_lock``: locked while the user is asked, so that there is one question at a time.
     """
 
@@ -86,6 +89,7 @@ class ApprovalFlow:
     root: WorkspaceRoot
     confinement: ActiveSandbox
     approval_lock: AbstractContextManager[object]
+    trusted_skills: TrustedContent
     parent_path: tuple[str, ...] = ()
 
     def refuse_denied(self, tool: Tool, operation: Operation, tools: ToolSet) -> None:
@@ -151,6 +155,16 @@ class ApprovalFlow:
                     places.append(resolved.display_path)
             yield from dict.fromkeys(places)
 
+    def review_undo(self, change: RecordedChange, paths: Sequence[str], diff: str) -> None:
+        """Raise DeniedError if the undo of a change needs approval, such as for files that run code later, and does
+        not get it."""
+        operation = PatchFiles(tuple(FileEdit(path, "update") for path in paths))
+        is_git = self._is_git(operation, paths)
+        summary = f"undo: {change.summary} ({', '.join(map(escape_for_display, paths))})"
+        request = ApprovalRequest("undo", operation, "write", summary, diff, tuple(paths), is_git=is_git)
+        if request.caution:
+            self.require(request, None)
+
     def require(self, approval: ApprovalRequest, clock: Deadline | None) -> ApprovalDecision | None:
         """Raise DeniedError unless the rules, mode or approver allow the operation.
 
@@ -160,7 +174,12 @@ class ApprovalFlow:
         if verdict == "deny":
             why = f"the rule {str(rule)!r}" if rule else f"the approve mode {self.policy.mode!r}"
             raise DeniedError(_forbidden(why, approval.summary))
-        return None if verdict == "allow" else self._answer(approval, clock)
+        if verdict == "allow" or (rule is None and self._is_trusted(approval)):
+            return None
+        return self._answer(approval, clock)
+
+    def _is_trusted(self, approval: ApprovalRequest) -> bool:
+        return approval.effect == "skill" and self.trusted_skills.holds(approval.fingerprint.encode())
 
     def _answer(self, approval: ApprovalRequest, clock: Deadline | None) -> ApprovalDecision | None:
         """Ask the approver while the caller's deadline is paused. Returns and raises like `require`."""
@@ -176,6 +195,8 @@ class ApprovalFlow:
             decision = ask_approver(self.ask, approval)
             if decision.allowed and (decision.remember or approval.is_asked_once):
                 self.policy.granted.add(approval.key)
+        if decision.allowed and approval.effect == "skill":
+            self.trusted_skills.add(approval.fingerprint.encode())
         if not decision.allowed:
             reason, instead = "", "do not try it again, ask the user what to do instead"
             if decision.reason:

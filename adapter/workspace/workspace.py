@@ -41,6 +41,7 @@ from adapter.workspace.sandbox import describe_confinement
 from adapter.workspace.sandbox.deadline import Deadline, with_deadline
 from adapter.workspace.sandbox.sandbox import ActiveSandbox, Choice, SandboxSettings
 from adapter.workspace.tool_results import encodable_result, error_result, tool_result_for, user_change_notice
+from adapter.workspace.trusted_content import TrustedContent
 
 READ_ONLY: frozenset[Effect] = frozenset({"read", "state", "network"})
 """Effects allowed to a read-only sub-agent."""
@@ -119,6 +120,7 @@ class Workspace:
             self._context.root,
             self._context.confinement,
             self._capabilities.approval_lock,
+            TrustedContent(self._context.history.store.home, "skills"),
         )
         self.tools: ToolSet = self._available_tools()
 
@@ -245,16 +247,17 @@ class Workspace:
     def undo(self) -> UndoResult:
         """Undo the newest change in ``changes()``.
 
-        Later edits of the same file are kept if they do not overlap with the change. Raises ToolError, and changes
-        nothing, if they overlap or if there is nothing to undo.
+        Later edits of the same file are kept if they do not overlap with the change. Files that run code later need
+        approval, as in any edit. Raises ToolError, and changes nothing, if later edits overlap, if approval is refused
+        or if there is nothing to undo.
         """
         with os_errors_as_tool_errors("nothing was undone"):
-            return self._context.history.undo(self._context.history.session)
+            return self._context.history.undo(self._context.history.session, self._approvals.review_undo)
 
     def redo(self) -> UndoResult:
         """Reapply the change that ``undo()`` reverted last. Raises ToolError if another change was made since."""
         with os_errors_as_tool_errors("nothing was redone"):
-            return self._context.history.redo(self._context.history.session)
+            return self._context.history.redo(self._context.history.session, self._approvals.review_undo)
 
     def perform(self, operation: Operation) -> Outcome:
         """Perform an operation for the calling program, after any approval it needs. Raises ToolError on failure."""

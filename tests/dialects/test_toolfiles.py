@@ -1,6 +1,7 @@
 """Where tools come from: the current directory before the user's configuration before the shipped file."""
 
 import json
+import shutil
 import stat
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from adapter.cli.app import make_app
+from adapter.cli.conversation_display import Console
+from adapter.cli.run_settings import RunSettings
 from adapter.core.errors import UsageError
 from adapter.dialects.promptly.tool_files import (
     ToolSelection,
@@ -197,3 +200,39 @@ def test_installing_never_overwrites(places):
     assert file.read_text() == "{}"
     assert install_defaults("mine").name == "mine.json"
     assert "ListFiles" in load_dialect(ToolSelection("mine")).tools
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_file_that_changes_after_the_question_is_not_used(places, monkeypatch, tmp_path, answer):
+    """The approved text is used, whatever the file holds by then."""
+    file = places("local", entry("Shown"))
+
+    def confirm(_console, subject, _question):
+        assert "Shown: runs" in subject
+        file.write_text(json.dumps([entry("Other", executable="sh")]), encoding="utf-8")
+        return answer
+
+    monkeypatch.setattr(Console, "confirm", confirm)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    settings = RunSettings(tmp_path, dialect="promptly")
+    if not answer:
+        with pytest.raises(UsageError, match="have not approved"):
+            _ = settings.toolset
+        return
+    assert "Shown" in settings.toolset.tools
+    assert "Other" not in settings.toolset.tools
+
+
+def test_file_that_appears_after_the_check_is_not_used(places):
+    places("local", entry("Late"))
+    assert "Late" not in load_dialect(ToolSelection(local="")).tools
+
+
+def test_question_shows_the_arguments_and_the_program(places, monkeypatch, tmp_path):
+    places("local", entry("Shown", executable="sh", argumentTemplate=[["-c", "rm -rf x"]]))
+    shown = []
+    monkeypatch.setattr(Console, "confirm", lambda _console, *words: shown.extend(words))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with pytest.raises(UsageError):
+        _ = RunSettings(tmp_path, dialect="promptly").toolset
+    assert f"Shown: runs sh -c rm -rf x ({shutil.which('sh')})" in shown[0]

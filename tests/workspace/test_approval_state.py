@@ -2,6 +2,9 @@
 
 import os
 import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +43,7 @@ def relink(project):
     (project / "link").symlink_to("run")
 
 
-CHANGES = {
+CHANGES: dict[str, tuple[tuple[str, dict[str, Any]], Callable[[Path], object]]] = {
     "entries-added": (("delete_file", {"path": "d", "recursive": True}), lambda at: write(at / "d/two.txt", "2\n")),
     "entries-added-below": (
         ("delete_file", {"path": "d", "recursive": True}),

@@ -41,11 +41,13 @@ class DefinedTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolSelection:
-    """The tools that command line options select."""
+    """The tools that command line options select. ``local``: approved text of the local file, "" to use none; by
+    default, the file is read."""
 
     basename: str = DEFAULT_BASENAME
     include: Sequence[str] = field(default_factory=tuple)
     exclude: Sequence[str] = field(default_factory=tuple)
+    local: str | None = None
 
 
 def local_file(basename: str = DEFAULT_BASENAME) -> Path:
@@ -56,10 +58,16 @@ def user_file(basename: str = DEFAULT_BASENAME) -> Path:
     return Path.home() / ".config" / "promptly" / _file_name(basename)
 
 
-def find_tools(basename: str = DEFAULT_BASENAME) -> list[DefinedTool]:
-    """Return all tools. Active tools precede the tools that they override. Raises UsageError for an invalid file."""
-    existing = [file for file in (local_file(basename), user_file(basename)) if file.is_file()]
-    found = [DefinedTool(tool, file) for file in existing for tool in parse_entries(_read_text(file), str(file))]
+def find_tools(basename: str = DEFAULT_BASENAME, local: str | None = None) -> list[DefinedTool]:
+    """Return all tools. Active tools precede the tools that they override. Raises UsageError for an invalid file.
+
+    ``local``: see `ToolSelection`.
+    """
+    existing = {file: _read_text(file) for file in (local_file(basename), user_file(basename)) if file.is_file()}
+    if local is not None:
+        existing.pop(local_file(basename), None)
+        existing = {local_file(basename): local, **existing} if local else existing
+    found = [DefinedTool(tool, file) for file, text in existing.items() for tool in parse_entries(text, str(file))]
     if _file_name(basename) == _file_name(DEFAULT_BASENAME):
         return [*found, *(DefinedTool(tool, None) for tool in default_entries())]
     if not existing:
@@ -70,7 +78,9 @@ def find_tools(basename: str = DEFAULT_BASENAME) -> list[DefinedTool]:
 def load_dialect(selection: ToolSelection | None = None) -> Dialect:
     """Load the dialect with the selected tools."""
     selection = selection or ToolSelection()
-    return make_dialect([each.tool for each in find_tools(selection.basename)], selection.include, selection.exclude)
+    return make_dialect(
+        [each.tool for each in find_tools(selection.basename, selection.local)], selection.include, selection.exclude
+    )
 
 
 def target_file(config_file: Path | None) -> Path:

@@ -42,7 +42,9 @@ _PROJECT_FILES = {
     **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile", "Makefile")),
     **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
     **dict.fromkeys(("pytest", "tox", "nox"), ("conftest.py", "tox.ini", "noxfile.py", "pyproject.toml")),
-    **{"just": ("justfile", "Justfile"), "rake": ("Rakefile",), "ninja": ("build.ninja",)},
+    "just": ("justfile", "Justfile"),
+    "rake": ("Rakefile",),
+    "ninja": ("build.ninja",),
 }
 """Files of the current folder that a program runs without being told."""
 

@@ -22,7 +22,13 @@ from adapter.workspace.paths.walk import files_below
 FOLDERS = (".proxyai/skills", ".maki/skills", ".claude/skills", ".opencode/skills", ".adapter/skills")
 """Folders of skills in the workspace. If two skills have the same title, the first skill is used."""
 MAX_SKILLS = 100
-"""Maximum number of skills per folder."""
+"""Maximum number of skills of a session."""
+MAX_NAME, MAX_DESCRIPTION = 64, 1_024
+"""Maximum lengths in characters, from the specification. Longer ones, and longer titles, are cut."""
+MAX_FRONT_MATTER = 16 << 10
+"""Maximum length of the front matter, in characters."""
+MAX_SKILL_BYTES = 256 << 10
+"""Maximum size of a ``SKILL.md``, in bytes. Larger files are left out."""
 
 _FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = re.compile(r"([A-Za-z_-]+):[ \t]*(.*)")
@@ -40,7 +46,7 @@ def find_skills(root: WorkspaceRoot, folders: Sequence[str] = ()) -> tuple[Skill
         with suppress(UsageError), WorkspaceRoot(path) as other:  # a missing folder has no skills
             for skill in _skills_in(other, ".", str(path)):
                 found.setdefault(skill.title, skill)
-    return tuple(found.values())
+    return tuple(found.values())[:MAX_SKILLS]
 
 
 def find_skill(skills: Sequence[Skill], name: str) -> Skill:
@@ -57,14 +63,16 @@ def find_skill(skills: Sequence[Skill], name: str) -> Skill:
     titles = [skill.title for skill in skills]
     near = [title for title, *_ in process.extract(key, titles, scorer=fuzz.WRatio, limit=3, score_cutoff=60)]
     suggestion = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
-    more = f"; at most {MAX_SKILLS} are read from a folder" if len(skills) >= MAX_SKILLS else ""
+    more = f"; at most {MAX_SKILLS} are used" if len(skills) >= MAX_SKILLS else ""
     raise ToolError(f"unknown skill {name!r}; available: {', '.join(titles) or 'none'}{suggestion}{more}")
 
 
 def parse_skill(text: str, folder: str) -> Skill | None:
-    """Parse a ``SKILL.md``; None if it lacks front matter, a name or a body."""
+    """Parse a ``SKILL.md``; None if it lacks a name, a body or front matter of an allowed length."""
     text = text.replace("\r\n", "\n")
     match = _FRONT_MATTER.match(text)
+    if match and match.end() > MAX_FRONT_MATTER:
+        return None
     fields = dict(_fields(match[1])) if match else {}
     body = text[match.end() :].strip("\n") if match else ""
     name = fields.get("name", "")
@@ -72,7 +80,8 @@ def parse_skill(text: str, folder: str) -> Skill | None:
         return None
     heading = _HEADING.search(body)
     title = fields.get("title") or (heading[1] if heading else name)
-    return Skill(name, title, fields.get("description", ""), body, folder)
+    description = fields.get("description", "")
+    return Skill(name[:MAX_NAME], title[:MAX_NAME], description[:MAX_DESCRIPTION], body, folder)
 
 
 def _skills_in(root: WorkspaceRoot, resolved: str, shown: str = "") -> Iterator[Skill]:
@@ -83,6 +92,9 @@ def _skills_in(root: WorkspaceRoot, resolved: str, shown: str = "") -> Iterator[
     for path in paths[:MAX_SKILLS]:
         folder = path.rpartition("/")[0]
         try:
+            with root.locate(path) as file:
+                if file.status is None or file.status.st_size > MAX_SKILL_BYTES:
+                    continue
             text = text_at(root, path)
         except (ToolError, UsageError, OSError):
             continue  # an unreadable skill is left out

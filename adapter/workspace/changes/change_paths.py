@@ -12,7 +12,7 @@ from adapter.core.text.display_escaping import escape_for_display
 from adapter.workspace.changes.journal import ChangeRecord, ChangeStep, lock, sync_directory
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.resolved_path import ResolvedPath, missing_sentence
-from adapter.workspace.paths.resolver import RootGoneError, WorkspaceRoot
+from adapter.workspace.paths.resolver import RootGoneError, WorkspaceRoot, check_not_git
 
 
 class PathGoneError(Exception):
@@ -28,18 +28,21 @@ class ChangePaths:
 
     @contextmanager
     def resolve(self, path: str) -> Iterator[ResolvedPath]:
-        """Resolve a path of the plan. Raises ToolError if a component has become a link since."""
+        """Resolve a path of the plan. Raises ToolError for git's own data, or if a component has become a link."""
         with self._root.locate(f"./{path}", follow=False) as resolved:
+            check_not_git(resolved.parts)
             if "/".join(resolved.parts) != path:
                 raise ToolError(f"{escape_for_display(path)} was replaced by a link meanwhile; try again")
             yield resolved
 
     @contextmanager
     def resolve_for_repair(self, path: str) -> Iterator[ResolvedPath]:
-        """Resolve a path during repair. Raises PathGoneError if its directory is missing or a component is a link."""
+        """Resolve a path during repair. Raises PathGoneError if its directory is missing, a component is a link, or it
+        is git's own data, which no change contains."""
         with ExitStack() as stack:
             try:
                 resolved = stack.enter_context(self._root.locate(f"./{path}", follow=False, parents="imagine"))
+                check_not_git(resolved.parts)
             except RootGoneError:
                 raise
             except ToolError as error:

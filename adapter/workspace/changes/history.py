@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 from uuid import uuid4
 
 from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
+from adapter.tools.operations.autorun_files import autorun_reason
 from adapter.workspace.changes.change_paths import missing_directories
 from adapter.workspace.changes.journal import (
     STATES,
@@ -50,6 +51,10 @@ class RecordedChange:
     paths: tuple[str, ...]
     time: float
     session: str
+
+
+UndoReview: TypeAlias = Callable[[RecordedChange, Sequence[str], str], None]
+"""Called with a change, the paths that its undo changes and the diff. Raises an exception to refuse the undo."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,17 +150,27 @@ class History:
             undoable = [(names[change.number], record) for change, record in self._undoable(store_fd, session)]
             return net_diff(self._root, store_fd, reversed(undoable))
 
-    def undo(self, session: str | None = None) -> UndoResult:
-        """Undo the newest change of ``session`` or of all sessions. Raises ToolError if it cannot be undone."""
+    def undo(self, session: str | None = None, review: UndoReview | None = None) -> UndoResult:
+        """Undo the newest change of ``session`` or of all sessions. Raises ToolError if it cannot be undone.
+
+        ``review``: called before any file is changed; the undo is refused if it raises an exception.
+        """
+        other = ""
         if self.store.exists:
             with self.store.locked() as store_fd:
                 self._repair(store_fd)
                 for change, record in self._undoable(store_fd, session):
-                    return self._undo(store_fd, change, record, "undo")
+                    return self._undo(store_fd, change, record, "undo", review)
+                other = next((change.summary for change, _ in self._undoable(store_fd, None)), "")
+        if other:
+            raise ToolError(
+                f"there is nothing to undo: this session has no recorded change. The last change of an earlier session "
+                f"is: {other}. Undo it with `adapter undo`, or with Workspace.history.undo()"
+            )
         raise ToolError("there is nothing to undo: no change of this workspace is recorded")
 
-    def redo(self, session: str | None = None) -> UndoResult:
-        """Redo the last undone change of ``session`` or of all sessions.
+    def redo(self, session: str | None = None, review: UndoReview | None = None) -> UndoResult:
+        """Redo the last undone change of ``session`` or of all sessions. ``review``: as in `undo`.
 
         Raises ToolError if it cannot be redone or another change was made since.
         """
@@ -165,7 +180,7 @@ class History:
                 for change, record in self._newest_first(store_fd):
                     if session in (None, change.session) and record.kept_as != "redo":
                         if record.kept_as == "undo":
-                            return self._undo(store_fd, change, record, "redo")
+                            return self._undo(store_fd, change, record, "redo", review)
                         break
         raise ToolError("there is nothing to redo: no change was undone since the last change")
 
@@ -216,16 +231,16 @@ class History:
             return
         if interrupted.isdigit():
             self.store.notes.append("an interrupted batch of changes was rolled back")
-            self._undo_after(store_fd, int(interrupted))
+            self._undo_after(store_fd, int(interrupted), _refuse_run_later)
         tree_ops.remove(BATCH, store_fd)
 
-    def _undo_after(self, store_fd: int, number: int) -> None:
+    def _undo_after(self, store_fd: int, number: int, review: UndoReview | None = None) -> None:
         """Undo every change after ``number``. A change that cannot be undone is kept, and a note is added."""
         for change, record in self._newest_first(store_fd):
             if change.number <= number:
                 break
             try:
-                self._undo(store_fd, change, record, "nothing")
+                self._undo(store_fd, change, record, "nothing", review)
             except (ToolError, OSError) as error:
                 self.store.notes.append(f"could not be undone: {change.summary} ({error})")
                 break
@@ -248,10 +263,20 @@ class History:
     # ------------------------------------------------------------------------ undo
 
     def _undo(
-        self, store_fd: int, change: RecordedChange, record: ChangeRecord, kept_as: Literal["undo", "redo", "nothing"]
+        self,
+        store_fd: int,
+        change: RecordedChange,
+        record: ChangeRecord,
+        kept_as: Literal["undo", "redo", "nothing"],
+        review: UndoReview | None,
     ) -> UndoResult:
         name = list_changes(store_fd)[change.number]
         inverse = UndoPlan(self._root, store_fd, name, record)
+        if review is not None and not inverse.failures:
+            review(change, inverse.paths, "".join(reversed(inverse.diffs)))
+            shown, inverse = inverse, UndoPlan(self._root, store_fd, name, record)
+            if (inverse.steps, inverse.diffs) != (shown.steps, shown.diffs):
+                raise ToolError(f"not undone: {change.summary}. The files changed meanwhile. Nothing was changed")
         if inverse.failures:
             raise ToolError(
                 f"not {'redone' if kept_as == 'redo' else 'undone'}: {change.summary}. "
@@ -273,6 +298,11 @@ class History:
         stages = {index + len(parent_steps): stage for index, stage in inverse.stages.items()}
         perform(self._root, self.store, undo, stages)
         return UndoResult(change, "".join(reversed(inverse.diffs)), tuple(reversed(inverse.notes)))
+
+
+def _refuse_run_later(change: RecordedChange, paths: Sequence[str], _: str) -> None:
+    if reason := autorun_reason(paths):
+        raise ToolError(f"it changes {', '.join(change.paths)}, and {reason}; undo it with `adapter undo`")
 
 
 def _parent(path: str) -> tuple[str, ...]:

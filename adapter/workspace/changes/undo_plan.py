@@ -14,7 +14,7 @@ from adapter.workspace.changes.text_codec import decode, decode_for_editing, enc
 from adapter.workspace.changes.transactions import StagedContent
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.resolved_path import ResolvedPath, open_regular
-from adapter.workspace.paths.resolver import WorkspaceRoot
+from adapter.workspace.paths.resolver import WorkspaceRoot, check_not_git
 
 MAX_SHOWN_BYTES = 1024 * 1024
 """Maximum size of a file shown in the diff of an undo, in bytes."""
@@ -45,6 +45,12 @@ class UndoPlan:
         for index in reversed(range(len(record.steps))):
             self._invert(index, record.steps[index])
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths that the undo changes."""
+        changed = (path for step in self.steps for path in (step.path, step.destination) if path)
+        return tuple(dict.fromkeys((*changed, *self.removes)))
+
     def _add(self, step: ChangeStep, stage: StagedContent | None = None) -> None:
         if stage is not None:
             self.stages[len(self.steps)] = stage
@@ -55,6 +61,7 @@ class UndoPlan:
             self.removes.append(step.path)
             return
         with self._root.locate(f"./{step.path}", follow=False, parents="imagine") as resolved:
+            check_not_git(resolved.parts)
             if "/".join(resolved.parts) != step.path:
                 self.failures.append(f"a directory on the way to {escape_for_display(step.path)} is now a link")
             elif step.kind == "move":
@@ -68,6 +75,7 @@ class UndoPlan:
 
     def _invert_move(self, step: ChangeStep, resolved: ResolvedPath) -> None:
         with self._root.locate(f"./{step.destination}", follow=False, parents="imagine") as destination:
+            check_not_git(destination.parts)
             if destination.status is None:
                 self.failures.append(f"{destination.display_path} no longer exists")
             elif resolved.status is not None:

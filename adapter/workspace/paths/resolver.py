@@ -294,7 +294,7 @@ class _Walk:
         parts = (*self._names, name)
         if self._parents != "make":
             raise ToolError(missing_sentence(self._resolve_name(name, None)))
-        _check_not_git(parts)
+        check_not_git(parts)
         check_creatable(name)
         check_directory_writable(self._open[-1], parts)
         os.mkdir(name, dir_fd=self._open[-1])
@@ -304,7 +304,7 @@ class _Walk:
         rest = [first_missing, *self._pending]
         if ".." in rest:
             raise ToolError(missing_sentence(self._resolve_name(first_missing, None)))
-        _check_not_git((*self._names, *rest))
+        check_not_git((*self._names, *rest))
         for name in rest:
             self._check_not_hidden(name)
             check_creatable(name)
@@ -330,14 +330,15 @@ class _Walk:
 def _check_writable(resolved: ResolvedPath, path: str) -> None:
     if not resolved.parts:
         raise ToolError(f"{_quoted(path)} is the workspace root, which cannot be changed; give a path inside it")
-    _check_not_git(resolved.parts)
+    check_not_git(resolved.parts)
     if resolved.status is None:
         check_creatable(resolved.name)
     if resolved.dirfd >= 0:
         check_directory_writable(resolved.dirfd, resolved.parts)
 
 
-def _check_not_git(parts: tuple[str, ...]) -> None:
+def check_not_git(parts: tuple[str, ...]) -> None:
+    """Raise ToolError if a component is a spelling of ``.git``."""
     for part in parts:
         if is_git(part):
             path = escape_for_display("/".join(parts))

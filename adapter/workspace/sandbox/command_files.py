@@ -34,5 +34,5 @@ def identify_files(root: WorkspaceRoot, cwd: str, words: Iterable[str], search_p
         program = word if word.startswith("/") else None if "/" in word else find_program(word, search_path)
         if program is not None:
             with suppress(OSError, ValueError):
-                found[program] = tree_ops.identity(os.stat(program))  # noqa: PTH116 - follows links on purpose
+                found[program] = tree_ops.identity(os.stat(program))
     return found

@@ -386,6 +386,60 @@ def test_skills_in_user_folders_are_found(session, host, tmp_path):
     assert "Do x." in workspace.run("skill", {"name": "x"}).content
 
 
+@pytest.mark.usefixtures("skills")
+def test_skill_is_trusted_once_per_content(session, directory):
+    """In all sessions; other content is asked about again, and a refusal is not remembered."""
+    asked: list[str] = []
+
+    def load(answer: bool) -> tuple[bool, int]:
+        asked.clear()
+
+        def approve(approval):
+            asked.append(approval.subject)
+            return answer
+
+        workspace = session(approve=approve)
+        return workspace.run("skill", {"name": "release"}).ok, len(asked)
+
+    assert load(False) == (False, 1)
+    assert load(True) == (True, 1)
+    assert load(True) == (True, 0)
+    (directory / ".proxyai/skills/team/release/SKILL.md").write_text(SKILL.replace("make", "rm -rf"))
+    assert load(False) == (False, 1)
+
+
+@pytest.mark.usefixtures("skills")
+def test_skill_that_changes_while_the_user_is_asked_is_not_loaded(session, directory):
+    def approve(_):
+        (directory / ".proxyai/skills/team/release/SKILL.md").write_text(SKILL.replace("make", "rm -rf"))
+        return True
+
+    result = session(approve=approve).run("skill", {"name": "release"})
+    assert not result.ok
+    assert "rm -rf" not in result.content
+    assert ".proxyai/skills/team/release was changed" in result.content
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"---\nname: big\ndescription: {'x' * 5_000_000}\n---\nb\n",
+        f"---\nname: big\ndescription: {'x ' * 7_000}\n---\nb\n",
+        f"---\nname: big\ntitle: {'t' * 10_000}\n---\nb\n",
+        f"---\nname: {'n' * 10_000}\n---\nb\n",
+        f"---\nname: big\n{'a:' * 1}\n" + "a:\n" * 100_000 + "---\nb\n",
+        f"---\nname: big\n---\n{'b' * 5_000_000}\n",
+    ],
+    ids=["description-5MB", "description", "title", "name", "fields", "body-5MB"],
+)
+def test_skill_files_of_any_size_add_little_to_the_prompt(session, directory, text):
+    for number in range(3):
+        (directory / f".adapter/skills/{number}").mkdir(parents=True)
+        (directory / f".adapter/skills/{number}/SKILL.md").write_text(text.replace("big", f"big{number}"))
+    workspace = session()
+    assert len(system_prompt(tools=workspace.tools)) < 20_000
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may open every folder")
 def test_unreadable_skill_folder_has_no_skills(session, directory):
     """It does not keep the session from starting."""

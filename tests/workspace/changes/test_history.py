@@ -334,3 +334,14 @@ def test_forged_record_stays_inside_workspace(tmp_path, forged):
             workspace.undo()
     assert (tmp_path / "secret").read_text() == (root / ".git" / "config").read_text() == "kept"
     assert (root / "victim").read_text() == "two"
+
+
+def test_undo_in_a_later_session_names_the_earlier_change(stocked):
+    with Workspace(stocked, approve="yolo") as workspace:
+        assert workspace.run(*WRITE).ok
+    with Workspace(stocked, approve="yolo") as workspace:
+        with pytest.raises(ToolError, match=r"earlier session is: create new/f\.txt\. Undo it with `adapter undo`"):
+            workspace.undo()
+        assert workspace.history.undo().change.summary == "create new/f.txt"
+        with pytest.raises(ToolError, match="no change of this workspace is recorded"):
+            workspace.undo()

@@ -82,3 +82,97 @@ def test_tampered_records_are_harmless(tmp_path, tampered):
         assert workspace.run("write_file", {"path": "other", "content": "more"}).ok
     assert (root / "other").read_text() == "more"
     assert {path.name for path in tmp_path.iterdir()} == {"root", "state"}
+
+
+def _forge(root: Path, state: Path, path: str, content: str) -> Path:
+    """Make the newest record claim that undoing it puts ``content`` at ``path``."""
+    with Workspace(root, approve="yolo", state=state) as workspace:
+        assert workspace.run("write_file", {"path": "victim", "content": content}).ok
+        assert workspace.run("delete_file", {"path": "victim"}).ok
+    record = max(state.rglob("record.json"))
+    record.write_text(record.read_text().replace('"victim"', json.dumps(path)))
+    return record
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".git/hooks/pre-commit", ".GIT/hooks/pre-commit", "sub/.git/config", ".git./hooks/x", "git~1/hooks/post-merge"],
+)
+@pytest.mark.parametrize("approve", ["yolo", "callable"])
+def test_undo_never_writes_git_data(tmp_path, path, approve):
+    root, state = tmp_path / "root", tmp_path / "state" / "toolcall-adapter"
+    (root / ".git/hooks").mkdir(parents=True)
+    (root / "sub/.git").mkdir(parents=True)
+    _forge(root, state, path, "#!/bin/sh\nid > /tmp/pwned\n")
+    before = sorted(root.rglob("*"))
+    with (
+        Workspace(root, approve=(lambda _: True) if approve == "callable" else "yolo", state=state) as workspace,
+        pytest.raises(ToolError, match="git's own data"),
+    ):
+        workspace.history.undo()
+    refused = adapter("undo", root, env={**os.environ, "XDG_STATE_HOME": str(state.parent)})
+    assert "git's own data" in refused.stderr
+    assert sorted(root.rglob("*")) == before
+
+
+@pytest.mark.parametrize("path", [".envrc", ".vscode/tasks.json", "src/AGENTS.md", ".opencode/plugin/x.js"])
+def test_undo_asks_before_it_writes_files_that_run_later(tmp_path, path):
+    root, state = tmp_path / "root", tmp_path / "state" / "toolcall-adapter"
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    asked = []
+
+    def approve(request):
+        asked.append(request)
+        return request.tool != "undo"
+
+    with Workspace(root, approve="yolo", state=state) as workspace:
+        assert workspace.run("write_file", {"path": path, "content": "run me\n"}).ok
+        assert workspace.run("delete_file", {"path": path}).ok
+        session = workspace.history.session
+    with Workspace(root, approve="auto-edit", ask=approve, state=state) as workspace:
+        workspace.history.session = session
+        with pytest.raises(ToolError, match="did not approve"):
+            workspace.undo()
+    assert [request.paths for request in asked] == [(path,)]
+    assert asked[0].caution
+    assert "+run me" in asked[0].diff
+    assert not (root / path).exists()
+    refused = adapter("undo", root, env={**os.environ, "XDG_STATE_HOME": str(state.parent)})
+    assert "needs your approval at a terminal" in refused.stderr
+    assert not (root / path).exists()
+
+
+def test_undo_of_an_ordinary_file_is_not_asked(tmp_path):
+    def refuse(_):
+        raise AssertionError
+
+    with Workspace(tmp_path / ".", approve="auto-edit", ask=refuse, state=tmp_path / "s") as workspace:
+        assert workspace.run("write_file", {"path": "a.txt", "content": "a\n"}).ok
+        workspace.undo()
+    assert not (tmp_path / "a.txt").exists()
+
+
+def test_recovery_never_renames_into_git_data(tmp_path):
+    root, state = tmp_path / "root", tmp_path / "state" / "toolcall-adapter"
+    (root / ".git/hooks").mkdir(parents=True)
+    (root / "evil.sh").write_text("#!/bin/sh\n")
+    _record(root, state)
+    store = max(state.rglob("record.json")).parent.parent
+    (store / "moving").mkdir()
+    step = {"kind": "move", "path": ".git/hooks/pre-commit", "destination": "evil.sh"}
+    record = {"summary": "x", "session": "s", "time": 1, "steps": [step]}
+    (store / "moving" / "record.json").write_text(json.dumps(record))
+    with Workspace(root, approve="yolo", state=state) as workspace:
+        assert workspace.run("write_file", {"path": "other", "content": "x"}).ok
+    assert not list((root / ".git/hooks").iterdir())
+    assert (root / "evil.sh").exists()
+
+
+def test_forged_batch_does_not_restore_files_that_run_later(tmp_path):
+    root, state = tmp_path / "root", tmp_path / "state" / "toolcall-adapter"
+    root.mkdir()
+    record = _forge(root, state, ".envrc", "run me\n")
+    (record.parent.parent / "batch").write_text("0")
+    with Workspace(root, approve="yolo", state=state) as workspace:
+        assert any("undo it with `adapter undo`" in note for note in workspace.recovered)
+    assert not (root / ".envrc").exists()
