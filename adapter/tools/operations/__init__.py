@@ -243,11 +243,13 @@ __all__ = [
     "WriteMemory",
     "WriteText",
     "agent_state",
+    "autorun_files",
     "capabilities",
     "effect_of",
     "files",
     "nested_calls",
     "permissions",
+    "shell_words",
 ]
 
 EFFECTS: dict[type, Effect] = {
