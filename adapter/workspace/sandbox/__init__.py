@@ -3,6 +3,7 @@
 __all__ = [
     "background",
     "bubblewrap",
+    "command_files",
     "deadline",
     "describe_confinement",
     "landlock",
