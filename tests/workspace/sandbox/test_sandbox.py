@@ -526,7 +526,7 @@ def test_sandbox_note_matches_its_effect(root, home, level, writes, network, tmp
 
     run = run_command(root, RunCommand("echo Permission denied; exit 1"), confinement)
     (note,) = run.notes
-    assert can("echo x > .git/x") is ("`.git` not" not in note)
+    assert can("echo x > .git/x") is ("(not `.git`)" not in note)
     assert can("echo x > .git/x") is ("`.git`, and modes" in confinement.text or ".git" in writes)
     assert can("echo x > free")
     assert can(filled("echo x > {beside}/x", beside=workspace.parent / "beside")) is ("beside" in note)
